@@ -1,0 +1,1 @@
+"""Graphs, links, splits, readers, download and synthetic pairs."""

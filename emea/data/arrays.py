@@ -1,0 +1,16 @@
+"""Named array types of the data package."""
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+"""Triples are ``[n, 3]`` (head, relation, tail), links ``[n, 2]`` (source, target)."""
+
+
+def frozen(values: npt.ArrayLike, columns: int) -> IntArray:
+    """A read-only int64 copy with the given number of columns."""
+    array = np.array(values, dtype=np.int64).reshape(-1, columns)
+    array.flags.writeable = False
+    return array

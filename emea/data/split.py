@@ -1,0 +1,134 @@
+"""Splits of the links into what training may see and what evaluation asks."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from emea.data.arrays import IntArray, frozen
+from emea.data.graph_pair import GraphPair
+from emea.errors import ConfigError, DataError
+
+VALIDATION_FROM = ("rest", "train")
+
+
+@dataclass(frozen=True, eq=False)
+class Supervision:
+    """The links training may see.
+
+    Args:
+        train: ``[n, 2]`` links to learn from.
+        validation: ``[n, 2]`` links to choose by.
+    """
+
+    train: IntArray
+    validation: IntArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "train", frozen(self.train, 2))
+        object.__setattr__(self, "validation", frozen(self.validation, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A pair's links in three disjoint parts.
+
+    Args:
+        supervision: what training may see.
+        test: ``[n, 2]`` links for the evaluation alone.
+    """
+
+    supervision: Supervision
+    test: IntArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "test", frozen(self.test, 2))
+
+
+def random_split(
+    pair: GraphPair,
+    ratio: float,
+    seed: int,
+    num_validation: int = 100,
+    validation_from: str = "rest",
+) -> Split:
+    """Draw the parts at random.
+
+    With one seed a smaller ratio's training links are among a larger one's.
+
+    Args:
+        pair: whose links to split.
+        ratio: share of the links used for training.
+        seed: same seed, same split.
+        num_validation: links for validation.
+        validation_from: ``rest`` takes them from the links not used for training, ``train`` out
+            of the training share.
+
+    Raises:
+        ConfigError: an argument is out of range.
+        DataError: the pair has too few links for the parts asked for.
+    """
+    if not 0 < ratio < 1:
+        raise ConfigError(f"ratio must lie between 0 and 1, both excluded, got {ratio}")
+    # Rows are permuted, never looked at: the draw cannot depend on what a link joins.
+    links = pair.links[np.random.default_rng(seed).permutation(len(pair.links))]
+    num_train = round(ratio * len(links))
+    train, rest = links[:num_train], links[num_train:]
+    return _with_validation(pair.name, train, rest, num_validation, validation_from)
+
+
+def official_split(
+    pair: GraphPair,
+    seed: int,
+    num_validation: int = 100,
+    validation_from: str = "rest",
+) -> Split:
+    """The parts the data set's authors fixed.
+
+    Args:
+        pair: a pair with official parts.
+        seed: for the draw of validation links, needed only where the authors fixed none.
+        num_validation: how many to draw then.
+        validation_from: ``rest`` draws them from the test part, ``train`` from the training part.
+
+    Raises:
+        ConfigError: an argument is out of range.
+        DataError: the pair has no official parts or too few links in them.
+    """
+    official = pair.official
+    if official is None:
+        raise DataError(f"{pair.name} has no official parts: use split=random")
+    if len(official.validation):
+        return _checked(pair.name, official.train, official.validation, official.test)
+    rng = np.random.default_rng(seed)
+    train = official.train[rng.permutation(len(official.train))]
+    test = official.test[rng.permutation(len(official.test))]
+    return _with_validation(pair.name, train, test, num_validation, validation_from)
+
+
+def _with_validation(
+    name: str, train: IntArray, rest: IntArray, num_validation: int, validation_from: str
+) -> Split:
+    """Takes the validation links from the front of the rest or the end of training."""
+    if validation_from not in VALIDATION_FROM:
+        allowed = " or ".join(VALIDATION_FROM)
+        raise ConfigError(f"validation_from must be {allowed}, got {validation_from!r}")
+    if num_validation < 0:
+        raise ConfigError(f"num_validation must not be negative, got {num_validation}")
+    pool = train if validation_from == "train" else rest
+    if num_validation > len(pool):
+        part = "training links" if validation_from == "train" else "links beside training"
+        raise DataError(
+            f"{name} has {len(pool)} {part}, too few for {num_validation} validation links"
+        )
+    if validation_from == "train":
+        cut = len(train) - num_validation
+        return _checked(name, train[:cut], train[cut:], rest)
+    return _checked(name, train, rest[:num_validation], rest[num_validation:])
+
+
+def _checked(name: str, train: IntArray, validation: IntArray, test: IntArray) -> Split:
+    for part, links in (("training", train), ("test", test)):
+        if not len(links):
+            total = len(train) + len(validation) + len(test)
+            raise DataError(f"{name} has too few links ({total}): no {part} link is left")
+    return Split(Supervision(train, validation), test)

@@ -1,0 +1,86 @@
+"""What there is to know about a pair at a glance."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair
+
+
+@dataclass(frozen=True)
+class GraphStatistics:
+    """Sizes and degrees of one graph."""
+
+    num_entities: int
+    num_relations: int
+    num_triples: int
+    mean_degree: float
+    median_degree: float
+    max_degree: int
+    num_without_triple: int
+
+
+def graph_statistics(graph: KnowledgeGraph) -> GraphStatistics:
+    """Measure one graph."""
+    degrees = graph.degrees() if graph.num_entities else np.zeros(1, dtype=np.int64)
+    return GraphStatistics(
+        num_entities=graph.num_entities,
+        num_relations=graph.num_relations,
+        num_triples=graph.num_triples,
+        mean_degree=float(degrees.mean()),
+        median_degree=float(np.median(degrees)),
+        max_degree=int(degrees.max()),
+        num_without_triple=int((degrees == 0).sum()) if graph.num_entities else 0,
+    )
+
+
+def statistics_table(pair: GraphPair) -> str:
+    """A pair's statistics as an aligned table."""
+    source, target = graph_statistics(pair.source), graph_statistics(pair.target)
+    rows = [
+        (pair.name, "source", "target"),
+        ("entities", f"{source.num_entities:,}", f"{target.num_entities:,}"),
+        ("relations", f"{source.num_relations:,}", f"{target.num_relations:,}"),
+        ("triples", f"{source.num_triples:,}", f"{target.num_triples:,}"),
+        ("mean degree", f"{source.mean_degree:.2f}", f"{target.mean_degree:.2f}"),
+        ("median degree", f"{source.median_degree:g}", f"{target.median_degree:g}"),
+        ("max degree", f"{source.max_degree:,}", f"{target.max_degree:,}"),
+        (
+            "entities without triple",
+            f"{source.num_without_triple:,}",
+            f"{target.num_without_triple:,}",
+        ),
+        ("share of entities linked", _linked(pair, source), _linked(pair, target)),
+    ]
+    facts = [
+        ("links", f"{len(pair.links):,}"),
+        ("official parts", _official(pair)),
+        ("checksum", pair.checksum()),
+    ]
+    return "\n".join([*_aligned(rows), "", *_listed(facts, rows)])
+
+
+def _linked(pair: GraphPair, graph: GraphStatistics) -> str:
+    return f"{len(pair.links) / max(1, graph.num_entities):.1%}"
+
+
+def _official(pair: GraphPair) -> str:
+    if pair.official is None:
+        return "none"
+    parts = pair.official
+    return (
+        f"{len(parts.train):,} train, {len(parts.validation):,} validation, "
+        f"{len(parts.test):,} test"
+    )
+
+
+def _aligned(rows: Sequence[tuple[str, str, str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return [f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}" for row in rows]
+
+
+def _listed(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str, str]]) -> list[str]:
+    width = max(len(row[0]) for row in rows)
+    return [f"{what:<{width}}  {value}" for what, value in facts]

@@ -1,0 +1,1 @@
+"""Variational EM: normaliser, M-step, E-step and the callback that carries them out."""

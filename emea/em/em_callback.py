@@ -1,0 +1,248 @@
+"""The Lightning callback that carries out both EM steps between fits."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from torch import Tensor
+
+from emea.data.arrays import IntArray
+from emea.em.joint_distribution import compatible_beliefs
+from emea.em.m_step import fit_weights, link_examples, sampled_examples
+from emea.em.normaliser import Normaliser
+from emea.em.protocol import Visible
+from emea.encoders.alignment_module import AlignmentModule
+from emea.encoders.step_block import LabelDataModule
+from emea.evaluation.ranking_metrics import ranking_metrics
+from emea.evaluation.ranks import link_ranks
+from emea.matching.beliefs import Beliefs
+from emea.matching.similarity import Similarity
+from emea.rules.rule import Rule, RuleView
+
+logger = logging.getLogger(__name__)
+
+Decoder = Callable[[Tensor, Tensor], Similarity]
+
+
+@dataclass(frozen=True, eq=False)
+class JointReport:
+    """What the joint module made of one iteration.
+
+    Args:
+        beliefs: q*.
+        labels: ``[num_labels, 2]`` pseudo-labels handed to the next fit, training links apart.
+        weights: rule weights by name.
+        compatibility: ``[num_source]`` rule value of the neural model's best candidate.
+    """
+
+    beliefs: Beliefs
+    labels: IntArray
+    weights: dict[str, float]
+    compatibility: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class IterationReport:
+    """The state after one fit, for whoever observes the run.
+
+    Args:
+        iteration: 0 is the model before any EM step.
+        similarity: the neural model's.
+        beliefs: q, labelled entities certain.
+        normaliser: its fitted parameters.
+        joint: what the joint module made of it; ``None`` without rules.
+        validation: the neural model's metrics on the validation links, among all targets.
+        seconds: spent on candidate search and on the M- and E-step.
+    """
+
+    iteration: int
+    similarity: Similarity
+    beliefs: Beliefs
+    normaliser: dict[str, float]
+    joint: JointReport | None
+    validation: dict[str, float]
+    seconds: dict[str, float]
+
+
+Observer = Callable[[IterationReport], None]
+
+
+class EMCallback(pl.Callback):
+    """After each fit: normalise, fit the rule weights (M), derive q* and new labels (E).
+
+    Args:
+        visible: all links the callback may use.
+        decoder: embeddings to similarity.
+        normaliser: similarity to q.
+        rule: measures compatibility; ``None`` leaves the neural model alone.
+        observer: told the state after each fit; its answer is not used.
+        num_candidates: K, candidates per entity.
+        m_step: ``links`` fits the weights on known links, ``pseudolikelihood`` on labels
+            drawn from q (Eq. 13).
+        sampling: ``argmax`` takes the best candidate, ``sample`` draws one.
+        ridge: strength of the prior on rule weights.
+        patience: iterations without a better MRR on the validation links after which the
+            model counts as converged; ``None``: never.
+        seed: of the drawn samples.
+    """
+
+    def __init__(
+        self,
+        visible: Visible,
+        decoder: Decoder,
+        normaliser: Normaliser,
+        rule: Rule | None,
+        observer: Observer,
+        num_candidates: int = 10,
+        m_step: str = "links",
+        sampling: str = "argmax",
+        ridge: float = 0.01,
+        patience: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        if m_step not in ("links", "pseudolikelihood"):
+            raise ValueError(f"m_step is links or pseudolikelihood, not {m_step}")
+        if sampling not in ("argmax", "sample"):
+            raise ValueError(f"sampling is argmax or sample, not {sampling}")
+        self.visible = visible
+        self.decoder = decoder
+        self.normaliser = normaliser
+        self.rule = rule
+        self.observer = observer
+        self.num_candidates = num_candidates
+        self.m_step = m_step
+        self.sampling = sampling
+        self.ridge = ridge
+        self.patience = patience
+        self.iteration = 0
+        self.best_mrr = -1.0
+        self.num_idle = 0
+        self.weights = torch.zeros(0, dtype=torch.float64)
+        # sampling happens on the CPU, so one generator serves every device
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def on_fit_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Carry out both steps, and hand the next fit its labels."""
+        data: Any = trainer.datamodule  # type: ignore[attr-defined]
+        assert isinstance(pl_module, AlignmentModule) and isinstance(data, LabelDataModule)
+        self.between_fits(pl_module, data)
+
+    def between_fits(self, module: AlignmentModule, data: LabelDataModule) -> None:
+        """Normalise, M-step, E-step, new labels; then tell the observer."""
+        start = time.perf_counter()
+        source, target = module.embeddings()
+        similarity = self.decoder(source, target)
+        beliefs = self._normalised(similarity)
+        searched = _clock(source)
+        joint = self._joint(beliefs, source) if self.rule is not None else None
+        seconds = {"search": searched - start, "joint": _clock(source) - searched}
+        if joint is not None:
+            data.relabel(np.concatenate([self.visible.train, joint.labels]))
+        validation = ranking_metrics(link_ranks(similarity, self.visible.validation).in_all)
+        self._watch(validation["mrr"])
+        fitted = self.normaliser.parameters()
+        report = IterationReport(
+            self.iteration, similarity, beliefs, fitted, joint, validation, seconds
+        )
+        self.iteration += 1
+        self.observer(report)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the validation links' MRR has stopped rising for ``patience`` iterations."""
+        return self.patience is not None and self.num_idle >= self.patience
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next iteration depends on, in plain values and tensors."""
+        return {
+            "iteration": self.iteration,
+            "best_mrr": self.best_mrr,
+            "num_idle": self.num_idle,
+            "weights": self.weights.cpu(),
+            "normaliser": self.normaliser.parameters(),
+            "generator": self.generator.get_state(),
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:  # type: ignore[override]
+        """Go on from a saved state."""
+        self.iteration = int(state_dict["iteration"])
+        self.best_mrr = float(state_dict["best_mrr"])
+        self.num_idle = int(state_dict["num_idle"])
+        self.weights = state_dict["weights"]
+        self.normaliser.restore(dict(state_dict["normaliser"]))
+        self.generator.set_state(state_dict["generator"])
+
+    def _watch(self, mrr: float) -> None:
+        better = mrr > self.best_mrr
+        self.best_mrr = mrr if better else self.best_mrr
+        self.num_idle = 0 if better else self.num_idle + 1
+
+    def _normalised(self, similarity: Similarity) -> Beliefs:
+        device = similarity.source.device
+        self.normaliser.fit(similarity, _tensor(self.visible.normaliser_links, device))
+        beliefs = self.normaliser.beliefs(similarity, self.num_candidates)
+        return beliefs.clamped(_tensor(self.visible.train, device))
+
+    def _joint(self, beliefs: Beliefs, source: Tensor) -> JointReport:
+        assert self.rule is not None
+        self.rule.prepare(RuleView(beliefs, source, self._relation_links(source.device)))
+        values = self.rule(beliefs)
+        self.weights = self._fit_weights(beliefs, values)
+        train = _tensor(self.visible.train, source.device)
+        compatible = compatible_beliefs(beliefs, values, self.weights, train)
+        best = beliefs.best_slots()
+        rows = torch.arange(len(best), device=best.device)
+        return JointReport(
+            beliefs=compatible,
+            labels=self._labels(compatible),
+            weights=dict(zip(self.rule.names, self.weights.tolist(), strict=True)),
+            compatibility=values[rows, best].mean(1),
+        )
+
+    def _fit_weights(self, beliefs: Beliefs, values: Tensor) -> Tensor:
+        if self.m_step == "links":
+            links = _tensor(self.visible.weight_links, values.device)
+            rows, slots = link_examples(beliefs, links)
+        else:
+            on_cpu = Beliefs(beliefs.targets.cpu(), beliefs.probs.cpu())
+            rows, slots = sampled_examples(on_cpu, self.sampling, self.generator)
+            rows, slots = rows.to(values.device), slots.to(values.device)
+        return fit_weights(values[rows], slots, self.ridge)
+
+    def _labels(self, compatible: Beliefs) -> IntArray:
+        """The labels of the unlabelled entities, by q*."""
+        compatible = Beliefs(compatible.targets.cpu(), compatible.probs.cpu())
+        if self.sampling == "argmax":
+            targets = compatible.best_targets().numpy()
+        else:
+            targets = compatible.sampled_targets(self.generator).numpy()
+        pool = np.arange(compatible.num_source)
+        if self.visible.label_pool is not None:
+            pool = self.visible.label_pool
+        unlabelled = np.setdiff1d(pool, self.visible.train[:, 0])
+        return np.stack([unlabelled, targets[unlabelled]], axis=1)
+
+    def _relation_links(self, device: torch.device) -> Tensor | None:
+        links = self.visible.relation_links
+        if links is None:
+            return None
+        # one tensor for all iterations: the rule sees by identity that nothing changed
+        if not hasattr(self, "_relation_links_tensor"):
+            self._relation_links_tensor = _tensor(links, device)
+        return self._relation_links_tensor
+
+
+def _tensor(links: IntArray, device: torch.device) -> Tensor:
+    return torch.from_numpy(np.array(links)).to(device)
+
+
+def _clock(tensor: Tensor) -> float:
+    """Wall clock once the device has finished what was asked of it."""
+    if tensor.is_cuda:
+        torch.cuda.synchronize(tensor.device)
+    return time.perf_counter()

@@ -1,0 +1,128 @@
+"""From similarities to probabilities, Eq. 1-3."""
+
+import logging
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from emea.matching.beliefs import Beliefs
+from emea.matching.candidates import top_candidates
+from emea.matching.similarity import Similarity
+
+logger = logging.getLogger(__name__)
+
+MAX_SHARPNESS = 1000.0
+"""Bound of the softmax's sharpness: links that are all ranked first would push it to infinity."""
+
+
+class Normaliser(ABC):
+    """Turns similarities into q(y_e) over the best candidates."""
+
+    @abstractmethod
+    def fit(self, similarity: Similarity, links: Tensor) -> None:
+        """Fit the parameters on links (source id, target id) that training has not seen."""
+
+    @abstractmethod
+    def beliefs(self, similarity: Similarity, num_candidates: int) -> Beliefs:
+        """q(y_e) of every source entity over its best candidates."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, float]:
+        """What was fitted, by name."""
+
+    @abstractmethod
+    def restore(self, parameters: dict[str, float]) -> None:
+        """Take over parameters fitted before."""
+
+
+class SoftmaxNormaliser(Normaliser):
+    """Softmax over all targets with a fitted sharpness, Eq. 1-3.
+
+    Eq. 1 has four parameters, but in the softmax of Eq. 2 every term that is constant along a
+    row cancels: of w1, w2, w0 and tau only ``beta = (w1 - w2) / tau`` is identifiable. The
+    cross-entropy of Eq. 3 is convex in it.
+
+    Args:
+        default_sharpness: beta where there are no links to fit it on.
+    """
+
+    def __init__(self, default_sharpness: float = 20.0) -> None:
+        self.default_sharpness = default_sharpness
+        self.sharpness = default_sharpness
+
+    def fit(self, similarity: Similarity, links: Tensor) -> None:
+        """Minimise the cross-entropy of the links (Eq. 3)."""
+        if not len(links):
+            self.sharpness = self.default_sharpness
+            logger.warning(
+                "no links to fit the normaliser on: probabilities use the default sharpness %g "
+                "and are not calibrated",
+                self.default_sharpness,
+            )
+            return
+        scores = similarity.scores(links[:, 0]).double()
+        self.sharpness = fit_sharpness(scores, links[:, 1])
+
+    def beliefs(self, similarity: Similarity, num_candidates: int) -> Beliefs:
+        """Softmax over all targets (Eq. 2), kept for the best candidates."""
+        k = min(num_candidates, similarity.num_target)
+        targets, probs = [], []
+        for _, scores in similarity.blocks():
+            best = scores.topk(k, dim=1)
+            mass = torch.logsumexp(self.sharpness * (scores - best.values[:, :1]), dim=1)
+            logits = self.sharpness * (best.values - best.values[:, :1])
+            targets.append(best.indices)
+            probs.append(torch.exp(logits - mass.unsqueeze(1)))
+        return Beliefs(targets=torch.cat(targets), probs=torch.cat(probs))
+
+    def parameters(self) -> dict[str, float]:
+        """The sharpness beta."""
+        return {"sharpness": self.sharpness}
+
+    def restore(self, parameters: dict[str, float]) -> None:
+        """Take over a sharpness fitted before."""
+        self.sharpness = parameters["sharpness"]
+
+
+class MinMaxNormaliser(Normaliser):
+    """Scores scaled to [0, 1] within the candidates, then to sum 1 (the paper's footnote)."""
+
+    def fit(self, similarity: Similarity, links: Tensor) -> None:
+        """Nothing to fit."""
+
+    def beliefs(self, similarity: Similarity, num_candidates: int) -> Beliefs:
+        """Scaled scores of the best candidates."""
+        best = top_candidates(similarity, num_candidates)
+        low, high = best.scores[:, -1:], best.scores[:, :1]
+        scaled = torch.where(high > low, (best.scores - low) / (high - low), 1.0)
+        return Beliefs(targets=best.targets, probs=scaled / scaled.sum(1, keepdim=True))
+
+    def parameters(self) -> dict[str, float]:
+        """None."""
+        return {}
+
+    def restore(self, parameters: dict[str, float]) -> None:
+        """Nothing to restore."""
+
+
+def fit_sharpness(scores: Tensor, labels: Tensor, num_steps: int = 50) -> float:
+    """The beta >= 0 that minimises the cross-entropy of ``softmax(beta * scores)``.
+
+    Newton's method on a convex function of one variable, kept inside a bracket of the root of
+    its derivative, so it converges from anywhere.
+    """
+    right = scores.gather(1, labels.unsqueeze(1)).squeeze(1)
+    low, high, beta = 0.0, MAX_SHARPNESS, 10.0
+    for _ in range(num_steps):
+        probs = torch.softmax(beta * scores, dim=1)
+        mean = (probs * scores).sum(1)
+        slope = float((mean - right).mean())
+        curvature = float(((probs * scores.square()).sum(1) - mean.square()).mean())
+        low, high = (low, beta) if slope > 0 else (beta, high)
+        step = beta - slope / curvature if curvature > 0 else low - 1
+        step = step if low < step < high else (low + high) / 2
+        if abs(step - beta) < 1e-6 * max(1.0, beta):
+            return step
+        beta = step
+    return beta

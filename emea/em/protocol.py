@@ -1,0 +1,86 @@
+"""What a run may see: the two protocols."""
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+
+from emea.data.arrays import IntArray
+from emea.data.split import Split
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Visible:
+    """The links that training and EM may use; all they ever get.
+
+    Args:
+        train: links the encoder trains on; their entities are labelled.
+        validation: held-out labels.
+        normaliser_links: where the normaliser is fitted.
+        weight_links: where rule weights are fitted.
+        relation_links: where relation inclusions are estimated; ``None``: from the labels and
+            the model's own predictions.
+        label_pool: source entities that may get a pseudo-label; ``None``: any unlabelled one.
+        uses_test_links: whether any of the above holds test links.
+    """
+
+    train: IntArray
+    validation: IntArray
+    normaliser_links: IntArray
+    weight_links: IntArray
+    relation_links: IntArray | None
+    label_pool: IntArray | None
+    uses_test_links: bool
+
+
+@dataclass(frozen=True)
+class Strict:
+    """No test link is seen: permuting or deleting them changes no prediction."""
+
+    def __call__(self, split: Split) -> Visible:
+        """What a run on this split may see."""
+        known = split.supervision
+        return Visible(
+            train=known.train,
+            validation=known.validation,
+            normaliser_links=known.validation,
+            weight_links=np.concatenate([known.train, known.validation]),
+            relation_links=None,
+            label_pool=None,
+            uses_test_links=False,
+        )
+
+
+@dataclass(frozen=True)
+class Released:
+    """As the code released with the paper does: test links reach into training.
+
+    Args:
+        num_normaliser_links: test links on which the normaliser is fitted.
+        seed: which ones.
+    """
+
+    num_normaliser_links: int = 100
+    seed: int = 0
+
+    def __call__(self, split: Split) -> Visible:
+        """What a run on this split may see."""
+        logger.warning(
+            "protocol=released uses TEST links in training, as the paper's code did: relation "
+            "inclusions from all links, the normaliser from %d of them, pseudo-labels for test "
+            "entities alone. Do not compare its numbers with protocol=strict.",
+            self.num_normaliser_links,
+        )
+        known = split.supervision
+        order = np.random.default_rng(self.seed).permutation(len(split.test))
+        return Visible(
+            train=known.train,
+            validation=known.validation,
+            normaliser_links=split.test[order[: self.num_normaliser_links]],
+            weight_links=known.train,
+            relation_links=np.concatenate([known.train, known.validation, split.test]),
+            label_pool=split.test[:, 0],
+            uses_test_links=True,
+        )

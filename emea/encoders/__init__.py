@@ -1,0 +1,1 @@
+"""Neural encoders and the LightningModule that trains them."""

@@ -1,0 +1,93 @@
+"""The LightningModule that wraps any encoder."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+
+from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
+from emea.encoders.step_block import StepBlock
+
+OptimizerFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+
+
+class AlignmentModule(pl.LightningModule):
+    """Trains an encoder on links between its two graphs.
+
+    One Lightning batch is a block of optimisation steps: Lightning's overhead of about a
+    millisecond is then paid once per block, not once per step.
+
+    Args:
+        encoder: called without arguments, gives embeddings of all entities, source first.
+        objective: ``objective(encoder, links)`` gives the loss of a step.
+        optimizer: makes the optimiser from the parameters.
+        num_source: entities of the source graph.
+        cuda_graph: replay steps as a CUDA graph where the device is one.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        objective: nn.Module,
+        optimizer: OptimizerFactory,
+        num_source: int,
+        cuda_graph: bool = True,
+    ) -> None:
+        super().__init__()
+        self.automatic_optimization = False
+        self.encoder = encoder
+        self.objective = objective
+        self.num_source = num_source
+        self._make_optimizer = optimizer
+        self._cuda_graph = cuda_graph
+        self._step: OptimisationStep | None = None
+        self.num_steps_done = 0
+        self.losses: list[tuple[int, float]] = []
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """A fresh optimiser; called anew by every fit."""
+        return self._make_optimizer(self.parameters())
+
+    def on_fit_start(self) -> None:
+        """Forget the last fit's step: it holds that fit's optimiser and links."""
+        self._step = None
+
+    def on_fit_end(self) -> None:
+        """Release what the step holds on the device."""
+        self._step = None
+
+    def training_step(self, block: StepBlock, batch_idx: int) -> None:
+        """A block of steps on the block's links."""
+        if self._step is None:
+            self._step = self._new_step(block.links)
+        loss = block.links.new_zeros((), dtype=torch.float32)
+        for _ in range(block.num_steps):
+            loss = self._step()
+        self.num_steps_done += block.num_steps
+        self._record(float(loss))
+
+    def embeddings(self) -> tuple[Tensor, Tensor]:
+        """Embeddings of the source and of the target entities, without gradient or dropout."""
+        training = self.encoder.training
+        self.encoder.eval()
+        with torch.no_grad():
+            rows = self.encoder()
+        self.encoder.train(training)
+        return rows[: self.num_source], rows[self.num_source :]
+
+    def _new_step(self, links: Tensor) -> OptimisationStep:
+        optimizer: Any = self.optimizers(use_pl_optimizer=False)
+        loss = partial(self.objective, self.encoder, links)
+        graphed = self._cuda_graph and links.is_cuda
+        return (GraphedStep if graphed else OptimisationStep)(loss, optimizer)
+
+    def _record(self, loss: float) -> None:
+        if not torch.isfinite(torch.tensor(loss)):
+            raise FloatingPointError(
+                f"the loss had become {loss} by step {self.num_steps_done}; "
+                "a smaller learning rate (model.optimizer.lr) usually helps"
+            )
+        self.losses.append((self.num_steps_done, loss))

@@ -1,0 +1,126 @@
+"""Both graphs as one: the structure that encoders read."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from emea.data.arrays import IntArray
+from emea.data.graph_pair import GraphPair
+
+
+@dataclass(frozen=True, eq=False)
+class JointGraph:
+    """Both graphs of a pair over one id space: source entities first, then target entities.
+
+    Every triple is read in both directions; relation ``r`` read backwards is
+    ``r + num_relations``. Between two neighbouring entities there is one edge, whatever the
+    number of triples; the relations it bundles form its *relation set*, and edges with the
+    same set share one entry of ``set_relations``.
+
+    Args:
+        num_source: entities of the source graph.
+        num_entities: entities of both.
+        num_relations: relations of both, directions not counted.
+        edge_rows: entity an edge leads to, ascending.
+        edge_cols: neighbour it comes from.
+        edge_sets: relation set of the edge.
+        set_rows: set of each entry of ``set_relations``, ascending.
+        set_relations: directed relations of the sets.
+    """
+
+    num_source: int
+    num_entities: int
+    num_relations: int
+    edge_rows: IntArray
+    edge_cols: IntArray
+    edge_sets: IntArray
+    set_rows: IntArray
+    set_relations: IntArray
+
+    @property
+    def num_target(self) -> int:
+        """Entities of the target graph."""
+        return self.num_entities - self.num_source
+
+    @property
+    def num_edges(self) -> int:
+        """Ordered pairs of neighbouring entities."""
+        return len(self.edge_rows)
+
+    @property
+    def num_sets(self) -> int:
+        """Distinct relation sets."""
+        return int(self.edge_sets.max()) + 1 if self.num_edges else 0
+
+    def joint_links(self, links: IntArray) -> IntArray:
+        """Links (source id, target id) in the joint id space."""
+        shift: IntArray = np.array([0, self.num_source])
+        return links + shift
+
+    def incident_relations(self) -> tuple[IntArray, IntArray]:
+        """Distinct (entity, directed relation) pairs, ascending."""
+        starts = np.searchsorted(self.set_rows, np.arange(self.num_sets + 1))
+        sizes = np.diff(starts)[self.edge_sets]
+        entities = np.repeat(self.edge_rows, sizes)
+        offsets = np.arange(len(entities)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        relations = self.set_relations[np.repeat(starts[self.edge_sets], sizes) + offsets]
+        return _distinct_pairs(entities, relations, 2 * self.num_relations)
+
+    def closed_neighbourhoods(self) -> tuple[IntArray, IntArray]:
+        """(entity, neighbour) pairs with every entity its own neighbour, ascending."""
+        loop = np.arange(self.num_entities)
+        rows = np.concatenate([self.edge_rows, loop])
+        cols = np.concatenate([self.edge_cols, loop])
+        return _distinct_pairs(rows, cols, self.num_entities)
+
+
+def join_graphs(pair: GraphPair) -> JointGraph:
+    """Both graphs of a pair in one structure."""
+    source, target = pair.source, pair.target
+    num_relations = source.num_relations + target.num_relations
+    shift = np.array([source.num_entities, source.num_relations, source.num_entities])
+    triples = np.unique(np.concatenate([source.triples, target.triples + shift]), axis=0)
+    head, relation, tail = triples.T
+    rows = np.concatenate([head, tail])
+    cols = np.concatenate([tail, head])
+    relations = np.concatenate([relation, relation + num_relations])
+    order = np.lexsort((relations, cols, rows))
+    rows, cols, relations = rows[order], cols[order], relations[order]
+    first = np.ones(len(rows), dtype=bool)
+    first[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
+    edge_sets, set_rows, set_relations = _relation_sets(relations, first, 2 * num_relations)
+    return JointGraph(
+        num_source=source.num_entities,
+        num_entities=source.num_entities + target.num_entities,
+        num_relations=num_relations,
+        edge_rows=rows[first],
+        edge_cols=cols[first],
+        edge_sets=edge_sets,
+        set_rows=set_rows,
+        set_relations=set_relations,
+    )
+
+
+def _relation_sets(
+    relations: IntArray, first: np.ndarray, num_directed: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Number the distinct sets of relations that runs (marked by ``first``) hold."""
+    if not len(relations):
+        empty = np.zeros(0, dtype=np.int64)
+        return empty, empty, empty
+    starts = np.flatnonzero(first)
+    # a set's name is the sum of its members' random 64-bit names: equal sets, equal sums,
+    # and two of a million distinct sets collide with a chance below 1e-7
+    names = np.random.default_rng(0).integers(0, 2**64, num_directed, dtype=np.uint64)
+    sums = np.add.reduceat(names[relations], starts)
+    _, example, edge_sets = np.unique(sums, return_index=True, return_inverse=True)
+    sizes = np.diff(np.append(starts, len(relations)))[example]
+    set_rows = np.repeat(np.arange(len(example)), sizes)
+    offsets = np.arange(len(set_rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    set_relations = relations[np.repeat(starts[example], sizes) + offsets]
+    return edge_sets.astype(np.int64), set_rows, set_relations
+
+
+def _distinct_pairs(rows: IntArray, cols: IntArray, num_cols: int) -> tuple[IntArray, IntArray]:
+    keys = np.unique(rows * num_cols + cols)
+    return keys // num_cols, keys % num_cols

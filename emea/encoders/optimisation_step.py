@@ -1,0 +1,72 @@
+"""One optimisation step, run eagerly or replayed as a CUDA graph."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+WARM_UP_STEPS = 3
+"""Eager steps before a capture: kernels compile and optimiser state comes into being."""
+
+
+class OptimisationStep:
+    """Forward, backward and update.
+
+    Args:
+        loss: gives the loss of one step.
+        optimizer: updates the parameters.
+    """
+
+    def __init__(self, loss: Callable[[], Tensor], optimizer: torch.optim.Optimizer) -> None:
+        self.loss = loss
+        self.optimizer = optimizer
+
+    def __call__(self) -> Tensor:
+        """One step; returns its loss, detached."""
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss()
+        torch.autograd.backward(loss)
+        self.optimizer.step()
+        return loss.detach()
+
+
+class GraphedStep(OptimisationStep):
+    """The same step as one CUDA graph, so that no kernel waits for Python.
+
+    A full-batch step is some hundred small kernels; launched one by one they take longer to
+    launch than to run. The first steps run eagerly and count like any other.
+    """
+
+    def __init__(self, loss: Callable[[], Tensor], optimizer: torch.optim.Optimizer) -> None:
+        super().__init__(loss, optimizer)
+        for group in optimizer.param_groups:
+            if "capturable" in group:
+                group["capturable"] = True
+        self._num_eager = 0
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._loss = torch.zeros(())
+
+    def __call__(self) -> Tensor:
+        """One step; returns its loss, detached."""
+        if self._num_eager < WARM_UP_STEPS:
+            self._num_eager += 1
+            return self._on_side_stream()
+        if self._graph is None:
+            self._capture()
+        assert self._graph is not None
+        self._graph.replay()
+        return self._loss
+
+    def _on_side_stream(self) -> Tensor:
+        # capture requires that autograd and the allocator have worked off the default stream
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            loss = super().__call__()
+        torch.cuda.current_stream().wait_stream(stream)
+        return loss
+
+    def _capture(self) -> None:
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            self._loss = super().__call__()

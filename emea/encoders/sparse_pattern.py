@@ -1,0 +1,165 @@
+"""A fixed sparsity pattern with changing values: the two products graph layers are made of.
+
+For nonzeros ``e = (row_e, col_e)`` with values ``v_e``:
+
+- ``weighted_sum``: ``Y[row] = sum_e v_e X[col_e]`` (sparse times dense),
+- ``pair_dots``: ``d_e = L[row_e] . R[col_e]`` (dense products sampled at the nonzeros).
+
+Each is the other's gradient, so both stay free of any edges x dimension tensor, forward and
+backward.
+"""
+
+import warnings
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from emea.data.arrays import IntArray
+from emea.encoders import sparse_kernels
+
+
+class SparsePattern(nn.Module):
+    """Nonzero positions of a matrix, sorted by row, with their transpose.
+
+    Args:
+        rows: row of each nonzero, ascending.
+        cols: column of each nonzero.
+        shape: rows and columns of the matrix.
+
+    The nonzeros keep the order in which they were given; values are aligned with it.
+    """
+
+    rows: Tensor
+    cols: Tensor
+    row_starts: Tensor
+    transposed_rows: Tensor
+    transposed_starts: Tensor
+    to_transposed: Tensor
+
+    def __init__(self, rows: IntArray, cols: IntArray, shape: tuple[int, int]) -> None:
+        super().__init__()
+        if np.any(np.diff(rows) < 0):
+            raise ValueError("rows must be ascending")
+        self.shape = shape
+        order = np.argsort(cols, kind="stable")
+        buffers = {
+            "rows": rows,
+            "cols": cols,
+            "row_starts": segment_starts(rows, shape[0]),
+            "transposed_rows": rows[order],
+            "transposed_starts": segment_starts(cols, shape[1]),
+            "to_transposed": order,
+        }
+        for name, values in buffers.items():
+            # 32-bit indices halve the traffic; graphs here stay far below 2^31 edges
+            tensor = torch.from_numpy(np.ascontiguousarray(values, dtype=np.int32))
+            self.register_buffer(name, tensor, persistent=False)
+
+    @property
+    def num_nonzeros(self) -> int:
+        """How many positions the pattern has."""
+        return len(self.rows)
+
+    def weighted_sum(self, values: Tensor, dense: Tensor) -> Tensor:
+        """``Y[row] = sum_e values[e] * dense[col_e]``, differentiable in both."""
+        sums = _WeightedSum.apply(values, dense, self)  # type: ignore[no-untyped-call]
+        return cast(Tensor, sums)
+
+    def pair_dots(self, left: Tensor, right: Tensor) -> Tensor:
+        """``left[row_e] . right[col_e]`` for each nonzero, differentiable in both."""
+        dots = _PairDots.apply(left, right, self)  # type: ignore[no-untyped-call]
+        return cast(Tensor, dots)
+
+    def row_softmax(self, logits: Tensor) -> Tensor:
+        """Softmax of the nonzeros' logits along each row."""
+        rows = self.rows.long()
+        # the shift cancels in the softmax, so it needs no gradient
+        peak = torch.full((self.shape[0],), -torch.inf, dtype=logits.dtype, device=logits.device)
+        peak = peak.scatter_reduce(0, rows, logits.detach(), "amax")
+        weights = torch.exp(logits - peak.index_select(0, rows))
+        totals = torch.zeros_like(peak).index_add(0, rows, weights)
+        return weights / totals.index_select(0, rows)
+
+    def mean_values(self, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Values that turn ``weighted_sum`` into the mean over each row's nonzeros."""
+        counts = torch.diff(self.row_starts)
+        return (1.0 / counts.to(dtype)).index_select(0, self.rows.long())
+
+
+def segment_starts(ids: IntArray, num_segments: int) -> IntArray:
+    """Where each id's run starts in the sorted ids, with the total length at the end."""
+    starts = np.zeros(num_segments + 1, dtype=np.int64)
+    np.cumsum(np.bincount(ids, minlength=num_segments), out=starts[1:])
+    return starts
+
+
+def matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
+    """Sparse times dense, without gradient."""
+    if sparse_kernels.usable(dense):
+        return sparse_kernels.matmul(pattern.row_starts, pattern.cols, values, dense)
+    return _csr(pattern.row_starts, pattern.cols, values, pattern.shape) @ dense
+
+
+def transposed_matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
+    """Transposed sparse times dense, without gradient."""
+    values = values.index_select(0, pattern.to_transposed)
+    starts, cols = pattern.transposed_starts, pattern.transposed_rows
+    if sparse_kernels.usable(dense):
+        return sparse_kernels.matmul(starts, cols, values, dense)
+    return _csr(starts, cols, values, (pattern.shape[1], pattern.shape[0])) @ dense
+
+
+def sampled_dots(pattern: SparsePattern, left: Tensor, right: Tensor) -> Tensor:
+    """Dot products at the nonzeros, without gradient."""
+    if sparse_kernels.usable(left):
+        return sparse_kernels.sampled_dots(pattern.rows, pattern.cols, left, right)
+    if pattern.num_nonzeros > pattern.shape[0] * pattern.shape[1]:
+        # positions repeat; torch refuses to sample more of them than the matrix has elements
+        return (left @ right.t())[pattern.rows, pattern.cols]
+    zeros = left.new_zeros(pattern.num_nonzeros)
+    sample = _csr(pattern.row_starts, pattern.cols, zeros, pattern.shape)
+    dots: Tensor = torch.sparse.sampled_addmm(sample, left, right.t(), beta=0.0).values()
+    return dots
+
+
+def _csr(starts: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+    with warnings.catch_warnings():
+        # torch calls the format "beta"; what is used of it here is tested against loops
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.sparse_csr_tensor(starts, cols, values, shape, check_invariants=False)
+
+
+class _WeightedSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, dense: Tensor, pattern: SparsePattern) -> Tensor:
+        ctx.pattern = pattern
+        ctx.save_for_backward(values, dense)
+        return matmul(pattern, values, dense)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        values, dense = ctx.saved_tensors
+        grad = grads[0].contiguous()
+        needs_values, needs_dense, _ = ctx.needs_input_grad
+        grad_values = sampled_dots(ctx.pattern, grad, dense) if needs_values else None
+        grad_dense = transposed_matmul(ctx.pattern, values, grad) if needs_dense else None
+        return grad_values, grad_dense, None
+
+
+class _PairDots(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, left: Tensor, right: Tensor, pattern: SparsePattern) -> Tensor:
+        ctx.pattern = pattern
+        ctx.save_for_backward(left, right)
+        return sampled_dots(pattern, left, right)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        left, right = ctx.saved_tensors
+        grad = grads[0].contiguous()
+        needs_left, needs_right, _ = ctx.needs_input_grad
+        grad_left = matmul(ctx.pattern, grad, right) if needs_left else None
+        grad_right = transposed_matmul(ctx.pattern, grad, left) if needs_right else None
+        return grad_left, grad_right, None

@@ -1,0 +1,1 @@
+"""Ranks, metrics and what else is measured on test links."""

@@ -1,0 +1,27 @@
+"""Precision, recall and F1 of a predicted mapping."""
+
+from emea.data.arrays import IntArray
+
+
+def mapping_metrics(predicted: IntArray, gold: IntArray) -> dict[str, float]:
+    """How well a set of predicted pairs matches the gold links.
+
+    A prediction for an entity without counterpart counts against precision, as it would for
+    whoever uses the mapping.
+
+    Args:
+        predicted: ``[n, 2]`` predicted (source, target) pairs, without repetition.
+        gold: ``[m, 2]`` true links.
+    """
+    right = len(
+        {tuple(pair) for pair in predicted.tolist()} & {tuple(pair) for pair in gold.tolist()}
+    )
+    precision = right / len(predicted) if len(predicted) else 0.0
+    recall = right / len(gold) if len(gold) else 0.0
+    total = precision + recall
+    return {
+        "precision": precision,
+        "recall": recall,
+        "f1": 2 * precision * recall / total if total else 0.0,
+        "num_predicted": float(len(predicted)),
+    }

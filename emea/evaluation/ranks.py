@@ -1,0 +1,55 @@
+"""Ranks of the right targets."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from emea.data.arrays import IntArray
+from emea.matching.similarity import Similarity
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """Realistic ranks of each link's target: the mean over all orders of tied scores.
+
+    Args:
+        in_pool: rank among the targets of the given links (the field's convention).
+        in_all: rank among all targets.
+    """
+
+    in_pool: FloatArray
+    in_all: FloatArray
+
+
+def link_ranks(similarity: Similarity, links: IntArray) -> Ranks:
+    """Rank each link's target for its source, among the links' targets and among all."""
+    device = similarity.source.device
+    sources, targets = torch.from_numpy(links.T.copy()).to(device)
+    in_pool, in_all = [], []
+    position = 0
+    for rows, scores in similarity.blocks(sources):
+        right = targets[position : position + len(rows)].unsqueeze(1)
+        position += len(rows)
+        # the right target's score is read from the same block, so ties are exact
+        reference = scores.gather(1, right)
+        in_all.append(realistic_ranks(scores, reference))
+        in_pool.append(realistic_ranks(scores.index_select(1, targets), reference))
+    return Ranks(in_pool=_to_numpy(in_pool), in_all=_to_numpy(in_all))
+
+
+def realistic_ranks(scores: Tensor, reference: Tensor) -> Tensor:
+    """Mean of the best and the worst rank that ties allow; the reference is one of the scores."""
+    better = (scores > reference).sum(1)
+    tied = (scores == reference).sum(1) - 1
+    return 1 + better + tied / 2
+
+
+def _to_numpy(parts: list[Tensor]) -> FloatArray:
+    if not parts:
+        return np.zeros(0)
+    return torch.cat(parts).double().cpu().numpy()

@@ -1,0 +1,1 @@
+"""Similarity, candidates, beliefs and decoding."""

@@ -1,0 +1,1 @@
+"""One job: build, fit, evaluate, record."""

@@ -1,0 +1,22 @@
+"""From config nodes to objects: dispatch by ``_target_`` alone."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+
+
+def maker(node: DictConfig, keep_name: bool = False) -> Callable[..., Any]:
+    """What a config node makes, waiting for the arguments only the run knows.
+
+    Args:
+        node: with a ``_target_``.
+        keep_name: pass the option's name on as an argument, too.
+    """
+    values: Any = OmegaConf.to_container(node, resolve=True)
+    if not keep_name:
+        values.pop("name", None)
+    # as a partial, so that errors of the class arrive as they are, not wrapped by Hydra
+    made: Callable[..., Any] = instantiate({**values, "_partial_": True})
+    return made

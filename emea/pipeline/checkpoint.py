@@ -1,0 +1,81 @@
+"""Checkpoints: all state of a run, in a format that is safe to load from strangers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from emea.em.em_callback import EMCallback
+from emea.encoders.alignment_module import AlignmentModule
+from emea.encoders.step_block import LabelDataModule
+from emea.errors import DataError
+from emea.tracking.atomic import write_atomic
+
+
+def save_checkpoint(
+    path: Path, module: AlignmentModule, data: LabelDataModule, em: EMCallback
+) -> None:
+    """Write weights, labels, EM state and random generators, atomically."""
+    tensors = {f"module.{name}": value for name, value in module.state_dict().items()}
+    tensors["links"] = data.links
+    tensors["random.cpu"] = torch.get_rng_state()
+    if torch.cuda.is_available():
+        tensors["random.cuda"] = torch.cuda.get_rng_state()
+    plain: dict[str, Any] = {"num_steps_done": module.num_steps_done, "em": {}}
+    for name, value in em.state_dict().items():
+        if isinstance(value, Tensor):
+            tensors[f"em.{name}"] = value
+        else:
+            plain["em"][name] = value
+    tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    write_atomic(path, save(tensors, metadata={"state": json.dumps(plain)}))
+
+
+def load_checkpoint(
+    path: Path, module: AlignmentModule, data: LabelDataModule, em: EMCallback
+) -> None:
+    """Put a run back where the checkpoint left it."""
+    tensors, plain = _read(path)
+    _restore_module(module, tensors, plain)
+    data.links = tensors["links"]
+    em.load_state_dict({**plain["em"], **_below(tensors, "em.")})
+
+
+def load_weights(path: Path, module: AlignmentModule) -> None:
+    """Take over weights and random generators alone, to start another run from them."""
+    tensors, plain = _read(path)
+    _restore_module(module, tensors, plain)
+
+
+def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            return tensors, json.loads(file.metadata()["state"])
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{path} is no checkpoint of this program ({error})") from error
+
+
+def _restore_module(
+    module: AlignmentModule, tensors: dict[str, Tensor], plain: dict[str, Any]
+) -> None:
+    try:
+        module.load_state_dict(_below(tensors, "module."))
+    except RuntimeError as error:
+        raise DataError("the checkpoint is of another model or pair of graphs") from error
+    module.num_steps_done = plain["num_steps_done"]
+    torch.set_rng_state(tensors["random.cpu"])
+    if "random.cuda" in tensors and torch.cuda.is_available():
+        torch.cuda.set_rng_state(tensors["random.cuda"])
+
+
+def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(prefix): value
+        for name, value in tensors.items()
+        if name.startswith(prefix)
+    }

@@ -1,0 +1,43 @@
+"""The machine a run has: its device, memory and allocator."""
+
+import ctypes
+import resource
+import sys
+
+import torch
+
+from emea.errors import ConfigError
+
+_M_MMAP_MAX, _M_TRIM_THRESHOLD = -4, -1
+
+
+def choose_device(accelerator: str) -> torch.device:
+    """The device an accelerator setting stands for."""
+    if accelerator == "gpu" and not torch.cuda.is_available():
+        raise ConfigError("trainer=gpu needs a CUDA device and none was found; use trainer=cpu")
+    use_gpu = accelerator in ("auto", "gpu") and torch.cuda.is_available()
+    return torch.device("cuda" if use_gpu else "cpu")
+
+
+def keep_freed_memory() -> None:
+    """Let the C allocator keep what a step frees, for the next step.
+
+    By default glibc hands every large block back to the kernel and gets it anew, page by page;
+    on a CPU that was half of a step's time. Other C libraries are left alone.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    try:
+        libc = ctypes.CDLL("libc.so.6")
+        libc.mallopt(_M_MMAP_MAX, 0)
+        libc.mallopt(_M_TRIM_THRESHOLD, -1)
+    except (OSError, AttributeError):
+        return
+
+
+def peak_memory_mb(device: torch.device) -> float:
+    """Largest memory the run has held: on the GPU where it ran there, else the process's."""
+    if device.type == "cuda":
+        return float(torch.cuda.max_memory_allocated(device) / 2**20)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)

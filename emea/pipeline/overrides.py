@@ -1,0 +1,165 @@
+"""Command-line overrides: numbers as choices, and names that are nearly right."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from emea.errors import ConfigError
+from emea.pipeline.config_files import CONF, group_names, option_names
+from emea.pipeline.validation import check_config
+
+
+def quote_numeric_choices(arguments: Sequence[str]) -> list[str]:
+    """Quote numbers given as choices of ``ratio``: Hydra takes a bare float for no choice.
+
+    ``ratio=0.01,0.30`` becomes ``ratio='0.01','0.3'``. Anything else passes unchanged.
+    """
+    return [_quoted(argument) for argument in arguments]
+
+
+def check_overrides(arguments: Sequence[str]) -> None:
+    """Refuse unknown options, keys and values, naming what comes nearest.
+
+    In a sweep every option is looked at, but not every combination of them.
+    """
+    overrides = _parsed([argument for argument in arguments if not argument.startswith("-")])
+    groups = {override.key_or_group: override for override in overrides if _is_group(override)}
+    for override in groups.values():
+        _check_options(override)
+    values = [override for override in overrides if not _is_group(override)]
+    configs = [_composed(choice) for choice in _aligned(groups.values())]
+    for override in values:
+        if not any(_has_key(config, override) for config in configs):
+            raise ConfigError(_unknown_key(configs[0], override))
+    config = _composed([*_first_choice(groups.values()), *map(_first_value, values)])
+    check_config(config)
+
+
+def _quoted(argument: str) -> str:
+    key, equals, value = argument.partition("=")
+    if key not in ("ratio", "+ratio", "++ratio") or not equals:
+        return argument
+    return f"{key}={','.join(map(_quoted_number, value.split(',')))}"
+
+
+def _quoted_number(text: str) -> str:
+    try:
+        return f"'{float(text):g}'"
+    except ValueError:
+        return text
+
+
+def _parsed(arguments: list[str]) -> list[Override]:
+    try:
+        overrides = OverridesParser.create().parse_overrides(arguments)
+    except HydraException as error:
+        raise ConfigError(f"cannot read the command line: {first_line(error)}") from error
+    return [override for override in overrides if not override.key_or_group.startswith("hydra")]
+
+
+def _is_group(override: Override) -> bool:
+    return override.key_or_group in group_names()
+
+
+def _choices(override: Override) -> list[Any]:
+    if override.is_sweep_override():
+        return list(override.sweep_iterator())
+    return [override.value()]
+
+
+def _check_options(override: Override) -> None:
+    group = override.key_or_group
+    options = option_names(group)
+    for choice in _choices(override):
+        name = str(choice).strip("'\"")
+        if override.is_delete() or choice is None or name in options:
+            continue
+        hint = f"; any other share: ratio.value={name}" if group == "ratio" else ""
+        raise ConfigError(
+            f"{group} has no option {name}{_nearest(name, options)}; "
+            f"it has {', '.join(options)}{hint}"
+        )
+
+
+def _aligned(groups: Iterable[Override]) -> list[list[str]]:
+    """Group choices such that every option of a sweep stands in at least one list."""
+    per_group = [(override.key_or_group, _choices(override)) for override in groups]
+    longest = max((len(choices) for _, choices in per_group), default=1)
+    return [
+        [_assignment(group, choices[index % len(choices)]) for group, choices in per_group]
+        for index in range(longest)
+    ]
+
+
+def _first_choice(groups: Iterable[Override]) -> list[str]:
+    return _aligned(groups)[0]
+
+
+def _assignment(group: str, choice: Any) -> str:
+    name = "null" if choice is None else str(choice).strip("'\"")
+    return f"{group}='{name}'" if name != "null" else f"{group}=null"
+
+
+def _first_value(override: Override) -> str:
+    if not override.is_sweep_override():
+        return str(override.input_line)
+    first = next(iter(override.sweep_iterator()))
+    return f"{override.get_key_element()}={first}"
+
+
+def _composed(overrides: list[str]) -> DictConfig:
+    try:
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            return compose("config", overrides)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(_sentence(error)) from error
+
+
+def _has_key(config: DictConfig, override: Override) -> bool:
+    if override.is_add() or override.is_force_add():
+        # only inside a group: the root is closed
+        return "." in override.key_or_group and override.key_or_group.split(".")[0] in config
+    missing = object()
+    found = OmegaConf.select(config, override.key_or_group, default=missing)
+    return found is not missing or override.key_or_group in _all_keys(config)
+
+
+def _unknown_key(config: DictConfig, override: Override) -> str:
+    key = override.key_or_group
+    keys = _all_keys(config)
+    return f"there is no key {key}{_nearest(key, [*keys, *group_names()])}"
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return f" (nearest: {', '.join(near)})" if near else ""
+
+
+def _all_keys(config: DictConfig, prefix: str = "") -> list[str]:
+    keys = []
+    for key in config:
+        full = f"{prefix}{key}"
+        keys.append(full)
+        node = config._get_node(key)
+        if isinstance(node, DictConfig) and not node._is_none() and not node._is_missing():
+            keys += _all_keys(node, f"{full}.")
+    return keys
+
+
+def _sentence(error: Exception) -> str:
+    cause = error.__cause__ or error
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    key = next((line.split(": ", 1)[1] for line in lines if line.startswith("full_key")), "")
+    return f"{key}: {lines[0]}" if key else first_line(error)
+
+
+def first_line(error: Exception) -> str:
+    """The line of an error that says it; Hydra's others advise on syntax."""
+    return next((line for line in str(error).splitlines() if line.strip()), repr(error))

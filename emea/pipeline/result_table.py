@@ -1,0 +1,38 @@
+"""The small table a run ends with."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+COLUMNS = (("hit@1", "Hit@1", "{:.4f}"), ("hit@10", "Hit@10", "{:.4f}"), ("mrr", "MRR", "{:.4f}"), ("mr", "MR", "{:.1f}"))
+
+
+def print_results(metrics: dict[str, Any], folder: Path) -> None:
+    """Initial and final metrics, where the results lie, how to open the UI."""
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(result_table(metrics))
+    console.print(f"Results: {os.path.relpath(folder)}")
+    if metrics.get("ui_hint"):
+        console.print(f"Compare runs in the MLflow UI: {metrics['ui_hint']}")
+
+
+def result_table(metrics: dict[str, Any]) -> Table:
+    """Initial and final rows, among test targets and among all; the title names the protocol."""
+    seen = "saw no test links" if metrics["protocol"] == "strict" else "USED TEST LINKS in training"
+    table = Table(
+        title=f"{metrics['method']} ({metrics['model']}) on {metrics['data']}, "
+        f"protocol={metrics['protocol']}: {seen}",
+        title_justify="left",
+    )
+    table.add_column("ranked among")
+    table.add_column("")
+    for _, title, _ in COLUMNS:
+        table.add_column(title, justify="right")
+    for pool, pick in (("test targets", lambda m: m), ("all targets", lambda m: m["all_targets"])):
+        for stage in ("initial", "final"):
+            values = pick(metrics[stage])
+            table.add_row(pool, stage, *(form.format(values[key]) for key, _, form in COLUMNS))
+    return table

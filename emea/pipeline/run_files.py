@@ -1,0 +1,64 @@
+"""The files a run leaves behind."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from omegaconf import DictConfig, OmegaConf
+
+from emea.data.arrays import IntArray
+from emea.data.graph_pair import GraphPair
+from emea.evaluation.ranks import Ranks
+from emea.matching.beliefs import Beliefs
+from emea.tracking.atomic import write_atomic, write_json
+
+CONFIG_FILE, METRICS_FILE, CHECKPOINT_FILE = "config.yaml", "metrics.json", "checkpoint.safetensors"
+ALIGNMENT_FILE, RANKS_FILE, BELIEFS_FILE = "alignment.tsv", "ranks.npz", "beliefs.npz"
+
+
+def write_config(folder: Path, config: DictConfig) -> None:
+    """The resolved configuration."""
+    write_atomic(folder / CONFIG_FILE, OmegaConf.to_yaml(config, resolve=True))
+
+
+def write_metrics(folder: Path, metrics: dict[str, Any]) -> None:
+    """All numbers of the run."""
+    write_json(folder / METRICS_FILE, metrics)
+
+
+def write_alignment(folder: Path, pair: GraphPair, beliefs: Beliefs) -> None:
+    """The best target of each source entity with its probability, by name."""
+    targets = beliefs.best_targets().tolist()
+    probs = beliefs.probs.max(1).values.tolist()
+    lines = ["source\ttarget\tprobability"]
+    for source, (target, prob) in enumerate(zip(targets, probs, strict=True)):
+        names = f"{pair.source.entity_name(source)}\t{pair.target.entity_name(target)}"
+        lines.append(f"{names}\t{prob:.6f}")
+    write_atomic(folder / ALIGNMENT_FILE, "\n".join(lines) + "\n")
+
+
+def write_ranks(folder: Path, links: IntArray, initial: Ranks, final: Ranks) -> None:
+    """Rank of every test link, before and after."""
+    _write_arrays(
+        folder / RANKS_FILE,
+        links=links,
+        initial_in_pool=initial.in_pool,
+        initial_in_all=initial.in_all,
+        final_in_pool=final.in_pool,
+        final_in_all=final.in_all,
+    )
+
+
+def write_beliefs(folder: Path, neural: Beliefs, joint: Beliefs | None) -> None:
+    """Candidates of every source entity with their probabilities by q and q*."""
+    arrays = {"targets": neural.targets.cpu().numpy(), "neural_probs": neural.probs.cpu().numpy()}
+    if joint is not None:
+        arrays["joint_probs"] = joint.probs.cpu().numpy()
+    _write_arrays(folder / BELIEFS_FILE, **arrays)
+
+
+def _write_arrays(path: Path, **arrays: np.ndarray) -> None:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
+    write_atomic(path, buffer.getvalue())

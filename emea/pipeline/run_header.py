@@ -1,0 +1,53 @@
+"""Who a run is: its name, parameters and tags."""
+
+import uuid
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from emea.data.graph_pair import GraphPair
+from emea.tracking.provenance import provenance
+from emea.tracking.run_record import ParamValue, RunHeader
+
+
+def make_header(config: DictConfig, pair: GraphPair, uses_test_links: bool) -> RunHeader:
+    """The header of a run about to start."""
+    tags = {
+        **provenance(),
+        "protocol": config.protocol.name,
+        "test_links_in_training": str(uses_test_links).lower(),
+        "data": pair.name,
+        "data_checksum": pair.checksum(),
+    }
+    return RunHeader(
+        run_id=uuid.uuid4().hex,
+        name=run_name(config, pair.name),
+        experiment=config.study,
+        params=flat_params(OmegaConf.to_container(config, resolve=True)),
+        tags=tags,
+    )
+
+
+def method_name(config: DictConfig) -> str:
+    """What produced the result: the neural model alone, or EMEA around it."""
+    return "emea" if config.em.iterations else "neural"
+
+
+def run_name(config: DictConfig, data: str) -> str:
+    """A name that reads, such as ``emea-rrea-dbp15k_zh-1%-strict-s0``."""
+    share = "official" if config.split.name == "official" else f"{config.ratio.value:.4g}"
+    if share != "official":
+        share = f"{100 * config.ratio.value:.4g}%"
+    parts = (method_name(config), config.model.name, data, share, config.protocol.name)
+    return "-".join([*parts, f"s{config.split_seed}"])
+
+
+def flat_params(node: Any, prefix: str = "") -> dict[str, ParamValue]:
+    """Nested config as dotted keys."""
+    if not isinstance(node, dict):
+        value = node if isinstance(node, str | int | float | bool) or node is None else str(node)
+        return {prefix[:-1]: value}
+    flat: dict[str, ParamValue] = {}
+    for key, value in node.items():
+        flat |= flat_params(value, f"{prefix}{key}.")
+    return flat

@@ -1,0 +1,40 @@
+"""The root schema: a key that is not here does not exist."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING
+
+
+@dataclass
+class RatioConfig:
+    """Share of the links used for training."""
+
+    value: float = MISSING
+
+
+@dataclass
+class RootConfig:
+    """Every top-level key of a run; the groups' own keys come from their YAML files."""
+
+    data: Any = MISSING
+    split: Any = MISSING
+    ratio: RatioConfig = field(default_factory=RatioConfig)
+    model: Any = MISSING
+    training: Any = MISSING
+    rule: Any = MISSING
+    em: Any = MISSING
+    protocol: Any = MISSING
+    decoding: Any = MISSING
+    trainer: Any = MISSING
+    tracking: Any = MISSING
+    seed: int = MISSING
+    split_seed: int = MISSING
+    study: str = MISSING
+    initial_from: str | None = None
+
+
+def register_schema() -> None:
+    """Make the schema known to Hydra under the name ``config.yaml`` asks for."""
+    ConfigStore.instance().store(name="schema", node=RootConfig)

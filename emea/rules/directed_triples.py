@@ -1,0 +1,72 @@
+"""A graph's triples read in both directions, grouped by entity pair."""
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from emea.data.graph import KnowledgeGraph
+
+
+class DirectedTriples(nn.Module):
+    """Triples and their inverses, sorted by (head, tail); ``r + num_relations`` reads backwards.
+
+    Args:
+        graph: the graph.
+
+    Attributes:
+        pair_heads, pair_tails: distinct neighbouring (head, tail) pairs, ascending.
+        pair_starts: where each pair's relations start in ``relations``.
+        relations: directed relation of each directed triple.
+        inverse_functionality: ``fun^-1`` of each directed relation: distinct tails over triples.
+        relation_sizes: triples of each directed relation.
+    """
+
+    pair_heads: Tensor
+    pair_tails: Tensor
+    pair_starts: Tensor
+    relations: Tensor
+    inverse_functionality: Tensor
+    relation_sizes: Tensor
+
+    def __init__(self, graph: KnowledgeGraph) -> None:
+        super().__init__()
+        self.num_entities = graph.num_entities
+        self.num_directed = 2 * graph.num_relations
+        triples = np.unique(graph.triples, axis=0)
+        head, relation, tail = triples.T
+        heads, tails = np.concatenate([head, tail]), np.concatenate([tail, head])
+        relations = np.concatenate([relation, relation + graph.num_relations])
+        order = np.lexsort((relations, tails, heads))
+        heads, tails, relations = heads[order], tails[order], relations[order]
+        starts = _run_starts(heads, tails)
+        sizes = np.bincount(relations, minlength=self.num_directed)
+        buffers = {
+            "pair_heads": heads[starts],
+            "pair_tails": tails[starts],
+            "pair_starts": np.append(starts, len(heads)),
+            "relations": relations,
+            "relation_sizes": sizes.astype(np.float32),
+            "inverse_functionality": _inverse_functionality(relations, tails, sizes),
+        }
+        for name, values in buffers.items():
+            self.register_buffer(name, torch.from_numpy(values), persistent=False)
+
+    @property
+    def pair_sizes(self) -> Tensor:
+        """Relations of each pair."""
+        return torch.diff(self.pair_starts)
+
+
+def _run_starts(heads: np.ndarray, tails: np.ndarray) -> np.ndarray:
+    """Where a new (head, tail) pair starts in the sorted triples."""
+    new = np.ones(len(heads), dtype=bool)
+    new[1:] = (heads[1:] != heads[:-1]) | (tails[1:] != tails[:-1])
+    return np.flatnonzero(new)
+
+
+def _inverse_functionality(
+    relations: np.ndarray, tails: np.ndarray, sizes: np.ndarray
+) -> np.ndarray:
+    distinct = np.unique(np.stack([relations, tails], axis=1), axis=0)[:, 0]
+    counts = np.bincount(distinct, minlength=len(sizes))
+    return (counts / np.maximum(sizes, 1)).astype(np.float32)

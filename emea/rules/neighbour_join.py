@@ -1,0 +1,149 @@
+"""Which candidate pairs have neighbours that are candidate pairs too.
+
+For every source edge (e, n), candidate e' of e and candidate n' of n the join asks whether
+(e', n') is an edge of the target graph. That is ``edges * k * k`` look-ups, whatever the hubs'
+degrees; a table of hash bits answers almost all of them, the few that pass are looked up
+exactly. The result depends on the candidates alone, so one join serves every rule evaluation
+and every estimate made from the same candidates.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from emea.matching.beliefs import Beliefs
+from emea.rules.directed_triples import DirectedTriples
+
+LOOKUPS_PER_BLOCK = {"cpu": 2**22, "cuda": 2**25}
+"""Look-ups made at a time, per kind of device: bounds the memory."""
+
+_MIX = -7046029254386353131  # 2^64 / golden ratio, as a signed integer: spreads keys over the bits
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourJoin:
+    """One row per r(e, n) and r'(e', n') with e' a candidate of e and n' one of n.
+
+    Args:
+        entity: e.
+        slot: e' as a slot of e's candidates.
+        neighbour: n.
+        neighbour_slot: n' as a slot of n's candidates.
+        relation: directed r of the source graph.
+        target_relation: directed r' of the target graph.
+    """
+
+    entity: Tensor
+    slot: Tensor
+    neighbour: Tensor
+    neighbour_slot: Tensor
+    relation: Tensor
+    target_relation: Tensor
+
+    def __len__(self) -> int:
+        return len(self.entity)
+
+
+class TargetEdges:
+    """Look-up of (head, tail) pairs among the target graph's edges.
+
+    Args:
+        triples: the target graph in both directions.
+    """
+
+    def __init__(self, triples: DirectedTriples) -> None:
+        self.num_entities = triples.num_entities
+        self.keys = triples.pair_heads * triples.num_entities + triples.pair_tails
+        size = 1 << min(26, max(10, (32 * len(self.keys)).bit_length()))
+        self._mask = size - 1
+        self._table = torch.zeros(size, dtype=torch.bool, device=self.keys.device)
+        self._table[self._hash(self.keys)] = True
+
+    def _hash(self, keys: Tensor) -> Tensor:
+        return ((keys * _MIX) >> 36) & self._mask
+
+    def maybe(self, keys: Tensor) -> Tensor:
+        """Whether a pair may be an edge; never wrong when it says no."""
+        return self._table[self._hash(keys)]
+
+    def find(self, keys: Tensor) -> Tensor:
+        """Number of each pair among the edges, -1 where it is none."""
+        if not len(self.keys):
+            return torch.full_like(keys, -1)
+        position = torch.searchsorted(self.keys, keys).clamp_(max=len(self.keys) - 1)
+        return torch.where(self.keys[position] == keys, position, -1)
+
+
+def join_neighbours(
+    source: DirectedTriples,
+    target: DirectedTriples,
+    edges: TargetEdges,
+    beliefs: Beliefs,
+    skip_impossible: bool = True,
+) -> NeighbourJoin:
+    """Join the candidates of neighbouring source entities over the target graph's edges.
+
+    Args:
+        source: the source graph.
+        target: the target graph.
+        edges: look-up of the target graph's edges.
+        beliefs: the candidates.
+        skip_impossible: pass over neighbours' candidates without probability: they carry no
+            evidence for the entity.
+    """
+    per_pair = beliefs.num_candidates**2
+    limit = LOOKUPS_PER_BLOCK.get(beliefs.targets.device.type, LOOKUPS_PER_BLOCK["cpu"])
+    pairs = torch.arange(len(source.pair_heads), device=beliefs.targets.device)
+    blocks = [
+        _join_block(source, target, edges, beliefs, block, skip_impossible)
+        for block in pairs.split(max(1, limit // per_pair))
+    ]
+    columns = zip(*blocks, strict=True) if blocks else [[pairs]] * 6
+    return NeighbourJoin(*(torch.cat(list(column)) for column in columns))
+
+
+def _join_block(
+    source: DirectedTriples,
+    target: DirectedTriples,
+    edges: TargetEdges,
+    beliefs: Beliefs,
+    pairs: Tensor,
+    skip_impossible: bool,
+) -> tuple[Tensor, ...]:
+    entity, neighbour = source.pair_heads[pairs], source.pair_tails[pairs]
+    heads = beliefs.targets[entity].unsqueeze(2) * edges.num_entities
+    keys = heads + beliefs.targets[neighbour].unsqueeze(1)
+    possible = edges.maybe(keys)
+    if skip_impossible:
+        possible &= (beliefs.probs[neighbour] > 0).unsqueeze(1)
+    row, slot, neighbour_slot = possible.nonzero(as_tuple=True)
+    found = edges.find(keys[row, slot, neighbour_slot])
+    hit = found >= 0
+    row, slot, neighbour_slot, found = row[hit], slot[hit], neighbour_slot[hit], found[hit]
+    index, relation, target_relation = _relation_products(source, target, pairs[row], found)
+    row = row[index]
+    return (
+        entity[row],
+        slot[index],
+        neighbour[row],
+        neighbour_slot[index],
+        relation,
+        target_relation,
+    )
+
+
+def _relation_products(
+    source: DirectedTriples, target: DirectedTriples, pairs: Tensor, target_pairs: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Every relation of a source pair beside every relation of its target pair."""
+    num_target = target.pair_sizes[target_pairs]
+    counts = source.pair_sizes[pairs] * num_target
+    index = torch.repeat_interleave(counts)
+    offset = torch.arange(len(index), device=index.device) - (counts.cumsum(0) - counts)[index]
+    width = num_target[index]
+    relation = source.relations[source.pair_starts[pairs][index] + offset // width]
+    target_relation = target.relations[
+        target.pair_starts[target_pairs][index] + offset % width
+    ]
+    return index, relation, target_relation

@@ -1,0 +1,123 @@
+"""The PARIS rule (Suchanek et al., VLDB 2011) as an indicator function, Eq. 19."""
+
+import torch
+from torch import Tensor
+
+from emea.data.graph_pair import GraphPair
+from emea.matching.beliefs import Beliefs, certain_beliefs
+from emea.rules.directed_triples import DirectedTriples
+from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
+from emea.rules.rule import Rule, RuleView
+from emea.rules.subsumption import Subsumption, estimate_subsumption
+
+SURE = 1 - 1e-7
+"""Largest probability of one piece of evidence, so that its logarithm stays finite."""
+
+
+class PARIS(Rule):
+    """A mapping is supported by mappings between the neighbours it implies.
+
+    For a candidate e' of e the value is the noisy-or of Eq. 19 over r(e, n) and r'(e', n'),
+    evaluated as a sum of logarithms over the neighbour join.
+
+    Args:
+        pair: the two graphs.
+        subsumption_from: ``expected``: each candidate counts by its probability;
+            ``best``: the best candidate counts alone.
+        markov_blanket: add the factor subsets of e's neighbours, in which e takes part (Eq. 7);
+            off, a candidate is scored by its own subset alone, as in the released code.
+        device: where to compute.
+    """
+
+    names = ("paris",)
+
+    def __init__(
+        self,
+        pair: GraphPair,
+        subsumption_from: str = "best",
+        markov_blanket: bool = False,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        if subsumption_from not in ("best", "expected"):
+            raise ValueError(f"subsumption_from is best or expected, not {subsumption_from}")
+        self.source = DirectedTriples(pair.source).to(device)
+        self.target = DirectedTriples(pair.target).to(device)
+        self.edges = TargetEdges(self.target)
+        self.subsumption_from = subsumption_from
+        self.markov_blanket = markov_blanket
+        self._join: NeighbourJoin | None = None
+        self._subsumption: Subsumption | None = None
+        self._fixed_links: Tensor | None = None
+
+    def prepare(self, view: RuleView) -> None:
+        """Join the candidates and estimate the relations' inclusions."""
+        # the blanket asks what an improbable candidate would bring: it must be in the join
+        self._join = join_neighbours(
+            self.source,
+            self.target,
+            self.edges,
+            view.beliefs,
+            skip_impossible=not self.markov_blanket,
+        )
+        if view.relation_links is None:
+            best = view.beliefs.hardened() if self.subsumption_from == "best" else view.beliefs
+            self._subsumption = estimate_subsumption(self._join, best, self.source, self.target)
+        elif view.relation_links is not self._fixed_links:
+            # given links do not change between iterations: estimate once
+            self._subsumption = self._subsumption_of(view.relation_links)
+            self._fixed_links = view.relation_links
+
+    def __call__(self, beliefs: Beliefs) -> Tensor:
+        """``[num_source, k, 1]`` Eq. 19 for each candidate."""
+        assert self._join is not None, "prepare comes first"
+        join = self._join
+        certain = beliefs.probs[join.neighbour, join.neighbour_slot]
+        support = _summed(self._log_doubt(certain), join.entity, join.slot, beliefs)
+        values = -torch.expm1(support)
+        if self.markov_blanket:
+            values = values + self._neighbours_gain(beliefs, certain)
+        return values.unsqueeze(2)
+
+    def _log_doubt(self, prob: Tensor) -> Tensor:
+        """Log of the two factors of Eq. 19 for each row of the join, given q(y_n = n')."""
+        assert self._join is not None and self._subsumption is not None
+        relation, target_relation = self._join.relation, self._join.target_relation
+        source_in_target, target_in_source = self._subsumption.of(relation, target_relation)
+        by_source = target_in_source * self.source.inverse_functionality[relation] * prob
+        by_target = source_in_target * self.target.inverse_functionality[target_relation] * prob
+        return torch.log1p(-by_source.clamp(max=SURE)) + torch.log1p(-by_target.clamp(max=SURE))
+
+    def _neighbours_gain(self, beliefs: Beliefs, certain: Tensor) -> Tensor:
+        """What y_e = e' adds to the subsets of e's neighbours, held at their best candidates.
+
+        In rows of the join read from the neighbour's side, ``entity`` owns the factor subset
+        and ``neighbour`` is the entity whose candidates are compared. The subset's value
+        without any support from that entity is the same for all its candidates, so only what a
+        candidate adds to it matters (it cancels in the softmax of Eq. 7).
+        """
+        assert self._join is not None
+        join = self._join
+        held = (join.slot == beliefs.best_slots()[join.entity]) & (join.entity != join.neighbour)
+        now, sure = self._log_doubt(certain)[held], self._log_doubt(torch.ones_like(certain))[held]
+        owner, other, slot = join.entity[held], join.neighbour[held], join.neighbour_slot[held]
+        total = torch.zeros(beliefs.num_source, device=now.device).index_add_(0, owner, now)
+        edge, edge_index = torch.unique(owner * beliefs.num_source + other, return_inverse=True)
+        from_other = torch.zeros(len(edge), device=now.device).index_add_(0, edge_index, now)
+        without = torch.exp(total[edge // beliefs.num_source] - from_other)
+        width = beliefs.num_candidates
+        key, key_index = torch.unique(edge_index * width + slot, return_inverse=True)
+        gain = torch.zeros(len(key), device=now.device).index_add_(0, key_index, sure)
+        gain = without[key // width] * -torch.expm1(gain)
+        return _summed(gain, edge[key // width] % beliefs.num_source, key % width, beliefs)
+
+    def _subsumption_of(self, links: Tensor) -> Subsumption:
+        beliefs = certain_beliefs(links, self.source.num_entities)
+        join = join_neighbours(self.source, self.target, self.edges, beliefs)
+        return estimate_subsumption(join, beliefs, self.source, self.target)
+
+
+def _summed(values: Tensor, entity: Tensor, slot: Tensor, beliefs: Beliefs) -> Tensor:
+    """Sum the values of each (entity, slot) into ``[num_source, k]``."""
+    flat = torch.zeros(beliefs.targets.numel(), device=values.device)
+    flat.index_add_(0, entity * beliefs.num_candidates + slot, values)
+    return flat.view(beliefs.targets.shape)

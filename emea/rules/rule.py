@@ -1,0 +1,45 @@
+"""The one interface of all rules."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from emea.matching.beliefs import Beliefs
+
+
+@dataclass(frozen=True, eq=False)
+class RuleView:
+    """What a rule may look at when it prepares for an EM iteration.
+
+    Args:
+        beliefs: q of the neural model, labelled entities certain.
+        source_embeddings: ``[num_source, dim]`` of the neural model.
+        relation_links: links to learn about relations from; ``None``: from the beliefs.
+    """
+
+    beliefs: Beliefs
+    source_embeddings: Tensor
+    relation_links: Tensor | None = None
+
+
+class Rule(ABC):
+    """Measures how compatible each candidate is with what is believed of other entities.
+
+    A rule may hold several indicator functions g; each gets a weight of its own (Eq. 4).
+    """
+
+    names: Sequence[str]
+    """One name per indicator function."""
+
+    @abstractmethod
+    def prepare(self, view: RuleView) -> None:
+        """Estimate what the rule needs from the current state, once per EM iteration."""
+
+    @abstractmethod
+    def __call__(self, beliefs: Beliefs) -> Tensor:
+        """``[num_source, k, len(names)]`` value of each indicator for each candidate.
+
+        The beliefs have the same candidates as those the rule was prepared with.
+        """

@@ -1,0 +1,61 @@
+"""How likely a relation of one graph is included in one of the other."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from emea.matching.beliefs import Beliefs
+from emea.rules.directed_triples import DirectedTriples
+from emea.rules.neighbour_join import NeighbourJoin
+
+
+@dataclass(frozen=True, eq=False)
+class Subsumption:
+    """``Pr(r in r')`` and ``Pr(r' in r)`` for the relation pairs seen together.
+
+    Args:
+        keys: ``r * num_target_relations + r'``, ascending.
+        source_in_target: Pr(r in r') of each key.
+        target_in_source: Pr(r' in r) of each key.
+        num_target_relations: directed relations of the target graph.
+    """
+
+    keys: Tensor
+    source_in_target: Tensor
+    target_in_source: Tensor
+    num_target_relations: int
+
+    def of(self, relation: Tensor, target_relation: Tensor) -> tuple[Tensor, Tensor]:
+        """Both probabilities for each given pair of relations; 0 where never seen together."""
+        keys = relation * self.num_target_relations + target_relation
+        if not len(self.keys):
+            zeros = torch.zeros(len(keys), device=keys.device)
+            return zeros, zeros
+        position = torch.searchsorted(self.keys, keys).clamp_(max=len(self.keys) - 1)
+        seen = (self.keys[position] == keys).to(self.source_in_target.dtype)
+        return self.source_in_target[position] * seen, self.target_in_source[position] * seen
+
+
+def estimate_subsumption(
+    join: NeighbourJoin, beliefs: Beliefs, source: DirectedTriples, target: DirectedTriples
+) -> Subsumption:
+    """Expected share of a relation's triples whose counterpart holds with the other relation.
+
+    A triple r(h, t) counts for r' by the probability that h and t are matched to the ends of a
+    triple of r'. The denominator is *all* triples of the relation, as in the released code.
+    """
+    weight = (
+        beliefs.probs[join.entity, join.slot] * beliefs.probs[join.neighbour, join.neighbour_slot]
+    )
+    pair = join.relation * target.num_directed + join.target_relation
+    keys, index = torch.unique(pair, return_inverse=True)
+    matched = torch.zeros(len(keys), device=keys.device).index_add_(0, index, weight)
+    of_source = source.relation_sizes[keys // target.num_directed]
+    of_target = target.relation_sizes[keys % target.num_directed]
+    return Subsumption(
+        keys=keys,
+        source_in_target=(matched / of_source).clamp_(max=1),
+        target_in_source=(matched / of_target).clamp_(max=1),
+        num_target_relations=target.num_directed,
+    )

@@ -1,0 +1,45 @@
+"""Files that are either the old ones or the new ones, never half of each."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+
+def write_atomic(path: Path | str, content: str | bytes) -> None:
+    """Replace a file in one step, so that a killed process leaves no half-written file.
+
+    Args:
+        path: The file to write; its folder is created where missing.
+        content: Text (written as UTF-8) or bytes.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = content.encode() if isinstance(content, str) else content
+    # Same folder, because os.replace is atomic only within one file system.
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, _mode(path))
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path | str, value: Any) -> None:
+    """Write a value as indented JSON, atomically."""
+    write_atomic(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def _mode(path: Path) -> int:
+    """The permissions the file should have: mkstemp's 0600 would shut out other readers."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -1,0 +1,159 @@
+"""The only code that writes to MLflow; the live tracker and the later import share it."""
+
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from emea.tracking.artifacts import run_files
+from emea.tracking.mlflow_client import open_client
+from emea.tracking.mlflow_names import MAX_PARAM_LENGTH, MAX_TAG_LENGTH, cut, metric_name
+from emea.tracking.run_record import MetricPoint, RunClosing, RunHeader
+from emea.tracking.store_uri import (
+    DEFAULT_ARTIFACT_ROOT,
+    DEFAULT_URI,
+    absolute_uri,
+    artifact_location,
+)
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+RUN_ID_TAG = "emea.run_id"
+REASON_TAG = "emea.reason"
+SKIPPED_TAG = "emea.skipped_files"
+COMPLETE_TAG = "emea.complete"
+
+PARAMS_PER_BATCH = 100  # MLflow refuses more
+METRICS_PER_BATCH = 1000  # MLflow refuses more
+
+
+class MlflowStore:
+    """An MLflow store in terms of runs and their records.
+
+    Addresses are made absolute here, so that a later change of directory moves nothing. The store
+    is opened by the first call that needs it.
+
+    Args:
+        uri: The store's address.
+        artifact_root: Where experiments that do not exist yet will keep their files.
+        max_artifact_mb: Files larger than this stay in the run's folder only.
+    """
+
+    def __init__(
+        self,
+        uri: str = DEFAULT_URI,
+        artifact_root: str = DEFAULT_ARTIFACT_ROOT,
+        max_artifact_mb: float = 200.0,
+    ) -> None:
+        self.uri = absolute_uri(uri)
+        self.max_artifact_mb = max_artifact_mb
+        self._artifact_location = artifact_location(self.uri, artifact_root)
+        self._client: MlflowClient | None = None
+
+    @property
+    def client(self) -> "MlflowClient":
+        """The MLflow client; the first use opens the store."""
+        if self._client is None:
+            self._client = open_client(self.uri)
+        return self._client
+
+    def experiment_id(self, name: str) -> str:
+        """The experiment's id; it is created where missing."""
+        from mlflow.exceptions import MlflowException
+
+        found = self.client.get_experiment_by_name(name)
+        if found is None:
+            try:
+                return self.client.create_experiment(name, self._artifact_location)
+            except MlflowException:
+                # Another process may have been faster between the two calls.
+                found = self.client.get_experiment_by_name(name)
+                if found is None:
+                    raise
+        return found.experiment_id
+
+    def find_runs(self, header: RunHeader) -> "list[Run]":
+        """Every run, complete or not, that was made from this header's run."""
+        experiment = self.experiment_id(header.experiment)
+        return list(
+            self.client.search_runs([experiment], f"tags.`{RUN_ID_TAG}` = '{header.run_id}'")
+        )
+
+    def has_complete(self, header: RunHeader) -> bool:
+        """Whether the store already holds everything about the run."""
+        return any(run.data.tags.get(COMPLETE_TAG) == "true" for run in self.find_runs(header))
+
+    def create_run(self, header: RunHeader) -> str:
+        """Begin the MLflow run, in place of earlier copies of the same run.
+
+        Returns:
+            MLflow's id of the run.
+        """
+        from mlflow.entities import Param
+
+        for earlier in self.find_runs(header):
+            self.client.delete_run(earlier.info.run_id)
+        tags = {metric_name(key): cut(value, MAX_TAG_LENGTH) for key, value in header.tags.items()}
+        run = self.client.create_run(
+            self.experiment_id(header.experiment),
+            start_time=header.start_time,
+            tags=tags | {RUN_ID_TAG: header.run_id},
+            run_name=header.name,
+        )
+        run_id: str = run.info.run_id
+        params = [
+            Param(metric_name(key), cut(value, MAX_PARAM_LENGTH))
+            for key, value in header.params.items()
+        ]
+        for batch in _batches(params, PARAMS_PER_BATCH):
+            self.client.log_batch(run_id, params=batch)
+        return run_id
+
+    def log_points(self, run_id: str, points: Iterable[MetricPoint]) -> None:
+        """Add points of the series, with their own steps and times."""
+        from mlflow.entities import Metric
+
+        metrics = [
+            Metric(metric_name(name), value, point.time, point.step)
+            for point in points
+            for name, value in point.metrics.items()
+        ]
+        for batch in _batches(metrics, METRICS_PER_BATCH):
+            self.client.log_batch(run_id, metrics=batch)
+
+    def finish_run(self, run_id: str, folder: Path, closing: RunClosing, complete: bool) -> None:
+        """Copy the run's files and close it.
+
+        Args:
+            run_id: MLflow's id of the run.
+            folder: The run's folder.
+            closing: How the run ended.
+            complete: Whether nothing is to come any more, so that no import need look again.
+        """
+        self._copy_files(run_id, folder)
+        if closing.reason:
+            self.client.set_tag(run_id, REASON_TAG, cut(closing.reason, MAX_TAG_LENGTH))
+        self.client.set_terminated(run_id, closing.status, closing.end_time)
+        # Last of all: a run without this tag is a torn copy that an import may replace.
+        if complete:
+            self.client.set_tag(run_id, COMPLETE_TAG, "true")
+
+    def _copy_files(self, run_id: str, folder: Path) -> None:
+        small, large = run_files(folder, self.max_artifact_mb)
+        for path in small:
+            parent = path.parent.relative_to(folder).as_posix()
+            self.client.log_artifact(run_id, str(path), None if parent == "." else parent)
+        if large:
+            names = ", ".join(path.relative_to(folder).as_posix() for path in large)
+            logger.info("Not copied to MLflow, over %g MB: %s", self.max_artifact_mb, names)
+            self.client.set_tag(run_id, SKIPPED_TAG, cut(names, MAX_TAG_LENGTH))
+
+
+def _batches(items: Sequence[T], size: int) -> Iterable[Sequence[T]]:
+    return (items[start : start + size] for start in range(0, len(items), size))

@@ -1,0 +1,131 @@
+"""Tracking in the run's folder and, live, in MLflow."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from emea.tracking.mlflow_store import MlflowStore
+from emea.tracking.run_record import MetricPoint, RunHeader, RunRecord, read_series
+from emea.tracking.store_uri import (
+    DEFAULT_ARTIFACT_ROOT,
+    DEFAULT_URI,
+    absolute_uri,
+    shown_uri,
+    sqlite_path,
+)
+
+logger = logging.getLogger(__name__)
+
+
+class MlflowTracker:
+    """Writes every record to the run's folder first and copies it to MLflow.
+
+    Trouble with MLflow never stops a run: it is told once, and the records stay in the folder,
+    from where `python -m emea.tracking sync` imports them.
+
+    Args:
+        uri: The store's address; a relative sqlite path counts from the working directory.
+        artifact_root: Where experiments that do not exist yet will keep their files.
+        max_artifact_mb: Files larger than this stay in the run's folder only.
+        flush_seconds: Metrics are gathered for this long, because a call costs milliseconds.
+    """
+
+    def __init__(
+        self,
+        uri: str = DEFAULT_URI,
+        artifact_root: str = DEFAULT_ARTIFACT_ROOT,
+        max_artifact_mb: float = 200.0,
+        flush_seconds: float = 5.0,
+    ) -> None:
+        self._store = MlflowStore(uri, artifact_root, max_artifact_mb)
+        self._flush_seconds = flush_seconds
+        self._record: RunRecord | None = None
+        # None while no run is open in MLflow, and for good once MLflow has failed.
+        self._mlflow_run: str | None = None
+        self._waiting: list[MetricPoint] = []
+        self._last_flush = 0.0
+
+    @property
+    def ui_hint(self) -> str | None:
+        """The command that opens the MLflow UI."""
+        uri = self._store.uri
+        if sqlite_path(uri) is None:
+            return f"open {shown_uri(uri)}" if uri.startswith("http") else None
+        command = f"mlflow ui --backend-store-uri {uri} --host 127.0.0.1"
+        # The make target opens the default store only.
+        return f"make ui   (or: {command})" if uri == absolute_uri(DEFAULT_URI) else command
+
+    def start(self, header: RunHeader, folder: Path) -> None:
+        """Write the header into the folder and open the MLflow run."""
+        record = RunRecord(folder)
+        record.start(header)
+        self._record, self._mlflow_run = record, None
+        # Not empty when a run goes on in its own folder: the new MLflow run tells all of it.
+        self._waiting = read_series(folder)
+        self._last_flush = time.monotonic()
+
+        def open_run() -> None:
+            self._mlflow_run = self._store.create_run(header)
+
+        self._attempt(open_run, record.folder)
+
+    def log(self, metrics: Mapping[str, float], step: int) -> None:
+        """Append metrics to the folder's series; they reach MLflow some seconds later."""
+        if self._record is None:
+            raise RuntimeError("log() needs a run that was started and not yet finished.")
+        point = self._record.log(metrics, step)
+        run = self._mlflow_run
+        if run is None:
+            return
+        self._waiting.append(point)
+        if time.monotonic() - self._last_flush >= self._flush_seconds:
+            self._attempt(lambda: self._flush(run), self._record.folder)
+
+    def finish(self, status: str, reason: str = "") -> None:
+        """Write how the run ended and copy the folder's files to MLflow."""
+        if self._record is None:
+            return
+        record, run = self._record, self._mlflow_run
+        closing = record.close(status, reason)
+        self._record = self._mlflow_run = None
+        if run is None:
+            return
+
+        def close_run() -> None:
+            self._flush(run)
+            self._store.finish_run(run, record.folder, closing, complete=True)
+
+        self._attempt(close_run, record.folder)
+
+    def _flush(self, run: str) -> None:
+        self._store.log_points(run, self._waiting)
+        self._waiting = []
+        self._last_flush = time.monotonic()
+
+    def _attempt(self, action: Callable[[], None], folder: Path) -> None:
+        """Do it, or say once why not and leave MLflow alone for the rest of the run."""
+        try:
+            action()
+        # Any kind: a full disk, a locked file or a missing package must not end the run.
+        except Exception as error:  # noqa: BLE001
+            self._mlflow_run = None
+            self._waiting = []
+            logger.warning(
+                "MLflow at %s failed (%s). The records stay in %s; "
+                "`python -m emea.tracking sync %s%s` imports them later.",
+                shown_uri(self._store.uri),
+                _first_line(error),
+                folder,
+                folder,
+                self._uri_option(),
+            )
+
+    def _uri_option(self) -> str:
+        uri = self._store.uri
+        return "" if uri == absolute_uri(DEFAULT_URI) else f" --uri {shown_uri(uri)}"
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

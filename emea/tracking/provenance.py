@@ -1,0 +1,83 @@
+"""Which code, libraries and machine a run was made with."""
+
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+from emea import __version__
+
+UNKNOWN = "unknown"
+
+
+def provenance() -> dict[str, str]:
+    """What it takes to repeat a run, as tags.
+
+    `EMEA_COMMIT` and `EMEA_DIRTY` stand in for git in copies of the tree that have no `.git`.
+    """
+    return {
+        **_code(_repository_root()),
+        "emea_version": __version__,
+        "python": platform.python_version(),
+        "torch": _version("torch"),
+        "numpy": _version("numpy"),
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "cpu_count": str(os.cpu_count() or UNKNOWN),
+        **_gpu(),
+    }
+
+
+def _code(root: Path) -> dict[str, str]:
+    commit = os.environ.get("EMEA_COMMIT")
+    dirty = os.environ.get("EMEA_DIRTY")
+    # What git says here is about other code than the commit that was handed in.
+    if commit is None:
+        commit, from_git = _git_state(root)
+        dirty = dirty or from_git
+    return {"commit": commit, "dirty": (dirty or UNKNOWN).lower()}
+
+
+def _git_state(root: Path) -> tuple[str, str]:
+    top = _git(root, "rev-parse", "--show-toplevel")
+    # An installed copy may lie inside somebody else's repository, whose commit says nothing.
+    if top is None or Path(top).resolve() != root:
+        return UNKNOWN, UNKNOWN
+    commit = _git(root, "rev-parse", "--verify", "--quiet", "HEAD") or UNKNOWN
+    changes = _git(root, "status", "--porcelain")
+    return commit, UNKNOWN if changes is None else str(bool(changes)).lower()
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    """What git prints, None where git or the repository is missing."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def _repository_root() -> Path:
+    return Path(__file__).resolve().parents[2]
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return UNKNOWN
+
+
+def _gpu() -> dict[str, str]:
+    try:
+        import torch
+    except ImportError:
+        return {}
+    return {"gpu": torch.cuda.get_device_name()} if torch.cuda.is_available() else {}

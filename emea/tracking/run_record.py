@@ -1,0 +1,185 @@
+"""The records in a run's folder: who it is, what it measured, how it ended."""
+
+import json
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from emea.errors import UserError
+from emea.tracking.atomic import write_atomic, write_json
+
+logger = logging.getLogger(__name__)
+
+RUN_FILE = "run.json"
+SERIES_FILE = "series.jsonl"
+STATUSES = ("FINISHED", "FAILED", "KILLED")
+
+ParamValue = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class RunHeader:
+    """What is known about a run before it starts.
+
+    Args:
+        run_id: A uuid4 hex that names the run wherever its records go.
+        name: What a person reads, e.g. `emea-rrea-dbp15k_zh-1%-strict-s0`.
+        experiment: The group of runs it is compared with.
+        params: The flattened resolved configuration.
+        tags: Commit, data checksum, protocol and the like.
+        start_time: Milliseconds since the epoch.
+    """
+
+    run_id: str
+    name: str
+    experiment: str
+    params: dict[str, ParamValue] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    start_time: int = field(default_factory=lambda: now_ms())
+
+
+@dataclass(frozen=True)
+class RunClosing:
+    """How a run ended: one of `STATUSES`, when (epoch ms) and why."""
+
+    status: str
+    end_time: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class MetricPoint:
+    """Metrics measured together: one line of the series."""
+
+    step: int
+    time: int
+    metrics: dict[str, float]
+
+
+def now_ms() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+class RunRecord:
+    """Writes a run's records into its folder.
+
+    Args:
+        folder: The run's folder, created where missing.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+
+    def start(self, header: RunHeader) -> None:
+        """Write the header. Points of an earlier run in this folder go, those of this run stay."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._clean_series(header.run_id)
+        write_json(self.folder / RUN_FILE, asdict(header) | _closing_fields(None))
+
+    def log(self, metrics: Mapping[str, float], step: int) -> MetricPoint:
+        """Append one line of metrics and hand back what was written."""
+        values = {name: float(value) for name, value in metrics.items()}
+        point = MetricPoint(int(step), now_ms(), values)
+        # Opened and closed for each line: after this call a kill can no longer lose it.
+        with open(self.folder / SERIES_FILE, "a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(point)) + "\n")
+        return point
+
+    def close(self, status: str, reason: str = "") -> RunClosing:
+        """Add to the header how the run ended."""
+        if status not in STATUSES:
+            raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
+        closing = RunClosing(status, now_ms(), reason)
+        header = read_header(self.folder)
+        write_json(self.folder / RUN_FILE, asdict(header) | _closing_fields(closing))
+        return closing
+
+    def _clean_series(self, run_id: str) -> None:
+        series = self.folder / SERIES_FILE
+        if not series.exists():
+            return
+        same_run = is_run_folder(self.folder) and read_header(self.folder).run_id == run_id
+        # Rewritten even for the same run: an append would continue the torn line of a kill.
+        kept = read_series(self.folder) if same_run else []
+        write_atomic(series, "".join(json.dumps(asdict(point)) + "\n" for point in kept))
+
+
+def is_run_folder(folder: Path | str) -> bool:
+    """Whether the folder holds a run's records."""
+    return (Path(folder) / RUN_FILE).is_file()
+
+
+def read_header(folder: Path | str) -> RunHeader:
+    """Read back who the run is.
+
+    Raises:
+        UserError: If the folder holds no usable `run.json`.
+    """
+    content = _read_run_file(Path(folder))
+    names = [item.name for item in fields(RunHeader)]
+    missing = [name for name in names if name not in content]
+    if missing:
+        raise UserError(f"{Path(folder) / RUN_FILE} is no run record: it lacks {missing[0]!r}.")
+    return RunHeader(**{name: content[name] for name in names})
+
+
+def read_closing(folder: Path | str) -> RunClosing | None:
+    """Read back how the run ended; None where it goes on or was killed without notice."""
+    content = _read_run_file(Path(folder))
+    if content.get("status") not in STATUSES:
+        return None
+    return RunClosing(content["status"], content["end_time"], content.get("reason", ""))
+
+
+def read_series(folder: Path | str) -> list[MetricPoint]:
+    """Read back every point; the torn last line of a killed run is dropped with a warning.
+
+    Raises:
+        UserError: If a line other than the last cannot be read.
+    """
+    path = Path(folder) / SERIES_FILE
+    if not path.exists():
+        return []
+    lines = path.read_bytes().rstrip(b"\n").split(b"\n")
+    points: list[MetricPoint] = []
+    for number, line in enumerate(lines, start=1):
+        point = _parse_point(line)
+        if point is not None:
+            points.append(point)
+        elif number == len(lines):
+            if line:
+                logger.warning("%s: dropped the incomplete last line %d.", path, number)
+        else:
+            raise UserError(f"{path}, line {number} is damaged; remove that line to go on.")
+    return points
+
+
+def _closing_fields(closing: RunClosing | None) -> dict[str, Any]:
+    if closing is None:
+        return {"status": "RUNNING", "end_time": None, "reason": ""}
+    return asdict(closing)
+
+
+def _read_run_file(folder: Path) -> dict[str, Any]:
+    path = folder / RUN_FILE
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        message = f"{folder} is not a run's folder: it has no readable {RUN_FILE}."
+        raise UserError(message) from error
+    except ValueError as error:
+        raise UserError(f"{path} is damaged: {error}.") from error
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is damaged: it holds no JSON object.")
+    return content
+
+
+def _parse_point(line: bytes) -> MetricPoint | None:
+    try:
+        return MetricPoint(**json.loads(line))
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,41 @@
+"""What the address of a tracking store says, without opening it."""
+
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+DEFAULT_URI = "sqlite:///mlflow.db"
+DEFAULT_ARTIFACT_ROOT = "mlruns"
+
+_SQLITE = "sqlite:///"
+
+
+def sqlite_path(uri: str) -> Path | None:
+    """The database file of a sqlite address, None for any other store."""
+    name = uri.removeprefix(_SQLITE).partition("?")[0]
+    if not uri.startswith(_SQLITE) or name in ("", ":memory:"):
+        return None
+    return Path(name)
+
+
+def absolute_uri(uri: str) -> str:
+    """The same store, whatever the working directory becomes later."""
+    path = sqlite_path(uri)
+    if path is None:
+        return uri
+    _, mark, query = uri.partition("?")
+    return f"{_SQLITE}{path.absolute().as_posix()}{mark}{query}"
+
+
+def artifact_location(uri: str, artifact_root: str) -> str | None:
+    """Where a new experiment keeps its files; None leaves it to a server to choose."""
+    if uri.startswith(("http://", "https://", "databricks")):
+        return None
+    return artifact_root if "://" in artifact_root else Path(artifact_root).absolute().as_uri()
+
+
+def shown_uri(uri: str) -> str:
+    """The address without user and password, for logs."""
+    parts = urlsplit(uri)
+    if "@" not in parts.netloc:
+        return uri
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

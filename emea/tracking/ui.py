@@ -1,0 +1,55 @@
+"""The MLflow UI for the person at this machine."""
+
+import logging
+import os
+import socket
+import sys
+
+from emea.errors import UserError
+from emea.tracking.mlflow_client import open_client, set_environment
+from emea.tracking.store_uri import absolute_uri, artifact_location, shown_uri
+
+logger = logging.getLogger(__name__)
+
+# The server has no login, so it is for this machine's own loopback and nothing else.
+HOST = "127.0.0.1"
+
+
+def server_command(uri: str, artifact_root: str, port: int) -> list[str]:
+    """The command that serves the store on the loopback address with a single worker."""
+    command = [sys.executable, "-m", "mlflow", "server", "--host", HOST, "--port", str(port)]
+    command += ["--workers", "1", "--backend-store-uri", uri]
+    location = artifact_location(uri, artifact_root)
+    # Files lie where the experiments say; a proxy folder of the server's own would stay empty.
+    return command + ["--no-serve-artifacts", "--default-artifact-root", location or "mlruns"]
+
+
+def serve_ui(uri: str, artifact_root: str, port: int) -> None:
+    """Become the MLflow server, until interrupted.
+
+    Raises:
+        UserError: If the port is taken or the address is no database.
+    """
+    if uri.startswith("http"):
+        raise UserError(f"{shown_uri(uri)} is a server already: open it in a browser.")
+    _check_port(port)
+    uri = absolute_uri(uri)
+    # The server's own processes would race to create the tables.
+    open_client(uri)
+    set_environment()
+    # The job runner starts a dozen processes that runs and charts do not need.
+    os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
+    logger.info("MLflow UI of %s: http://%s:%d (Ctrl-C ends it)", uri, HOST, port)
+    command = server_command(uri, artifact_root, port)
+    # Replaces this process, so that whoever stops it stops the server.
+    os.execv(command[0], command)
+
+
+def _check_port(port: int) -> None:
+    with socket.socket() as probe:
+        # As the server does: a port that only waits for old connections to fade is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise UserError(f"Port {port} is taken; choose another with --port.") from error

@@ -1,0 +1,123 @@
+"""Runs many cells of a study in one process and packs their records.
+
+    python -m experiments.batch OUT --data zh fr ja --ratio 0.01 0.05 --split-seed 0 1 2
+
+For every cell the neural model is trained once; each protocol's EM run starts from its weights.
+Cells whose records exist are passed over, and none is started after ``--budget`` seconds.
+"""
+
+import argparse
+import json
+import logging
+import sys
+import tarfile
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig
+
+from emea.pipeline.config_files import CONF
+from emea.pipeline.overrides import quote_numeric_choices
+from emea.pipeline.run_files import CHECKPOINT_FILE, METRICS_FILE
+from emea.pipeline.schema import register_schema
+
+logger = logging.getLogger("experiments.batch")
+
+KEPT = ("config.yaml", "metrics.json", "run.json", "series.jsonl", "ranks.npz")
+"""Files of a run that are packed: what its numbers and significance tests need."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the cells, print a table, pack the records."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    register_schema()
+    deadline = time.monotonic() + options.budget
+    cells = product(options.split_seed, options.ratio, options.data)
+    for split_seed, ratio, data in cells:
+        if time.monotonic() > deadline:
+            logger.warning("out of time: cells are missing")
+            break
+        run_cell(options, data, ratio, split_seed)
+    print(table(options.out))
+    if options.pack:
+        pack(options.out, options.pack)
+
+
+def run_cell(options: argparse.Namespace, data: str, ratio: str, split_seed: int) -> None:
+    """The neural model, then EM from its weights under each protocol."""
+    name = f"{data}-{ratio}-s{split_seed}"
+    shared = [f"data={data}", f"ratio={ratio}", f"split_seed={split_seed}", "tracking=none"]
+    shared += [f"study={options.study}", *options.override]
+    neural = options.out / f"{name}-neural"
+    run([*shared, "em=none"], neural)
+    checkpoint = neural / CHECKPOINT_FILE
+    for protocol in options.protocol:
+        extra = [f"protocol={protocol}", f"em={options.em}", f"initial_from={checkpoint}"]
+        run([*shared, *extra], options.out / f"{name}-{options.em}-{protocol}")
+
+
+def run(overrides: list[str], folder: Path) -> None:
+    """One run, unless its records are there already."""
+    from emea.pipeline.job import run_job
+
+    if (folder / METRICS_FILE).exists():
+        return
+    logger.info("%s: %s", folder.name, " ".join(overrides))
+    run_job(composed(overrides), folder)
+
+
+def composed(overrides: list[str]) -> DictConfig:
+    """The config of these overrides."""
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return compose("config", quote_numeric_choices(overrides))
+
+
+def table(out: Path) -> str:
+    """One line per recorded run."""
+    lines = ["run  hit@1  hit@10  mrr  mr  joint-hit@1  train-s  search-s  joint-s  peak-MB"]
+    for file in sorted(out.glob(f"*/{METRICS_FILE}")):
+        lines.append(_row(file.parent.name, json.loads(file.read_text())))
+    return "\n".join(lines)
+
+
+def _row(name: str, metrics: dict[str, Any]) -> str:
+    final, last = metrics["final"], metrics["history"][-1]
+    joint = f"{last['joint']['hit@1']:.4f}" if last["joint"] else "-"
+    seconds = [entry["seconds"] for entry in metrics["history"]]
+    spent = "  ".join(
+        f"{sum(entry[part] for entry in seconds):.2f}" for part in ("neural", "search", "joint")
+    )
+    values = f"{final['hit@1']:.4f}  {final['hit@10']:.4f}  {final['mrr']:.4f}  {final['mr']:.1f}"
+    return f"{name}  {values}  {joint}  {spent}  {metrics['peak_memory_mb']:.0f}"
+
+
+def pack(out: Path, archive: Path) -> None:
+    """All records of the study in one archive; checkpoints are dropped."""
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(archive, "w:gz") as tar:
+        for file in sorted(out.glob("*/*")):
+            if file.name in KEPT:
+                tar.add(file, arcname=str(file.relative_to(out)))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path, help="folder of the run folders")
+    parser.add_argument("--data", nargs="+", default=["zh"])
+    parser.add_argument("--ratio", nargs="+", default=["0.01"])
+    parser.add_argument("--split-seed", nargs="+", type=int, default=[0])
+    parser.add_argument("--protocol", nargs="*", default=["strict", "released"])
+    parser.add_argument("--em", default="paper")
+    parser.add_argument("--study", default="batch", help="MLflow experiment of the runs")
+    parser.add_argument("--budget", type=float, default=1e9, help="seconds to start cells in")
+    parser.add_argument("--pack", type=Path, help="archive for the records")
+    parser.add_argument("--override", nargs="*", default=[], help="further key=value")
+    return parser
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,162 @@
+"""Splits of the links."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from emea.data.arrays import IntArray
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair, OfficialSplit
+from emea.data.split import Split, official_split, random_split
+from emea.errors import ConfigError, DataError
+
+
+def make_pair(num_links: int, parts: tuple[int, int] | None = None) -> GraphPair:
+    """A pair without triples; ``parts`` are official training and validation sizes."""
+    graph = KnowledgeGraph(np.empty((0, 3), dtype=np.int64), num_links, 1)
+    links = np.stack([np.arange(num_links), np.arange(num_links)[::-1]], axis=1)
+    official = OfficialSplit(*np.split(links, np.cumsum(parts))) if parts else None
+    return GraphPair("p", graph, graph, links, official)
+
+
+def rows(split: Split) -> list[set[tuple[int, int]]]:
+    parts = split.supervision.train, split.supervision.validation, split.test
+    return [set(map(tuple, part.tolist())) for part in parts]
+
+
+def sizes(split: Split) -> tuple[int, int, int]:
+    supervision = split.supervision
+    return len(supervision.train), len(supervision.validation), len(split.test)
+
+
+@given(
+    st.integers(3, 300),
+    st.floats(0.01, 0.99),
+    st.integers(0, 20),
+    st.sampled_from(["rest", "train"]),
+    st.integers(0, 2**32),
+)
+def test_random_parts_are_disjoint_and_complete(
+    num_links: int, ratio: float, num_validation: int, validation_from: str, seed: int
+) -> None:
+    pair = make_pair(num_links)
+    try:
+        split = random_split(pair, ratio, seed, num_validation, validation_from)
+    except DataError:
+        assume(False)
+    parts = rows(split)
+    assert set.union(*parts) == set(map(tuple, pair.links.tolist()))
+    assert sum(sizes(split)) == sum(map(len, parts)) == num_links
+
+
+@pytest.mark.parametrize(
+    ("validation_from", "expected"), [("rest", (150, 100, 14750)), ("train", (50, 100, 14850))]
+)
+def test_random_sizes(validation_from: str, expected: tuple[int, int, int]) -> None:
+    split = random_split(make_pair(15000), 0.01, 1, validation_from=validation_from)
+    assert sizes(split) == expected
+
+
+def test_no_validation() -> None:
+    assert sizes(random_split(make_pair(100), 0.3, 1, num_validation=0)) == (30, 0, 70)
+
+
+def test_seeds() -> None:
+    pair = make_pair(200)
+    first, again, other = (random_split(pair, 0.2, seed, 10) for seed in (1, 1, 2))
+    assert np.array_equal(first.supervision.train, again.supervision.train)
+    assert np.array_equal(first.test, again.test)
+    assert rows(first)[0] != rows(other)[0]
+
+
+def test_training_grows_with_the_ratio() -> None:
+    pair = make_pair(500)
+    small, large = (rows(random_split(pair, ratio, 1, 10))[0] for ratio in (0.1, 0.3))
+    assert small < large
+
+
+def test_draw_does_not_look_at_the_links() -> None:
+    """Whatever the targets are, the same rows are drawn."""
+    pair = make_pair(200)
+    mixed = pair.links.copy()
+    mixed[:, 1] = np.random.default_rng(0).permutation(mixed[:, 1])
+    other = GraphPair("q", pair.source, pair.target, mixed)
+
+    def sources(links: IntArray) -> list[int]:
+        found: list[int] = links[:, 0].tolist()
+        return found
+
+    first, second = random_split(pair, 0.2, 1, 10), random_split(other, 0.2, 1, 10)
+    assert sources(first.supervision.train) == sources(second.supervision.train)
+    assert sources(first.test) == sources(second.test)
+
+
+def test_arrays_are_read_only() -> None:
+    split = random_split(make_pair(100), 0.3, 1, 10)
+    for part in (split.supervision.train, split.supervision.validation, split.test):
+        with pytest.raises(ValueError, match="read-only"):
+            part[0, 0] = 1
+
+
+@pytest.mark.parametrize("ratio", [0.0, 1.0, -0.1, 1.5, float("nan")])
+def test_ratio_out_of_range(ratio: float) -> None:
+    with pytest.raises(ConfigError, match=r"^ratio must lie between 0 and 1, both excluded, got "):
+        random_split(make_pair(100), ratio, 1)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "num_validation", "validation_from", "message"),
+    [
+        (0.3, 80, "rest", "p has 70 links beside training, too few for 80 validation links"),
+        (0.3, 40, "train", "p has 30 training links, too few for 40 validation links"),
+        (0.3, 70, "rest", "p has too few links (100): no test link is left"),
+        (0.3, 30, "train", "p has too few links (100): no training link is left"),
+        (0.001, 10, "rest", "p has too few links (100): no training link is left"),
+        (0.999, 0, "rest", "p has too few links (100): no test link is left"),
+    ],
+)
+def test_too_few_links(
+    ratio: float, num_validation: int, validation_from: str, message: str
+) -> None:
+    with pytest.raises(DataError) as error:
+        random_split(make_pair(100), ratio, 1, num_validation, validation_from)
+    assert str(error.value) == message
+
+
+def test_argument_errors() -> None:
+    with pytest.raises(ConfigError, match=r"^validation_from must be rest or train, got 'test'$"):
+        random_split(make_pair(100), 0.3, 1, 10, "test")
+    with pytest.raises(ConfigError, match=r"^num_validation must not be negative, got -1$"):
+        random_split(make_pair(100), 0.3, 1, -1)
+
+
+def test_official_parts_are_kept() -> None:
+    pair = make_pair(100, (20, 10))
+    split = official_split(pair, seed=1, num_validation=5)
+    assert pair.official is not None
+    assert np.array_equal(split.supervision.train, pair.official.train)
+    assert np.array_equal(split.supervision.validation, pair.official.validation)
+    assert np.array_equal(split.test, pair.official.test)
+
+
+@pytest.mark.parametrize(
+    ("validation_from", "expected"), [("rest", (20, 15, 65)), ("train", (5, 15, 80))]
+)
+def test_official_validation_is_drawn(validation_from: str, expected: tuple[int, int, int]) -> None:
+    pair = make_pair(100, (20, 0))
+    split = official_split(pair, 1, 15, validation_from)
+    assert sizes(split) == expected
+    assert set.union(*rows(split)) == set(map(tuple, pair.links.tolist()))
+    assert rows(split) == rows(official_split(pair, 1, 15, validation_from))
+    assert rows(split) != rows(official_split(pair, 2, 15, validation_from))
+
+
+def test_no_official_parts() -> None:
+    with pytest.raises(DataError, match=r"^p has no official parts: use split=random$"):
+        official_split(make_pair(100), 1)
+
+
+def test_official_parts_without_test_links() -> None:
+    with pytest.raises(DataError, match=r"^p has too few links \(100\): no test link is left$"):
+        official_split(make_pair(100, (60, 40)), 1)

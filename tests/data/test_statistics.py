@@ -1,0 +1,35 @@
+"""Statistics of a pair small enough to count by hand."""
+
+from emea.data.arrays import frozen
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair, OfficialSplit
+from emea.data.statistics import graph_statistics, statistics_table
+
+GRAPH = KnowledgeGraph(frozen([(0, 0, 1), (0, 1, 2), (0, 0, 0)], 3), 4, 2)
+EMPTY = KnowledgeGraph(frozen([], 3), 0, 0)
+
+
+def test_graph_statistics() -> None:
+    found = graph_statistics(GRAPH)
+    assert (found.num_entities, found.num_relations, found.num_triples) == (4, 2, 3)
+    assert (found.mean_degree, found.median_degree, found.max_degree) == (1.5, 1.0, 4)
+    assert found.num_without_triple == 1
+    assert graph_statistics(EMPTY).num_without_triple == 0
+
+
+def test_table() -> None:
+    links = frozen([(0, 1), (1, 0)], 2)
+    pair = GraphPair("two", GRAPH, GRAPH, links, OfficialSplit(links[:1], links[:0], links[1:]))
+    table = statistics_table(pair)
+    lines = table.splitlines()
+    assert lines[0] == "two                       source  target"
+    assert "entities without triple        1       1" in lines
+    assert "share of entities linked   50.0%   50.0%" in lines
+    assert "links                     2" in lines
+    assert "official parts            1 train, 0 validation, 1 test" in lines
+    assert lines[-1].endswith(pair.checksum())
+
+
+def test_no_official_parts() -> None:
+    table = statistics_table(GraphPair("p", GRAPH, EMPTY, frozen([], 2)))
+    assert "official parts            none" in table

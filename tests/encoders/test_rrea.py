@@ -1,0 +1,216 @@
+"""RREA against an edge-by-edge transcription of its equations."""
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair
+from emea.encoders.joint_graph import join_graphs
+from emea.encoders.rrea import RREA
+
+Neighbours = dict[int, dict[int, list[int]]]
+
+
+def neighbours_of(pair: GraphPair) -> Neighbours:
+    """Directed relations from each entity to each of its neighbours."""
+    num_relations = pair.source.num_relations + pair.target.num_relations
+    found: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+    shifts = (0, 0), (pair.source.num_entities, pair.source.num_relations)
+    for graph, (by, relation_by) in zip((pair.source, pair.target), shifts, strict=True):
+        for head, relation, tail in graph.triples.tolist():
+            found[head + by][tail + by].add(relation + relation_by)
+            found[tail + by][head + by].add(relation + relation_by + num_relations)
+    return {i: {j: sorted(rels) for j, rels in around.items()} for i, around in found.items()}
+
+
+def transcription(encoder: RREA, neighbours: Neighbours, by_self: Tensor) -> Tensor:
+    """RREA's output, each message of each edge spelled out.
+
+    ``by_self`` is the receiving entity's part of the attention kernel, per layer.
+    """
+    entities, relations = encoder.entities, encoder.relations
+    entity_rows, relation_rows = [], []
+    for i in range(len(entities)):
+        around = neighbours.get(i, {})
+        entity_rows.append(entities[sorted({i, *around})].mean(0))
+        incident = sorted({r for rels in around.values() for r in rels})
+        relation_rows.append(relations[incident].mean(0) if incident else relations[0] * 0)
+    kernels = list(
+        zip(by_self, encoder.neighbour_attention, encoder.relation_attention, strict=True)
+    )
+    outputs = []
+    for start in (torch.stack(entity_rows), torch.stack(relation_rows)):
+        features = torch.relu(start)
+        outputs.append(features)
+        for kernel in kernels:
+            features = torch.relu(transcribed_layer(features, relations, neighbours, kernel))
+            outputs.append(features)
+    return torch.cat(outputs, dim=1)
+
+
+def transcribed_layer(
+    features: Tensor,
+    relations: Tensor,
+    neighbours: Neighbours,
+    kernel: tuple[Tensor, Tensor, Tensor],
+) -> Tensor:
+    by_self, by_neighbour, by_relation = kernel
+    rows = []
+    for i in range(len(features)):
+        messages, logits = [], []
+        for j, rels in neighbours.get(i, {}).items():
+            r = normalize(relations[rels].sum(0), dim=0)
+            message = features[j] - 2 * (features[j] @ r) * r
+            messages.append(message)
+            logits.append(features[i] @ by_self + message @ by_neighbour + r @ by_relation)
+        if messages:
+            rows.append(torch.softmax(torch.stack(logits), dim=0) @ torch.stack(messages))
+        else:
+            rows.append(features[i] * 0)
+    return torch.stack(rows)
+
+
+def double_encoder(pair: GraphPair, seed: int, **kwargs: Any) -> RREA:
+    """An encoder whose parameters are large enough for uneven attention."""
+    torch.manual_seed(seed)
+    encoder = RREA(join_graphs(pair), dropout=0.0, **kwargs).double()
+    with torch.no_grad():
+        for parameter in encoder.parameters():
+            parameter.normal_(0, 2)
+    return encoder
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_output_and_gradients_are_those_of_the_equations(
+    make_pair: Any, seed: int, depth: int
+) -> None:
+    pair = make_pair(seed)
+    encoder = double_encoder(pair, seed, dim=4, depth=depth)
+    weights = torch.randn(19, 8 * (depth + 1), dtype=torch.float64)
+    by_self = torch.randn(depth, 4, dtype=torch.float64)
+
+    expected = transcription(encoder, neighbours_of(pair), by_self)
+    result = encoder()
+    torch.testing.assert_close(result, expected, rtol=0, atol=1e-10)
+
+    parameters = dict(encoder.named_parameters())
+    used = parameters if depth else {name: parameters[name] for name in ("entities", "relations")}
+    wanted = torch.autograd.grad((expected * weights).sum(), list(used.values()))
+    found = torch.autograd.grad((result * weights).sum(), list(used.values()))
+    for name, left, right in zip(used, found, wanted, strict=True):
+        assert right.abs().max() > 1e-3, name
+        torch.testing.assert_close(left, right, rtol=0, atol=1e-8, msg=name)
+
+
+def test_receiver_term_of_the_attention_cancels(make_pair: Any) -> None:
+    pair = make_pair(1)
+    encoder = double_encoder(pair, 1, dim=4)
+    neighbours = neighbours_of(pair)
+    by_self = torch.zeros(2, 4, dtype=torch.float64)
+    without = transcription(encoder, neighbours, by_self)
+    with_term = transcription(encoder, neighbours, by_self.normal_(0, 5).requires_grad_())
+    torch.testing.assert_close(with_term, without, rtol=0, atol=1e-10)
+    with_term.square().sum().backward()
+    assert by_self.grad is not None
+    assert by_self.grad.abs().max() < 1e-8
+
+
+def test_isolated_entities_keep_their_embedding_alone(make_pair: Any) -> None:
+    encoder = double_encoder(make_pair(2), 2, dim=4)
+    rows = encoder()
+    torch.testing.assert_close(rows[-1, :4], torch.relu(encoder.entities[-1]))
+    assert not rows[-1, 4:].any()
+
+
+@pytest.mark.parametrize("num_relations", [0, 2])
+def test_graphs_without_triples(num_relations: int) -> None:
+    graph = KnowledgeGraph(np.zeros((0, 3)), 2, num_relations)
+    encoder = double_encoder(GraphPair("bare", graph, graph, np.zeros((0, 2))), 0, dim=3)
+    rows = encoder()
+    rows.sum().backward()
+    torch.testing.assert_close(rows[:, :3], torch.relu(encoder.entities))
+    assert not rows[:, 3:].any()
+
+
+def test_initial_parameters_and_shapes(make_pair: Any) -> None:
+    torch.manual_seed(0)
+    encoder = RREA(join_graphs(make_pair()), dim=50, depth=2)
+    assert encoder.entities.shape == (19, 50)
+    assert encoder.relations.shape == (12, 50)
+    assert 0.045 < encoder.entities.abs().max() <= 0.05
+    assert 0.045 < encoder.relations.abs().max() <= 0.05
+    glorot = (6 / 151) ** 0.5
+    for kernel in (encoder.neighbour_attention, encoder.relation_attention):
+        assert kernel.shape == (2, 50)
+        assert 0.9 * glorot < kernel.abs().max() <= glorot
+    assert encoder().shape == (19, 300)
+    names = {"entities", "relations", "neighbour_attention", "relation_attention"}
+    assert set(encoder.state_dict()) == names
+
+
+def test_dropout_in_training_alone(make_pair: Any) -> None:
+    torch.manual_seed(0)
+    encoder = RREA(join_graphs(make_pair()), dim=20, dropout=0.5)
+    dropped = encoder()
+    full = encoder.eval()()
+    kept = dropped != 0
+    torch.testing.assert_close(dropped[kept], 2 * full[kept])
+    assert 0.4 < kept.sum() / (full != 0).sum() < 0.6
+
+
+class _Sizes(TorchDispatchMode):
+    """Records how many elements the outputs of all operations hold."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.largest = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for part in result if isinstance(result, tuple | list) else [result]:
+            if isinstance(part, Tensor):
+                held = part.values() if part.layout == torch.sparse_csr else part
+                self.largest = max(self.largest, held.numel())
+        return result
+
+
+def test_nothing_of_the_size_edges_by_dimension_exists(make_pair: Any) -> None:
+    graph = join_graphs(make_pair(num_entities=20, num_relations=1, num_triples=1500))
+    dim = 64
+    encoder = RREA(graph, dim=dim)
+    assert graph.num_edges * dim > 2 * graph.num_entities * 6 * dim
+    with _Sizes() as sizes:
+        encoder().square().sum().backward()
+    assert graph.num_entities * 6 * dim <= sizes.largest < graph.num_edges * dim
+
+    with _Sizes() as control:
+        encoder.entities[torch.from_numpy(graph.edge_cols)].sum().backward()
+    assert control.largest == graph.num_edges * dim
+
+
+@pytest.mark.gpu
+def test_cuda_against_double_precision(make_pair: Any, cuda: torch.device) -> None:
+    pair = make_pair(3, num_entities=60, num_relations=5, num_triples=400)
+    reference = double_encoder(pair, 3, dim=20)
+    encoder = RREA(join_graphs(pair), dim=20, dropout=0.0)
+    encoder.load_state_dict(reference.state_dict())
+    encoder.to(cuda)
+    weights = torch.randn(121, 120)
+    expected, result = reference(), encoder()
+    torch.testing.assert_close(result.double().cpu(), expected, rtol=1e-4, atol=1e-4)
+    (expected * weights).sum().backward()
+    (result * weights.to(cuda)).sum().backward()
+    for left, right in zip(encoder.parameters(), reference.parameters(), strict=True):
+        assert left.grad is not None and right.grad is not None
+        scale = float(right.grad.abs().max())
+        torch.testing.assert_close(
+            left.grad.double().cpu(), right.grad, rtol=0, atol=1e-4 * scale
+        )

@@ -1,0 +1,40 @@
+"""Addresses of stores."""
+
+from pathlib import Path
+
+import pytest
+
+from emea.tracking.store_uri import absolute_uri, artifact_location, shown_uri, sqlite_path
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("sqlite:///mlflow.db", Path("mlflow.db")),
+        ("sqlite:////tmp/a.db?timeout=5", Path("/tmp/a.db")),
+        ("sqlite:///:memory:", None),
+        ("sqlite://", None),
+        ("http://host:5000", None),
+    ],
+)
+def test_sqlite_path(uri: str, path: Path | None) -> None:
+    assert sqlite_path(uri) == path
+
+
+def test_relative_paths_count_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert absolute_uri("sqlite:///m.db?timeout=5") == f"sqlite:///{tmp_path}/m.db?timeout=5"
+    assert absolute_uri("http://host") == "http://host"
+    assert artifact_location("sqlite:///m.db", "a b") == (tmp_path / "a b").as_uri()
+
+
+def test_a_server_chooses_its_own_artifact_root() -> None:
+    assert artifact_location("http://host:5000", "mlruns") is None
+    assert artifact_location("sqlite:///m.db", "s3://bucket/x") == "s3://bucket/x"
+
+
+def test_passwords_are_not_shown() -> None:
+    assert shown_uri("https://me:secret@host:5000/x") == "https://host:5000/x"
+    assert shown_uri("sqlite:////tmp/a@b.db") == "sqlite:////tmp/a@b.db"
