@@ -126,8 +126,11 @@ class EMCallback(pl.Callback):
         # sampling happens on the CPU, so one generator serves every device
         self.generator = torch.Generator().manual_seed(seed)
 
-    def on_fit_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Carry out both steps, and hand the next fit its labels."""
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Carry out both steps, and hand the next fit its labels.
+
+        Lightning's ``on_fit_end`` comes after it has taken the model off the device.
+        """
         data: Any = trainer.datamodule  # type: ignore[attr-defined]
         assert isinstance(pl_module, AlignmentModule) and isinstance(data, LabelDataModule)
         self.between_fits(pl_module, data)

@@ -5,6 +5,9 @@ from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
 
+AT_ZERO = 1e-6
+"""Weights up to here count as zero once the objective pushes them down."""
+
 
 def fit_weights(
     values: Tensor, slots: Tensor, ridge: float, prior: float = 1.0, num_steps: int = 50
@@ -35,11 +38,7 @@ def fit_weights(
         second = torch.einsum("ek,ekr,eks->rs", probs, values, values) / len(values)
         curvature = second - mean.T @ mean / len(values)
         curvature += ridge * torch.eye(num_rules, dtype=torch.float64, device=values.device)
-        # weights already at zero that would be pushed below it leave the system
-        free = (weights > 0) | (slope < 0)
-        step = torch.zeros_like(weights)
-        if free.any():
-            step[free] = torch.linalg.solve(curvature[free][:, free], slope[free])
+        step = _newton_step(curvature, slope, weights)
         updated = _descend(values, right, weights, step, ridge, prior)
         if (updated - weights).abs().max() < 1e-8 * (1 + weights.abs().max()):
             return updated
@@ -63,6 +62,24 @@ def sampled_examples(
     if sampling == "argmax":
         return rows, beliefs.best_slots()
     return rows, torch.multinomial(beliefs.probs + 1e-30, 1, generator=generator).squeeze(1)
+
+
+def _newton_step(curvature: Tensor, slope: Tensor, weights: Tensor) -> Tensor:
+    """Newton's step (to be taken off) in the weights that are free to move.
+
+    A weight at zero, or so near that no halving would spare it, leaves the system where the
+    slope or the step would push it below: a step bent at the bound need not descend.
+    """
+    at_zero = weights <= AT_ZERO
+    free = ~at_zero | (slope < 0)
+    while True:
+        step = torch.where(at_zero & (slope >= 0), weights, 0.0)
+        if free.any():
+            step[free] = torch.linalg.solve(curvature[free][:, free], slope[free])
+        blocked = free & at_zero & (step > 0)
+        if not blocked.any():
+            return step
+        free &= ~blocked
 
 
 def _descend(

@@ -93,4 +93,4 @@ class RREA(nn.Module):
         )
         attention = self.edges.row_softmax(logits)
         straight = self.edges.weighted_sum(attention, features)
-        return straight - 2 * self.edge_sets.weighted_sum(attention * along, reflectors)
+        return straight + self.edge_sets.weighted_sum(-2 * attention * along, reflectors)

@@ -52,6 +52,10 @@ class SparsePattern(nn.Module):
             "transposed_starts": segment_starts(cols, shape[1]),
             "to_transposed": order,
         }
+        for side in ("row", "transposed"):
+            chunks = sparse_kernels.row_chunks(buffers[f"{side}_starts"])
+            names = (f"{side}_chunk_{part}" for part in sparse_kernels.RowChunks._fields)
+            buffers |= dict(zip(names, chunks, strict=True))
         for name, values in buffers.items():
             # 32-bit indices halve the traffic; graphs here stay far below 2^31 edges
             tensor = torch.from_numpy(np.ascontiguousarray(values, dtype=np.int32))
@@ -74,13 +78,12 @@ class SparsePattern(nn.Module):
 
     def row_softmax(self, logits: Tensor) -> Tensor:
         """Softmax of the nonzeros' logits along each row."""
-        rows = self.rows.long()
-        # the shift cancels in the softmax, so it needs no gradient
-        peak = torch.full((self.shape[0],), -torch.inf, dtype=logits.dtype, device=logits.device)
-        peak = peak.scatter_reduce(0, rows, logits.detach(), "amax")
-        weights = torch.exp(logits - peak.index_select(0, rows))
-        totals = torch.zeros_like(peak).index_add(0, rows, weights)
-        return weights / totals.index_select(0, rows)
+        return cast(Tensor, _RowSoftmax.apply(logits, self))
+
+    def chunks(self, side: str) -> sparse_kernels.RowChunks:
+        """The rows of the pattern (``row``) or of its transpose (``transposed``) in chunks."""
+        parts = sparse_kernels.RowChunks._fields
+        return sparse_kernels.RowChunks(*(getattr(self, f"{side}_chunk_{p}") for p in parts))
 
     def mean_values(self, dtype: torch.dtype = torch.float32) -> Tensor:
         """Values that turn ``weighted_sum`` into the mean over each row's nonzeros."""
@@ -98,17 +101,21 @@ def segment_starts(ids: IntArray, num_segments: int) -> IntArray:
 def matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
     """Sparse times dense, without gradient."""
     if sparse_kernels.usable(dense):
-        return sparse_kernels.matmul(pattern.row_starts, pattern.cols, values, dense)
+        return sparse_kernels.matmul(
+            pattern.chunks("row"), pattern.shape[0], pattern.cols, values, dense
+        )
     return _csr(pattern.row_starts, pattern.cols, values, pattern.shape) @ dense
 
 
 def transposed_matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
     """Transposed sparse times dense, without gradient."""
     values = values.index_select(0, pattern.to_transposed)
-    starts, cols = pattern.transposed_starts, pattern.transposed_rows
+    cols = pattern.transposed_rows
     if sparse_kernels.usable(dense):
-        return sparse_kernels.matmul(starts, cols, values, dense)
-    return _csr(starts, cols, values, (pattern.shape[1], pattern.shape[0])) @ dense
+        return sparse_kernels.matmul(
+            pattern.chunks("transposed"), pattern.shape[1], cols, values, dense
+        )
+    return _csr(pattern.transposed_starts, cols, values, (pattern.shape[1], pattern.shape[0])) @ dense
 
 
 def sampled_dots(pattern: SparsePattern, left: Tensor, right: Tensor) -> Tensor:
@@ -163,3 +170,32 @@ class _PairDots(torch.autograd.Function):
         grad_left = matmul(ctx.pattern, grad, right) if needs_left else None
         grad_right = transposed_matmul(ctx.pattern, grad, left) if needs_right else None
         return grad_left, grad_right, None
+
+
+class _RowSoftmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, pattern: SparsePattern) -> Tensor:
+        ctx.pattern = pattern
+        if sparse_kernels.usable(logits):
+            weights = sparse_kernels.row_softmax(pattern.row_starts, logits)
+        else:
+            peak = logits.new_full((pattern.shape[0],), -torch.inf)
+            peak.scatter_reduce_(0, pattern.rows.long(), logits, "amax")
+            weights = torch.exp(logits - peak.index_select(0, pattern.rows))
+            weights /= _row_sums(pattern, weights).index_select(0, pattern.rows)
+        ctx.save_for_backward(weights)
+        return weights
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        (weights,) = ctx.saved_tensors
+        if sparse_kernels.usable(weights):
+            starts = ctx.pattern.row_starts
+            return sparse_kernels.row_softmax_backward(starts, weights, grads[0]), None
+        weighted = weights * grads[0]
+        total = _row_sums(ctx.pattern, weighted).index_select(0, ctx.pattern.rows)
+        return weighted - weights * total, None
+
+
+def _row_sums(pattern: SparsePattern, values: Tensor) -> Tensor:
+    return values.new_zeros(pattern.shape[0]).index_add_(0, pattern.rows, values)

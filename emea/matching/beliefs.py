@@ -65,9 +65,10 @@ class Beliefs:
         return replace(self, targets=targets, probs=probs)
 
     def hardened(self) -> "Beliefs":
-        """All probability on the best candidate."""
+        """All probability on the best candidate; a row without any stays empty."""
         slots = self.best_slots().unsqueeze(1)
-        return replace(self, probs=torch.zeros_like(self.probs).scatter_(1, slots, 1.0))
+        sure = (self.probs.gather(1, slots) > 0).to(self.probs.dtype)
+        return replace(self, probs=torch.zeros_like(self.probs).scatter_(1, slots, sure))
 
 
 def certain_beliefs(links: Tensor, num_source: int) -> Beliefs:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**30}
+BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**28}
 """Memory one block of scores may take, per kind of device."""
 
 

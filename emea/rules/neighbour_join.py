@@ -15,7 +15,7 @@ from torch import Tensor
 from emea.matching.beliefs import Beliefs
 from emea.rules.directed_triples import DirectedTriples
 
-LOOKUPS_PER_BLOCK = {"cpu": 2**22, "cuda": 2**25}
+LOOKUPS_PER_BLOCK = {"cpu": 2**22, "cuda": 2**23}
 """Look-ups made at a time, per kind of device: bounds the memory."""
 
 _MIX = -7046029254386353131  # 2^64 / golden ratio, as a signed integer: spreads keys over the bits

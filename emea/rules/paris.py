@@ -62,6 +62,7 @@ class PARIS(Rule):
         if view.relation_links is None:
             best = view.beliefs.hardened() if self.subsumption_from == "best" else view.beliefs
             self._subsumption = estimate_subsumption(self._join, best, self.source, self.target)
+            self._fixed_links = None
         elif view.relation_links is not self._fixed_links:
             # given links do not change between iterations: estimate once
             self._subsumption = self._subsumption_of(view.relation_links)

@@ -209,8 +209,7 @@ def test_cuda_against_double_precision(make_pair: Any, cuda: torch.device) -> No
     (expected * weights).sum().backward()
     (result * weights.to(cuda)).sum().backward()
     for left, right in zip(encoder.parameters(), reference.parameters(), strict=True):
-        assert left.grad is not None and right.grad is not None
+        assert left.grad is not None
+        assert right.grad is not None
         scale = float(right.grad.abs().max())
-        torch.testing.assert_close(
-            left.grad.double().cpu(), right.grad, rtol=0, atol=1e-4 * scale
-        )
+        torch.testing.assert_close(left.grad.double().cpu(), right.grad, rtol=0, atol=1e-4 * scale)

@@ -55,10 +55,14 @@ EMPTY = Drawn((), (3, 2), dim=2, seed=0)
 GAPS = Drawn(((1, 4), (1, 1), (3, 1), (3, 1)), (5, 6), dim=3, seed=1)
 """Empty rows and columns at both ends and between, unsorted columns, a repeated position."""
 
+REPEATED = Drawn(((0, 0), (0, 0), (1, 0), (1, 0)), (3, 1), dim=2, seed=2)
+"""More nonzeros than the matrix has elements."""
+
 
 @given(drawn_patterns())
 @example(EMPTY)
 @example(GAPS)
+@example(REPEATED)
 def test_weighted_sum_is_sparse_times_dense(drawn: Drawn) -> None:
     values = drawn.random(len(drawn.positions))
     dense = drawn.random(drawn.shape[1], drawn.dim)
@@ -69,6 +73,7 @@ def test_weighted_sum_is_sparse_times_dense(drawn: Drawn) -> None:
 @given(drawn_patterns())
 @example(EMPTY)
 @example(GAPS)
+@example(REPEATED)
 def test_transposed_product(drawn: Drawn) -> None:
     values = drawn.random(len(drawn.positions))
     dense = drawn.random(drawn.shape[0], drawn.dim)
@@ -79,6 +84,7 @@ def test_transposed_product(drawn: Drawn) -> None:
 @given(drawn_patterns())
 @example(EMPTY)
 @example(GAPS)
+@example(REPEATED)
 def test_pair_dots_sample_the_dense_product(drawn: Drawn) -> None:
     left = drawn.random(drawn.shape[0], drawn.dim)
     right = drawn.random(drawn.shape[1], drawn.dim).flip(0)
@@ -91,6 +97,7 @@ def test_pair_dots_sample_the_dense_product(drawn: Drawn) -> None:
 @given(drawn_patterns())
 @example(EMPTY)
 @example(GAPS)
+@example(REPEATED)
 def test_row_softmax(drawn: Drawn) -> None:
     logits = 3 * drawn.random(len(drawn.positions))
     rows = [row for row, _ in drawn.positions]
@@ -109,6 +116,7 @@ def test_row_softmax_of_large_logits_stays_finite() -> None:
 
 @given(drawn_patterns())
 @example(GAPS)
+@example(REPEATED)
 def test_mean_values_make_a_mean(drawn: Drawn) -> None:
     pattern = drawn.pattern()
     dense = drawn.random(drawn.shape[1], drawn.dim)
@@ -119,21 +127,21 @@ def test_mean_values_make_a_mean(drawn: Drawn) -> None:
         torch.testing.assert_close(means[row], expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("drawn", [EMPTY, GAPS])
+@pytest.mark.parametrize("drawn", [EMPTY, GAPS, REPEATED])
 def test_gradient_of_weighted_sum(drawn: Drawn) -> None:
     values = drawn.random(len(drawn.positions)).requires_grad_()
     dense = drawn.random(drawn.shape[1], drawn.dim).requires_grad_()
     assert torch.autograd.gradcheck(drawn.pattern().weighted_sum, (values, dense))
 
 
-@pytest.mark.parametrize("drawn", [EMPTY, GAPS])
+@pytest.mark.parametrize("drawn", [EMPTY, GAPS, REPEATED])
 def test_gradient_of_pair_dots(drawn: Drawn) -> None:
     left = drawn.random(drawn.shape[0], drawn.dim).requires_grad_()
     right = drawn.random(drawn.shape[1], drawn.dim).requires_grad_()
     assert torch.autograd.gradcheck(drawn.pattern().pair_dots, (left, right))
 
 
-@pytest.mark.parametrize("drawn", [EMPTY, GAPS])
+@pytest.mark.parametrize("drawn", [EMPTY, GAPS, REPEATED])
 def test_gradient_of_row_softmax(drawn: Drawn) -> None:
     logits = drawn.random(len(drawn.positions)).requires_grad_()
     assert torch.autograd.gradcheck(drawn.pattern().row_softmax, (logits,))

@@ -1,0 +1,10 @@
+"""Settings shared by all tests."""
+
+import contextlib
+
+with contextlib.suppress(ImportError):  # machines that only run the GPU tests may lack hypothesis
+    from hypothesis import settings
+
+    # a busy machine is no failure
+    settings.register_profile("unhurried", deadline=None)
+    settings.load_profile("unhurried")

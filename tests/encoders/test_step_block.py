@@ -1,0 +1,45 @@
+"""Blocks of steps as the data module deals them out."""
+
+import numpy as np
+import pytest
+
+from emea.encoders.step_block import LabelDataModule, StepBlock
+
+LINKS = np.array([[0, 0], [2, 1]])
+
+
+@pytest.mark.parametrize(
+    ("num_steps", "expected"), [(0, []), (1, [1]), (4, [4]), (5, [4, 1]), (12, [4, 4, 4])]
+)
+def test_blocks_add_up_to_the_number_of_steps(num_steps: int, expected: list[int]) -> None:
+    data = LabelDataModule(LINKS, num_source=10, block_size=4)
+    data.num_steps = num_steps
+    loader = data.train_dataloader()
+    blocks = list(loader)
+    assert [block.num_steps for block in blocks] == expected
+    assert len(loader) == len(expected)
+
+
+def test_blocks_carry_links_in_joint_ids() -> None:
+    data = LabelDataModule(LINKS, num_source=10, block_size=4)
+    data.num_steps = 8
+    for block in data.train_dataloader():
+        assert isinstance(block, StepBlock)
+        assert block.links.tolist() == [[0, 10], [2, 11]]
+
+
+def test_relabelling_shows_in_the_next_loader() -> None:
+    links = LINKS.copy()
+    data = LabelDataModule(links, num_source=10)
+    data.num_steps = 1
+    data.relabel(np.array([[1, 5]]))
+    (block,) = data.train_dataloader()
+    assert block.links.tolist() == [[1, 15]]
+    assert links.tolist() == LINKS.tolist()
+
+
+def test_links_are_copied() -> None:
+    links = LINKS.copy()
+    data = LabelDataModule(links, num_source=10)
+    links[:] = 7
+    assert data.links.tolist() == [[0, 10], [2, 11]]

@@ -1,0 +1,75 @@
+"""Best targets against sorted rows of scores."""
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from emea.matching.candidates import Candidates, mutual_best, top_candidates
+from emea.matching.similarity import Similarity
+
+with_fixture = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def from_scores(scores: Tensor) -> Similarity:
+    """A similarity with exactly these scores."""
+    num_source, num_target = scores.shape
+    return Similarity(
+        source=scores,
+        target=torch.eye(num_target, dtype=scores.dtype),
+        source_offset=scores.new_zeros(num_source),
+        target_offset=scores.new_zeros(num_target),
+    )
+
+
+@st.composite
+def score_tables(draw: st.DrawFn) -> Tensor:
+    """Scores of few values, so that ties are common."""
+    num_source, num_target = draw(st.integers(1, 7)), draw(st.integers(1, 6))
+    row = st.lists(st.integers(-2, 2), min_size=num_target, max_size=num_target)
+    rows = draw(st.lists(row, min_size=num_source, max_size=num_source))
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+@pytest.mark.usefixtures("block_bytes")
+@with_fixture
+@given(score_tables(), st.integers(1, 9))
+def test_candidates_are_the_best_of_each_row(scores: Tensor, k: int) -> None:
+    candidates = top_candidates(from_scores(scores), k)
+    assert candidates.num_candidates == min(k, scores.shape[1])
+    for row, targets, best in zip(scores, candidates.targets, candidates.scores, strict=True):
+        assert best.tolist() == sorted(row.tolist(), reverse=True)[:k]
+        assert row[targets].tolist() == best.tolist()
+        assert len(set(targets.tolist())) == len(targets)
+
+
+def test_candidates_of_the_other_side() -> None:
+    scores = torch.tensor([[3.0, 1.0], [2.0, 5.0], [0.0, 4.0]])
+    candidates = top_candidates(from_scores(scores).reversed(), 2)
+    assert candidates.targets.tolist() == [[0, 1], [1, 2]]
+    assert candidates.scores.tolist() == [[3, 2], [5, 4]]
+
+
+@st.composite
+def both_directions(draw: st.DrawFn) -> tuple[Candidates, Candidates]:
+    """Arbitrary candidates of both sides, two slots each."""
+    num_source, num_target = draw(st.integers(1, 5)), draw(st.integers(1, 5))
+    sides = []
+    for size, num_others in ((num_source, num_target), (num_target, num_source)):
+        slots = st.tuples(*[st.integers(0, num_others - 1)] * 2)
+        targets = torch.tensor(draw(st.lists(slots, min_size=size, max_size=size)))
+        sides.append(Candidates(targets=targets, scores=torch.zeros(size, 2)))
+    return sides[0], sides[1]
+
+
+@given(both_directions())
+def test_mutual_best(sides: tuple[Candidates, Candidates]) -> None:
+    forward, backward = sides
+    mutual = mutual_best(forward, backward)
+    assert mutual.dtype == torch.bool
+    expected = [
+        int(backward.targets[int(targets[0]), 0]) == entity
+        for entity, targets in enumerate(forward.targets)
+    ]
+    assert mutual.tolist() == expected

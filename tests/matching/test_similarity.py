@@ -1,0 +1,76 @@
+"""Blocks of scores against a loop over pairs."""
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from emea.matching import similarity as similarity_module
+from emea.matching.similarity import Similarity, rows_per_block
+
+with_fixture = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def random_similarity(num_source: int, num_target: int, seed: int = 0) -> Similarity:
+    generator = torch.Generator().manual_seed(seed)
+    sizes = (num_source, 3), (num_target, 3), (num_source,), (num_target,)
+    parts = [torch.randn(size, dtype=torch.float64, generator=generator) for size in sizes]
+    return Similarity(*parts, scale=1.5)
+
+
+def looped_scores(similarity: Similarity) -> Tensor:
+    scores = torch.empty(similarity.num_source, similarity.num_target, dtype=torch.float64)
+    for s in range(similarity.num_source):
+        for t in range(similarity.num_target):
+            dot = sum(
+                float(a * b)
+                for a, b in zip(similarity.source[s], similarity.target[t], strict=True)
+            )
+            offset = float(similarity.source_offset[s] + similarity.target_offset[t])
+            scores[s, t] = similarity.scale * dot - offset
+    return scores
+
+
+@pytest.mark.usefixtures("block_bytes")
+@with_fixture
+@given(st.integers(0, 7), st.integers(0, 6), st.integers(0, 99))
+def test_blocks_hold_every_score_once(num_source: int, num_target: int, seed: int) -> None:
+    similarity = random_similarity(num_source, num_target, seed)
+    rows, scores = zip(*similarity.blocks(), strict=True)
+    assert torch.cat(rows).tolist() == list(range(num_source))
+    torch.testing.assert_close(torch.cat(scores), looped_scores(similarity))
+
+
+@pytest.mark.usefixtures("block_bytes")
+def test_blocks_of_chosen_rows_in_their_order() -> None:
+    similarity = random_similarity(6, 4)
+    chosen = torch.tensor([4, 0, 0, 5])
+    rows, scores = zip(*similarity.blocks(chosen), strict=True)
+    assert torch.cat(rows).tolist() == [4, 0, 0, 5]
+    torch.testing.assert_close(torch.cat(scores), looped_scores(similarity)[chosen])
+
+
+def test_scores_leave_the_similarity_as_it_was() -> None:
+    similarity, twin = random_similarity(6, 4), random_similarity(6, 4)
+    similarity.scores(torch.arange(6))
+    for name in ("source", "target", "source_offset", "target_offset"):
+        assert torch.equal(getattr(similarity, name), getattr(twin, name))
+
+
+def test_reversed_scores_are_transposed() -> None:
+    similarity = random_similarity(6, 4)
+    reversed_similarity = similarity.reversed()
+    assert (reversed_similarity.num_source, reversed_similarity.num_target) == (4, 6)
+    torch.testing.assert_close(
+        reversed_similarity.scores(torch.arange(4)), looped_scores(similarity).T
+    )
+
+
+def test_blocks_stay_within_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(similarity_module.BLOCK_BYTES, "cpu", 100)
+    # four targets in double precision take 32 bytes a row
+    assert [len(rows) for rows, _ in random_similarity(7, 4).blocks()] == [3, 3, 1]
+    assert rows_per_block(torch.zeros(4, 3)) == 6
+    assert rows_per_block(torch.zeros(1000, 3)) == 1
+    assert rows_per_block(torch.zeros(0, 3)) == 25

@@ -1,0 +1,48 @@
+"""Triples in both directions."""
+
+import numpy as np
+from hypothesis import given
+
+from emea.data.graph import KnowledgeGraph
+from emea.rules.directed_triples import DirectedTriples
+
+from .literal_paris import both_directions, graphs, inverse_functionality
+
+
+@given(graphs())
+def test_holds_every_directed_triple_once_sorted_by_pair(graph: KnowledgeGraph) -> None:
+    triples = DirectedTriples(graph)
+    pairs = list(zip(triples.pair_heads.tolist(), triples.pair_tails.tolist(), strict=True))
+    assert pairs == sorted(set(pairs))
+    held = []
+    for (head, tail), start, size in zip(
+        pairs, triples.pair_starts.tolist(), triples.pair_sizes.tolist(), strict=False
+    ):
+        assert size > 0
+        held += [(head, r, tail) for r in triples.relations[start : start + size].tolist()]
+    assert len(held) == len(triples.relations)
+    assert sorted(held) == sorted(both_directions(graph))
+
+
+@given(graphs())
+def test_counts_each_relation(graph: KnowledgeGraph) -> None:
+    triples = DirectedTriples(graph)
+    directed = both_directions(graph)
+    functionality = inverse_functionality(directed)
+    assert triples.num_directed == len(triples.relation_sizes) == 2 * graph.num_relations
+    for relation in range(triples.num_directed):
+        size = sum(r == relation for _, r, _ in directed)
+        assert triples.relation_sizes[relation] == size
+        expected = functionality.get(relation, 0.0)
+        assert abs(triples.inverse_functionality[relation].item() - expected) < 1e-6
+
+
+def test_functionality_reads_against_the_direction() -> None:
+    # one head with two tails: every tail has one head, the head has two tails
+    graph = KnowledgeGraph(np.array([[0, 0, 1], [0, 0, 2]]), 3, 1)
+    assert DirectedTriples(graph).inverse_functionality.tolist() == [1.0, 0.5]
+
+
+def test_leaves_checkpoints_alone() -> None:
+    graph = KnowledgeGraph(np.array([[0, 0, 1]]), 2, 1)
+    assert not DirectedTriples(graph).state_dict()

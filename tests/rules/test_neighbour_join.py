@@ -1,0 +1,115 @@
+"""The join of candidates over edges, against loops."""
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair
+from emea.matching.beliefs import Beliefs
+from emea.rules import neighbour_join
+from emea.rules.directed_triples import DirectedTriples
+from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
+
+from .literal_paris import beliefs_of, both_directions, pairs
+
+Row = tuple[int, ...]
+
+
+def rows(join: NeighbourJoin) -> list[Row]:
+    columns = (
+        join.entity,
+        join.slot,
+        join.neighbour,
+        join.neighbour_slot,
+        join.relation,
+        join.target_relation,
+    )
+    assert {len(column) for column in columns} == {len(join)}
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def looped(pair: GraphPair, beliefs: Beliefs, skip_impossible: bool) -> list[Row]:
+    targets, probs = beliefs.targets.tolist(), beliefs.probs.tolist()
+    found = []
+    for e, r, n in both_directions(pair.source):
+        for e2, r2, n2 in both_directions(pair.target):
+            if e2 in targets[e] and n2 in targets[n]:
+                slot, neighbour_slot = targets[e].index(e2), targets[n].index(n2)
+                if probs[n][neighbour_slot] > 0 or not skip_impossible:
+                    found.append((e, slot, n, neighbour_slot, r, r2))
+    return sorted(found)
+
+
+def joined(pair: GraphPair, beliefs: Beliefs, skip_impossible: bool) -> NeighbourJoin:
+    source, target = DirectedTriples(pair.source), DirectedTriples(pair.target)
+    return join_neighbours(source, target, TargetEdges(target), beliefs, skip_impossible)
+
+
+@given(st.data(), pairs(), st.booleans())
+def test_equals_loops(data: st.DataObject, pair: GraphPair, skip_impossible: bool) -> None:
+    beliefs = data.draw(beliefs_of(pair))
+    join = joined(pair, beliefs, skip_impossible)
+    assert sorted(rows(join)) == looped(pair, beliefs, skip_impossible)
+
+
+@given(st.data(), pairs(), st.integers(1, 60))
+def test_does_not_depend_on_the_blocks(data: st.DataObject, pair: GraphPair, lookups: int) -> None:
+    beliefs = data.draw(beliefs_of(pair))
+    whole = rows(joined(pair, beliefs, True))
+    with patch.dict(neighbour_join.LOOKUPS_PER_BLOCK, cpu=lookups):
+        assert rows(joined(pair, beliefs, True)) == whole
+
+
+def test_blocks_bound_the_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
+    ring = np.array([[i, 0, (i + 1) % 10] for i in range(10)])
+    graph = KnowledgeGraph(ring, 10, 1)
+    pair = GraphPair("ring", graph, graph, np.empty((0, 2), dtype=np.int64))
+    beliefs = Beliefs(torch.arange(20).view(10, 2) % 10, torch.full((10, 2), 0.5))
+    sizes = []
+    maybe = TargetEdges.maybe
+    monkeypatch.setattr(
+        TargetEdges, "maybe", lambda self, keys: sizes.append(keys.numel()) or maybe(self, keys)
+    )
+    monkeypatch.setitem(neighbour_join.LOOKUPS_PER_BLOCK, "cpu", 12)
+    joined(pair, beliefs, True)
+    # 20 directed pairs of 4 look-ups each
+    assert sum(sizes) == 80
+    assert max(sizes) == 12
+
+
+@pytest.mark.parametrize("table", ["hashed", "colliding"])
+def test_finds_the_edges_and_nothing_else(table: str) -> None:
+    rng = np.random.default_rng(0)
+    num = 300
+    triples = np.stack([rng.integers(0, n, 2000) for n in (num, 3, num)], axis=1)
+    directed = DirectedTriples(KnowledgeGraph(triples, num, 3))
+    edges = TargetEdges(directed)
+    if table == "colliding":
+        edges._table[:] = True
+    keys = torch.arange(num * num)
+    number = {
+        (head, tail): i
+        for i, (head, tail) in enumerate(
+            zip(directed.pair_heads.tolist(), directed.pair_tails.tolist(), strict=True)
+        )
+    }
+    expected = [number.get(divmod(key, num), -1) for key in range(num * num)]
+    assert edges.find(keys).tolist() == expected
+    assert edges.maybe(keys)[edges.find(keys) >= 0].all()
+    if table == "hashed":
+        passed = edges.maybe(keys[edges.find(keys) < 0]).float().mean()
+        assert passed < 0.1  # the table is worth having
+
+
+def test_hashes_large_ids_without_a_miss() -> None:
+    num = 2_000_000
+    rng = np.random.default_rng(1)
+    triples = np.stack([rng.integers(0, n, 500) for n in (num, 1, num)], axis=1)
+    edges = TargetEdges(DirectedTriples(KnowledgeGraph(triples, num, 1)))
+    assert edges.maybe(edges.keys).all()
+    assert torch.equal(edges.find(edges.keys), torch.arange(len(edges.keys)))

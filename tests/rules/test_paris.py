@@ -1,0 +1,133 @@
+"""The PARIS rule against Eq. 19 read literally."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair
+from emea.matching.beliefs import Beliefs
+from emea.rules.paris import PARIS
+from emea.rules.rule import RuleView
+
+from .literal_paris import (
+    LiteralPARIS,
+    Mapping,
+    as_mapping,
+    beliefs_of,
+    best_alone,
+    both_directions,
+    inclusions,
+    pairs,
+)
+
+
+def prepared(rule: PARIS, beliefs: Beliefs, links: torch.Tensor | None = None) -> PARIS:
+    rule.prepare(RuleView(beliefs, torch.zeros(beliefs.num_source, 1), links))
+    return rule
+
+
+def literal(pair: GraphPair, trusted: Mapping) -> LiteralPARIS:
+    source, target = both_directions(pair.source), both_directions(pair.target)
+    return LiteralPARIS(source, target, inclusions(source, target, trusted))
+
+
+def table(twin: LiteralPARIS, beliefs: Beliefs, blanket: bool = False) -> np.ndarray:
+    q = as_mapping(beliefs)
+    value = twin.blanket_value if blanket else twin.value
+    rows = enumerate(beliefs.targets.tolist())
+    return np.array([[value(e, e2, q) for e2 in targets] for e, targets in rows])
+
+
+@settings(deadline=None)
+@given(st.data(), pairs(), st.sampled_from(["best", "expected", "links"]))
+def test_equals_the_triple_loop(data: st.DataObject, pair: GraphPair, inclusion: str) -> None:
+    beliefs = data.draw(beliefs_of(pair))
+    q = as_mapping(beliefs)
+    labels = dict(pair.links.tolist())
+    given_links = [{labels[e]: 1.0} if e in labels else {} for e in range(len(q))]
+    trusted = {"best": best_alone(q), "expected": q, "links": given_links}[inclusion]
+    links = torch.from_numpy(pair.links.copy()) if inclusion == "links" else None
+    rule = PARIS(pair, subsumption_from="best" if inclusion == "links" else inclusion)
+    values = prepared(rule, beliefs, links)(beliefs)
+    assert values.shape == (*beliefs.targets.shape, len(rule.names))
+    expected = table(literal(pair, trusted), beliefs)
+    np.testing.assert_allclose(values[:, :, 0].numpy(), expected, atol=1e-5)
+
+
+@settings(deadline=None)
+@given(st.data(), pairs(loops=False))
+def test_blanket_sums_all_subsets_that_hold_the_entity(
+    data: st.DataObject, pair: GraphPair
+) -> None:
+    beliefs = data.draw(beliefs_of(pair, hard=True))
+    values = prepared(PARIS(pair, markov_blanket=True), beliefs)(beliefs)[:, :, 0].double().numpy()
+    expected = table(literal(pair, as_mapping(beliefs)), beliefs, blanket=True)
+    # what all candidates of an entity share cancels in Eq. 7
+    np.testing.assert_allclose(values - values[:, :1], expected - expected[:, :1], atol=1e-5)
+
+
+@settings(deadline=None)
+@given(st.data(), pairs(loops=False))
+def test_blanket_holds_neighbours_at_their_best_candidate(
+    data: st.DataObject, pair: GraphPair
+) -> None:
+    beliefs = data.draw(beliefs_of(pair))
+    rule = PARIS(pair, subsumption_from="expected", markov_blanket=True)
+    values = prepared(rule, beliefs)(beliefs)[:, :, 0].double().numpy()
+    expected = table(literal(pair, as_mapping(beliefs)), beliefs, blanket=True)
+    np.testing.assert_allclose(values - values[:, :1], expected - expected[:, :1], atol=1e-5)
+
+
+def test_blanket_reads_a_loop_at_the_belief_and_not_at_the_candidate() -> None:
+    # Eq. 7 would put y_e = e' into r(e, e) too; Eq. 19 asks q(y_n = n') there, and so does the rule
+    graph = KnowledgeGraph(np.array([[0, 0, 0], [1, 0, 1]]), 2, 1)
+    pair = GraphPair("loops", graph, graph, np.empty((0, 2), dtype=np.int64))
+    beliefs = Beliefs(torch.tensor([[0, 1], [1, 0]]), torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
+    with_blanket = prepared(PARIS(pair, markov_blanket=True), beliefs)(beliefs)
+    alone = prepared(PARIS(pair), beliefs)(beliefs)
+    np.testing.assert_allclose(alone[:, :, 0], [[1, 0], [1, 0]], atol=1e-6)
+    assert torch.equal(with_blanket, alone)
+
+
+def path_pair() -> GraphPair:
+    """Two paths of three entities with the same relations."""
+    graph = KnowledgeGraph(np.array([[0, 0, 1], [1, 1, 2]]), 3, 2)
+    return GraphPair("paths", graph, graph, np.empty((0, 2), dtype=np.int64))
+
+
+def test_certain_evidence_stays_finite() -> None:
+    pair = path_pair()
+    beliefs = Beliefs(torch.tensor([[0, 1], [1, 0], [2, 1]]), torch.tensor([[1.0, 0.0]] * 3))
+    for blanket in (False, True):
+        values = prepared(PARIS(pair, markov_blanket=blanket), beliefs)(beliefs)
+        assert values.isfinite().all()
+        np.testing.assert_allclose(values[:, 0, 0].remainder(1.01), 1, atol=0.25 * blanket + 1e-6)
+
+
+def test_given_links_are_estimated_once_and_again_when_they_change() -> None:
+    pair = path_pair()
+    beliefs = Beliefs(torch.tensor([[0], [1], [2]]), torch.ones(3, 1))
+    rule = PARIS(pair)
+    links = torch.tensor([[0, 0], [1, 1]])
+    known = prepared(rule, beliefs, links)(beliefs)
+    estimate = rule._subsumption
+    assert prepared(rule, beliefs, links)._subsumption is estimate
+    own = prepared(rule, beliefs)(beliefs)
+    assert not torch.equal(own, known)  # the path's second relation joins no two given links
+    assert torch.equal(prepared(rule, beliefs, links)(beliefs), known)
+    assert torch.equal(
+        prepared(rule, beliefs, torch.tensor([[0, 0], [1, 1], [2, 2]]))(beliefs), own
+    )
+
+
+def test_refuses_an_unknown_source_of_inclusions() -> None:
+    with pytest.raises(ValueError, match="best or expected"):
+        PARIS(path_pair(), subsumption_from="all")
+
+
+def test_wants_to_be_prepared() -> None:
+    with pytest.raises(AssertionError, match="prepare"):
+        PARIS(path_pair())(Beliefs(torch.zeros(3, 1, dtype=torch.int64), torch.ones(3, 1)))
