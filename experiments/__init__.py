@@ -1,0 +1,1 @@
+"""Studies: sweeps over many runs and what they recorded."""

@@ -171,7 +171,7 @@ class EMCallback(pl.Callback):
             "generator": self.generator.get_state(),
         }
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:  # type: ignore[override]
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         self.iteration = int(state_dict["iteration"])
         self.best_mrr = float(state_dict["best_mrr"])

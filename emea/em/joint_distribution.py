@@ -22,7 +22,9 @@ def conditional(values: Tensor, weights: Tensor) -> Tensor:
     return torch.softmax(values @ weights.to(values.dtype), dim=1)
 
 
-def compatible_beliefs(beliefs: Beliefs, values: Tensor, weights: Tensor, labels: Tensor) -> Beliefs:
+def compatible_beliefs(
+    beliefs: Beliefs, values: Tensor, weights: Tensor, labels: Tensor
+) -> Beliefs:
     """q* of all entities in one block update (Eq. 12); labelled entities stay certain.
 
     Args:

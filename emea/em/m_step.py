@@ -93,7 +93,7 @@ def _descend(
 
     now = objective(weights)
     for halvings in range(30):
-        candidate = (weights - step / 2**halvings).clamp(min=0)
+        candidate: Tensor = (weights - step / 2.0**halvings).clamp(min=0)
         if objective(candidate) <= now:
             return candidate
     return weights

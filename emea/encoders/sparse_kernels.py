@@ -14,13 +14,13 @@ from torch import Tensor
 
 from emea.data.arrays import IntArray
 
-EDGES_PER_TILE = 4
+EDGES_PER_TILE = 8
 """Edges read side by side by one program."""
 
 EDGES_PER_CHUNK = 32
 """Edges of one row that one program of the matrix product works on."""
 
-MATMUL_WARPS = 2
+MATMUL_WARPS = 1
 DOTS_WARPS = 4
 PAIRS_WARPS = 4
 SOFTMAX_BLOCK = 64
@@ -107,7 +107,16 @@ def sampled_dots(rows: Tensor, cols: Tensor, left: Tensor, right: Tensor) -> Ten
     grid = ((num_edges + DOTS_PER_TILE - 1) // DOTS_PER_TILE,)
     width = _power_of_two(dim)
     _kernels()["sampled_dots"][grid](
-        rows, cols, left, right, out, num_edges, DIM=dim, TILE=DOTS_PER_TILE, WIDTH=width, num_warps=DOTS_WARPS
+        rows,
+        cols,
+        left,
+        right,
+        out,
+        num_edges,
+        DIM=dim,
+        TILE=DOTS_PER_TILE,
+        WIDTH=width,
+        num_warps=DOTS_WARPS,
     )
     return out
 

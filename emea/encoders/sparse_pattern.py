@@ -78,7 +78,8 @@ class SparsePattern(nn.Module):
 
     def row_softmax(self, logits: Tensor) -> Tensor:
         """Softmax of the nonzeros' logits along each row."""
-        return cast(Tensor, _RowSoftmax.apply(logits, self))
+        weights = _RowSoftmax.apply(logits, self)  # type: ignore[no-untyped-call]
+        return cast(Tensor, weights)
 
     def chunks(self, side: str) -> sparse_kernels.RowChunks:
         """The rows of the pattern (``row``) or of its transpose (``transposed``) in chunks."""
@@ -115,7 +116,9 @@ def transposed_matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> 
         return sparse_kernels.matmul(
             pattern.chunks("transposed"), pattern.shape[1], cols, values, dense
         )
-    return _csr(pattern.transposed_starts, cols, values, (pattern.shape[1], pattern.shape[0])) @ dense
+    return (
+        _csr(pattern.transposed_starts, cols, values, (pattern.shape[1], pattern.shape[0])) @ dense
+    )
 
 
 def sampled_dots(pattern: SparsePattern, left: Tensor, right: Tensor) -> Tensor:

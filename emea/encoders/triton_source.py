@@ -87,7 +87,15 @@ def row_softmax_backward_kernel(starts, weights, grad, out, BLOCK: tl.constexpr)
 
 @triton.jit
 def sampled_dots_kernel(
-    rows, cols, left, right, out, num_edges, DIM: tl.constexpr, TILE: tl.constexpr, WIDTH: tl.constexpr
+    rows,
+    cols,
+    left,
+    right,
+    out,
+    num_edges,
+    DIM: tl.constexpr,
+    TILE: tl.constexpr,
+    WIDTH: tl.constexpr,
 ):
     """One program per tile of edges: ``left[rows[e]] . right[cols[e]]``."""
     edge = tl.program_id(0) * TILE + tl.arange(0, TILE)
@@ -122,7 +130,15 @@ def distances_kernel(
 
 @triton.jit
 def distances_backward_kernel(
-    rows, first, second, grad, out, num_pairs, DIM: tl.constexpr, TILE: tl.constexpr, WIDTH: tl.constexpr
+    rows,
+    first,
+    second,
+    grad,
+    out,
+    num_pairs,
+    DIM: tl.constexpr,
+    TILE: tl.constexpr,
+    WIDTH: tl.constexpr,
 ):
     """One program per tile of pairs: adds ``grad * sign(difference)`` to both rows' gradients."""
     pair = tl.program_id(0) * TILE + tl.arange(0, TILE)

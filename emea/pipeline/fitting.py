@@ -39,5 +39,9 @@ def quieten_lightning() -> None:
     """Keep Lightning's hints, which a run here makes on purpose, out of the log."""
     for name in ("pytorch_lightning", "lightning", "lightning.pytorch"):
         logging.getLogger(name).setLevel(logging.WARNING)
-    for message in (".*does not have many workers.*", ".*treespec, LeafSpec.*", ".*GPU available.*"):
+    for message in (
+        ".*does not have many workers.*",
+        ".*treespec, LeafSpec.*",
+        ".*GPU available.*",
+    ):
         warnings.filterwarnings("ignore", message)

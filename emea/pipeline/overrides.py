@@ -134,7 +134,7 @@ def _has_key(config: DictConfig, override: Override) -> bool:
 def _unknown_key(config: DictConfig, override: Override) -> str:
     key = override.key_or_group
     keys = _all_keys(config)
-    return f"there is no key {key}{_nearest(key, [*keys, *group_names()])}"
+    return f"there is no key {key}{_nearest(key, keys)}"
 
 
 def _nearest(name: str, names: Sequence[str]) -> str:
@@ -144,7 +144,7 @@ def _nearest(name: str, names: Sequence[str]) -> str:
 
 def _all_keys(config: DictConfig, prefix: str = "") -> list[str]:
     keys = []
-    for key in config:
+    for key in map(str, config):
         full = f"{prefix}{key}"
         keys.append(full)
         node = config._get_node(key)

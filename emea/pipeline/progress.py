@@ -51,7 +51,12 @@ class StepProgress(pl.Callback):
         self._progress.update(self._task, description=description)
 
     def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+        self,
+        trainer: pl.Trainer,
+        pl_module: pl.LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
     ) -> None:
         """A block of steps is done."""
         assert isinstance(batch, StepBlock)

@@ -7,7 +7,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-COLUMNS = (("hit@1", "Hit@1", "{:.4f}"), ("hit@10", "Hit@10", "{:.4f}"), ("mrr", "MRR", "{:.4f}"), ("mr", "MR", "{:.1f}"))
+COLUMNS = (
+    ("hit@1", "Hit@1", "{:.4f}"),
+    ("hit@10", "Hit@10", "{:.4f}"),
+    ("mrr", "MRR", "{:.4f}"),
+    ("mr", "MR", "{:.1f}"),
+)
 
 
 def print_results(metrics: dict[str, Any], folder: Path) -> None:
@@ -31,8 +36,8 @@ def result_table(metrics: dict[str, Any]) -> Table:
     table.add_column("")
     for _, title, _ in COLUMNS:
         table.add_column(title, justify="right")
-    for pool, pick in (("test targets", lambda m: m), ("all targets", lambda m: m["all_targets"])):
+    for pool in ("test targets", "all targets"):
         for stage in ("initial", "final"):
-            values = pick(metrics[stage])
+            values = metrics[stage] if pool == "test targets" else metrics[stage]["all_targets"]
             table.add_row(pool, stage, *(form.format(values[key]) for key, _, form in COLUMNS))
     return table

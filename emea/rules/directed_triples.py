@@ -69,4 +69,5 @@ def _inverse_functionality(
 ) -> np.ndarray:
     distinct = np.unique(np.stack([relations, tails], axis=1), axis=0)[:, 0]
     counts = np.bincount(distinct, minlength=len(sizes))
-    return (counts / np.maximum(sizes, 1)).astype(np.float32)
+    share: np.ndarray = counts / np.maximum(sizes, 1)
+    return share.astype(np.float32)

@@ -97,7 +97,7 @@ def join_neighbours(
     pairs = torch.arange(len(source.pair_heads), device=beliefs.targets.device)
     blocks = [
         _join_block(source, target, edges, beliefs, block, skip_impossible)
-        for block in pairs.split(max(1, limit // per_pair))
+        for block in torch.split(pairs, max(1, limit // per_pair))
     ]
     columns = zip(*blocks, strict=True) if blocks else [[pairs]] * 6
     return NeighbourJoin(*(torch.cat(list(column)) for column in columns))
@@ -143,7 +143,5 @@ def _relation_products(
     offset = torch.arange(len(index), device=index.device) - (counts.cumsum(0) - counts)[index]
     width = num_target[index]
     relation = source.relations[source.pair_starts[pairs][index] + offset // width]
-    target_relation = target.relations[
-        target.pair_starts[target_pairs][index] + offset % width
-    ]
+    target_relation = target.relations[target.pair_starts[target_pairs][index] + offset % width]
     return index, relation, target_relation

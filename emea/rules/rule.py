@@ -41,5 +41,6 @@ class Rule(ABC):
     def __call__(self, beliefs: Beliefs) -> Tensor:
         """``[num_source, k, len(names)]`` value of each indicator for each candidate.
 
-        The beliefs have the same candidates as those the rule was prepared with.
+        The beliefs have the same candidates as those the rule was prepared with, and give none
+        of them a probability that had none then.
         """

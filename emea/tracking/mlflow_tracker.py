@@ -108,7 +108,7 @@ class MlflowTracker:
         try:
             action()
         # Any kind: a full disk, a locked file or a missing package must not end the run.
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             self._mlflow_run = None
             self._waiting = []
             logger.warning(

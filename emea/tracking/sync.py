@@ -77,7 +77,7 @@ def sync(folders: Iterable[Path], store: MlflowStore, unfinished: bool = False) 
         try:
             outcome = _sync_one(folder, store, unfinished)
         # One damaged folder must not keep the others out.
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             logger.error("%s was not imported: %s", folder, error)
             outcome = "failed"
         setattr(counts, outcome, getattr(counts, outcome) + 1)

@@ -155,6 +155,19 @@ def test_loss_that_is_no_number_stops_the_fit(
     assert [step for step, _ in module.losses] == list(range(3, named, 3))
 
 
+def test_fit_after_a_failed_one_starts_afresh(
+    make_module: Callable[..., AlignmentModule],
+) -> None:
+    module = make_module(NotANumberFrom(1))
+    start = weights_of(module)
+    with pytest.raises(FloatingPointError):
+        fit(module, num_steps=2, block_size=1)
+    module.encoder.load_state_dict(start)
+    module.objective = Linked()
+    fit(module, num_steps=2, block_size=1)
+    assert_equal(weights_of(module), by_hand(make_module(Linked()), [2]))
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_embeddings_are_deterministic_and_leave_the_mode(
     make_module: Callable[..., AlignmentModule], training: bool

@@ -1,7 +1,7 @@
 """Triples in both directions."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 
 from emea.data.graph import KnowledgeGraph
 from emea.rules.directed_triples import DirectedTriples
@@ -9,6 +9,7 @@ from emea.rules.directed_triples import DirectedTriples
 from .literal_paris import both_directions, graphs, inverse_functionality
 
 
+@settings(deadline=None)
 @given(graphs())
 def test_holds_every_directed_triple_once_sorted_by_pair(graph: KnowledgeGraph) -> None:
     triples = DirectedTriples(graph)
@@ -24,6 +25,7 @@ def test_holds_every_directed_triple_once_sorted_by_pair(graph: KnowledgeGraph) 
     assert sorted(held) == sorted(both_directions(graph))
 
 
+@settings(deadline=None)
 @given(graphs())
 def test_counts_each_relation(graph: KnowledgeGraph) -> None:
     triples = DirectedTriples(graph)

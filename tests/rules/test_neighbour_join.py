@@ -5,7 +5,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emea.data.graph import KnowledgeGraph
@@ -50,6 +50,7 @@ def joined(pair: GraphPair, beliefs: Beliefs, skip_impossible: bool) -> Neighbou
     return join_neighbours(source, target, TargetEdges(target), beliefs, skip_impossible)
 
 
+@settings(deadline=None)
 @given(st.data(), pairs(), st.booleans())
 def test_equals_loops(data: st.DataObject, pair: GraphPair, skip_impossible: bool) -> None:
     beliefs = data.draw(beliefs_of(pair))
@@ -57,6 +58,7 @@ def test_equals_loops(data: st.DataObject, pair: GraphPair, skip_impossible: boo
     assert sorted(rows(join)) == looped(pair, beliefs, skip_impossible)
 
 
+@settings(deadline=None)
 @given(st.data(), pairs(), st.integers(1, 60))
 def test_does_not_depend_on_the_blocks(data: st.DataObject, pair: GraphPair, lookups: int) -> None:
     beliefs = data.draw(beliefs_of(pair))

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emea.data.graph import KnowledgeGraph
@@ -30,6 +30,7 @@ def all_relations(pair: GraphPair) -> tuple[torch.Tensor, torch.Tensor]:
     return grid[:, 0], grid[:, 1]
 
 
+@settings(deadline=None)
 @given(st.data(), pairs(), st.booleans())
 def test_weighs_triples_by_probability(data: st.DataObject, pair: GraphPair, hard: bool) -> None:
     beliefs = data.draw(beliefs_of(pair, hard))
@@ -43,6 +44,7 @@ def test_weighs_triples_by_probability(data: st.DataObject, pair: GraphPair, har
         assert backward[i].item() == pytest.approx(other, abs=1e-5)
 
 
+@settings(deadline=None)
 @given(pairs())
 def test_counts_given_links_as_sets(pair: GraphPair) -> None:
     links = torch.from_numpy(pair.links.copy())

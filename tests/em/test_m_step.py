@@ -1,0 +1,150 @@
+"""Rule weights against a general optimiser."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from emea.em.m_step import fit_weights, link_examples, sampled_examples
+from emea.matching.beliefs import Beliefs
+
+Array = np.ndarray
+
+
+def objective(
+    weights: Array, values: Array, slots: Array, ridge: float, prior: float = 1.0
+) -> tuple[float, Array]:
+    """What fit_weights minimises, and its gradient."""
+    rows = np.arange(len(slots))
+    log_probs = log_softmax(values @ weights, axis=1)
+    mean = np.einsum("ek,ekr->er", np.exp(log_probs), values)
+    value = -log_probs[rows, slots].mean() + ridge / 2 * ((weights - prior) ** 2).sum()
+    return value, (mean - values[rows, slots]).mean(0) + ridge * (weights - prior)
+
+
+def best_weights(values: Array, slots: Array, ridge: float, prior: float = 1.0) -> Array:
+    num_rules = values.shape[2]
+    found = [
+        minimize(
+            objective,
+            np.full(num_rules, start),
+            (values, slots, ridge, prior),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0, None)] * num_rules,
+            options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 3000},
+        )
+        for start in (0.0, 1.0)
+    ]
+    return min(found, key=lambda result: result.fun).x
+
+
+def fitted(values: Array, slots: Array, ridge: float, prior: float = 1.0) -> Array:
+    return fit_weights(torch.from_numpy(values), torch.from_numpy(slots), ridge, prior).numpy()
+
+
+@settings(deadline=None)
+@given(
+    st.integers(0, 2**32),
+    st.integers(1, 30),
+    st.integers(1, 6),
+    st.integers(1, 5),
+    st.floats(0.01, 30),
+    st.floats(1e-4, 1),
+    st.sampled_from(["independent", "collinear", "separable"]),
+)
+def test_equals_a_general_optimiser(
+    seed: int, num: int, k: int, num_rules: int, scale: float, ridge: float, kind: str
+) -> None:
+    rng = np.random.default_rng(seed)
+    values = scale * rng.normal(size=(num, k, num_rules))
+    if kind == "collinear":
+        values = values[:, :, :1] * rng.normal(size=num_rules) + 0.1 * values
+    slots = values[:, :, 0].argmax(1) if kind == "separable" else rng.integers(0, k, num)
+    weights = fitted(values, slots, ridge)
+    assert (weights >= 0).all()
+    expected = best_weights(values, slots, ridge)
+    reached, slope = objective(weights, values, slots, ridge)
+    assert reached <= objective(expected, values, slots, ridge)[0] + 1e-9
+    # the conditions of an optimum under the bound
+    assert np.abs(slope[weights > 0]).max(initial=0) < 1e-5 * max(1, scale)
+    assert slope[weights == 0].min(initial=0) > -1e-5 * max(1, scale)
+
+
+# weights that stop a hair above zero, and a rule freed at zero only to be pushed back
+@pytest.mark.parametrize("seed", [155, 700, 918, 1097])
+def test_bound_does_not_stall_the_descent(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    num, k, num_rules = rng.integers(1, 30), rng.integers(1, 6), rng.integers(1, 5)
+    values = rng.normal(size=(num, k, num_rules)) * 10 ** rng.uniform(-2, 2)
+    if rng.random() < 0.5:
+        shared = values[:, :, :1]
+        values = shared * rng.normal(size=num_rules) + values * 10 ** rng.uniform(-4, 0)
+    if rng.random() < 0.3:
+        values[:, :, 0] = 0
+    slots = rng.integers(0, k, num)
+    if rng.random() < 0.3:
+        slots = values[:, :, 0].argmax(1)
+    ridge = 10 ** rng.uniform(-4, 0)
+    expected = best_weights(values, slots, ridge)
+    reached = objective(fitted(values, slots, ridge), values, slots, ridge)[0]
+    assert reached <= objective(expected, values, slots, ridge)[0] + 1e-7
+
+
+def test_prior_keeps_a_rule_that_is_always_right_finite() -> None:
+    values = np.tile(np.array([[[1.0], [0.0]]]), (20, 1, 1))
+    slots = np.zeros(20, dtype=np.int64)
+    weak, strong = (fitted(values, slots, ridge).item() for ridge in (1e-6, 1e-2))
+    assert 1 < strong < weak < 100
+    np.testing.assert_allclose(weak, best_weights(values, slots, 1e-6), rtol=1e-3)
+
+
+def test_rule_that_says_nothing_keeps_the_prior() -> None:
+    values = np.random.default_rng(0).random((30, 4, 2))
+    values[:, :, 1] = 0.7  # the same for every candidate
+    weights = fitted(values, values[:, :, 0].argmax(1), 0.01, prior=1.5)
+    assert weights[1] == pytest.approx(1.5, abs=1e-6)
+    assert weights[0] > 1.5
+
+
+def test_rule_that_is_always_wrong_gets_no_weight() -> None:
+    values = np.random.default_rng(0).random((30, 4, 1))
+    assert fitted(values, values[:, :, 0].argmin(1), 0.01).tolist() == [0]
+
+
+def test_without_examples_it_is_the_prior() -> None:
+    weights = fit_weights(torch.zeros(0, 5, 3), torch.zeros(0, dtype=torch.int64), 0.01, 2.0)
+    assert weights.tolist() == [2, 2, 2]
+
+
+def test_link_examples_are_those_whose_target_is_a_candidate() -> None:
+    beliefs = Beliefs(torch.tensor([[5, 3], [0, 1], [2, 4], [7, 6]]), torch.full((4, 2), 0.5))
+    rows, slots = link_examples(beliefs, torch.tensor([[3, 6], [0, 1], [2, 2]]))
+    assert rows.tolist() == [3, 2]
+    assert slots.tolist() == [1, 0]
+    rows, slots = link_examples(beliefs, torch.zeros(0, 2, dtype=torch.int64))
+    assert len(rows) == len(slots) == 0
+
+
+def test_best_examples_take_every_entity_once() -> None:
+    beliefs = Beliefs(torch.arange(6).view(3, 2), torch.tensor([[0.2, 0.7], [0.5, 0.5], [1, 0]]))
+    rows, slots = sampled_examples(beliefs, "argmax")
+    assert rows.tolist() == [0, 1, 2]
+    assert slots.tolist() == [1, 0, 0]
+
+
+def test_drawn_examples_follow_the_probabilities() -> None:
+    probs = torch.tensor([[0.1, 0.3, 0.4], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    copies = 4000
+    beliefs = Beliefs(torch.zeros(3 * copies, 3, dtype=torch.int64), probs.repeat(copies, 1))
+    generator = torch.Generator().manual_seed(0)
+    rows, slots = sampled_examples(beliefs, "sample", generator)
+    assert torch.equal(rows, torch.arange(3 * copies))
+    drawn = torch.nn.functional.one_hot(slots.view(copies, 3), 3).float().mean(0)
+    expected = [[1 / 8, 3 / 8, 4 / 8], [0, 1, 0], [1 / 3, 1 / 3, 1 / 3]]
+    np.testing.assert_allclose(drawn, expected, atol=0.03)  # four standard deviations
+    again = sampled_examples(beliefs, "sample", torch.Generator().manual_seed(0))
+    assert torch.equal(again[1], slots)

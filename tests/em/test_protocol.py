@@ -1,0 +1,84 @@
+"""What each protocol lets a run see."""
+
+import logging
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from emea.data.arrays import IntArray
+from emea.data.split import Split, Supervision
+from emea.em.protocol import Released, Strict, Visible
+
+LINKS = np.stack([np.arange(300), 299 - np.arange(300)], axis=1)
+TRAIN, VALIDATION, TEST = LINKS[:30], LINKS[30:50], LINKS[50:]
+
+
+def split(test: IntArray = TEST) -> Split:
+    return Split(Supervision(TRAIN, VALIDATION), test)
+
+
+def as_set(links: IntArray) -> set[tuple[int, int]]:
+    return {(source, target) for source, target in links.tolist()}
+
+
+def assert_same(one: Visible, other: Visible) -> None:
+    for field in fields(Visible):
+        first, second = getattr(one, field.name), getattr(other, field.name)
+        if isinstance(first, np.ndarray):
+            np.testing.assert_array_equal(first, second, err_msg=field.name)
+        else:
+            assert first == second, field.name
+
+
+@pytest.mark.parametrize(
+    "test",
+    [TEST[::-1], TEST[:0], TEST[:7], np.stack([TEST[:, 0], np.roll(TEST[:, 1], 1)], axis=1)],
+    ids=["reordered", "deleted", "fewer", "permuted"],
+)
+def test_strict_does_not_depend_on_test_links(test: IntArray) -> None:
+    assert_same(Strict()(split()), Strict()(split(test)))
+
+
+def test_strict_shows_the_labels(caplog: pytest.LogCaptureFixture) -> None:
+    visible = Strict()(split())
+    np.testing.assert_array_equal(visible.train, TRAIN)
+    np.testing.assert_array_equal(visible.validation, VALIDATION)
+    np.testing.assert_array_equal(visible.normaliser_links, VALIDATION)
+    assert as_set(visible.weight_links) == as_set(TRAIN) | as_set(VALIDATION)
+    assert visible.relation_links is None
+    assert visible.label_pool is None
+    assert not visible.uses_test_links
+    assert not caplog.records
+
+
+def test_released_shows_test_links() -> None:
+    visible = Released()(split())
+    np.testing.assert_array_equal(visible.train, TRAIN)
+    np.testing.assert_array_equal(visible.validation, VALIDATION)
+    np.testing.assert_array_equal(visible.weight_links, TRAIN)
+    assert visible.relation_links is not None
+    assert visible.label_pool is not None
+    assert len(visible.relation_links) == len(LINKS)
+    assert as_set(visible.relation_links) == as_set(LINKS)
+    assert set(visible.label_pool.tolist()) == set(TEST[:, 0].tolist())
+    assert visible.uses_test_links
+
+
+def test_released_fits_the_normaliser_on_random_test_links() -> None:
+    drawn = as_set(Released(seed=1)(split()).normaliser_links)
+    assert len(drawn) == 100
+    assert drawn <= as_set(TEST)
+    assert drawn != as_set(TEST[:100])
+    assert drawn == as_set(Released(seed=1)(split()).normaliser_links)
+    assert drawn != as_set(Released(seed=2)(split()).normaliser_links)
+    few = Released(num_normaliser_links=5)(split())
+    assert len(as_set(few.normaliser_links)) == 5
+    assert as_set(Released()(split(TEST[:7])).normaliser_links) == as_set(TEST[:7])
+
+
+def test_released_warns_once(caplog: pytest.LogCaptureFixture) -> None:
+    Released()(split())
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert "TEST links" in record.getMessage()

@@ -1,0 +1,61 @@
+"""Ranks by belief inside the candidates, by the neural order behind them."""
+
+import numpy as np
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emea.data.arrays import IntArray
+from emea.evaluation.joint_ranks import joint_ranks
+from emea.evaluation.ranks import Ranks
+from emea.matching.beliefs import Beliefs
+
+
+def joint_order(scores: np.ndarray, probs: np.ndarray) -> list[int]:
+    """Targets by belief among the best, then as the neural model orders them."""
+    neural = sorted(range(len(scores)), key=lambda target: -scores[target])
+    slots = sorted(range(len(probs)), key=lambda slot: (-probs[slot], slot))
+    return [neural[slot] for slot in slots] + neural[len(probs) :]
+
+
+def rank_in(order: list[int], target: int, pool: set[int]) -> int:
+    return 1 + sum(other in pool for other in order[: order.index(target)])
+
+
+@settings(deadline=None)
+@given(st.integers(1, 8), st.integers(1, 8), st.integers(0, 8), st.integers(0, 2**32))
+def test_equals_a_sorted_list(num_target: int, k: int, num_links: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    num_source, k = 8, min(k, num_target)
+    # distinct scores: what neural ties mean is the ranks' own affair
+    scores = np.array([rng.permutation(num_target) for _ in range(num_source)])
+    probs = rng.choice([0.0, 0.2, 0.5], (num_source, k))
+    num_links = min(num_links, num_target)
+    links: IntArray = np.stack(
+        [rng.permutation(num_source)[:num_links], rng.permutation(num_target)[:num_links]], axis=1
+    ).astype(np.int64)
+    candidates = np.argsort(-scores, axis=1)[:, :k]
+    beliefs = Beliefs(torch.from_numpy(candidates.copy()), torch.from_numpy(probs))
+    everything, pool = set(range(num_target)), set(links[:, 1].tolist())
+    neural = Ranks(
+        *(
+            np.array([rank_in(joint_order(scores[e], probs[e][:0]), t, among) for e, t in links])
+            for among in (pool, everything)
+        )
+    )
+    joint = joint_ranks(neural, beliefs, links)
+    orders = [joint_order(scores[e], probs[e]) for e, _ in links]
+    for order, (_, target), in_pool, in_all in zip(
+        orders, links, joint.in_pool, joint.in_all, strict=True
+    ):
+        assert in_all == rank_in(order, target, everything)
+        assert in_pool == rank_in(order, target, pool)
+
+
+def test_ties_keep_the_neural_order_and_strangers_their_rank() -> None:
+    beliefs = Beliefs(torch.tensor([[4, 2, 0]] * 3), torch.tensor([[0.3, 0.3, 0.4]] * 3))
+    links = np.array([[0, 4], [1, 2], [2, 3]])
+    neural = Ranks(in_pool=np.array([1.0, 2.0, 3.0]), in_all=np.array([1.0, 2.0, 4.5]))
+    joint = joint_ranks(neural, beliefs, links)
+    assert joint.in_all.tolist() == [2, 3, 4.5]
+    assert joint.in_pool.tolist() == [1, 2, 3]  # target 0 is no link's, so not in the pool
