@@ -1,6 +1,10 @@
 """Settings shared by all tests."""
 
 import contextlib
+import os
+
+# tiny models: a second thread costs more than it brings, most of all on a busy machine
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 with contextlib.suppress(ImportError):  # machines that only run the GPU tests may lack hypothesis
     from hypothesis import settings

@@ -195,6 +195,7 @@ class EMCallback(pl.Callback):
         assert self.rule is not None
         self.rule.prepare(RuleView(beliefs, source, self._relation_links(source.device)))
         values = self.rule(beliefs)
+        self._warn_without_support(values)
         self.weights = self._fit_weights(beliefs, values)
         train = _tensor(self.visible.train, source.device)
         compatible = compatible_beliefs(beliefs, values, self.weights, train)
@@ -206,6 +207,13 @@ class EMCallback(pl.Callback):
             weights=dict(zip(self.rule.names, self.weights.tolist(), strict=True)),
             compatibility=values[rows, best].mean(1),
         )
+
+    def _warn_without_support(self, values: Tensor) -> None:
+        if self.iteration == 0 and not values.any():
+            logger.warning(
+                "no candidate has support from its neighbours: the graphs share no structure "
+                "that the labels reach, so the labels follow the neural model alone"
+            )
 
     def _fit_weights(self, beliefs: Beliefs, values: Tensor) -> Tensor:
         if self.m_step == "links":

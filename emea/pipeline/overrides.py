@@ -34,12 +34,15 @@ def check_overrides(arguments: Sequence[str]) -> None:
     for override in groups.values():
         _check_options(override)
     values = [override for override in overrides if not _is_group(override)]
-    configs = [_composed(choice) for choice in _aligned(groups.values())]
+    choices = _aligned(groups.values())
+    configs = [_composed(choice) for choice in choices]
     for override in values:
         if not any(_has_key(config, override) for config in configs):
             raise ConfigError(_unknown_key(configs[0], override))
-    config = _composed([*_first_choice(groups.values()), *map(_first_value, values)])
-    check_config(config)
+    for choice, config in zip(choices, configs, strict=True):
+        if all(_has_key(config, override) for override in values):
+            check_config(_composed([*choice, *map(_first_value, values)]))
+            return
 
 
 def _quoted(argument: str) -> str:
@@ -78,7 +81,7 @@ def _check_options(override: Override) -> None:
     group = override.key_or_group
     options = option_names(group)
     for choice in _choices(override):
-        name = str(choice).strip("'\"")
+        name = _choice_name(choice)
         if override.is_delete() or choice is None or name in options:
             continue
         hint = f"; any other share: ratio.value={name}" if group == "ratio" else ""
@@ -86,6 +89,11 @@ def _check_options(override: Override) -> None:
             f"{group} has no option {name}{_nearest(name, options)}; "
             f"it has {', '.join(options)}{hint}"
         )
+
+
+def _choice_name(choice: Any) -> str:
+    # a quoted choice of a sweep arrives as an object that holds its text
+    return str(getattr(choice, "text", choice))
 
 
 def _aligned(groups: Iterable[Override]) -> list[list[str]]:
@@ -98,12 +106,8 @@ def _aligned(groups: Iterable[Override]) -> list[list[str]]:
     ]
 
 
-def _first_choice(groups: Iterable[Override]) -> list[str]:
-    return _aligned(groups)[0]
-
-
 def _assignment(group: str, choice: Any) -> str:
-    name = "null" if choice is None else str(choice).strip("'\"")
+    name = "null" if choice is None else _choice_name(choice)
     return f"{group}='{name}'" if name != "null" else f"{group}=null"
 
 

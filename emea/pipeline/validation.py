@@ -7,14 +7,26 @@ from omegaconf import DictConfig, OmegaConf
 
 from emea.errors import ConfigError
 
-POSITIVE = (
-    "model.initial_steps",
-    "model.steps_per_iteration",
-    "trainer.block_size",
-    "em.num_candidates",
-    "decoding.k",
-)
-NOT_NEGATIVE = ("em.iterations", "em.ridge", "split.num_validation")
+WHOLE_NUMBERS = {
+    "model.initial_steps": 1,
+    "model.steps_per_iteration": 1,
+    "trainer.block_size": 1,
+    "em.num_candidates": 1,
+    "em.patience": 1,
+    "decoding.k": 1,
+    "em.iterations": 0,
+    "split.num_validation": 0,
+    "seed": 0,
+    "split_seed": 0,
+}
+"""Least value of each."""
+
+CHOICES = {
+    "em.sampling": ("argmax", "sample"),
+    "em.m_step": ("links", "pseudolikelihood"),
+    "split.validation_from": ("rest", "train"),
+    "rule.subsumption_from": ("best", "expected"),
+}
 
 
 def check_config(config: DictConfig) -> None:
@@ -32,10 +44,15 @@ def _problems(config: DictConfig) -> Iterator[str]:
     ratio = _value(config, "ratio.value")
     if not _is_number(ratio) or not 0 < ratio < 1:
         yield f"ratio.value must be a number between 0 and 1 (exclusive), got {ratio}"
-    for key in POSITIVE:
-        yield from _out_of_range(config, key, at_least=1)
-    for key in NOT_NEGATIVE:
-        yield from _out_of_range(config, key, at_least=0)
+    for key, least in WHOLE_NUMBERS.items():
+        yield from _out_of_range(config, key, least)
+    for key, choices in CHOICES.items():
+        value = _value(config, key)
+        if value is not None and value not in choices:
+            yield f"{key} must be one of {', '.join(choices)}, got {value}"
+    ridge = _value(config, "em.ridge")
+    if ridge is not None and (not _is_number(ridge) or ridge <= 0):
+        yield f"em.ridge must be a number above 0, got {ridge}"
     if _value(config, "em.iterations") and "_target_" not in config.rule:
         yield (
             f"em={config.em.name} needs a rule to measure compatibility: "
@@ -43,12 +60,14 @@ def _problems(config: DictConfig) -> Iterator[str]:
         )
 
 
-def _out_of_range(config: DictConfig, key: str, at_least: int) -> Iterator[str]:
+def _out_of_range(config: DictConfig, key: str, least: int) -> Iterator[str]:
     value = _value(config, key)
     if value is None:
         return
-    if not _is_number(value) or value < at_least:
-        yield f"{key} must be a number of at least {at_least}, got {value}"
+    if not _is_number(value) or value < least:
+        yield f"{key} must be a number of at least {least}, got {value}"
+    elif value != int(value):
+        yield f"{key} must be a whole number, got {value}"
 
 
 def _value(config: DictConfig, key: str) -> Any:

@@ -101,13 +101,13 @@ class PARIS(Rule):
         held = (join.slot == beliefs.best_slots()[join.entity]) & (join.entity != join.neighbour)
         now, sure = self._log_doubt(certain)[held], self._log_doubt(torch.ones_like(certain))[held]
         owner, other, slot = join.entity[held], join.neighbour[held], join.neighbour_slot[held]
-        total = torch.zeros(beliefs.num_source, device=now.device).index_add_(0, owner, now)
+        total = now.new_zeros(beliefs.num_source).index_add_(0, owner, now)
         edge, edge_index = torch.unique(owner * beliefs.num_source + other, return_inverse=True)
-        from_other = torch.zeros(len(edge), device=now.device).index_add_(0, edge_index, now)
+        from_other = now.new_zeros(len(edge)).index_add_(0, edge_index, now)
         without = torch.exp(total[edge // beliefs.num_source] - from_other)
         width = beliefs.num_candidates
         key, key_index = torch.unique(edge_index * width + slot, return_inverse=True)
-        gain = torch.zeros(len(key), device=now.device).index_add_(0, key_index, sure)
+        gain = now.new_zeros(len(key)).index_add_(0, key_index, sure)
         gain = without[key // width] * -torch.expm1(gain)
         return _summed(gain, edge[key // width] % beliefs.num_source, key % width, beliefs)
 
@@ -119,6 +119,6 @@ class PARIS(Rule):
 
 def _summed(values: Tensor, entity: Tensor, slot: Tensor, beliefs: Beliefs) -> Tensor:
     """Sum the values of each (entity, slot) into ``[num_source, k]``."""
-    flat = torch.zeros(beliefs.targets.numel(), device=values.device)
+    flat = values.new_zeros(beliefs.targets.numel())
     flat.index_add_(0, entity * beliefs.num_candidates + slot, values)
     return flat.view(beliefs.targets.shape)

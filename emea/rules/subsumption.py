@@ -50,7 +50,7 @@ def estimate_subsumption(
     )
     pair = join.relation * target.num_directed + join.target_relation
     keys, index = torch.unique(pair, return_inverse=True)
-    matched = torch.zeros(len(keys), device=keys.device).index_add_(0, index, weight)
+    matched = weight.new_zeros(len(keys)).index_add_(0, index, weight)
     of_source = source.relation_sizes[keys // target.num_directed]
     of_target = target.relation_sizes[keys % target.num_directed]
     return Subsumption(

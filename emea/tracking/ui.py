@@ -21,7 +21,7 @@ def server_command(uri: str, artifact_root: str, port: int) -> list[str]:
     command += ["--workers", "1", "--backend-store-uri", uri]
     location = artifact_location(uri, artifact_root)
     # Files lie where the experiments say; a proxy folder of the server's own would stay empty.
-    return command + ["--no-serve-artifacts", "--default-artifact-root", location or "mlruns"]
+    return [*command, "--no-serve-artifacts", "--default-artifact-root", location or "mlruns"]
 
 
 def serve_ui(uri: str, artifact_root: str, port: int) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor
 
 from emea.encoders import sparse_kernels
@@ -24,6 +26,20 @@ def test_kernels_serve_no_cpu_tensor() -> None:
 )
 def test_width_is_the_next_power_of_two(size: int, width: int) -> None:
     assert sparse_kernels._power_of_two(size) == width
+
+
+@given(st.lists(st.integers(0, 9), max_size=6), st.integers(1, 4))
+def test_chunks_cut_rows_without_gap_or_overlap(lengths: list[int], size: int) -> None:
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sparse_kernels, "EDGES_PER_CHUNK", size)
+        chunks = sparse_kernels.row_chunks(starts)
+    expected = [
+        (row, begin, min(begin + size, int(starts[row + 1])), int(length <= size))
+        for row, length in enumerate(lengths)
+        for begin in range(int(starts[row]), int(starts[row + 1]), size)
+    ]
+    assert list(zip(*(part.tolist() for part in chunks), strict=True)) == expected
 
 
 def random_pattern(hub: bool) -> SparsePattern:

@@ -1,0 +1,34 @@
+"""Small configs for tests of whole runs."""
+
+from collections.abc import Callable
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig
+
+from emea.pipeline.config_files import CONF
+from emea.pipeline.overrides import quote_numeric_choices
+from emea.pipeline.schema import register_schema
+
+TINY = (
+    "data.num_entities=150",
+    "ratio=0.2",
+    "split.num_validation=20",
+    "model.initial_steps=30",
+    "model.steps_per_iteration=10",
+    "trainer=cpu",
+    "trainer.block_size=8",
+    "tracking=none",
+)
+
+
+@pytest.fixture
+def tiny_config() -> Callable[..., DictConfig]:
+    """A config that runs in seconds, with further overrides."""
+
+    def make(*overrides: str) -> DictConfig:
+        register_schema()
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            return compose("config", quote_numeric_choices([*TINY, *overrides]))
+
+    return make

@@ -1,0 +1,57 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from omegaconf import DictConfig
+
+from emea.em.protocol import Strict
+from emea.errors import DataError
+from emea.pipeline.checkpoint import load_checkpoint, load_weights
+from emea.pipeline.fitting import fit
+from emea.pipeline.job import run_job
+from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
+
+Configs = Callable[..., DictConfig]
+
+
+def fresh_parts(config: DictConfig) -> Parts:
+    pair = load_pair(config)
+    visible = Strict()(draw_split(config, pair))
+    return build_parts(config, pair, visible, lambda _: None, torch.device("cpu"))
+
+
+def test_going_on_from_a_checkpoint_equals_never_stopping(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
+    run_job(tiny_config("em.iterations=2", "em.sampling=sample"), tmp_path / "whole")
+    config = tiny_config("em.iterations=1", "em.sampling=sample")
+    run_job(config, tmp_path / "half")
+    parts = fresh_parts(config)
+    load_checkpoint(tmp_path / "half" / "checkpoint.safetensors", *vars(parts).values())
+    assert parts.em.iteration == 2
+    fit(parts.module, parts.data, config.model.steps_per_iteration, "cpu", [parts.em])
+    whole = fresh_parts(config)
+    load_checkpoint(tmp_path / "whole" / "checkpoint.safetensors", *vars(whole).values())
+    for name, value in whole.module.state_dict().items():
+        assert torch.equal(value, parts.module.state_dict()[name]), name
+    assert torch.equal(whole.data.links, parts.data.links)
+    assert torch.equal(whole.em.generator.get_state(), parts.em.generator.get_state())
+    assert torch.equal(whole.em.weights, parts.em.weights)
+    assert whole.em.normaliser.parameters() == parts.em.normaliser.parameters()
+
+
+def test_a_file_that_is_no_checkpoint_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"not a checkpoint")
+    with pytest.raises(DataError, match="no checkpoint"):
+        load_weights(path, fresh_parts(tiny_config()).module)
+    with pytest.raises(DataError, match="no checkpoint"):
+        load_weights(tmp_path / "missing", fresh_parts(tiny_config()).module)
+
+
+def test_a_checkpoint_of_another_model_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
+    run_job(tiny_config("em=none"), tmp_path)
+    other = fresh_parts(tiny_config("model.encoder.dim=7"))
+    with pytest.raises(DataError, match="another model"):
+        load_weights(tmp_path / "checkpoint.safetensors", other.module)

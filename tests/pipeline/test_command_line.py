@@ -1,0 +1,110 @@
+"""run.py as a person calls it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from emea.data.synthetic import synthetic_pair
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = (
+    "split.num_validation=10",
+    "model.initial_steps=4",
+    "model.steps_per_iteration=2",
+    "em.iterations=1",
+    "tracking=none",
+    "trainer=cpu",
+)
+
+
+def run(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture
+def data_root(tmp_path: Path) -> Path:
+    """Small pairs in the place and the format of DBP15K."""
+    root = tmp_path / "data"
+    for seed, name in enumerate(("zh_en", "fr_en", "ja_en")):
+        write_id_format(root / "dbp15k" / name, seed)
+    return root
+
+
+def write_id_format(folder: Path, seed: int) -> None:
+    pair = synthetic_pair(num_entities=150, seed=seed)
+    folder.mkdir(parents=True)
+    shift = pair.source.num_entities
+    target = pair.target.triples + np.array([shift, pair.source.num_relations, shift])
+    names1 = [f"{i}\ts{i}" for i in range(shift)]
+    names2 = [f"{shift + i}\tt{i}" for i in range(pair.target.num_entities)]
+    files = {"triples_1": pair.source.triples, "triples_2": target}
+    files["ref_ent_ids"] = pair.links + np.array([0, shift])
+    for name, rows in files.items():
+        np.savetxt(folder / name, rows, fmt="%d", delimiter="\t")
+    (folder / "ent_ids_1").write_text("\n".join(names1) + "\n")
+    (folder / "ent_ids_2").write_text("\n".join(names2) + "\n")
+
+
+def test_the_sweep_command_letter_for_letter(data_root: Path, tmp_path: Path) -> None:
+    sweep = ("-m", "data=dbp15k_zh,fr,ja", "ratio=0.01,0.05")
+    done = run(*sweep, *QUICK, cwd=tmp_path, EMEA_DATA=str(data_root))
+    assert done.returncode == 0, done.stderr
+    files = sorted((tmp_path / "multirun").rglob("metrics.json"))
+    runs = [json.loads(file.read_text()) for file in files]
+    found = {(metrics["data"], metrics["ratio"]) for metrics in runs}
+    expected = {(f"dbp15k_{name}", ratio) for name in ("zh", "fr", "ja") for ratio in (0.01, 0.05)}
+    assert found == expected
+    assert len(runs) == 6
+
+
+def test_a_run_ends_with_a_table_and_where_to_look(tmp_path: Path) -> None:
+    done = run("data.num_entities=150", *QUICK, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for text in ("Hit@1", "Hit@10", "MRR", "MR", "initial", "final", "strict", "Results: outputs/"):
+        assert text in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [
+        ("ratio.value=1.5", "ratio.value must be a number between 0 and 1"),
+        ("sede=3", "there is no key sede"),
+        ("data=dbp15k_zh", "zh_en"),
+    ],
+)
+def test_errors_are_one_sentence(argument: str, sentence: str, tmp_path: Path) -> None:
+    broken = "http://127.0.0.1:9"  # nobody listens: as on a machine without network
+    extra = [f"+data.base_url={broken}"] if argument.startswith("data=") else []
+    done = run(argument, *extra, *QUICK, cwd=tmp_path, EMEA_DATA=str(tmp_path / "empty"))
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_lists_groups_and_examples(tmp_path: Path) -> None:
+    done = run("--help", cwd=tmp_path)
+    assert done.returncode == 0
+    for text in ("protocol    strict", "ratio: 0.01, 0.05", "-m data=dbp15k_zh,fr,ja"):
+        assert text in done.stdout
+
+
+def test_where_mlflow_is_missing_a_run_works_without(tmp_path: Path) -> None:
+    blocker = tmp_path / "site" / "mlflow"
+    blocker.mkdir(parents=True)
+    (blocker / "__init__.py").write_text("raise ImportError('mlflow is not installed here')\n")
+    path = os.pathsep.join([str(blocker.parent), str(ROOT)])
+    done = run("data.num_entities=150", *QUICK, cwd=tmp_path, PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr

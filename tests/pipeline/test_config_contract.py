@@ -1,0 +1,73 @@
+"""Every option that exists is an option that is tested."""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hydra.utils import get_object
+
+from emea.pipeline.config_files import CONF, group_names, option_names
+
+OPTIONS = [(group, option) for group in group_names() for option in option_names(group)]
+GIVEN_BY_THE_RUN = {"graph", "pair", "device", "params", "source", "target", "split"}
+"""Arguments that no file holds because only the run knows them."""
+
+
+def load(group: str, option: str) -> dict[str, Any]:
+    text = (CONF / group / f"{option}.yaml").read_text(encoding="utf-8")
+    values: dict[str, Any] = yaml.safe_load(text)
+    return values
+
+
+def targets(node: Any) -> list[dict[str, Any]]:
+    """Every node of a config that names a class."""
+    if not isinstance(node, dict):
+        return []
+    found = [node] if "_target_" in node else []
+    return found + [inner for value in node.values() for inner in targets(value)]
+
+
+@pytest.mark.parametrize(("group", "option"), OPTIONS)
+def test_an_option_says_what_it_is(group: str, option: str) -> None:
+    first = (CONF / group / f"{option}.yaml").read_text(encoding="utf-8").splitlines()[0]
+    assert first.startswith("# ")
+    assert len(first) > 10
+
+
+@pytest.mark.parametrize(("group", "option"), OPTIONS)
+def test_an_option_is_called_what_its_file_is(group: str, option: str) -> None:
+    values = load(group, option)
+    if "name" in values and group != "data":
+        assert values["name"] == option
+
+
+@pytest.mark.parametrize(("group", "option"), OPTIONS)
+def test_keys_are_arguments_of_the_class(group: str, option: str) -> None:
+    for node in targets(load(group, option)):
+        signature = inspect.signature(get_object(node["_target_"]))
+        keys = {key for key in node if not (key.startswith("_") and key.endswith("_"))}
+        if group != "data":
+            keys -= {"name"}
+        assert keys <= set(signature.parameters), node["_target_"]
+        bound = dict.fromkeys(keys | (GIVEN_BY_THE_RUN & set(signature.parameters)))
+        signature.bind(**bound)
+
+
+def test_em_settings_are_arguments_of_the_callback() -> None:
+    from emea.em.em_callback import EMCallback
+
+    known = set(inspect.signature(EMCallback).parameters) | {"name", "iterations"}
+    for option in option_names("em"):
+        assert set(load("em", option)) <= known
+
+
+def test_help_names_every_group() -> None:
+    help_text = (CONF / "hydra" / "help" / "emea.yaml").read_text(encoding="utf-8")
+    for group in group_names():
+        assert f"\n    {group} " in help_text
+
+
+def test_config_files_exist_where_the_package_looks() -> None:
+    assert (Path(CONF) / "config.yaml").is_file()

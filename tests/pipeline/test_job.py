@@ -1,0 +1,111 @@
+import json
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from omegaconf import DictConfig
+
+from emea.pipeline.job import run_job
+from emea.tracking.run_record import read_closing, read_series
+
+Configs = Callable[..., DictConfig]
+
+
+def test_a_run_leaves_what_the_contract_names(tiny_config: Configs, tmp_path: Path) -> None:
+    returned = run_job(tiny_config("em.iterations=2"), tmp_path)
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    assert metrics["final"] == returned["final"]
+    for metric in ("hit@1", "hit@5", "hit@10", "mrr", "mr"):
+        for stage in ("initial", "final"):
+            assert math.isfinite(metrics[stage][metric])
+            assert math.isfinite(metrics[stage]["all_targets"][metric])
+    identity = {key: metrics[key] for key in ("protocol", "data", "model", "rule", "em", "method")}
+    assert identity == {
+        "protocol": "strict",
+        "data": "synthetic",
+        "model": "rrea",
+        "rule": "paris",
+        "em": "paper",
+        "method": "emea",
+    }
+    assert [entry["iteration"] for entry in metrics["history"]] == [0, 1, 2]
+    for entry in metrics["history"]:
+        assert {"neural", "joint", "search"} <= set(entry["seconds"])
+        assert entry["joint"]["hit@1"] >= 0
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names >= {
+        "config.yaml",
+        "metrics.json",
+        "alignment.tsv",
+        "ranks.npz",
+        "beliefs.npz",
+        "checkpoint.safetensors",
+        "run.json",
+        "series.jsonl",
+    }
+    lines = (tmp_path / "alignment.tsv").read_text().splitlines()
+    assert lines[0] == "source\ttarget\tprobability"
+    assert len(lines) == 151
+    with np.load(tmp_path / "ranks.npz") as ranks:
+        assert np.mean(ranks["final_in_pool"] <= 1) == metrics["final"]["hit@1"]
+    closing = read_closing(tmp_path)
+    assert closing is not None
+    assert closing.status == "FINISHED"
+    steps = [point.step for point in read_series(tmp_path) if "neural/hit@1" in point.metrics]
+    assert steps == [0, 1, 2]
+
+
+def test_the_same_seed_gives_the_same_bits(tiny_config: Configs, tmp_path: Path) -> None:
+    results = []
+    for name in ("first", "second"):
+        metrics = run_job(tiny_config("em.iterations=1"), tmp_path / name)
+        alignment = (tmp_path / name / "alignment.tsv").read_bytes()
+        checkpoint = (tmp_path / name / "checkpoint.safetensors").read_bytes()
+        results.append((metrics["final"], alignment, checkpoint))
+    assert results[0] == results[1]
+
+
+def test_another_seed_gives_other_weights(tiny_config: Configs, tmp_path: Path) -> None:
+    for seed in (0, 1):
+        run_job(tiny_config("em=none", f"seed={seed}"), tmp_path / str(seed))
+    files = [(tmp_path / str(seed) / "checkpoint.safetensors").read_bytes() for seed in (0, 1)]
+    assert files[0] != files[1]
+
+
+def test_without_em_there_is_no_joint_module(tiny_config: Configs, tmp_path: Path) -> None:
+    metrics = run_job(tiny_config("em=none", "rule=none"), tmp_path)
+    assert metrics["method"] == "neural"
+    assert metrics["rule"] == "none"
+    assert [entry["joint"] for entry in metrics["history"]] == [None]
+    assert metrics["initial"] == metrics["final"]
+
+
+def test_em_from_another_runs_weights_equals_one_run(tiny_config: Configs, tmp_path: Path) -> None:
+    whole = run_job(tiny_config("em.iterations=1"), tmp_path / "whole")
+    run_job(tiny_config("em=none"), tmp_path / "first")
+    checkpoint = tmp_path / "first" / "checkpoint.safetensors"
+    parts = run_job(tiny_config("em.iterations=1", f"initial_from={checkpoint}"), tmp_path / "then")
+    assert parts["initial"] == whole["initial"]
+    assert parts["final"] == whole["final"]
+    alignments = [(tmp_path / name / "alignment.tsv").read_bytes() for name in ("whole", "then")]
+    assert alignments[0] == alignments[1]
+
+
+def test_a_failing_run_says_so_in_its_records(tiny_config: Configs, tmp_path: Path) -> None:
+    with pytest.raises(FloatingPointError, match=r"by step \d+"):
+        run_job(tiny_config("model.objective.margin=nan"), tmp_path)
+    closing = read_closing(tmp_path)
+    assert closing is not None
+    assert closing.status == "FAILED"
+    assert "loss had become nan" in closing.reason
+
+
+def test_training_stops_when_validation_does_not_rise(tiny_config: Configs, tmp_path: Path) -> None:
+    metrics = run_job(tiny_config("em.iterations=6", "em.patience=1"), tmp_path)
+    mrr = [entry["validation"]["mrr"] for entry in metrics["history"]]
+    if len(mrr) < 7:
+        assert mrr[-1] <= max(mrr[:-1])
+    assert all(later > earlier for earlier, later in pairwise(mrr[:-1]))

@@ -1,0 +1,62 @@
+import pytest
+
+from emea.errors import ConfigError
+from emea.pipeline.overrides import check_overrides, quote_numeric_choices
+from emea.pipeline.schema import register_schema
+
+
+@pytest.fixture(autouse=True)
+def _schema() -> None:
+    register_schema()
+
+
+def test_numeric_choices_of_ratio_are_quoted() -> None:
+    given = ["-m", "ratio=0.01,0.30", "data=zh", "seed=1", "ratio.value=0.07", "ratio=abc"]
+    quoted = ["-m", "ratio='0.01','0.3'", "data=zh", "seed=1", "ratio.value=0.07", "ratio=abc"]
+    assert quote_numeric_choices(given) == quoted
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["data=zh"],
+        ["-m", "data=dbp15k_zh,fr,ja", "ratio=0.01,0.05"],
+        ["ratio.value=0.07"],
+        ["-m", "data=zh,openea", "data.fold=2"],
+        ["-m", "seed=0,1,2", "em.num_candidates=5,10"],
+        ["+model.encoder.extra=3"],
+        ["hydra.run.dir=elsewhere"],
+        ["em=none", "rule=none"],
+    ],
+)
+def test_good_command_lines_pass(arguments: list[str]) -> None:
+    check_overrides(quote_numeric_choices(arguments))
+
+
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [
+        ("sed=3", r"there is no key sed \(nearest: .*seed"),
+        ("em.iteratons=5", r"there is no key em.iteratons \(nearest: em.iterations"),
+        ("data=zhh", r"data has no option zhh \(nearest: zh"),
+        ("ratio=0.07", r"ratio has no option 0.07 .*any other share: ratio.value=0.07"),
+        ("ratio.value=0", "ratio.value must be a number between 0 and 1"),
+        ("ratio.value=1.5", "ratio.value must be a number between 0 and 1"),
+        ("ratio.value=abc", "ratio.value: Value 'abc'"),
+        ("seed=abc", "seed: Value 'abc'"),
+        ("rule=none", "em=paper needs a rule"),
+        ("em.num_candidates=0", "em.num_candidates must be a number of at least 1, got 0"),
+        ("em.iterations=-1", "em.iterations must be a number of at least 0"),
+        ("em.iterations=1.5", "em.iterations must be a whole number"),
+        ("em.sampling=dice", "em.sampling must be one of argmax, sample, got dice"),
+        ("+foo=1", "there is no key foo"),
+        ("model.encoder.dims=3", r"nearest: model.encoder.dim"),
+        ("a=b=c=", "there is no key a|cannot read the command line"),
+        ("data={", "cannot read the command line"),
+    ],
+)
+def test_bad_command_lines_are_refused_in_a_sentence(argument: str, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence) as caught:
+        check_overrides(quote_numeric_choices([argument]))
+    assert "\n" not in str(caught.value)

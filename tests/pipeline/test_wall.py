@@ -1,0 +1,148 @@
+"""The wall between a strict run and the test links."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from omegaconf import DictConfig
+
+from emea.data.graph_pair import GraphPair, relabel_links
+from emea.data.split import Split, Supervision
+from emea.encoders.margin_objective import MarginObjective
+from emea.pipeline import job
+from emea.pipeline.config_files import option_names
+from emea.pipeline.job import run_job
+from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
+
+Configs = Callable[..., DictConfig]
+
+MODELS = option_names("model")
+RULES = [rule for rule in option_names("rule") if rule != "none"]
+COMBINATIONS = list(itertools.product(MODELS, RULES))
+
+
+def permuted_targets(split: Split) -> Split:
+    test = split.test.copy()
+    test[:, 1] = np.random.default_rng(1).permutation(test[:, 1])
+    assert not np.array_equal(test, split.test)
+    return replace(split, test=test)
+
+
+def without_test_links(split: Split) -> Split:
+    return replace(split, test=split.test[:0])
+
+
+def predictions(
+    config: DictConfig,
+    folder: Path,
+    change: Callable[[Split], Split],
+    monkeypatch: pytest.MonkeyPatch,
+) -> tuple[bytes, bytes, bytes]:
+    with monkeypatch.context() as patch:
+        patch.setattr(job, "draw_split", lambda c, pair: change(draw_split(c, pair)))
+        run_job(config, folder)
+    names = ("alignment.tsv", "checkpoint.safetensors", "beliefs.npz")
+    return tuple((folder / name).read_bytes() for name in names)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(("model", "rule"), COMBINATIONS)
+@pytest.mark.parametrize("change", [permuted_targets, without_test_links])
+def test_strict_predictions_do_not_depend_on_test_links(
+    model: str,
+    rule: str,
+    change: Callable[[Split], Split],
+    tiny_config: Configs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = tiny_config(f"model={model}", f"rule={rule}", "em.iterations=2", *short())
+    original = predictions(config, tmp_path / "a", lambda split: split, monkeypatch)
+    changed = predictions(config, tmp_path / "b", change, monkeypatch)
+    assert original == changed
+
+
+def short() -> tuple[str, ...]:
+    return ("model.initial_steps=20", "model.steps_per_iteration=5")
+
+
+def test_the_wall_test_sees_a_leak(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config("protocol=released", "em.iterations=2", *short())
+    original = predictions(config, tmp_path / "a", lambda split: split, monkeypatch)
+    changed = predictions(config, tmp_path / "b", permuted_targets, monkeypatch)
+    assert original != changed
+
+
+class RelabelledObjective(MarginObjective):
+    """Draws the same links and entities as the original graph's objective, by their new names."""
+
+    def __init__(self, names: torch.Tensor, num_train: int) -> None:
+        super().__init__()
+        self.names = names
+        self.num_train = num_train
+
+    def forward(self, encoder: torch.nn.Module, links: torch.Tensor) -> torch.Tensor:
+        rows = encoder()[self.names]
+        links = torch.argsort(self.names)[links]
+        train, labels = links[: self.num_train], links[self.num_train :]
+        # pseudo-labels come in the order of entity ids, which the relabelling has changed
+        links = torch.cat([train, labels[torch.argsort(labels[:, 0])]])
+        return super().forward(lambda: rows, links)  # type: ignore[arg-type]
+
+
+def double_parts(*arguments: object) -> Parts:
+    parts = build_parts(*arguments)  # type: ignore[arg-type]
+    parts.module.double()
+    return parts
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_relabelling_entities_changes_no_metric(
+    rule: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config(
+        f"rule={rule}", "em.iterations=2", "model.encoder.dropout=0", "model=rrea", *short()
+    )
+    # in double precision, since RMSprop's first steps turn rounding errors into whole steps
+    monkeypatch.setattr(job, "build_parts", double_parts)
+    original = run_job(config, tmp_path / "a")
+    pair = load_pair(config)
+    split = draw_split(config, pair)
+    known = split.supervision
+    rng = np.random.default_rng(3)
+    source_ids = rng.permutation(pair.source.num_entities)
+    target_ids = rng.permutation(pair.target.num_entities)
+    names = torch.from_numpy(np.concatenate([source_ids, len(source_ids) + target_ids]))
+
+    def relabelled_parts(config: DictConfig, pair: GraphPair, *rest: object) -> object:
+        parts = double_parts(config, pair, *rest)
+        encoder = parts.module.encoder
+        encoder.entities.data[names] = encoder.entities.data.clone()
+        parts.module.objective = RelabelledObjective(names, len(known.train))
+        return parts
+
+    def relabel(links: np.ndarray) -> np.ndarray:
+        return relabel_links(links, source_ids, target_ids)
+
+    moved = Split(Supervision(relabel(known.train), relabel(known.validation)), relabel(split.test))
+    monkeypatch.setattr(job, "load_pair", lambda _: pair.relabelled(source_ids, target_ids))
+    monkeypatch.setattr(job, "draw_split", lambda *_: moved)
+    monkeypatch.setattr(job, "build_parts", relabelled_parts)
+    renamed = run_job(config, tmp_path / "b")
+    for stage in ("initial", "final"):
+        for metric, value in original[stage].items():
+            if metric != "all_targets":
+                assert renamed[stage][metric] == pytest.approx(value, abs=1e-5), (stage, metric)
+
+
+def test_released_says_so_once(
+    tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    metrics = run_job(tiny_config("protocol=released", "em.iterations=1"), tmp_path)
+    assert metrics["protocol"] == "released"
+    assert sum("uses TEST links" in record.getMessage() for record in caplog.records) == 1
