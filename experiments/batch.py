@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     register_schema()
     deadline = time.monotonic() + options.budget
-    cells = product(options.split_seed, options.ratio, options.data)
+    cells = product(options.split_seed, options.ratio, options.data) if not options.table else ()
     for split_seed, ratio, data in cells:
         if time.monotonic() > deadline:
             logger.warning("out of time: cells are missing")
@@ -114,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--em", default="paper")
     parser.add_argument("--study", default="batch", help="MLflow experiment of the runs")
     parser.add_argument("--budget", type=float, default=1e9, help="seconds to start cells in")
+    parser.add_argument("--table", action="store_true", help="run nothing, only tell and pack")
     parser.add_argument("--pack", type=Path, help="archive for the records")
     parser.add_argument("--override", nargs="*", default=[], help="further key=value")
     return parser

@@ -62,12 +62,19 @@ class AlignmentModule(pl.LightningModule):
     def training_step(self, block: StepBlock, batch_idx: int) -> None:
         """A block of steps on the block's links."""
         if self._step is None:
-            self._step = self._new_step(block.links)
+            optimizer: Any = self.optimizers(use_pl_optimizer=False)
+            self._step = self.new_step(block.links, optimizer)
         loss = block.links.new_zeros((), dtype=torch.float32)
         for _ in range(block.num_steps):
             loss = self._step()
         self.num_steps_done += block.num_steps
         self._record(float(loss))
+
+    def new_step(self, links: Tensor, optimizer: torch.optim.Optimizer) -> OptimisationStep:
+        """The optimisation step on these links, as a CUDA graph where that is possible."""
+        loss = partial(self.objective, self.encoder, links)
+        graphed = self._cuda_graph and links.is_cuda
+        return (GraphedStep if graphed else OptimisationStep)(loss, optimizer)
 
     def embeddings(self) -> tuple[Tensor, Tensor]:
         """Embeddings of the source and of the target entities, without gradient or dropout."""
@@ -77,12 +84,6 @@ class AlignmentModule(pl.LightningModule):
             rows = self.encoder()
         self.encoder.train(training)
         return rows[: self.num_source], rows[self.num_source :]
-
-    def _new_step(self, links: Tensor) -> OptimisationStep:
-        optimizer: Any = self.optimizers(use_pl_optimizer=False)
-        loss = partial(self.objective, self.encoder, links)
-        graphed = self._cuda_graph and links.is_cuda
-        return (GraphedStep if graphed else OptimisationStep)(loss, optimizer)
 
     def _record(self, loss: float) -> None:
         if not torch.isfinite(torch.tensor(loss)):
