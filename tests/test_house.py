@@ -14,7 +14,7 @@ LAYERS = (
     ("evaluation",),
     ("encoders", "rules"),
     ("em",),
-    ("pipeline",),
+    ("pipeline", "reporting"),
 )
 """Each layer imports from those before it; neighbours do not import each other."""
 

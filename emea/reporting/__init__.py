@@ -1,0 +1,1 @@
+"""Recorded runs and the paper's numbers into tables."""

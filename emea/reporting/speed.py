@@ -1,0 +1,48 @@
+"""Measured times and memory as a table."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from emea.reporting.markdown import markdown_table
+
+COLUMNS = {
+    "data": ("pair", "{}"),
+    "device": ("device", "{}"),
+    "ms_per_step": ("ms per step", "{:.1f}"),
+    "search_s": ("candidate search, s", "{:.2f}"),
+    "joint_s": ("M- and E-step, s", "{:.2f}"),
+    "peak_memory_mb": ("peak memory, MB", "{:.0f}"),
+}
+
+
+def speed_tables(folder: Path) -> str:
+    """What ``benchmarks.run_parts`` and ``benchmarks.default_run`` recorded."""
+    parts = [_load(path) for path in sorted(folder.glob("run_parts_*.json"))]
+    titles = [title for title, _ in COLUMNS.values()] + ["machine", "commit"]
+    rows = [
+        [*(form.format(part[key]) for key, (_, form) in COLUMNS.items()), *_origin(part)]
+        for part in parts
+    ]
+    table = markdown_table(titles, rows, num_left=2)
+    return "\n\n".join([table, *(_default_run(path) for path in folder.glob("default_run_*.json"))])
+
+
+def _default_run(path: Path) -> str:
+    run = _load(path)
+    machine, commit = _origin(run)
+    return (
+        f"`make run` after the install: {run['seconds']:.0f} s on {machine}, Hit@1 "
+        f"{run['initial']['hit@1']:.3f} (neural model) to {run['final']['hit@1']:.3f} (EMEA), "
+        f"protocol {run['protocol']}, commit {commit}."
+    )
+
+
+def _origin(numbers: dict[str, Any]) -> tuple[str, str]:
+    machine = numbers.get("gpu") or f"{numbers['cpu_count']} {numbers['machine']} cores"
+    return machine, numbers["commit"][:10]
+
+
+def _load(path: Path) -> dict[str, Any]:
+    numbers: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return numbers

@@ -1,0 +1,15 @@
+"""What stands in the README and the reports is what the records say."""
+
+from pathlib import Path
+
+from emea.reporting.__main__ import ROOT, TABLE1, readme_with_results
+from emea.reporting.table1 import report
+
+
+def test_the_readme_holds_the_recorded_results() -> None:
+    readme = (Path(ROOT) / "README.md").read_text(encoding="utf-8")
+    assert readme_with_results(readme) == readme, "run python -m emea.reporting"
+
+
+def test_the_report_holds_the_recorded_results() -> None:
+    assert (TABLE1 / "results.md").read_text(encoding="utf-8") == report(TABLE1)
