@@ -3,7 +3,7 @@
 import contextlib
 import os
 
-# tiny models: a second thread costs more than it brings, most of all on a busy machine
+# tiny models: a second thread costs more than it brings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 with contextlib.suppress(ImportError):  # machines that only run the GPU tests may lack hypothesis
