@@ -1,18 +1,25 @@
 """Entry point: ``python run.py [-m] key=value ...``; ``--help`` lists what can be chosen."""
 
 import logging
+import math
 import sys
 from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from emea.errors import UserError
-from emea.pipeline.overrides import check_overrides, quote_numeric_choices
+from emea.pipeline.overrides import check_overrides, quote_numeric_choices, sweep_flag_first
 from emea.pipeline.schema import register_schema
 
 logger = logging.getLogger(__name__)
+
+ASKS_FOR_NO_RUN = ("-h", "--help", "--hydra-help", "--version", "-c", "--cfg", "--info", "-sc")
+"""Flags after which Hydra only prints; ``--flag=value`` counts, too."""
+
+failed_jobs: list[str] = []
 
 
 @hydra.main(config_path="conf", config_name="config", version_base="1.3")
@@ -22,11 +29,15 @@ def job(config: DictConfig) -> float:
     from emea.pipeline.job import run_job
     from emea.pipeline.result_table import print_results
 
-    folder = Path(HydraConfig.get().runtime.output_dir)
+    hydra_config = HydraConfig.get()
+    folder = Path(hydra_config.runtime.output_dir)
     try:
         metrics = run_job(config, folder)
     except UserError as error:
         logger.error("%s", error)
+        failed_jobs.append(str(folder))
+        if hydra_config.mode == RunMode.MULTIRUN:
+            return math.nan  # the sweep's other jobs are none the worse for it
         raise SystemExit(1) from None
     print_results(metrics, folder)
     hit: float = metrics["final"]["hit@1"]
@@ -36,14 +47,15 @@ def job(config: DictConfig) -> float:
 def main() -> None:
     """Prepare the command line, then hand over to Hydra."""
     register_schema()
-    sys.argv[1:] = quote_numeric_choices(sys.argv[1:])
-    wants_run = not any(flag in sys.argv for flag in ("--help", "-h", "--hydra-help", "--version"))
-    if wants_run:
+    sys.argv[1:] = sweep_flag_first(quote_numeric_choices(sys.argv[1:]))
+    if not any(argument.split("=")[0] in ASKS_FOR_NO_RUN for argument in sys.argv[1:]):
         try:
             check_overrides(sys.argv[1:])
         except UserError as error:
             raise SystemExit(f"error: {error}") from None
     job()
+    if failed_jobs:
+        raise SystemExit(f"error: {len(failed_jobs)} jobs failed: {', '.join(failed_jobs)}")
 
 
 if __name__ == "__main__":

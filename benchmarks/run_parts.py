@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from emea.em.em_callback import IterationReport
-from emea.em.protocol import Strict
+from emea.pipeline.building import maker
 from emea.pipeline.machine import choose_device, keep_freed_memory, peak_memory_mb
 from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
 from emea.pipeline.schema import register_schema
@@ -48,7 +48,7 @@ def measure(overrides: list[str], num_steps: int) -> dict[str, Any]:
     pair = load_pair(config)
     loaded = time.perf_counter()
     reports: list[IterationReport] = []
-    visible = Strict()(draw_split(config, pair))
+    visible = maker(config.protocol)()(draw_split(config, pair))
     parts = build_parts(config, pair, visible, reports.append, device)
     parts.module.to(device)
     built = time.perf_counter()

@@ -9,5 +9,9 @@ class DataError(UserError):
     """A file, folder or graph cannot be used as it is."""
 
 
+class DivergedError(UserError, FloatingPointError):
+    """Training left the range of numbers."""
+
+
 class ConfigError(UserError):
     """A configuration value or combination is not allowed."""

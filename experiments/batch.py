@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
+from emea.errors import UserError
 from emea.pipeline.config_files import CONF
 from emea.pipeline.overrides import quote_numeric_choices
-from emea.pipeline.run_files import CHECKPOINT_FILE, METRICS_FILE
+from emea.pipeline.run_files import CHECKPOINT_FILE, CONFIG_FILE, METRICS_FILE
 from emea.pipeline.schema import register_schema
 
 logger = logging.getLogger("experiments.batch")
@@ -51,12 +52,14 @@ def run_cell(options: argparse.Namespace, data: str, ratio: str, split_seed: int
     """The neural model, then EM from its weights under each protocol."""
     name = f"{data}-{ratio}-s{split_seed}"
     shared = [f"data={data}", f"ratio={ratio}", f"split_seed={split_seed}", "tracking=none"]
-    shared += [f"study={options.study}", *options.override]
+    shared += [f"study={options.study}"]
+    of_em = [text for text in options.override if text.lstrip("+~").startswith(("em.", "rule"))]
+    shared += [text for text in options.override if text not in of_em]
     neural = options.out / f"{name}-neural"
     run([*shared, "em=none"], neural)
     checkpoint = neural / CHECKPOINT_FILE
     for protocol in options.protocol:
-        extra = [f"protocol={protocol}", f"em={options.em}", f"initial_from={checkpoint}"]
+        extra = [f"protocol={protocol}", f"em={options.em}", f"initial_from={checkpoint}", *of_em]
         run([*shared, *extra], options.out / f"{name}-{options.em}-{protocol}")
 
 
@@ -64,10 +67,15 @@ def run(overrides: list[str], folder: Path) -> None:
     """One run, unless its records are there already."""
     from emea.pipeline.job import run_job
 
+    config = composed(overrides)
     if (folder / METRICS_FILE).exists():
+        if (folder / CONFIG_FILE).read_text(encoding="utf-8") != OmegaConf.to_yaml(
+            config, resolve=True
+        ):
+            raise UserError(f"{folder} holds a run of another configuration; choose another folder")
         return
     logger.info("%s: %s", folder.name, " ".join(overrides))
-    run_job(composed(overrides), folder)
+    run_job(config, folder)
 
 
 def composed(overrides: list[str]) -> DictConfig:

@@ -16,8 +16,7 @@ def locate(folder: str | Path, root: str | Path | None = None) -> Path:
         folder: relative to the root, or absolute.
         root: the data root; by default what ``EMEA_DATA`` says, else ``data``.
     """
-    if root is None:
-        root = os.environ.get(ROOT_VARIABLE) or "data"
+    root = root or os.environ.get(ROOT_VARIABLE) or "data"
     return Path(root).expanduser() / Path(folder).expanduser()
 
 

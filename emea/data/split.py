@@ -118,7 +118,8 @@ def _with_validation(
     if num_validation > len(pool):
         part = "training links" if validation_from == "train" else "links beside training"
         raise DataError(
-            f"{name} has {len(pool)} {part}, too few for {num_validation} validation links"
+            f"{name} has {len(pool)} {part}, too few for {num_validation} validation "
+            "links; lower split.num_validation"
         )
     if validation_from == "train":
         cut = len(train) - num_validation

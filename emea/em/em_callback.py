@@ -1,6 +1,7 @@
 """The Lightning callback that carries out both EM steps between fits."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -114,6 +115,9 @@ class EMCallback(pl.Callback):
         self.normaliser = normaliser
         self.rule = rule
         self.observer = observer
+        # one tensor for all iterations: a rule sees by identity that nothing changed
+        given = visible.relation_links
+        self.relation_links = None if given is None else _tensor(given, torch.device("cpu"))
         self.num_candidates = num_candidates
         self.m_step = m_step
         self.sampling = sampling
@@ -141,12 +145,12 @@ class EMCallback(pl.Callback):
         source, target = module.embeddings()
         similarity = self.decoder(source, target)
         beliefs = self._normalised(similarity)
+        validation = ranking_metrics(link_ranks(similarity, self.visible.validation).in_all)
         searched = _clock(source)
         joint = self._joint(beliefs, source) if self.rule is not None else None
         seconds = {"search": searched - start, "joint": _clock(source) - searched}
         if joint is not None:
             data.relabel(np.concatenate([self.visible.train, joint.labels]))
-        validation = ranking_metrics(link_ranks(similarity, self.visible.validation).in_all)
         self._watch(validation["mrr"])
         fitted = self.normaliser.parameters()
         report = IterationReport(
@@ -181,6 +185,8 @@ class EMCallback(pl.Callback):
         self.generator.set_state(state_dict["generator"])
 
     def _watch(self, mrr: float) -> None:
+        if math.isnan(mrr):  # no validation links: nothing to converge by
+            return
         better = mrr > self.best_mrr
         self.best_mrr = mrr if better else self.best_mrr
         self.num_idle = 0 if better else self.num_idle + 1
@@ -193,7 +199,10 @@ class EMCallback(pl.Callback):
 
     def _joint(self, beliefs: Beliefs, source: Tensor) -> JointReport:
         assert self.rule is not None
-        self.rule.prepare(RuleView(beliefs, source, self._relation_links(source.device)))
+        links = self.relation_links
+        if links is not None and links.device != source.device:
+            links = self.relation_links = links.to(source.device)
+        self.rule.prepare(RuleView(beliefs, source, links))
         values = self.rule(beliefs)
         self._warn_without_support(values)
         self.weights = self._fit_weights(beliefs, values)
@@ -237,15 +246,6 @@ class EMCallback(pl.Callback):
             pool = self.visible.label_pool
         unlabelled = np.setdiff1d(pool, self.visible.train[:, 0])
         return np.stack([unlabelled, targets[unlabelled]], axis=1)
-
-    def _relation_links(self, device: torch.device) -> Tensor | None:
-        links = self.visible.relation_links
-        if links is None:
-            return None
-        # one tensor for all iterations: the rule sees by identity that nothing changed
-        if not hasattr(self, "_relation_links_tensor"):
-            self._relation_links_tensor = _tensor(links, device)
-        return self._relation_links_tensor
 
 
 def _tensor(links: IntArray, device: torch.device) -> Tensor:

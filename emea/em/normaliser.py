@@ -15,6 +15,9 @@ logger = logging.getLogger(__name__)
 MAX_SHARPNESS = 1000.0
 """Bound of the softmax's sharpness: links that are all ranked first would push it to infinity."""
 
+FIT_SCORES, MIN_FIT_LINKS = 2**24, 100
+"""Scores the fit holds at a time (128 MB), and links it uses however many targets there are."""
+
 
 class Normaliser(ABC):
     """Turns similarities into q(y_e) over the best candidates."""
@@ -61,6 +64,9 @@ class SoftmaxNormaliser(Normaliser):
                 self.default_sharpness,
             )
             return
+        # one parameter needs no more examples than a block of memory holds
+        limit = max(MIN_FIT_LINKS, FIT_SCORES // similarity.num_target)
+        links = links[:: -(-len(links) // limit)]
         scores = similarity.scores(links[:, 0]).double()
         self.sharpness = fit_sharpness(scores, links[:, 1])
 

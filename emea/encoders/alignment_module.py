@@ -1,5 +1,6 @@
 """The LightningModule that wraps any encoder."""
 
+import math
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -10,6 +11,9 @@ from torch import Tensor, nn
 
 from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
 from emea.encoders.step_block import StepBlock
+from emea.errors import DivergedError
+
+LOWER_THE_RATE = "a smaller learning rate (model.optimizer.lr) usually helps"
 
 OptimizerFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
@@ -83,12 +87,15 @@ class AlignmentModule(pl.LightningModule):
         with torch.no_grad():
             rows = self.encoder()
         self.encoder.train(training)
+        if not torch.isfinite(rows).all():
+            raise DivergedError(
+                f"embeddings are not finite after step {self.num_steps_done}; {LOWER_THE_RATE}"
+            )
         return rows[: self.num_source], rows[self.num_source :]
 
     def _record(self, loss: float) -> None:
-        if not torch.isfinite(torch.tensor(loss)):
-            raise FloatingPointError(
-                f"the loss had become {loss} by step {self.num_steps_done}; "
-                "a smaller learning rate (model.optimizer.lr) usually helps"
+        if not math.isfinite(loss):
+            raise DivergedError(
+                f"the loss had become {loss} by step {self.num_steps_done}; {LOWER_THE_RATE}"
             )
         self.losses.append((self.num_steps_done, loss))

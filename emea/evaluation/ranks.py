@@ -43,9 +43,13 @@ def link_ranks(similarity: Similarity, links: IntArray) -> Ranks:
 
 
 def realistic_ranks(scores: Tensor, reference: Tensor) -> Tensor:
-    """Mean of the best and the worst rank that ties allow; the reference is one of the scores."""
-    better = (scores > reference).sum(1)
-    tied = (scores == reference).sum(1) - 1
+    """Mean of the best and the worst rank that ties allow; the reference is one of the scores.
+
+    What is not a number counts as better than the reference: it never flatters a model.
+    """
+    not_better = (scores <= reference).sum(1)
+    better = scores.shape[1] - not_better
+    tied = ((scores == reference).sum(1) - 1).clamp(min=0)
     return 1 + better + tied / 2
 
 

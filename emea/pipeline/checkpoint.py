@@ -25,7 +25,11 @@ def save_checkpoint(
     tensors["random.cpu"] = torch.get_rng_state()
     if torch.cuda.is_available():
         tensors["random.cuda"] = torch.cuda.get_rng_state()
-    plain: dict[str, Any] = {"num_steps_done": module.num_steps_done, "em": {}}
+    plain: dict[str, Any] = {
+        "num_steps_done": module.num_steps_done,
+        "seed": torch.initial_seed(),
+        "em": {},
+    }
     for name, value in em.state_dict().items():
         if isinstance(value, Tensor):
             tensors[f"em.{name}"] = value
@@ -40,15 +44,25 @@ def load_checkpoint(
 ) -> None:
     """Put a run back where the checkpoint left it."""
     tensors, plain = _read(path)
-    _restore_module(module, tensors, plain)
+    _restore_module(module, tensors, plain, generators=True)
     data.links = tensors["links"]
     em.load_state_dict({**plain["em"], **_below(tensors, "em.")})
 
 
-def load_weights(path: Path, module: AlignmentModule) -> None:
-    """Take over weights and random generators alone, to start another run from them."""
+def load_weights(path: Path, module: AlignmentModule, data: LabelDataModule) -> None:
+    """Take over the weights of a first training, to start another run from them.
+
+    Only of a training on the same links: other links, a different split's or an EM's labels,
+    would reach into this run unseen. The random generators come along if the seed is the same.
+    """
     tensors, plain = _read(path)
-    _restore_module(module, tensors, plain)
+    if not torch.equal(tensors["links"], data.links):
+        raise DataError(
+            f"{path} was trained on other links (another split, or after EM): a run can only "
+            "start from a first training (em=none) on its own training links"
+        )
+    same_seed = plain["seed"] == torch.initial_seed()
+    _restore_module(module, tensors, plain, generators=same_seed)
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -61,13 +75,15 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def _restore_module(
-    module: AlignmentModule, tensors: dict[str, Tensor], plain: dict[str, Any]
+    module: AlignmentModule, tensors: dict[str, Tensor], plain: dict[str, Any], generators: bool
 ) -> None:
     try:
         module.load_state_dict(_below(tensors, "module."))
     except RuntimeError as error:
         raise DataError("the checkpoint is of another model or pair of graphs") from error
     module.num_steps_done = plain["num_steps_done"]
+    if not generators:
+        return
     torch.set_rng_state(tensors["random.cpu"])
     if "random.cuda" in tensors and torch.cuda.is_available():
         torch.cuda.set_rng_state(tensors["random.cuda"])

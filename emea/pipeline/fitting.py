@@ -32,7 +32,13 @@ def fit(
         enable_progress_bar=False,
         enable_model_summary=False,
     )
-    trainer.fit(module, datamodule=data)
+    try:
+        trainer.fit(module, datamodule=data)
+    except SystemExit:
+        # Lightning answers Ctrl-C with an exit of its own, which would read as a failure
+        if trainer.interrupted:
+            raise KeyboardInterrupt from None
+        raise
 
 
 def quieten_lightning() -> None:

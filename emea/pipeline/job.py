@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,16 @@ from emea.pipeline.building import maker
 from emea.pipeline.checkpoint import load_weights, save_checkpoint
 from emea.pipeline.estimate import duration, seconds_per_step
 from emea.pipeline.fitting import fit, quieten_lightning
-from emea.pipeline.machine import choose_device, keep_freed_memory, peak_memory_mb
+from emea.pipeline.machine import (
+    choose_device,
+    forget_peak_memory,
+    keep_freed_memory,
+    peak_memory_mb,
+)
 from emea.pipeline.observer import TestObserver, flattened
 from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
 from emea.pipeline.progress import StepProgress
-from emea.pipeline.run_header import make_header, method_name
+from emea.pipeline.run_header import make_header, method_name, without_secrets
 from emea.pipeline.validation import check_config
 from emea.tracking.tracker import Tracker
 
@@ -35,6 +41,9 @@ logger = logging.getLogger(__name__)
 
 LONG_RUN_SECONDS = 60
 """Runs expected to take longer say so before they start."""
+
+FEW_LINKS = 10
+"""Fewer labelled links than this deserve a warning."""
 
 
 def run_job(config: DictConfig, folder: Path) -> dict[str, Any]:
@@ -52,19 +61,23 @@ def run_job(config: DictConfig, folder: Path) -> dict[str, Any]:
     quieten_lightning()
     started = time.perf_counter()
     device = choose_device(config.trainer.accelerator)
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(device)
+    forget_peak_memory(device)
     pair = load_pair(config)
     split = draw_split(config, pair)
     visible = maker(config.protocol)()(split)
     logger.info(_what_is_trained(pair, split))
+    _warn_of_little(config, pair, split)
     folder.mkdir(parents=True, exist_ok=True)
-    run_files.write_config(folder, config)
+    shown = without_secrets(config)
+    run_files.write_config(folder, shown)
     tracker: Tracker = maker(config.tracking)()
     with _tracked(tracker):
-        tracker.start(make_header(config, pair, visible.uses_test_links), folder)
-        observer = TestObserver(split.test, config.protocol.name, tracker.log)
-        parts = build_parts(config, pair, visible, observer, device)
+        tracker.start(make_header(shown, pair, visible.uses_test_links), folder)
+        validation = split.supervision.validation
+        observer = TestObserver(split.test, validation, config.protocol.name, tracker.log)
+        # what is built gets graphs without links: only what is visible reaches it
+        graphs = replace(pair, links=pair.links[:0], official=None)
+        parts = build_parts(config, graphs, visible, observer, device)
         loaded = time.perf_counter()
         _train(config, parts, observer, device, folder)
         trained = time.perf_counter()
@@ -112,14 +125,13 @@ def _train(
                     parts.module,
                     parts.data,
                     num_steps,
-                    config.trainer.accelerator,
+                    "gpu" if device.type == "cuda" else "cpu",
                     [parts.em, progress],
                 )
             else:
                 _take_over(config.initial_from, parts, device)
-            spent = observer.history[-1]["seconds"]
-            elapsed = time.perf_counter() - start
-            observer.tell(elapsed - spent["search"] - spent["joint"])
+            elsewhere = sum(observer.history[-1]["seconds"].values())
+            observer.tell(time.perf_counter() - start - elsewhere)
             save_checkpoint(folder / run_files.CHECKPOINT_FILE, parts.module, parts.data, parts.em)
             if parts.em.converged:
                 logger.info("converged: no better MRR on the validation links")
@@ -128,7 +140,7 @@ def _train(
 
 def _take_over(checkpoint: str, parts: Parts, device: torch.device) -> None:
     """Start from another run's weights instead of a first fit."""
-    load_weights(Path(checkpoint), parts.module)
+    load_weights(Path(checkpoint), parts.module, parts.data)
     parts.module.to(device)
     parts.em.between_fits(parts.module, parts.data)
 
@@ -142,6 +154,22 @@ def _announce(parts: Parts, num_steps: int, device: torch.device) -> None:
                 duration(expected),
                 num_steps,
             )
+
+
+def _warn_of_little(config: DictConfig, pair: GraphPair, split: Split) -> None:
+    num_train = len(split.supervision.train)
+    if num_train < FEW_LINKS:
+        logger.warning(
+            "only %d labelled links: the first model will know little, and what EM builds on it "
+            "varies much between splits",
+            num_train,
+        )
+    if config.em.num_candidates > pair.target.num_entities:
+        logger.warning(
+            "em.num_candidates=%d is more than there are targets: all %d are candidates",
+            config.em.num_candidates,
+            pair.target.num_entities,
+        )
 
 
 def _what_is_trained(pair: GraphPair, split: Split) -> str:
@@ -177,7 +205,7 @@ def _summary(
         "method": method_name(config),
         "decoding": config.decoding.name,
         "split": config.split.name,
-        "ratio": config.ratio.value,
+        "ratio": None if config.split.name == "official" else config.ratio.value,
         "num_links": {
             "train": len(split.supervision.train),
             "validation": len(split.supervision.validation),

@@ -1,8 +1,11 @@
 """The machine a run has: its device, memory and allocator."""
 
+import contextlib
 import ctypes
+import gc
 import resource
 import sys
+from pathlib import Path
 
 import torch
 
@@ -35,9 +38,22 @@ def keep_freed_memory() -> None:
         return
 
 
+def forget_peak_memory(device: torch.device) -> None:
+    """Start a new peak: several jobs of a sweep may share one process."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
 def peak_memory_mb(device: torch.device) -> float:
     """Largest memory the run has held: on the GPU where it ran there, else the process's."""
     if device.type == "cuda":
         return float(torch.cuda.max_memory_allocated(device) / 2**20)
+    with contextlib.suppress(OSError):
+        status = Path("/proc/self/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 2**10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)

@@ -1,10 +1,12 @@
 """The observer of a run: the only one who asks the test links, and answers nobody."""
 
 import logging
+import math
+import time
 from collections.abc import Callable
 from typing import Any
 
-import torch
+import numpy as np
 
 from emea.data.arrays import IntArray
 from emea.em.em_callback import IterationReport, JointReport
@@ -24,6 +26,7 @@ class TestObserver:
 
     Args:
         test: the test links.
+        validation: the validation links, whose entities' labels the test links cannot judge.
         protocol: named in every line, since a number means nothing without it.
         log: where metrics with a step go.
 
@@ -35,8 +38,9 @@ class TestObserver:
 
     __test__ = False  # the name is not a test's
 
-    def __init__(self, test: IntArray, protocol: str, log: Log) -> None:
+    def __init__(self, test: IntArray, validation: IntArray, protocol: str, log: Log) -> None:
         self.test = test
+        self.validation = validation
         self.protocol = protocol
         self.log = log
         self.history: list[dict[str, Any]] = []
@@ -46,6 +50,7 @@ class TestObserver:
 
     def __call__(self, report: IterationReport) -> None:
         """Measure, keep and tell one iteration."""
+        start = time.perf_counter()
         ranks = link_ranks(report.similarity, self.test)
         self.initial_ranks = self.initial_ranks or ranks
         self.final_ranks = ranks
@@ -61,6 +66,7 @@ class TestObserver:
         }
         if report.joint is not None:
             entry |= self._joint_entry(report.joint, ranks)
+        entry["seconds"]["evaluate"] = time.perf_counter() - start
         self.history.append(entry)
 
     def tell(self, neural_seconds: float) -> None:
@@ -72,19 +78,19 @@ class TestObserver:
 
     def _joint_entry(self, joint: JointReport, neural: Ranks) -> dict[str, Any]:
         ranks = joint_ranks(neural, joint.beliefs, self.test)
-        known = torch.isfinite(joint.compatibility)
+        judged = joint.labels[~np.isin(joint.labels[:, 0], self.validation[:, 0])]
         return {
             "joint": both_pools(ranks),
             "weights": joint.weights,
-            "labels": mapping_metrics(joint.labels, self.test),
-            "compatibility": float(joint.compatibility[known].mean()),
+            "labels": {**mapping_metrics(judged, self.test), "num_labels": len(joint.labels)},
+            "compatibility": float(joint.compatibility.mean()),
         }
 
     def _line(self, entry: dict[str, Any]) -> str:
         parts = [f"iteration {entry['iteration']:>2}", f"neural Hit@1 {_hit(entry['neural'])}"]
         if entry["joint"] is not None:
             parts.append(f"joint Hit@1 {_hit(entry['joint'])}")
-            parts.append(f"labels {entry['labels']['num_predicted']:.0f}")
+            parts.append(f"labels {entry['labels']['num_labels']}")
         seconds = entry["seconds"]
         spent = " + ".join(
             f"{seconds[name]:.1f}" for name in ("neural", "search", "joint") if name in seconds
@@ -98,9 +104,13 @@ def flattened(entry: dict[str, Any], prefix: str = "") -> dict[str, float]:
     for key, value in entry.items():
         if isinstance(value, dict):
             flat |= flattened(value, f"{prefix}{key}/")
-        elif isinstance(value, int | float) and not isinstance(value, bool) and key != "iteration":
+        elif _is_number(value) and key != "iteration":
             flat[f"{prefix}{key}"] = float(value)
     return flat
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _hit(metrics: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any
 
 from hydra import compose, initialize_config_dir
@@ -24,10 +25,16 @@ def quote_numeric_choices(arguments: Sequence[str]) -> list[str]:
     return [_quoted(argument) for argument in arguments]
 
 
+def sweep_flag_first(arguments: Sequence[str]) -> list[str]:
+    """``-m`` in front of the overrides, where Hydra wants it, wherever it was typed."""
+    flags = [argument for argument in arguments if argument in ("-m", "--multirun")]
+    return [*flags, *(argument for argument in arguments if argument not in flags)]
+
+
 def check_overrides(arguments: Sequence[str]) -> None:
     """Refuse unknown options, keys and values, naming what comes nearest.
 
-    In a sweep every option is looked at, but not every combination of them.
+    In a sweep every option and value is looked at, but not every combination of them.
     """
     overrides = _parsed([argument for argument in arguments if not argument.startswith("-")])
     groups = {override.key_or_group: override for override in overrides if _is_group(override)}
@@ -36,13 +43,13 @@ def check_overrides(arguments: Sequence[str]) -> None:
     values = [override for override in overrides if not _is_group(override)]
     choices = _aligned(groups.values())
     configs = [_composed(choice) for choice in choices]
-    for override in values:
-        if not any(_has_key(config, override) for config in configs):
-            raise ConfigError(_unknown_key(configs[0], override))
-    for choice, config in zip(choices, configs, strict=True):
-        if all(_has_key(config, override) for override in values):
-            check_config(_composed([*choice, *map(_first_value, values)]))
-            return
+    for override, config in product(values, configs):
+        if not _has_key(config, override):
+            raise ConfigError(_unknown_key(config, override))
+    for choice in _aligned(values):
+        check_config(_composed([*choices[0], *choice]))
+    for choice in choices[1:]:
+        check_config(_composed([*choice, *_aligned(values)[0]]))
 
 
 def _quoted(argument: str) -> str:
@@ -72,9 +79,14 @@ def _is_group(override: Override) -> bool:
 
 
 def _choices(override: Override) -> list[Any]:
-    if override.is_sweep_override():
+    if not override.is_sweep_override():
+        return [override.value()]
+    try:
         return list(override.sweep_iterator())
-    return [override.value()]
+    except HydraException as error:
+        raise ConfigError(
+            f"{override.input_line}: name the options one by one, separated by commas"
+        ) from error
 
 
 def _check_options(override: Override) -> None:
@@ -82,9 +94,11 @@ def _check_options(override: Override) -> None:
     options = option_names(group)
     for choice in _choices(override):
         name = _choice_name(choice)
-        if override.is_delete() or choice is None or name in options:
+        if choice is None or override.is_delete():
+            raise ConfigError(f"{group} must be chosen: it has {', '.join(options)}")
+        if name in options:
             continue
-        hint = f"; any other share: ratio.value={name}" if group == "ratio" else ""
+        hint = "; any other share between 0 and 1: ratio.value=0.07" if group == "ratio" else ""
         raise ConfigError(
             f"{group} has no option {name}{_nearest(name, options)}; "
             f"it has {', '.join(options)}{hint}"
@@ -97,25 +111,21 @@ def _choice_name(choice: Any) -> str:
 
 
 def _aligned(groups: Iterable[Override]) -> list[list[str]]:
-    """Group choices such that every option of a sweep stands in at least one list."""
-    per_group = [(override.key_or_group, _choices(override)) for override in groups]
+    """Lists of choices such that everything a sweep names stands in at least one of them."""
+    per_group = [(override, _choices(override)) for override in groups]
     longest = max((len(choices) for _, choices in per_group), default=1)
     return [
-        [_assignment(group, choices[index % len(choices)]) for group, choices in per_group]
+        [_assignment(override, choices[index % len(choices)]) for override, choices in per_group]
         for index in range(longest)
     ]
 
 
-def _assignment(group: str, choice: Any) -> str:
-    name = "null" if choice is None else _choice_name(choice)
-    return f"{group}='{name}'" if name != "null" else f"{group}=null"
-
-
-def _first_value(override: Override) -> str:
+def _assignment(override: Override, choice: Any) -> str:
     if not override.is_sweep_override():
         return str(override.input_line)
-    first = next(iter(override.sweep_iterator()))
-    return f"{override.get_key_element()}={first}"
+    name = _choice_name(choice)
+    quoted = f"'{name}'" if _is_group(override) else name
+    return f"{override.get_key_element()}={quoted}"
 
 
 def _composed(overrides: list[str]) -> DictConfig:

@@ -13,7 +13,7 @@ from emea.em.protocol import Visible
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.step_block import LabelDataModule
-from emea.pipeline.building import maker
+from emea.pipeline.building import make, maker
 from emea.rules.rule import Rule
 
 
@@ -63,7 +63,8 @@ def _build_em(
     settings: Any = OmegaConf.to_container(config.em, resolve=True)
     for handled_elsewhere in ("name", "iterations", "normaliser"):
         settings.pop(handled_elsewhere)
-    return EMCallback(
+    em: EMCallback = make(
+        EMCallback,
         visible=visible,
         decoder=maker(config.decoding)(),
         normaliser=maker(config.em.normaliser)(),
@@ -72,3 +73,4 @@ def _build_em(
         seed=config.seed,
         **settings,
     )
+    return em

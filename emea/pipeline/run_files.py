@@ -1,6 +1,7 @@
 """The files a run leaves behind."""
 
 import io
+import math
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,16 @@ def write_config(folder: Path, config: DictConfig) -> None:
 
 def write_metrics(folder: Path, metrics: dict[str, Any]) -> None:
     """All numbers of the run."""
-    write_json(folder / METRICS_FILE, metrics)
+    write_json(folder / METRICS_FILE, finite(metrics))
+
+
+def finite(node: Any) -> Any:
+    """The same with ``None`` for what is no number: JSON has no NaN."""
+    if isinstance(node, dict):
+        return {key: finite(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [finite(value) for value in node]
+    return None if isinstance(node, float) and not math.isfinite(node) else node
 
 
 def write_alignment(folder: Path, pair: GraphPair, beliefs: Beliefs) -> None:

@@ -1,5 +1,6 @@
 """Who a run is: its name, parameters and tags."""
 
+import copy
 import uuid
 from typing import Any
 
@@ -8,6 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 from emea.data.graph_pair import GraphPair
 from emea.tracking.provenance import provenance
 from emea.tracking.run_record import ParamValue, RunHeader
+from emea.tracking.store_uri import shown_uri
 
 
 def make_header(config: DictConfig, pair: GraphPair, uses_test_links: bool) -> RunHeader:
@@ -28,6 +30,16 @@ def make_header(config: DictConfig, pair: GraphPair, uses_test_links: bool) -> R
     )
 
 
+def without_secrets(config: DictConfig) -> DictConfig:
+    """The config as it may be written down: no user and password in the store's address."""
+    uri = OmegaConf.select(config, "tracking.uri")
+    if not uri:
+        return config
+    shown = copy.deepcopy(config)
+    shown.tracking.uri = shown_uri(uri)
+    return shown
+
+
 def method_name(config: DictConfig) -> str:
     """What produced the result: the neural model alone, or EMEA around it."""
     return "emea" if config.em.iterations else "neural"
@@ -35,11 +47,10 @@ def method_name(config: DictConfig) -> str:
 
 def run_name(config: DictConfig, data: str) -> str:
     """A name that reads, such as ``emea-rrea-dbp15k_zh-1%-strict-s0``."""
-    share = "official" if config.split.name == "official" else f"{config.ratio.value:.4g}"
-    if share != "official":
-        share = f"{100 * config.ratio.value:.4g}%"
-    parts = (method_name(config), config.model.name, data, share, config.protocol.name)
-    return "-".join([*parts, f"s{config.split_seed}"])
+    share = f"{100 * config.ratio.value:.4g}%" if config.split.name == "random" else "official"
+    parts = [method_name(config), config.model.name, data, share, config.protocol.name]
+    seed = [f"seed{config.seed}"] if config.seed else []
+    return "-".join([*parts, f"s{config.split_seed}", *seed])
 
 
 def flat_params(node: Any, prefix: str = "") -> dict[str, ParamValue]:

@@ -21,7 +21,29 @@ WHOLE_NUMBERS = {
 }
 """Least value of each."""
 
+REQUIRED = (
+    "model.initial_steps",
+    "model.steps_per_iteration",
+    "em.num_candidates",
+    "em.iterations",
+)
+
+GROUPS = (
+    "data",
+    "split",
+    "ratio",
+    "model",
+    "training",
+    "rule",
+    "em",
+    "protocol",
+    "decoding",
+    "trainer",
+    "tracking",
+)
+
 CHOICES = {
+    "trainer.accelerator": ("auto", "cpu", "gpu"),
     "em.sampling": ("argmax", "sample"),
     "em.m_step": ("links", "pseudolikelihood"),
     "split.validation_from": ("rest", "train"),
@@ -41,6 +63,10 @@ def check_config(config: DictConfig) -> None:
 
 
 def _problems(config: DictConfig) -> Iterator[str]:
+    for group in GROUPS:
+        if _value(config, group) is None:
+            yield f"{group} must be chosen: it cannot be removed or null"
+            return
     ratio = _value(config, "ratio.value")
     if not _is_number(ratio) or not 0 < ratio < 1:
         yield f"ratio.value must be a number between 0 and 1 (exclusive), got {ratio}"
@@ -53,6 +79,10 @@ def _problems(config: DictConfig) -> Iterator[str]:
     ridge = _value(config, "em.ridge")
     if ridge is not None and (not _is_number(ridge) or ridge <= 0):
         yield f"em.ridge must be a number above 0, got {ridge}"
+    if config.em.name == "none" and config.em.iterations:
+        yield f"em=none has no iterations, got em.iterations={config.em.iterations}; use em=paper"
+    if _value(config, "em.patience") and not _value(config, "split.num_validation"):
+        yield "em.patience needs validation links to watch: raise split.num_validation"
     if _value(config, "em.iterations") and "_target_" not in config.rule:
         yield (
             f"em={config.em.name} needs a rule to measure compatibility: "
@@ -63,10 +93,12 @@ def _problems(config: DictConfig) -> Iterator[str]:
 def _out_of_range(config: DictConfig, key: str, least: int) -> Iterator[str]:
     value = _value(config, key)
     if value is None:
+        if key in REQUIRED:
+            yield f"{key} must be a whole number of at least {least}, got null"
         return
     if not _is_number(value) or value < least:
         yield f"{key} must be a number of at least {least}, got {value}"
-    elif value != int(value):
+    elif not isinstance(value, int):
         yield f"{key} must be a whole number, got {value}"
 
 

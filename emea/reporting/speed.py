@@ -25,7 +25,9 @@ def speed_tables(folder: Path) -> str:
         for part in parts
     ]
     table = markdown_table(titles, rows, num_left=2)
-    return "\n\n".join([table, *(_default_run(path) for path in folder.glob("default_run_*.json"))])
+    return "\n\n".join(
+        [table, *(_default_run(path) for path in sorted(folder.glob("default_run_*.json")))]
+    )
 
 
 def _default_run(path: Path) -> str:

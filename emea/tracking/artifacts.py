@@ -1,16 +1,27 @@
 """Which files of a run's folder travel to the tracking store."""
 
-import os
 from pathlib import Path
 
-from emea.tracking.run_record import RUN_FILE
+RUN_FILES = (
+    "config.yaml",
+    "metrics.json",
+    "run.json",
+    "series.jsonl",
+    "alignment.tsv",
+    "ranks.npz",
+    "beliefs.npz",
+    "checkpoint.safetensors",
+    "run.log",
+    ".hydra/*.yaml",
+)
+"""What a run leaves behind."""
 
 
 def run_files(folder: Path, max_mb: float) -> tuple[list[Path], list[Path]]:
     """The run's own files, sorted, as those to copy and those that are too large.
 
     Args:
-        folder: The run's folder; other runs' folders inside it are left out.
+        folder: The run's folder; whatever else lies in it is left alone.
         max_mb: Files larger than this many megabytes stay behind.
     """
     small: list[Path] = []
@@ -22,10 +33,7 @@ def run_files(folder: Path, max_mb: float) -> tuple[list[Path], list[Path]]:
 
 
 def _own_files(folder: Path) -> list[Path]:
-    found: list[Path] = []
-    for parent, children, names in os.walk(folder):
-        # Pruned in place: that is how os.walk is told not to descend.
-        children[:] = [name for name in children if not (Path(parent) / name / RUN_FILE).exists()]
-        found += [Path(parent) / name for name in names]
+    # By name: the folder may be one in which the user keeps other things, too.
+    found = [path for pattern in RUN_FILES for path in folder.glob(pattern)]
     # A broken link, or a pipe, has nothing to copy.
     return [path for path in found if path.is_file()]

@@ -105,11 +105,14 @@ def test_ratio_out_of_range(ratio: float) -> None:
         random_split(make_pair(100), ratio, 1)
 
 
+HINT = "validation links; lower split.num_validation"
+
+
 @pytest.mark.parametrize(
     ("ratio", "num_validation", "validation_from", "message"),
     [
-        (0.3, 80, "rest", "p has 70 links beside training, too few for 80 validation links"),
-        (0.3, 40, "train", "p has 30 training links, too few for 40 validation links"),
+        (0.3, 80, "rest", f"p has 70 links beside training, too few for 80 {HINT}"),
+        (0.3, 40, "train", f"p has 30 training links, too few for 40 {HINT}"),
         (0.3, 70, "rest", "p has too few links (100): no test link is left"),
         (0.3, 30, "train", "p has too few links (100): no training link is left"),
         (0.001, 10, "rest", "p has too few links (100): no training link is left"),

@@ -44,14 +44,15 @@ def test_going_on_from_a_checkpoint_equals_never_stopping(
 def test_a_file_that_is_no_checkpoint_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"not a checkpoint")
+    parts = fresh_parts(tiny_config())
     with pytest.raises(DataError, match="no checkpoint"):
-        load_weights(path, fresh_parts(tiny_config()).module)
+        load_weights(path, parts.module, parts.data)
     with pytest.raises(DataError, match="no checkpoint"):
-        load_weights(tmp_path / "missing", fresh_parts(tiny_config()).module)
+        load_weights(tmp_path / "missing", parts.module, parts.data)
 
 
 def test_a_checkpoint_of_another_model_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
     run_job(tiny_config("em=none"), tmp_path)
     other = fresh_parts(tiny_config("model.encoder.dim=7"))
     with pytest.raises(DataError, match="another model"):
-        load_weights(tmp_path / "checkpoint.safetensors", other.module)
+        load_weights(tmp_path / "checkpoint.safetensors", other.module, other.data)

@@ -35,8 +35,11 @@ def run_and_check(config: DictConfig, folder: Path) -> dict:
     return metrics
 
 
-def test_more_candidates_than_targets(tiny_config: Configs, tmp_path: Path) -> None:
+def test_more_candidates_than_targets(
+    tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     run_and_check(tiny_config("em.iterations=1", "em.num_candidates=5000"), tmp_path)
+    assert "all 150 are candidates" in caplog.text
 
 
 def test_one_candidate(tiny_config: Configs, tmp_path: Path) -> None:
@@ -61,9 +64,12 @@ def test_minmax_and_blanket(tiny_config: Configs, tmp_path: Path) -> None:
     run_and_check(tiny_config(*overrides), tmp_path)
 
 
-def test_one_labelled_link(tiny_config: Configs, tmp_path: Path) -> None:
+def test_one_labelled_link(
+    tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     metrics = run_and_check(tiny_config("em.iterations=1", "ratio.value=0.009"), tmp_path)
     assert metrics["num_links"]["train"] == 1
+    assert "only 1 labelled links" in caplog.text
 
 
 def test_no_labelled_link_is_refused(tiny_config: Configs, tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from omegaconf import DictConfig
 
+from emea.errors import ConfigError, DataError, DivergedError
 from emea.pipeline.job import run_job
+from emea.pipeline.run_header import without_secrets
 from emea.tracking.run_record import read_closing, read_series
 
 Configs = Callable[..., DictConfig]
@@ -95,7 +97,7 @@ def test_em_from_another_runs_weights_equals_one_run(tiny_config: Configs, tmp_p
 
 
 def test_a_failing_run_says_so_in_its_records(tiny_config: Configs, tmp_path: Path) -> None:
-    with pytest.raises(FloatingPointError, match=r"by step \d+"):
+    with pytest.raises(DivergedError, match=r"by step \d+"):
         run_job(tiny_config("model.objective.margin=nan"), tmp_path)
     closing = read_closing(tmp_path)
     assert closing is not None
@@ -109,3 +111,55 @@ def test_training_stops_when_validation_does_not_rise(tiny_config: Configs, tmp_
     if len(mrr) < 7:
         assert mrr[-1] <= max(mrr[:-1])
     assert all(later > earlier for earlier, later in pairwise(mrr[:-1]))
+
+
+def test_weights_that_blow_up_in_the_last_step_are_no_result(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
+    config = tiny_config("em=none", "model.initial_steps=1", "model.optimizer.lr=1e30")
+    with pytest.raises(DivergedError, match="not finite"):
+        run_job(config, tmp_path)
+
+
+@pytest.mark.parametrize("first", [("split_seed=1", "em=none"), ("em.iterations=1",)])
+def test_weights_that_saw_other_links_are_refused(
+    first: tuple[str, ...], tiny_config: Configs, tmp_path: Path
+) -> None:
+    run_job(tiny_config(*first), tmp_path / "first")
+    checkpoint = tmp_path / "first" / "checkpoint.safetensors"
+    with pytest.raises(DataError, match="trained on other links"):
+        run_job(tiny_config("em.iterations=1", f"initial_from={checkpoint}"), tmp_path / "then")
+
+
+def test_seeds_differ_also_from_shared_weights(tiny_config: Configs, tmp_path: Path) -> None:
+    run_job(tiny_config("em=none"), tmp_path / "first")
+    start = f"initial_from={tmp_path / 'first' / 'checkpoint.safetensors'}"
+    for seed in (0, 1):
+        run_job(tiny_config("em.iterations=1", start, f"seed={seed}"), tmp_path / str(seed))
+    files = [(tmp_path / str(seed) / "alignment.tsv").read_bytes() for seed in (0, 1)]
+    assert files[0] != files[1]
+
+
+@pytest.mark.parametrize(
+    "override", ["model.encoder.dropout=2", "+em.foo=1", "+model.encoder.width=3"]
+)
+def test_settings_a_class_refuses_are_one_sentence(
+    override: str, tiny_config: Configs, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match="cannot be made from its settings"):
+        run_job(tiny_config(override), tmp_path)
+
+
+def test_passwords_are_not_written_down(tiny_config: Configs, tmp_path: Path) -> None:
+    config = tiny_config("em=none", "+tracking.uri=http://bob:hunter2@host/")
+    shown = without_secrets(config)
+    assert shown.tracking.uri == "http://host/"
+    assert config.tracking.uri == "http://bob:hunter2@host/"
+
+
+def test_metrics_are_valid_json_without_validation_links(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
+    run_job(tiny_config("em.iterations=1", "split.num_validation=0"), tmp_path)
+    text = (tmp_path / "metrics.json").read_text() + (tmp_path / "series.jsonl").read_text()
+    assert "NaN" not in text

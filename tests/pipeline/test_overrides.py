@@ -1,7 +1,7 @@
 import pytest
 
 from emea.errors import ConfigError
-from emea.pipeline.overrides import check_overrides, quote_numeric_choices
+from emea.pipeline.overrides import check_overrides, quote_numeric_choices, sweep_flag_first
 from emea.pipeline.schema import register_schema
 
 
@@ -23,7 +23,7 @@ def test_numeric_choices_of_ratio_are_quoted() -> None:
         ["data=zh"],
         ["-m", "data=dbp15k_zh,fr,ja", "ratio=0.01,0.05"],
         ["ratio.value=0.07"],
-        ["-m", "data=zh,openea", "data.fold=2"],
+        ["-m", "data=zh,fr", "data.root=elsewhere"],
         ["-m", "seed=0,1,2", "em.num_candidates=5,10"],
         ["+model.encoder.extra=3"],
         ["hydra.run.dir=elsewhere"],
@@ -35,12 +35,35 @@ def test_good_command_lines_pass(arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["ratio.value=0.07,1.5,0.2"], "ratio.value must be a number between 0 and 1"),
+        (["data=zh,openea", "data.fold=2"], "there is no key data.fold"),
+        (["em=paper,none", "em.ridge=0.1"], "there is no key em.ridge"),
+        (["data=glob(dbp*)"], "name the options one by one"),
+        (["em=none", "em.iterations=3"], "em=none has no iterations"),
+        (["em.patience=1", "split.num_validation=0"], "em.patience needs validation links"),
+    ],
+)
+def test_bad_sweeps_and_combinations_are_refused(arguments: list[str], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        check_overrides(["-m", *quote_numeric_choices(arguments)])
+
+
+def test_the_sweep_flag_may_stand_anywhere() -> None:
+    assert sweep_flag_first(["data=zh", "-m", "seed=0,1"]) == ["-m", "data=zh", "seed=0,1"]
+
+
+@pytest.mark.parametrize(
     ("argument", "sentence"),
     [
         ("sed=3", r"there is no key sed \(nearest: .*seed"),
         ("em.iteratons=5", r"there is no key em.iteratons \(nearest: em.iterations"),
         ("data=zhh", r"data has no option zhh \(nearest: zh"),
-        ("ratio=0.07", r"ratio has no option 0.07 .*any other share: ratio.value=0.07"),
+        (
+            "ratio=0.07",
+            r"ratio has no option 0.07 .*any other share between 0 and 1: ratio.value=0.07",
+        ),
         ("ratio.value=0", "ratio.value must be a number between 0 and 1"),
         ("ratio.value=1.5", "ratio.value must be a number between 0 and 1"),
         ("ratio.value=abc", "ratio.value: Value 'abc'"),
@@ -51,6 +74,12 @@ def test_good_command_lines_pass(arguments: list[str]) -> None:
         ("em.iterations=1.5", "em.iterations must be a whole number"),
         ("em.sampling=dice", "em.sampling must be one of argmax, sample, got dice"),
         ("+foo=1", "there is no key foo"),
+        ("em.iterations=2.0", "em.iterations must be a whole number"),
+        ("em.iterations=null", "em.iterations must be a whole number of at least 0, got null"),
+        ("tracking=null", "tracking must be chosen"),
+        ("~training", "training must be chosen"),
+        ("trainer.accelerator=tpu", "trainer.accelerator must be one of auto, cpu, gpu"),
+        ("seed=-1", "seed must be a number of at least 0"),
         ("model.encoder.dims=3", r"nearest: model.encoder.dim"),
         ("a=b=c=", "there is no key a|cannot read the command line"),
         ("data={", "cannot read the command line"),

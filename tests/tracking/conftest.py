@@ -59,9 +59,9 @@ def make_folder(tmp_path: Path, make_header: MakeHeader) -> MakeFolder:
         tracker.start(make_header(run_id), folder)
         tracker.log({"hit@1": 0.25, "loss": 2.0}, step=0)
         tracker.log({"hit@1": 0.5}, step=10)
-        (folder / "arrays").mkdir()
+        (folder / ".hydra").mkdir()
         (folder / "metrics.json").write_text("{}")
-        (folder / "arrays" / "ranks.npz").write_bytes(b"1" * 50)
+        (folder / ".hydra" / "config.yaml").write_bytes(b"1" * 50)
         if status is not None:
             tracker.finish(status, reason="because")
         return folder

@@ -74,14 +74,14 @@ def test_large_files_stay_behind_and_are_named(
     store: MlflowStore, make_header: MakeHeader, make_folder: Callable[..., Path]
 ) -> None:
     folder = make_folder()
-    (folder / "checkpoint.ckpt").write_bytes(b"1" * 2000)
+    (folder / "checkpoint.safetensors").write_bytes(b"1" * 2000)
     small = MlflowStore(store.uri, max_artifact_mb=0.0015)
     run = small.create_run(make_header())
     small.finish_run(run, folder, RunClosing("FAILED", 1_700_000_009_000, "oom"), complete=False)
     names = {item.path for item in store.client.list_artifacts(run)}
-    assert names == {"run.json", "series.jsonl", "metrics.json", "arrays"}
+    assert names == {"run.json", "series.jsonl", "metrics.json", ".hydra"}
     read = store.client.get_run(run)
-    assert read.data.tags["emea.skipped_files"] == "checkpoint.ckpt"
+    assert read.data.tags["emea.skipped_files"] == "checkpoint.safetensors"
     assert read.data.tags["emea.reason"] == "oom"
     assert "emea.complete" not in read.data.tags
     assert (read.info.status, read.info.end_time) == ("FAILED", 1_700_000_009_000)

@@ -27,8 +27,8 @@ def test_a_whole_run(store: MlflowStore, tmp_path: Path, make_header: MakeHeader
     tracker.log({"final/hit@1": 0.25, "loss": 2.0}, step=0)
     tracker.log({"final/hit@1": 0.5}, step=10)
     (folder / "config.yaml").write_text("a: 1\n")
-    (folder / "arrays").mkdir()
-    (folder / "arrays" / "ranks.npz").write_bytes(b"123")
+    (folder / ".hydra").mkdir()
+    (folder / ".hydra" / "config.yaml").write_bytes(b"123")
     tracker.finish("FINISHED", reason="done")
     tracker.finish("FAILED")
 
@@ -54,8 +54,8 @@ def test_a_whole_run(store: MlflowStore, tmp_path: Path, make_header: MakeHeader
     read = [(point.step, point.value, point.timestamp) for point in history]
     assert read == [(0, 0.25, times[0]), (10, 0.5, times[1])]
     names = {item.path for item in client.list_artifacts(run_id)}
-    assert names == {"run.json", "series.jsonl", "config.yaml", "arrays"}
-    assert [item.path for item in client.list_artifacts(run_id, "arrays")] == ["arrays/ranks.npz"]
+    assert names == {"run.json", "series.jsonl", "config.yaml", ".hydra"}
+    assert [item.path for item in client.list_artifacts(run_id, ".hydra")] == [".hydra/config.yaml"]
 
 
 def test_metrics_are_sent_together_and_while_the_run_goes_on(
