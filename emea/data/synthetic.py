@@ -30,7 +30,7 @@ RESCUE_ROUNDS = 25
 
 
 def synthetic_pair(
-    num_entities: int = 600,
+    num_entities: int = 500,
     triples_per_entity: float = 4.5,
     overlap: float = 0.75,
     keep_prob: float = 0.8,
