@@ -32,6 +32,8 @@ class RREA(nn.Module):
     """
 
     edge_pair: Tensor
+    around_mean: Tensor
+    incident_mean: Tensor
 
     def __init__(
         self, graph: JointGraph, dim: int = 100, depth: int = 2, dropout: float = 0.3
@@ -51,6 +53,8 @@ class RREA(nn.Module):
         rows, cols, edge_sets = graph.edge_rows, graph.edge_cols, graph.edge_sets
         self.around = SparsePattern(*graph.closed_neighbourhoods(), shape=(size, size))
         self.incident = SparsePattern(*graph.incident_relations(), shape=(size, relations))
+        self.register_buffer("around_mean", self.around.mean_values(), persistent=False)
+        self.register_buffer("incident_mean", self.incident.mean_values(), persistent=False)
         self.members = SparsePattern(graph.set_rows, graph.set_relations, (sets, relations))
         self.edges = SparsePattern(rows, cols, shape=(size, size))
         self.edge_sets = SparsePattern(rows, edge_sets, shape=(size, sets))
@@ -65,8 +69,8 @@ class RREA(nn.Module):
         ones = self.relations.new_ones(self.members.num_nonzeros)
         reflectors = nn.functional.normalize(self.members.weighted_sum(ones, self.relations))
         dtype = self.entities.dtype
-        entity_mean = self.around.weighted_sum(self.around.mean_values(dtype), self.entities)
-        relation_mean = self.incident.weighted_sum(self.incident.mean_values(dtype), self.relations)
+        entity_mean = self.around.weighted_sum(self.around_mean.to(dtype), self.entities)
+        relation_mean = self.incident.weighted_sum(self.incident_mean.to(dtype), self.relations)
         outputs = self._channel(entity_mean, reflectors)
         outputs += self._channel(relation_mean, reflectors)
         rows: Tensor = self.dropout(torch.cat(outputs, dim=1))

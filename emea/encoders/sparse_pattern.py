@@ -19,6 +19,9 @@ from torch import Tensor, nn
 from emea.data.arrays import IntArray
 from emea.encoders import sparse_kernels
 
+# torch calls the format "beta"; what is used of it here is tested against loops
+warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+
 
 class SparsePattern(nn.Module):
     """Nonzero positions of a matrix, sorted by row, with their transpose.
@@ -86,10 +89,9 @@ class SparsePattern(nn.Module):
         parts = sparse_kernels.RowChunks._fields
         return sparse_kernels.RowChunks(*(getattr(self, f"{side}_chunk_{p}") for p in parts))
 
-    def mean_values(self, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Values that turn ``weighted_sum`` into the mean over each row's nonzeros."""
-        counts = torch.diff(self.row_starts)
-        return (1.0 / counts.to(dtype)).index_select(0, self.rows.long())
+    def mean_values(self) -> Tensor:
+        """Values that turn ``weighted_sum`` into the mean over each row's nonzeros, in double."""
+        return (1 / torch.diff(self.row_starts).double()).index_select(0, self.rows)
 
 
 def segment_starts(ids: IntArray, num_segments: int) -> IntArray:
@@ -135,10 +137,7 @@ def sampled_dots(pattern: SparsePattern, left: Tensor, right: Tensor) -> Tensor:
 
 
 def _csr(starts: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    with warnings.catch_warnings():
-        # torch calls the format "beta"; what is used of it here is tested against loops
-        warnings.simplefilter("ignore", UserWarning)
-        return torch.sparse_csr_tensor(starts, cols, values, shape, check_invariants=False)
+    return torch.sparse_csr_tensor(starts, cols, values, shape, check_invariants=False)
 
 
 class _WeightedSum(torch.autograd.Function):

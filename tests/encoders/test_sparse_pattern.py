@@ -120,7 +120,7 @@ def test_row_softmax_of_large_logits_stays_finite() -> None:
 def test_mean_values_make_a_mean(drawn: Drawn) -> None:
     pattern = drawn.pattern()
     dense = drawn.random(drawn.shape[1], drawn.dim)
-    means = pattern.weighted_sum(pattern.mean_values(torch.float64), dense)
+    means = pattern.weighted_sum(pattern.mean_values(), dense)
     for row in range(drawn.shape[0]):
         cols = [col for other, col in drawn.positions if other == row]
         expected = dense[cols].mean(0) if cols else torch.zeros_like(dense[0])
