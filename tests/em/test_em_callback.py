@@ -1,0 +1,172 @@
+"""Both EM steps between fits, on an encoder whose embeddings are given."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from emea.data.arrays import IntArray
+from emea.em.em_callback import EMCallback, IterationReport
+from emea.em.normaliser import SoftmaxNormaliser
+from emea.em.protocol import Visible
+from emea.encoders.alignment_module import AlignmentModule
+from emea.encoders.step_block import LabelDataModule
+from emea.matching.beliefs import Beliefs
+from emea.matching.cosine import Cosine
+from emea.rules.rule import Rule, RuleView
+
+SIZE = 6
+TRAIN = np.array([[0, 0], [1, 1]])
+VALIDATION = np.array([[2, 2]])
+STRONG = 1e3  # a prior that keeps a rule's weight at 1, whatever the links say
+
+
+class GivenRows(nn.Module):
+    """An encoder that has learnt what it is told: source i looks like target i."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = nn.Parameter(torch.cat([torch.eye(SIZE), torch.eye(SIZE)]))
+
+    def forward(self) -> Tensor:
+        return self.rows
+
+
+class PrefersTarget(Rule):
+    """Supports one target above all others, whoever asks."""
+
+    names = ("prefers",)
+
+    def __init__(self, target: int) -> None:
+        self.target = target
+        self.views: list[RuleView] = []
+
+    def prepare(self, view: RuleView) -> None:
+        self.views.append(view)
+
+    def __call__(self, beliefs: Beliefs) -> Tensor:
+        return (beliefs.targets == self.target).float().unsqueeze(2)
+
+
+def make_visible(**changes: object) -> Visible:
+    given: dict[str, object] = {
+        "train": TRAIN,
+        "validation": VALIDATION,
+        "normaliser_links": VALIDATION,
+        "weight_links": np.concatenate([TRAIN, VALIDATION]),
+        "relation_links": None,
+        "label_pool": None,
+        "uses_test_links": False,
+    }
+    return Visible(**{**given, **changes})  # type: ignore[arg-type]
+
+
+Run = Callable[..., tuple[EMCallback, LabelDataModule, list[IterationReport]]]
+
+
+@pytest.fixture
+def run() -> Run:
+    def between_fits(
+        rule: Rule | None, visible: Visible | None = None, times: int = 1, **settings: object
+    ) -> tuple[EMCallback, LabelDataModule, list[IterationReport]]:
+        reports: list[IterationReport] = []
+        em = EMCallback(
+            visible=visible or make_visible(),
+            decoder=Cosine(),
+            normaliser=SoftmaxNormaliser(),
+            rule=rule,
+            observer=reports.append,
+            num_candidates=SIZE,
+            **settings,  # type: ignore[arg-type]
+        )
+        optimizer = torch.optim.SGD
+        module = AlignmentModule(GivenRows(), nn.Identity(), optimizer, SIZE)  # type: ignore[arg-type]
+        data = LabelDataModule(TRAIN, SIZE)
+        for _ in range(times):
+            em.between_fits(module, data)
+        return em, data, reports
+
+    return between_fits
+
+
+def labels(data: LabelDataModule) -> IntArray:
+    links: IntArray = data.links.numpy() - np.array([0, SIZE])
+    return links
+
+
+def test_labels_follow_the_rule_and_training_links_stay(run: Run) -> None:
+    _, data, _ = run(PrefersTarget(4), ridge=STRONG)
+    assert labels(data)[:2].tolist() == TRAIN.tolist()
+    assert labels(data)[2:].tolist() == [[source, 4] for source in range(2, SIZE)]
+
+
+def test_without_a_rule_nothing_is_relabelled(run: Run) -> None:
+    _, data, reports = run(None)
+    assert labels(data).tolist() == TRAIN.tolist()
+    assert reports[0].joint is None
+
+
+def test_only_the_pool_gets_labels(run: Run) -> None:
+    _, data, _ = run(PrefersTarget(4), make_visible(label_pool=np.array([0, 3])), ridge=STRONG)
+    assert labels(data)[2:].tolist() == [[3, 4]]
+
+
+def test_the_rule_sees_certain_labels_and_given_relation_links(run: Run) -> None:
+    rule = PrefersTarget(4)
+    links = np.array([[5, 5]])
+    run(rule, make_visible(relation_links=links), times=2)
+    first, second = rule.views
+    assert first.beliefs.best_targets()[:2].tolist() == [0, 1]
+    assert first.beliefs.probs[:2].max(1).values.tolist() == [1, 1]
+    assert first.relation_links is second.relation_links
+    assert first.relation_links is not None
+    assert first.relation_links.tolist() == links.tolist()
+
+
+def test_a_rule_that_is_wrong_about_known_links_loses_its_weight(run: Run) -> None:
+    _, _, reports = run(PrefersTarget(4), ridge=1e-3)
+    joint = reports[0].joint
+    assert joint is not None
+    assert joint.weights == {"prefers": pytest.approx(0.0)}
+
+
+def test_no_weight_means_the_neural_order(run: Run) -> None:
+    _, data, _ = run(PrefersTarget(99))
+    assert labels(data)[2:].tolist() == [[source, source] for source in range(2, SIZE)]
+
+
+def test_iterations_are_counted_and_reported(run: Run) -> None:
+    em, _, reports = run(PrefersTarget(4), times=3)
+    assert [report.iteration for report in reports] == [0, 1, 2]
+    assert em.iteration == 3
+
+
+def test_patience_ends_when_validation_rests(run: Run) -> None:
+    em, _, _ = run(PrefersTarget(4), times=1, patience=2)
+    assert not em.converged
+    em, _, _ = run(PrefersTarget(4), times=3, patience=2)
+    assert em.converged
+
+
+def test_without_validation_links_nothing_converges(run: Run) -> None:
+    nothing = make_visible(validation=VALIDATION[:0], normaliser_links=VALIDATION[:0])
+    em, _, _ = run(PrefersTarget(4), nothing, times=4, patience=1)
+    assert not em.converged
+
+
+def test_state_survives(run: Run) -> None:
+    em, _, _ = run(PrefersTarget(4), times=2, sampling="sample", seed=5)
+    other, _, _ = run(PrefersTarget(4), times=0, sampling="sample", seed=9)
+    other.load_state_dict(em.state_dict())
+    assert other.iteration == 2
+    assert torch.equal(other.weights, em.weights)
+    assert other.normaliser.parameters() == em.normaliser.parameters()
+    assert torch.equal(other.generator.get_state(), em.generator.get_state())
+
+
+@pytest.mark.parametrize("setting", [{"m_step": "guess"}, {"sampling": "guess"}])
+def test_unknown_settings_are_refused(run: Run, setting: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="not guess"):
+        run(PrefersTarget(4), **setting)
