@@ -52,9 +52,10 @@ class MlflowTracker:
         uri = self._store.uri
         if sqlite_path(uri) is None:
             return f"open {shown_uri(uri)}" if uri.startswith("http") else None
-        command = f"mlflow ui --backend-store-uri {uri} --host 127.0.0.1"
-        # The make target opens the default store only.
-        return f"make ui   (or: {command})" if uri == absolute_uri(DEFAULT_URI) else command
+        # The make target opens the default store, and is there in the project's folder alone.
+        if uri == absolute_uri(DEFAULT_URI) and Path("Makefile").exists():
+            return "make ui"
+        return f"python -m emea.tracking ui --uri {uri}"
 
     def start(self, header: RunHeader, folder: Path) -> None:
         """Write the header into the folder and open the MLflow run."""

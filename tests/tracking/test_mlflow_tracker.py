@@ -135,12 +135,11 @@ def test_a_run_that_goes_on_is_told_whole(
 
 def test_ui_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    default = MlflowTracker().ui_hint
-    assert default == (
-        f"make ui   (or: mlflow ui --backend-store-uri sqlite:///{tmp_path}/mlflow.db"
-        " --host 127.0.0.1)"
-    )
+    default = MlflowTracker()
+    assert default.ui_hint == f"python -m emea.tracking ui --uri sqlite:///{tmp_path}/mlflow.db"
+    (tmp_path / "Makefile").touch()
+    assert default.ui_hint == "make ui"
     other = MlflowTracker("sqlite:////tmp/other.db").ui_hint
-    assert other == "mlflow ui --backend-store-uri sqlite:////tmp/other.db --host 127.0.0.1"
+    assert other == "python -m emea.tracking ui --uri sqlite:////tmp/other.db"
     assert MlflowTracker("http://me:secret@host:5000").ui_hint == "open http://host:5000"
     assert MlflowTracker("postgresql://me:secret@host/db").ui_hint is None
