@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test ui check clean
+.PHONY: run test ui bench clean
 
 run: $(STAMP)
 	$(BIN)/python run.py
@@ -16,6 +16,9 @@ test: $(STAMP)
 
 ui: $(STAMP)
 	$(BIN)/python -m emea.tracking ui
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks.compare
 
 # the environment is made once and again only when what it is made from changes
 $(STAMP): pyproject.toml constraints.txt

@@ -79,6 +79,11 @@ class PARIS(Rule):
             values = values + self._neighbours_gain(beliefs, certain)
         return values.unsqueeze(2)
 
+    def inclusions(self) -> dict[tuple[int, int], tuple[float, float]]:
+        """Pr(r in r') and Pr(r' in r) of the relation pairs seen together, as estimated last."""
+        assert self._subsumption is not None, "prepare comes first"
+        return self._subsumption.as_dict()
+
     def _log_doubt(self, prob: Tensor) -> Tensor:
         """Log of the two factors of Eq. 19 for each row of the join, given q(y_n = n')."""
         assert self._join is not None and self._subsumption is not None

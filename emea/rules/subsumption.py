@@ -36,6 +36,12 @@ class Subsumption:
         seen = (self.keys[position] == keys).to(self.source_in_target.dtype)
         return self.source_in_target[position] * seen, self.target_in_source[position] * seen
 
+    def as_dict(self) -> dict[tuple[int, int], tuple[float, float]]:
+        """Both probabilities by (r, r')."""
+        pairs = [divmod(key, self.num_target_relations) for key in self.keys.tolist()]
+        forth, back = self.source_in_target.tolist(), self.target_in_source.tolist()
+        return dict(zip(pairs, zip(forth, back, strict=True), strict=True))
+
 
 def estimate_subsumption(
     join: NeighbourJoin, beliefs: Beliefs, source: DirectedTriples, target: DirectedTriples
