@@ -17,7 +17,7 @@ COLUMNS = {
 
 
 def speed_tables(folder: Path) -> str:
-    """What ``benchmarks.run_parts`` and ``benchmarks.default_run`` recorded."""
+    """What ``benchmarks.run_parts``, ``compare`` and ``default_run`` recorded."""
     parts = [_load(path) for path in sorted(folder.glob("run_parts_*.json"))]
     titles = [title for title, _ in COLUMNS.values()] + ["machine", "commit"]
     rows = [
@@ -25,8 +25,20 @@ def speed_tables(folder: Path) -> str:
         for part in parts
     ]
     table = markdown_table(titles, rows, num_left=2)
-    return "\n\n".join(
-        [table, *(_default_run(path) for path in sorted(folder.glob("default_run_*.json")))]
+    compared = [_compared(path) for path in sorted(folder.glob("compare_*.json"))]
+    default = [_default_run(path) for path in sorted(folder.glob("default_run_*.json"))]
+    return "\n\n".join([table, *compared, *default])
+
+
+def _compared(path: Path) -> str:
+    run = _load(path)
+    machine, commit = _origin(run)
+    return (
+        f"On {machine} ({run['pair']}): a step is {run['step ratio']:.1f} times faster than the "
+        f"edge-materialising form of the same layer, the PARIS rule {run['joint ratio']:.0f} times "
+        f"faster than a loop over candidates; time grows with size to the power "
+        f"{run['exponent of the step']:.2f} (step) and {run['exponent of the joint module']:.2f} "
+        f"(rule), measured side by side by `make bench`, commit {commit}."
     )
 
 
