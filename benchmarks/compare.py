@@ -126,13 +126,15 @@ def _steps(pair: GraphPair) -> tuple[Callable[[], Any], Callable[[], Any]]:
 
 
 def _beliefs(pair: GraphPair) -> Beliefs:
-    """Random candidates with the right one among them: as much evidence as a good model has."""
+    """Distinct candidates, the right one first: as much evidence as a good model has."""
     generator = torch.Generator().manual_seed(0)
-    shape = (pair.source.num_entities, NUM_CANDIDATES)
-    targets = torch.randint(pair.target.num_entities, shape, generator=generator)
+    num_source, num_target = pair.source.num_entities, pair.target.num_entities
+    first = torch.randint(num_target, (num_source,), generator=generator)
     links = torch.from_numpy(pair.links.copy())
-    targets[links[:, 0], 0] = links[:, 1]
-    probs = torch.softmax(torch.arange(NUM_CANDIDATES, 0, -1.0), 0).expand(shape).clone()
+    first[links[:, 0]] = links[:, 1]
+    spread = torch.arange(NUM_CANDIDATES) * (num_target // NUM_CANDIDATES)
+    targets = (first.unsqueeze(1) + spread) % num_target
+    probs = torch.softmax(torch.arange(NUM_CANDIDATES, 0, -1.0), 0).expand(targets.shape).clone()
     return Beliefs(targets=targets, probs=probs)
 
 
