@@ -28,7 +28,8 @@ def write_files(tmp_path: Path) -> WriteFiles:
 @pytest.fixture
 def real_folder() -> Callable[[str], Path]:
     """Finds a folder of real data or skips the test."""
-    root = Path(os.environ.get("EMEA_DATA") or REPOSITORY.parent / "shared" / "data")
+    given = os.environ.get("EMEA_DATA") or REPOSITORY.parent / "shared" / "data"
+    root = Path(given).resolve()
 
     def find(folder: str) -> Path:
         if not (root / folder).is_dir():

@@ -11,7 +11,7 @@ from emea.errors import DataError
 def test_root_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EMEA_DATA", "/elsewhere")
     assert locate("a/b") == Path("/elsewhere/a/b")
-    assert locate("a/b", "/root") == Path("/root/a/b")
+    assert locate("a/b", "/top") == Path("/top/a/b")
     assert locate("/absolute") == Path("/absolute")
 
 
