@@ -11,6 +11,7 @@ import torch
 
 from emea.errors import ConfigError
 
+GLIBC = "libc.so.6"
 _M_MMAP_MAX, _M_TRIM_THRESHOLD = -4, -1
 
 
@@ -28,19 +29,17 @@ def keep_freed_memory() -> None:
     By default glibc hands every large block back to the kernel and gets it anew, page by page;
     on a CPU that was half of a step's time. Other C libraries are left alone.
     """
-    if not sys.platform.startswith("linux"):
-        return
-    try:
-        libc = ctypes.CDLL("libc.so.6")
+    with contextlib.suppress(OSError, AttributeError):
+        libc = ctypes.CDLL(GLIBC)
         libc.mallopt(_M_MMAP_MAX, 0)
         libc.mallopt(_M_TRIM_THRESHOLD, -1)
-    except (OSError, AttributeError):
-        return
 
 
 def forget_peak_memory(device: torch.device) -> None:
     """Start a new peak: several jobs of a sweep may share one process."""
     gc.collect()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(GLIBC).malloc_trim(0)  # what an earlier job freed is not this one's
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     with contextlib.suppress(OSError):

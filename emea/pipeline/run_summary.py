@@ -1,0 +1,67 @@
+"""All numbers of a finished run."""
+
+from typing import Any
+
+import numpy as np
+from omegaconf import DictConfig
+
+from emea.data.graph_pair import GraphPair
+from emea.data.split import Split
+from emea.evaluation.degree_buckets import accuracy_by_degree
+from emea.evaluation.mapping_metrics import mapping_metrics
+from emea.evaluation.ranking_metrics import both_pools
+from emea.evaluation.ranks import link_ranks
+from emea.matching.candidates import mutual_best, top_candidates
+from emea.pipeline.observer import TestObserver
+from emea.pipeline.run_header import method_name
+
+
+def summarise(
+    config: DictConfig, pair: GraphPair, split: Split, observer: TestObserver
+) -> dict[str, Any]:
+    """All numbers of the run, each with the protocol that made it."""
+    report, ranks = observer.last, observer.final_ranks
+    assert report is not None and ranks is not None
+    reverse = link_ranks(report.similarity.reversed(), split.test[:, ::-1].copy())
+    return {
+        "initial": observer.history[0]["neural"],
+        "final": observer.history[-1]["neural"],
+        "final_reverse": both_pools(reverse),
+        "mapping": _mapping(split, observer),
+        "by_degree": accuracy_by_degree(ranks.in_pool, pair.source.degrees()[split.test[:, 0]]),
+        "history": observer.history,
+        "protocol": config.protocol.name,
+        "data": pair.name,
+        "model": config.model.name,
+        "training": config.training.name,
+        "rule": config.rule.name if config.em.iterations else "none",
+        "em": config.em.name,
+        "method": method_name(config),
+        "decoding": config.decoding.name,
+        "split": config.split.name,
+        "ratio": None if config.split.name == "official" else config.ratio.value,
+        "num_links": {
+            "train": len(split.supervision.train),
+            "validation": len(split.supervision.validation),
+            "test": len(split.test),
+        },
+        "seed": config.seed,
+        "split_seed": config.split_seed,
+    }
+
+
+def _mapping(split: Split, observer: TestObserver) -> dict[str, Any]:
+    """Precision, recall and F1 over all unlabelled source entities, and of mutual pairs alone."""
+    assert observer.last is not None
+    similarity = observer.last.similarity
+    best = observer.last.beliefs.best_targets()
+    back = top_candidates(similarity.reversed(), 1)
+    forward = top_candidates(similarity, 1)
+    mutual = mutual_best(forward, back).cpu().numpy()
+    known = np.concatenate([split.supervision.train, split.supervision.validation])[:, 0]
+    sources = np.setdiff1d(np.arange(len(mutual)), known)
+    pairs = np.stack([sources, best.cpu().numpy()[sources]], axis=1)
+    return {
+        "all": mapping_metrics(pairs, split.test),
+        "mutual": mapping_metrics(pairs[mutual[sources]], split.test),
+    }
