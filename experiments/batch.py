@@ -11,24 +11,26 @@ import json
 import logging
 import sys
 import tarfile
+import tempfile
 import time
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
 from emea.errors import UserError
 from emea.pipeline.config_files import CONF
 from emea.pipeline.overrides import quote_numeric_choices
-from emea.pipeline.run_files import CHECKPOINT_FILE, CONFIG_FILE, METRICS_FILE
+from emea.pipeline.run_files import CHECKPOINT_FILE, CONFIG_FILE, METRICS_FILE, RANKS_FILE
 from emea.pipeline.schema import register_schema
 
 logger = logging.getLogger("experiments.batch")
 
-KEPT = ("config.yaml", "metrics.json", "run.json", "series.jsonl", "ranks.npz")
-"""Files of a run that are packed: what its numbers and significance tests need."""
+KEPT = ("config.yaml", "metrics.json", "run.json", "series.jsonl")
+"""Files of a run that are kept as they are; of its ranks the final ones are, too."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -104,12 +106,18 @@ def _row(name: str, metrics: dict[str, Any]) -> str:
 
 
 def pack(out: Path, archive: Path) -> None:
-    """All records of the study in one archive; checkpoints are dropped."""
+    """The records of all runs in one archive, to be unpacked into a study's ``records``."""
     archive.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(archive, "w:gz") as tar:
-        for file in sorted(out.glob("*/*")):
-            if file.name in KEPT:
-                tar.add(file, arcname=str(file.relative_to(out)))
+    with tarfile.open(archive, "w:gz") as tar, tempfile.TemporaryDirectory() as scratch:
+        for metrics in sorted(out.glob(f"*/{METRICS_FILE}")):
+            folder = metrics.parent
+            for name in KEPT:
+                tar.add(folder / name, arcname=f"{folder.name}/{name}")
+            ranks = Path(scratch) / RANKS_FILE
+            with np.load(folder / RANKS_FILE) as arrays:
+                final = arrays["final_in_pool"].astype(np.float32)
+            np.savez_compressed(ranks, final_in_pool=final)
+            tar.add(ranks, arcname=f"{folder.name}/{RANKS_FILE}")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,0 +1,32 @@
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from emea.errors import UserError
+from emea.reporting.records import load_records
+from experiments.batch import main
+
+QUICK = ["data.num_entities=150", "split.num_validation=10", "model.initial_steps=4"]
+QUICK += ["model.steps_per_iteration=2", "em.iterations=1", "trainer=cpu"]
+
+
+def test_cells_are_run_once_and_packed(tmp_path: Path) -> None:
+    out, archive = tmp_path / "runs", tmp_path / "records.tgz"
+    arguments = [str(out), "--data", "synthetic", "--ratio", "0.2", "--override", *QUICK]
+    main([*arguments, "--pack", str(archive)])
+    names = [f"synthetic-0.2-s0-{kind}" for kind in ("neural", "paper-released", "paper-strict")]
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path / "records", filter="data")
+    runs = load_records(tmp_path / "records")
+    assert [run.folder.name for run in runs] == names
+    assert [run.metrics["method"] for run in runs] == ["neural", "emea", "emea"]
+    assert {run.metrics["initial"]["mrr"] for run in runs} == {runs[0].metrics["final"]["mrr"]}
+    with np.load(runs[2].folder / "ranks.npz") as ranks:
+        assert np.mean(ranks["final_in_pool"] <= 1) == pytest.approx(runs[2].value("hit@1"))
+    written = (out / names[0] / "metrics.json").stat().st_mtime_ns
+    main(arguments)
+    assert (out / names[0] / "metrics.json").stat().st_mtime_ns == written
+    with pytest.raises(UserError, match="another configuration"):
+        main([*arguments, "model.encoder.dim=50"])
