@@ -26,13 +26,13 @@ from emea.encoders.margin_objective import MarginObjective
 from emea.encoders.rrea import RREA
 from emea.matching.beliefs import Beliefs
 from emea.pipeline.machine import keep_freed_memory
+from emea.pipeline.overrides import composed
 from emea.pipeline.parts import load_pair
 from emea.pipeline.schema import register_schema
 from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
 from emea.tracking.atomic import write_json
 from emea.tracking.provenance import provenance
-from experiments.batch import composed
 
 NUM_CANDIDATES = 10
 NUM_LOOPED = 200

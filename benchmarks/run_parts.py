@@ -15,11 +15,11 @@ from torch import Tensor
 from emea.em.em_callback import IterationReport
 from emea.pipeline.building import maker
 from emea.pipeline.machine import choose_device, keep_freed_memory, peak_memory_mb
+from emea.pipeline.overrides import composed
 from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
 from emea.pipeline.schema import register_schema
 from emea.tracking.atomic import write_json
 from emea.tracking.provenance import provenance
-from experiments.batch import composed
 
 WARM_UP = 5
 

@@ -18,13 +18,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hydra import compose, initialize_config_dir
-from omegaconf import DictConfig, OmegaConf
 
 from emea.errors import UserError
-from emea.pipeline.config_files import CONF
-from emea.pipeline.overrides import quote_numeric_choices
-from emea.pipeline.run_files import CHECKPOINT_FILE, CONFIG_FILE, METRICS_FILE, RANKS_FILE
+from emea.pipeline.overrides import composed
+from emea.pipeline.run_files import (
+    CHECKPOINT_FILE,
+    CONFIG_FILE,
+    METRICS_FILE,
+    RANKS_FILE,
+    config_text,
+)
 from emea.pipeline.schema import register_schema
 
 logger = logging.getLogger("experiments.batch")
@@ -71,19 +74,11 @@ def run(overrides: list[str], folder: Path) -> None:
 
     config = composed(overrides)
     if (folder / METRICS_FILE).exists():
-        if (folder / CONFIG_FILE).read_text(encoding="utf-8") != OmegaConf.to_yaml(
-            config, resolve=True
-        ):
+        if (folder / CONFIG_FILE).read_text(encoding="utf-8") != config_text(config):
             raise UserError(f"{folder} holds a run of another configuration; choose another folder")
         return
     logger.info("%s: %s", folder.name, " ".join(overrides))
     run_job(config, folder)
-
-
-def composed(overrides: list[str]) -> DictConfig:
-    """The config of these overrides."""
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        return compose("config", quote_numeric_choices(overrides))
 
 
 def table(out: Path) -> str:

@@ -22,7 +22,6 @@ EDGES_PER_CHUNK = 32
 
 MATMUL_WARPS = 1
 DOTS_WARPS = 4
-PAIRS_WARPS = 4
 SOFTMAX_BLOCK = 64
 DOTS_PER_TILE = 16
 """Dot products taken side by side by one program."""

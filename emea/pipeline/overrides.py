@@ -31,6 +31,15 @@ def sweep_flag_first(arguments: Sequence[str]) -> list[str]:
     return [*flags, *(argument for argument in arguments if argument not in flags)]
 
 
+def composed(overrides: Sequence[str]) -> DictConfig:
+    """The config of these overrides, typed as on the command line."""
+    try:
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            return compose("config", quote_numeric_choices(overrides))
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(_sentence(error)) from error
+
+
 def check_overrides(arguments: Sequence[str]) -> None:
     """Refuse unknown options, keys and values, naming what comes nearest.
 
@@ -42,14 +51,15 @@ def check_overrides(arguments: Sequence[str]) -> None:
         _check_options(override)
     values = [override for override in overrides if not _is_group(override)]
     choices = _aligned(groups.values())
-    configs = [_composed(choice) for choice in choices]
+    configs = [composed(choice) for choice in choices]
     for override, config in product(values, configs):
         if not _has_key(config, override):
             raise ConfigError(_unknown_key(config, override))
-    for choice in _aligned(values):
-        check_config(_composed([*choices[0], *choice]))
+    assignments = _aligned(values)
+    for assignment in assignments:
+        check_config(composed([*choices[0], *assignment]))
     for choice in choices[1:]:
-        check_config(_composed([*choice, *_aligned(values)[0]]))
+        check_config(composed([*choice, *assignments[0]]))
 
 
 def _quoted(argument: str) -> str:
@@ -126,14 +136,6 @@ def _assignment(override: Override, choice: Any) -> str:
     name = _choice_name(choice)
     quoted = f"'{name}'" if _is_group(override) else name
     return f"{override.get_key_element()}={quoted}"
-
-
-def _composed(overrides: list[str]) -> DictConfig:
-    try:
-        with initialize_config_dir(str(CONF), version_base="1.3"):
-            return compose("config", overrides)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(_sentence(error)) from error
 
 
 def _has_key(config: DictConfig, override: Override) -> bool:

@@ -18,9 +18,14 @@ CONFIG_FILE, METRICS_FILE, CHECKPOINT_FILE = "config.yaml", "metrics.json", "che
 ALIGNMENT_FILE, RANKS_FILE, BELIEFS_FILE = "alignment.tsv", "ranks.npz", "beliefs.npz"
 
 
+def config_text(config: DictConfig) -> str:
+    """The resolved configuration as it is written down."""
+    return OmegaConf.to_yaml(config, resolve=True)
+
+
 def write_config(folder: Path, config: DictConfig) -> None:
     """The resolved configuration."""
-    write_atomic(folder / CONFIG_FILE, OmegaConf.to_yaml(config, resolve=True))
+    write_atomic(folder / CONFIG_FILE, config_text(config))
 
 
 def write_metrics(folder: Path, metrics: dict[str, Any]) -> None:

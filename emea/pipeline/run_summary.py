@@ -11,7 +11,7 @@ from emea.evaluation.degree_buckets import accuracy_by_degree
 from emea.evaluation.mapping_metrics import mapping_metrics
 from emea.evaluation.ranking_metrics import both_pools
 from emea.evaluation.ranks import link_ranks
-from emea.matching.candidates import mutual_best, top_candidates
+from emea.matching.candidates import Candidates, mutual_best, top_candidates
 from emea.pipeline.observer import TestObserver
 from emea.pipeline.run_header import method_name
 
@@ -53,10 +53,11 @@ def summarise(
 def _mapping(split: Split, observer: TestObserver) -> dict[str, Any]:
     """Precision, recall and F1 over all unlabelled source entities, and of mutual pairs alone."""
     assert observer.last is not None
-    similarity = observer.last.similarity
-    best = observer.last.beliefs.best_targets()
-    back = top_candidates(similarity.reversed(), 1)
-    forward = top_candidates(similarity, 1)
+    beliefs = observer.last.beliefs
+    best = beliefs.best_targets()
+    # an unlabelled entity's most probable candidate is its nearest: no need to search again
+    forward = Candidates(best.unsqueeze(1), beliefs.probs.max(1, keepdim=True).values)
+    back = top_candidates(observer.last.similarity.reversed(), 1)
     mutual = mutual_best(forward, back).cpu().numpy()
     known = np.concatenate([split.supervision.train, split.supervision.validation])[:, 0]
     sources = np.setdiff1d(np.arange(len(mutual)), known)

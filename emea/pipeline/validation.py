@@ -6,6 +6,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from emea.errors import ConfigError
+from emea.pipeline.config_files import group_names
 
 WHOLE_NUMBERS = {
     "model.initial_steps": 1,
@@ -26,20 +27,6 @@ REQUIRED = (
     "model.steps_per_iteration",
     "em.num_candidates",
     "em.iterations",
-)
-
-GROUPS = (
-    "data",
-    "split",
-    "ratio",
-    "model",
-    "training",
-    "rule",
-    "em",
-    "protocol",
-    "decoding",
-    "trainer",
-    "tracking",
 )
 
 CHOICES = {
@@ -63,7 +50,7 @@ def check_config(config: DictConfig) -> None:
 
 
 def _problems(config: DictConfig) -> Iterator[str]:
-    for group in GROUPS:
+    for group in group_names():
         if _value(config, group) is None:
             yield f"{group} must be chosen: it cannot be removed or null"
             return

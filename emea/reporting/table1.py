@@ -1,6 +1,5 @@
 """Table 1 of the paper beside our recorded runs."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from emea.reporting.markdown import markdown_table
@@ -58,10 +57,10 @@ def table(runs: list[RecordedRun], paper: PaperNumbers, metric: str, pool: str =
     return markdown_table(titles, rows, num_left=2)
 
 
-def _cells(runs: list[RecordedRun]) -> Iterator[tuple[str, float]]:
+def _cells(runs: list[RecordedRun]) -> list[tuple[str, float]]:
     order = ("dbp15k_zh", "dbp15k_fr", "dbp15k_ja")
     found = {(run.metrics["data"], run.metrics["ratio"]) for run in runs}
-    return iter(sorted(found, key=lambda key: (order.index(key[0]), key[1])))
+    return sorted(found, key=lambda key: (order.index(key[0]), key[1]))
 
 
 def _shown(value: Cell | None, metric: str) -> str:

@@ -1,29 +1,15 @@
 """Fixtures of the encoder tests."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import settings
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 
 MakePair = Callable[..., GraphPair]
-
-# a deadline per example measures how busy the machine is
-settings.register_profile("no deadline", deadline=None)
-settings.load_profile("no deadline")
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """One thread: on tensors this small, threads that wait for each other take longest."""
-    num_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(num_threads)
 
 
 @pytest.fixture

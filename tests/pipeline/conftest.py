@@ -3,11 +3,9 @@
 from collections.abc import Callable
 
 import pytest
-from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
-from emea.pipeline.config_files import CONF
-from emea.pipeline.overrides import quote_numeric_choices
+from emea.pipeline.overrides import composed
 from emea.pipeline.schema import register_schema
 
 TINY = (
@@ -28,7 +26,6 @@ def tiny_config() -> Callable[..., DictConfig]:
 
     def make(*overrides: str) -> DictConfig:
         register_schema()
-        with initialize_config_dir(str(CONF), version_base="1.3"):
-            return compose("config", quote_numeric_choices([*TINY, *overrides]))
+        return composed([*TINY, *overrides])
 
     return make
