@@ -38,7 +38,7 @@ def _compared(path: Path) -> str:
         f"edge-materialising form of the same layer, the PARIS rule {run['joint ratio']:.0f} times "
         f"faster than a loop over candidates; time grows with size to the power "
         f"{run['exponent of the step']:.2f} (step) and {run['exponent of the joint module']:.2f} "
-        f"(rule), measured side by side by `make bench`, commit {commit}."
+        f"(rule), measured side by side by `benchmarks.compare`, commit {commit}."
     )
 
 
