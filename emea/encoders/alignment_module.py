@@ -9,6 +9,7 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
+from emea.encoders.objective import Objective
 from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
 from emea.encoders.step_block import StepBlock
 from emea.errors import DivergedError
@@ -35,7 +36,7 @@ class AlignmentModule(pl.LightningModule):
     def __init__(
         self,
         encoder: nn.Module,
-        objective: nn.Module,
+        objective: Objective,
         optimizer: OptimizerFactory,
         num_source: int,
         cuda_graph: bool = True,
@@ -79,6 +80,10 @@ class AlignmentModule(pl.LightningModule):
         loss = partial(self.objective, self.encoder, links)
         graphed = self._cuda_graph and links.is_cuda
         return (GraphedStep if graphed else OptimisationStep)(loss, optimizer)
+
+    def num_steps(self, num_epochs: int, num_links: int) -> int:
+        """Optimisation steps in so many epochs on so many links."""
+        return num_epochs * self.objective.steps_per_epoch(num_links)
 
     def embeddings(self) -> tuple[Tensor, Tensor]:
         """Embeddings of the source and of the target entities, without gradient or dropout."""

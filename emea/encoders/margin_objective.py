@@ -3,10 +3,11 @@
 import torch
 from torch import Tensor, nn
 
+from emea.encoders.objective import Objective
 from emea.encoders.pair_distance import pair_distances
 
 
-class MarginObjective(nn.Module):
+class MarginObjective(Objective):
     """Linked entities closer than random ones, by a margin.
 
     For a link (s, t) and entities f_s, f_t drawn at random from both graphs the loss is
@@ -25,12 +26,7 @@ class MarginObjective(nn.Module):
         self.batch_size = batch_size
 
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
-        """Loss of one step.
-
-        Args:
-            encoder: called without arguments, gives the embeddings of all entities.
-            links: ``[num_links, 2]`` entity ids in the joint id space.
-        """
+        """Loss of one step."""
         rows = encoder()
         size = self.batch_size or len(rows)
         source, target = random_batch(links, size)

@@ -24,11 +24,14 @@ def train(
     config: DictConfig, parts: Parts, observer: TestObserver, device: torch.device, checkpoint: Path
 ) -> None:
     """The first fit, then one fit per EM iteration; the callback acts between them."""
-    first = 0 if config.initial_from else config.model.initial_steps
-    steps = [first] + [config.model.steps_per_iteration] * config.em.iterations
-    _announce(parts, sum(steps), device)
-    with StepProgress(sum(steps)) as progress:
-        for iteration, num_steps in enumerate(steps):
+    first = 0 if config.initial_from else config.model.initial_epochs
+    epochs = [first] + [config.model.epochs_per_iteration] * config.em.iterations
+    # of the links known now: the E-step's labels can only make an epoch longer
+    expected = parts.module.num_steps(sum(epochs), len(parts.data.links))
+    _announce(parts, expected, device)
+    with StepProgress(expected) as progress:
+        for iteration, num_epochs in enumerate(epochs):
+            num_steps = parts.module.num_steps(num_epochs, len(parts.data.links))
             progress.say("first training" if iteration == 0 else f"EM iteration {iteration}")
             start = time.perf_counter()
             if num_steps:

@@ -9,8 +9,8 @@ from emea.errors import ConfigError
 from emea.pipeline.config_files import group_names
 
 WHOLE_NUMBERS = {
-    "model.initial_steps": 1,
-    "model.steps_per_iteration": 1,
+    "model.initial_epochs": 1,
+    "model.epochs_per_iteration": 1,
     "trainer.block_size": 1,
     "em.num_candidates": 1,
     "em.patience": 1,
@@ -23,8 +23,8 @@ WHOLE_NUMBERS = {
 """Least value of each."""
 
 REQUIRED = (
-    "model.initial_steps",
-    "model.steps_per_iteration",
+    "model.initial_epochs",
+    "model.epochs_per_iteration",
     "em.num_candidates",
     "em.iterations",
 )

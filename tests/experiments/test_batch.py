@@ -8,8 +8,8 @@ from emea.errors import UserError
 from emea.reporting.records import load_records
 from experiments.batch import main
 
-QUICK = ["data.num_entities=150", "split.num_validation=10", "model.initial_steps=4"]
-QUICK += ["model.steps_per_iteration=2", "em.iterations=1", "trainer=cpu"]
+QUICK = ["data.num_entities=150", "split.num_validation=10", "model.initial_epochs=4"]
+QUICK += ["model.epochs_per_iteration=2", "em.iterations=1", "trainer=cpu"]
 
 
 def test_cells_are_run_once_and_packed(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_going_on_from_a_checkpoint_equals_never_stopping(
     parts = fresh_parts(config)
     load_checkpoint(tmp_path / "half" / "checkpoint.safetensors", *vars(parts).values())
     assert parts.em.iteration == 2
-    fit(parts.module, parts.data, config.model.steps_per_iteration, "cpu", [parts.em])
+    fit(parts.module, parts.data, config.model.epochs_per_iteration, "cpu", [parts.em])
     whole = fresh_parts(config)
     load_checkpoint(tmp_path / "whole" / "checkpoint.safetensors", *vars(whole).values())
     for name, value in whole.module.state_dict().items():

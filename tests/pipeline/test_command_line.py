@@ -16,8 +16,8 @@ from emea.data.synthetic import synthetic_pair
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = (
     "split.num_validation=10",
-    "model.initial_steps=4",
-    "model.steps_per_iteration=2",
+    "model.initial_epochs=4",
+    "model.epochs_per_iteration=2",
     "em.iterations=1",
     "tracking=none",
     "trainer=cpu",

@@ -116,7 +116,7 @@ def test_training_stops_when_validation_does_not_rise(tiny_config: Configs, tmp_
 def test_weights_that_blow_up_in_the_last_step_are_no_result(
     tiny_config: Configs, tmp_path: Path
 ) -> None:
-    config = tiny_config("em=none", "model.initial_steps=1", "model.optimizer.lr=1e30")
+    config = tiny_config("em=none", "model.initial_epochs=1", "model.optimizer.lr=1e30")
     with pytest.raises(DivergedError, match="not finite"):
         run_job(config, tmp_path)
 

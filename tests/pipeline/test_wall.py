@@ -73,7 +73,7 @@ def test_strict_predictions_do_not_depend_on_test_links(
 
 
 def short() -> tuple[str, ...]:
-    return ("model.initial_steps=20", "model.steps_per_iteration=5")
+    return ("model.initial_epochs=20", "model.epochs_per_iteration=5")
 
 
 def test_the_wall_test_sees_a_leak(
