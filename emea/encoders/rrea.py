@@ -1,25 +1,20 @@
 """RREA: relational reflection entity alignment (Mao et al., CIKM 2020)."""
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from emea.encoders.dropout import ByteDropout
 from emea.encoders.joint_graph import JointGraph
+from emea.encoders.reflection_layers import ReflectionLayers
 from emea.encoders.sparse_pattern import SparsePattern
 
 
 class RREA(nn.Module):
     """Graph attention whose messages are neighbours reflected by the edge's relations.
 
-    With unit vector r of an edge (the sum of its relations' embeddings, normalised), a
-    neighbour n arrives as n - 2 (n.r) r. Two channels start from the mean of neighbouring
-    entity embeddings and from the mean of incident relation embeddings; both pass through
-    the same layers, and the outputs of all depths are concatenated.
-
-    The layer is evaluated as ``A F - 2 B R``, with ``A`` the attention over neighbours, ``B``
-    the attention times n.r over relation sets: only scalars exist per edge. The attention
-    logit's term in the receiving entity is constant along its softmax, so it is left out.
+    Two channels start from the mean of neighbouring entity embeddings and from the mean of
+    incident relation embeddings; both pass through the same layers (``ReflectionLayers``), and
+    the outputs of all depths are concatenated.
 
     Args:
         graph: both graphs as one.
@@ -31,7 +26,6 @@ class RREA(nn.Module):
         output: ``[num_entities, 2 * (depth + 1) * dim]``, source entities first.
     """
 
-    edge_pair: Tensor
     around_mean: Tensor
     incident_mean: Tensor
 
@@ -49,52 +43,22 @@ class RREA(nn.Module):
         self._build_patterns(graph)
 
     def _build_patterns(self, graph: JointGraph) -> None:
-        size, sets, relations = graph.num_entities, graph.num_sets, 2 * graph.num_relations
-        rows, cols, edge_sets = graph.edge_rows, graph.edge_cols, graph.edge_sets
+        size, relations = graph.num_entities, 2 * graph.num_relations
         self.around = SparsePattern(*graph.closed_neighbourhoods(), shape=(size, size))
         self.incident = SparsePattern(*graph.incident_relations(), shape=(size, relations))
         self.register_buffer("around_mean", self.around.mean_values(), persistent=False)
         self.register_buffer("incident_mean", self.incident.mean_values(), persistent=False)
-        self.members = SparsePattern(graph.set_rows, graph.set_relations, (sets, relations))
-        self.edges = SparsePattern(rows, cols, shape=(size, size))
-        self.edge_sets = SparsePattern(rows, edge_sets, shape=(size, sets))
-        # an edge's n.r depends on neighbour and set alone: computed once per distinct pair
-        width = max(sets, 1)
-        keys, edge_pair = np.unique(cols * width + edge_sets, return_inverse=True)
-        self.reflections = SparsePattern(keys // width, keys % width, shape=(size, sets))
-        self.register_buffer("edge_pair", torch.from_numpy(edge_pair), persistent=False)
+        self.layers = ReflectionLayers(graph, torch.relu)
 
     def forward(self) -> Tensor:
         """Embeddings of all entities."""
-        ones = self.relations.new_ones(self.members.num_nonzeros)
-        reflectors = nn.functional.normalize(self.members.weighted_sum(ones, self.relations))
         dtype = self.entities.dtype
         entity_mean = self.around.weighted_sum(self.around_mean.to(dtype), self.entities)
         relation_mean = self.incident.weighted_sum(self.incident_mean.to(dtype), self.relations)
-        outputs = self._channel(entity_mean, reflectors)
-        outputs += self._channel(relation_mean, reflectors)
-        rows: Tensor = self.dropout(torch.cat(outputs, dim=1))
-        return rows
-
-    def _channel(self, features: Tensor, reflectors: Tensor) -> list[Tensor]:
-        outputs = [torch.relu(features)]
-        for by_neighbour, by_relation in zip(
-            self.neighbour_attention, self.relation_attention, strict=True
-        ):
-            layer = self._layer(outputs[-1], reflectors, by_neighbour, by_relation)
-            outputs.append(torch.relu(layer))
-        return outputs
-
-    def _layer(
-        self, features: Tensor, reflectors: Tensor, by_neighbour: Tensor, by_relation: Tensor
-    ) -> Tensor:
-        along = self.reflections.pair_dots(features, reflectors).index_select(0, self.edge_pair)
-        sets = self.edge_sets.cols
-        logits = (
-            (features @ by_neighbour).index_select(0, self.edges.cols)
-            - 2 * along * (reflectors @ by_neighbour).index_select(0, sets)
-            + (reflectors @ by_relation).index_select(0, sets)
+        # one attention kernel per layer, shared by both channels
+        by_neighbour = self.neighbour_attention.expand(2, -1, -1)
+        by_relation = self.relation_attention.expand(2, -1, -1)
+        rows: Tensor = self.dropout(
+            self.layers([entity_mean, relation_mean], self.relations, by_neighbour, by_relation)
         )
-        attention = self.edges.row_softmax(logits)
-        straight = self.edges.weighted_sum(attention, features)
-        return straight + self.edge_sets.weighted_sum(-2 * attention * along, reflectors)
+        return rows

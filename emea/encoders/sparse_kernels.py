@@ -74,17 +74,18 @@ def matmul(chunks: RowChunks, num_rows: int, cols: Tensor, values: Tensor, dense
             out,
             DIM=dim,
             TILE=EDGES_PER_TILE,
-            WIDTH=_power_of_two(dim),
+            WIDTH=power_of_two(dim),
             num_warps=MATMUL_WARPS,
         )
     return out
 
 
 def row_softmax(starts: Tensor, logits: Tensor) -> Tensor:
-    """Softmax of the edges' logits along each row."""
+    """Softmax of the edges' logits along each row; ``[edges]``, or ``[channels, edges]``."""
     out = torch.empty_like(logits)
-    _kernels()["row_softmax"][(len(starts) - 1,)](
-        starts, logits.contiguous(), out, BLOCK=SOFTMAX_BLOCK, num_warps=1
+    num_channels = logits.numel() // max(1, logits.shape[-1])
+    _kernels()["row_softmax"][(len(starts) - 1, num_channels)](
+        starts, logits.contiguous(), out, logits.shape[-1], BLOCK=SOFTMAX_BLOCK, num_warps=1
     )
     return out
 
@@ -104,7 +105,7 @@ def sampled_dots(rows: Tensor, cols: Tensor, left: Tensor, right: Tensor) -> Ten
     num_edges, dim = len(rows), left.shape[1]
     out = left.new_empty(num_edges)
     grid = ((num_edges + DOTS_PER_TILE - 1) // DOTS_PER_TILE,)
-    width = _power_of_two(dim)
+    width = power_of_two(dim)
     _kernels()["sampled_dots"][grid](
         rows,
         cols,
@@ -139,12 +140,13 @@ def pair_distances_backward(rows: Tensor, first: Tensor, second: Tensor, grad: T
 def _launch_on_pairs(name: str, rows: Tensor, first: Tensor, second: Tensor, *rest: Tensor) -> None:
     num_pairs, dim = len(first), rows.shape[1]
     grid = ((num_pairs + PAIRS_PER_TILE - 1) // PAIRS_PER_TILE,)
-    width = min(128, _power_of_two(dim))
+    width = min(128, power_of_two(dim))
     kernel = _kernels()[name]
     kernel[grid](rows, first, second, *rest, num_pairs, DIM=dim, TILE=PAIRS_PER_TILE, WIDTH=width)
 
 
-def _power_of_two(size: int) -> int:
+def power_of_two(size: int) -> int:
+    """The least power of two that is not smaller."""
     return 1 << max(0, size - 1).bit_length()
 
 

@@ -46,9 +46,11 @@ def matmul_kernel(
 
 
 @triton.jit
-def row_softmax_kernel(starts, logits, out, BLOCK: tl.constexpr):
-    """One program per row: softmax over the row's edges."""
+def row_softmax_kernel(starts, logits, out, num_edges, BLOCK: tl.constexpr):
+    """One program per row and channel: softmax over the row's edges."""
     row = tl.program_id(0)
+    logits += tl.program_id(1).to(tl.int64) * num_edges
+    out += tl.program_id(1).to(tl.int64) * num_edges
     begin = tl.load(starts + row)
     end = tl.load(starts + row + 1)
     lane = tl.arange(0, BLOCK)

@@ -1,0 +1,156 @@
+"""Layers of graph attention whose messages are reflected neighbours, shared by several encoders."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from emea.encoders import reflection_kernels
+from emea.encoders.joint_graph import JointGraph
+from emea.encoders.sparse_pattern import SparsePattern
+
+Activation = Callable[[Tensor], Tensor]
+
+
+class ReflectionLayers(nn.Module):
+    """Attention over neighbours that arrive reflected by the relations of their edge.
+
+    With unit vector r of an edge (its relation set's), a neighbour n arrives as the message
+    ``m = n - 2 (n.r) r``; its attention logit is ``m.w + r.v``. A term in the receiving entity
+    would be constant along its softmax, so there is none.
+
+    A layer is evaluated as ``A F - 2 B R``, with ``A`` the attention over neighbours, ``B`` the
+    attention times n.r over relation sets: only scalars exist per edge. On CUDA one kernel per
+    direction of the data flow does all of it, for all channels at once.
+
+    Args:
+        graph: both graphs as one.
+        activation: applied to the channels' starts and after each layer.
+    """
+
+    edge_pair: Tensor
+
+    def __init__(self, graph: JointGraph, activation: Activation) -> None:
+        super().__init__()
+        self.activation = activation
+        size, sets, relations = graph.num_entities, graph.num_sets, 2 * graph.num_relations
+        rows, cols, edge_sets = graph.edge_rows, graph.edge_cols, graph.edge_sets
+        self.members = SparsePattern(graph.set_rows, graph.set_relations, (sets, relations))
+        self.edges = SparsePattern(rows, cols, shape=(size, size))
+        self.edge_sets = SparsePattern(rows, edge_sets, shape=(size, sets))
+        # an edge's n.r depends on neighbour and set alone: computed once per distinct pair
+        width = max(sets, 1)
+        keys, edge_pair = np.unique(cols * width + edge_sets, return_inverse=True)
+        self.reflections = SparsePattern(keys // width, keys % width, shape=(size, sets))
+        self.register_buffer("edge_pair", torch.from_numpy(edge_pair), persistent=False)
+
+    def forward(
+        self,
+        starts: Sequence[Tensor],
+        relations: Tensor,
+        by_neighbour: Tensor,
+        by_relation: Tensor,
+    ) -> Tensor:
+        """All depths of all channels side by side, the channels' starts included.
+
+        Args:
+            starts: ``[num_entities, dim]`` per channel.
+            relations: ``[2 * num_relations, dim]`` embeddings of the directed relations.
+            by_neighbour: ``[num_channels, depth, dim]``, w of each channel and layer.
+            by_relation: ``[num_channels, depth, dim]``, v of each channel and layer.
+
+        Returns:
+            ``[num_entities, num_channels * (depth + 1) * dim]``.
+        """
+        ones = relations.new_ones(self.members.num_nonzeros)
+        reflectors = nn.functional.normalize(self.members.weighted_sum(ones, relations))
+        depths: list[Tensor] = []
+        # the kernels take all channels at once; torch's products take one, without a copy
+        together = len(starts) if reflection_kernels.usable(reflectors, len(starts)) else 1
+        for first in range(0, len(starts), together):
+            chosen = slice(first, first + together)
+            stacked = torch.stack(list(starts[chosen])) if together > 1 else starts[first][None]
+            weights = by_neighbour[chosen], by_relation[chosen]
+            depths += self._through_layers(stacked, reflectors, *weights)
+        return torch.cat(depths, dim=1)
+
+    def _through_layers(
+        self, features: Tensor, reflectors: Tensor, by_neighbour: Tensor, by_relation: Tensor
+    ) -> list[Tensor]:
+        outputs = [self.activation(features)]
+        for w, v in zip(by_neighbour.unbind(1), by_relation.unbind(1), strict=True):
+            layer = self.attend(outputs[-1], reflectors, w, v)
+            outputs.append(self.activation(layer))
+        channels = zip(*(output.unbind(0) for output in outputs), strict=True)
+        return [rows for channel in channels for rows in channel]
+
+    def attend(self, features: Tensor, reflectors: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        """One layer: ``[num_channels, num_entities, dim]`` features in and out."""
+        if reflection_kernels.usable(features, len(features)):
+            attended = _FusedAttention.apply(features, reflectors, w, v, self)  # type: ignore[no-untyped-call]
+            return cast(Tensor, attended)
+        channels = zip(features.unbind(0), w, v, strict=True)
+        layers = [self._attend_channel(channel, reflectors, a, b) for channel, a, b in channels]
+        return torch.stack(layers) if len(layers) > 1 else layers[0][None]
+
+    def _attend_channel(
+        self, features: Tensor, reflectors: Tensor, by_neighbour: Tensor, by_relation: Tensor
+    ) -> Tensor:
+        along = self.reflections.pair_dots(features, reflectors).index_select(0, self.edge_pair)
+        sets = self.edge_sets.cols
+        logits = (
+            (features @ by_neighbour).index_select(0, self.edges.cols)
+            - 2 * along * (reflectors @ by_neighbour).index_select(0, sets)
+            + (reflectors @ by_relation).index_select(0, sets)
+        )
+        attention = self.edges.row_softmax(logits)
+        straight = self.edges.weighted_sum(attention, features)
+        return straight + self.edge_sets.weighted_sum(-2 * attention * along, reflectors)
+
+
+class _FusedAttention(torch.autograd.Function):
+    """The layer as few kernels, with its gradient written out.
+
+    With G the gradient of the output Y, a the attention and d = n.r of an edge (i <- j, set s):
+    ``dlogit = a (G_i.m - G_i.Y_i)``, since ``sum_e a_e G_i.m_e = G_i.Y_i``, and
+    ``dd = -2 a (G_i.r) - 2 dlogit (r.w)``.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        features: Tensor,
+        reflectors: Tensor,
+        by_neighbour: Tensor,
+        by_relation: Tensor,
+        layers: ReflectionLayers,
+    ) -> Tensor:
+        inputs = tuple(
+            tensor.contiguous() for tensor in (features, reflectors, by_neighbour, by_relation)
+        )
+        edges, sets = layers.edges, layers.edge_sets
+        along, attention = reflection_kernels.attention(edges, sets.cols, *inputs)
+        out = reflection_kernels.reflected_sum(
+            edges, sets.cols, attention, along, inputs[0], inputs[1]
+        )
+        ctx.layers = layers
+        ctx.save_for_backward(*inputs, along, attention, out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
+        features, reflectors, by_neighbour, by_relation, along, attention, out = ctx.saved_tensors
+        edges, sets = ctx.layers.edges, ctx.layers.edge_sets
+        grad = grads[0].contiguous()
+        scalars, of_kernels = reflection_kernels.edge_gradients(
+            edges, sets.cols, attention, along, grad, out, features, reflectors, by_neighbour
+        )
+        of_features = reflection_kernels.feature_gradient(
+            edges, sets.cols, scalars, grad, reflectors, by_neighbour
+        )
+        of_reflectors = reflection_kernels.reflector_gradient(
+            sets, edges.cols, scalars, grad, features, by_neighbour, by_relation
+        )
+        return of_features, of_reflectors, *of_kernels, None
