@@ -43,7 +43,7 @@ class DirectRREA(nn.Module):
             for layer in range(len(model.neighbour_attention)):
                 features = torch.relu(self._layer(features, reflectors, layer))
                 outputs.append(features)
-        return model.dropout(torch.cat(outputs, dim=1))
+        return model.layers.side_by_side.dropout(torch.cat(outputs, dim=1))
 
     def _layer(self, features: Tensor, reflectors: Tensor, layer: int) -> Tensor:
         neighbours = features[self.edge_cols]

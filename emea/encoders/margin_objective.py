@@ -31,13 +31,13 @@ class MarginObjective(Objective):
         size = self.batch_size or len(rows)
         source, target = random_batch(links, size)
         false_source, false_target = torch.randint(len(rows), (2, size), device=rows.device)
-        # a repeated link has one distance: compute it once
+        # a repeated link has one distance: computed once
         num_distinct = min(len(links), size)
-        distance = pair_distances(rows, source[:num_distinct], target[:num_distinct])
-        positive = distance.repeat(-(-size // num_distinct))[:size]
-        false = pair_distances(
-            rows, torch.cat([source, target]), torch.cat([false_target, false_source])
-        )
+        first = torch.cat([source[:num_distinct], source, target])
+        second = torch.cat([target[:num_distinct], false_target, false_source])
+        distances = pair_distances(rows, first, second)
+        true, false = distances[:num_distinct], distances[num_distinct:]
+        positive = true.repeat(-(-size // num_distinct))[:size]
         return torch.relu(self.margin + positive.repeat(2) - false).sum() / size
 
 

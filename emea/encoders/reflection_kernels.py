@@ -15,13 +15,13 @@ MAX_CHANNELS = 2
 MAX_DIM = 512
 """Widest row the kernels hold in registers."""
 
-EDGE_TILE, EDGE_WARPS = 16, 4
+EDGE_TILE, EDGE_WARPS = 16, 2
 """Edges that one program of the edge-parallel kernels takes side by side, and its warps."""
 
 GRADIENT_TILES = 8
 """Tiles that one program of the edge gradients works off, so that few shares remain to sum."""
 
-SUM_TILE, SUM_WARPS = 8, 1
+SUM_TILE, SUM_WARPS = 2, 1
 """Edges that one program of the summing kernels takes side by side, and its warps."""
 
 
@@ -91,7 +91,7 @@ def reflected_sum(
     return _over_chunks(
         "reflected_sum",
         edges.chunks("row"),
-        torch.zeros_like(features),
+        torch.empty_like(features),
         (edges.cols, sets, attention, along, features, reflectors),
         features.shape,
         edges.num_nonzeros,
@@ -156,7 +156,7 @@ def feature_gradient(
     return _over_chunks(
         "feature_gradient",
         edges.chunks("transposed"),
-        torch.zeros_like(grad),
+        torch.empty_like(grad),
         (*of_edges, grad_logits, grad_along, grad, reflectors, by_neighbour),
         grad.shape,
         edges.num_nonzeros,
@@ -177,7 +177,7 @@ def reflector_gradient(
     return _over_chunks(
         "reflector_gradient",
         edge_sets.chunks("transposed"),
-        features.new_zeros(edge_sets.shape[1], features.shape[2]),
+        features.new_empty(edge_sets.shape[1], features.shape[2]),
         (*of_edges, grad, features, by_neighbour, by_relation),
         features.shape,
         edge_sets.num_nonzeros,
@@ -194,9 +194,10 @@ def _over_chunks(
 ) -> Tensor:
     """Run a summing kernel, one program per chunk of rows; fills and returns ``out``."""
     num_channels, num_rows, dim = shape
+    chunks.zeroed(out)
     if len(chunks.rows):
         _kernels()[name][(len(chunks.rows),)](
-            *chunks,
+            *chunks[:-1],
             *inputs,
             out,
             num_edges,

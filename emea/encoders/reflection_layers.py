@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from emea.encoders import reflection_kernels
+from emea.encoders.dropped_concat import DroppedConcat
 from emea.encoders.joint_graph import JointGraph
 from emea.encoders.sparse_pattern import SparsePattern
 
@@ -28,13 +29,15 @@ class ReflectionLayers(nn.Module):
     Args:
         graph: both graphs as one.
         activation: applied to the channels' starts and after each layer.
+        dropout: share of the output dropped in training.
     """
 
     edge_pair: Tensor
 
-    def __init__(self, graph: JointGraph, activation: Activation) -> None:
+    def __init__(self, graph: JointGraph, activation: Activation, dropout: float) -> None:
         super().__init__()
         self.activation = activation
+        self.side_by_side = DroppedConcat(dropout)
         size, sets, relations = graph.num_entities, graph.num_sets, 2 * graph.num_relations
         rows, cols, edge_sets = graph.edge_rows, graph.edge_cols, graph.edge_sets
         self.members = SparsePattern(graph.set_rows, graph.set_relations, (sets, relations))
@@ -66,15 +69,16 @@ class ReflectionLayers(nn.Module):
         """
         ones = relations.new_ones(self.members.num_nonzeros)
         reflectors = nn.functional.normalize(self.members.weighted_sum(ones, relations))
-        depths: list[Tensor] = []
+        groups: list[list[Tensor]] = []
         # the kernels take all channels at once; torch's products take one, without a copy
         together = len(starts) if reflection_kernels.usable(reflectors, len(starts)) else 1
         for first in range(0, len(starts), together):
             chosen = slice(first, first + together)
             stacked = torch.stack(list(starts[chosen])) if together > 1 else starts[first][None]
             weights = by_neighbour[chosen], by_relation[chosen]
-            depths += self._through_layers(stacked, reflectors, *weights)
-        return torch.cat(depths, dim=1)
+            groups.append(self._through_layers(stacked, reflectors, *weights))
+        rows: Tensor = self.side_by_side(groups)
+        return rows
 
     def _through_layers(
         self, features: Tensor, reflectors: Tensor, by_neighbour: Tensor, by_relation: Tensor
@@ -83,8 +87,7 @@ class ReflectionLayers(nn.Module):
         for w, v in zip(by_neighbour.unbind(1), by_relation.unbind(1), strict=True):
             layer = self.attend(outputs[-1], reflectors, w, v)
             outputs.append(self.activation(layer))
-        channels = zip(*(output.unbind(0) for output in outputs), strict=True)
-        return [rows for channel in channels for rows in channel]
+        return outputs
 
     def attend(self, features: Tensor, reflectors: Tensor, w: Tensor, v: Tensor) -> Tensor:
         """One layer: ``[num_channels, num_entities, dim]`` features in and out."""

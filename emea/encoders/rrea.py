@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor, nn
 
-from emea.encoders.dropout import ByteDropout
 from emea.encoders.joint_graph import JointGraph
 from emea.encoders.reflection_layers import ReflectionLayers
 from emea.encoders.sparse_pattern import SparsePattern
@@ -39,8 +38,8 @@ class RREA(nn.Module):
         bound = (6.0 / (3 * dim + 1)) ** 0.5  # Glorot for a kernel of 3 * dim inputs, 1 output
         self.neighbour_attention = nn.Parameter(torch.empty(depth, dim).uniform_(-bound, bound))
         self.relation_attention = nn.Parameter(torch.empty(depth, dim).uniform_(-bound, bound))
-        self.dropout = ByteDropout(dropout)
         self._build_patterns(graph)
+        self.layers = ReflectionLayers(graph, torch.relu, dropout)
 
     def _build_patterns(self, graph: JointGraph) -> None:
         size, relations = graph.num_entities, 2 * graph.num_relations
@@ -48,7 +47,6 @@ class RREA(nn.Module):
         self.incident = SparsePattern(*graph.incident_relations(), shape=(size, relations))
         self.register_buffer("around_mean", self.around.mean_values(), persistent=False)
         self.register_buffer("incident_mean", self.incident.mean_values(), persistent=False)
-        self.layers = ReflectionLayers(graph, torch.relu)
 
     def forward(self) -> Tensor:
         """Embeddings of all entities."""
@@ -58,7 +56,6 @@ class RREA(nn.Module):
         # one attention kernel per layer, shared by both channels
         by_neighbour = self.neighbour_attention.expand(2, -1, -1)
         by_relation = self.relation_attention.expand(2, -1, -1)
-        rows: Tensor = self.dropout(
-            self.layers([entity_mean, relation_mean], self.relations, by_neighbour, by_relation)
-        )
+        starts = [entity_mean, relation_mean]
+        rows: Tensor = self.layers(starts, self.relations, by_neighbour, by_relation)
         return rows

@@ -29,6 +29,12 @@ DOTS_PER_TILE = 16
 PAIRS_PER_TILE = 8
 """Pairs of rows compared side by side."""
 
+COPY_TILE = 16
+"""Rows copied by one program."""
+
+RMSPROP_BLOCK = 1024
+"""Parameters updated by one program."""
+
 
 @functools.cache
 def _triton_installed() -> bool:
@@ -47,27 +53,33 @@ class RowChunks(NamedTuple):
     starts: Tensor
     ends: Tensor
     alone: Tensor  # 1 where the chunk is its row's only one, and may be stored without a sum
+    hubs: Tensor  # rows of several chunks, which sum into zeros
+
+    def zeroed(self, out: Tensor) -> Tensor:
+        """``out`` ready for the kernels: rows (next to last dimension) they add to are zero."""
+        return out.index_fill_(out.dim() - 2, self.hubs.long(), 0.0)
 
 
 def row_chunks(starts: IntArray) -> tuple[IntArray, ...]:
-    """The fields of ``RowChunks`` for the rows that ``starts`` delimits."""
+    """The fields of ``RowChunks`` for the rows that ``starts`` delimits; no row is without one."""
     lengths = np.diff(starts)
-    counts = -(-lengths // EDGES_PER_CHUNK)
+    counts = np.maximum(1, -(-lengths // EDGES_PER_CHUNK))
     rows = np.repeat(np.arange(len(lengths)), counts)
     index = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     begins = starts[rows] + index * EDGES_PER_CHUNK
     ends = np.minimum(begins + EDGES_PER_CHUNK, starts[rows + 1])
-    return rows, begins, ends, (counts[rows] == 1).astype(np.int64)
+    alone = (counts[rows] == 1).astype(np.int64)
+    return rows, begins, ends, alone, np.flatnonzero(counts > 1)
 
 
 def matmul(chunks: RowChunks, num_rows: int, cols: Tensor, values: Tensor, dense: Tensor) -> Tensor:
     """Rows of a CSR matrix times a dense matrix; rows of several chunks are summed atomically."""
     dense = dense.contiguous()
     dim = dense.shape[1]
-    out = dense.new_zeros(num_rows, dim)
+    out = chunks.zeroed(dense.new_empty(num_rows, dim))
     if len(chunks.rows):
         _kernels()["matmul"][(len(chunks.rows),)](
-            *chunks,
+            *chunks[:-1],
             cols,
             values.contiguous(),
             dense,
@@ -137,6 +149,46 @@ def pair_distances_backward(rows: Tensor, first: Tensor, second: Tensor, grad: T
     return out
 
 
+def rmsprop(
+    parameter: Tensor, grad: Tensor, square: Tensor, rate: float, smoothing: float, epsilon: float
+) -> None:
+    """One step of RMSprop, in place."""
+    size = parameter.numel()
+    grid = (max(1, -(-size // RMSPROP_BLOCK)),)
+    _kernels()["rmsprop"][grid](
+        parameter, grad, square, size, rate, smoothing, epsilon, BLOCK=RMSPROP_BLOCK
+    )
+
+
+def dropped_copy(
+    stacked: Tensor,
+    wide: Tensor,
+    seed: Tensor,
+    depth: int,
+    num_depths: int,
+    share: float,
+    backward: bool,
+) -> None:
+    """Copy one depth's outputs to their columns of the wide rows, or back, with dropout."""
+    num_channels, num_rows, dim = stacked.shape
+    grid = (max(1, -(-num_rows // COPY_TILE)), num_channels)
+    _kernels()["dropped_copy"][grid](
+        stacked,
+        wide,
+        seed,
+        num_rows,
+        wide.shape[1],
+        depth * dim,
+        num_depths * dim,
+        round(share * 2**32),
+        1 / (1 - share),
+        BACKWARD=backward,
+        DIM=dim,
+        TILE=COPY_TILE,
+        WIDTH=power_of_two(dim),
+    )
+
+
 def _launch_on_pairs(name: str, rows: Tensor, first: Tensor, second: Tensor, *rest: Tensor) -> None:
     num_pairs, dim = len(first), rows.shape[1]
     grid = ((num_pairs + PAIRS_PER_TILE - 1) // PAIRS_PER_TILE,)
@@ -162,4 +214,6 @@ def _kernels() -> dict[str, Any]:
         "sampled_dots": triton_source.sampled_dots_kernel,
         "distances": triton_source.distances_kernel,
         "distances_backward": triton_source.distances_backward_kernel,
+        "rmsprop": triton_source.rmsprop_kernel,
+        "dropped_copy": triton_source.dropped_copy_kernel,
     }

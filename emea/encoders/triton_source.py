@@ -54,6 +54,12 @@ def row_softmax_kernel(starts, logits, out, num_edges, BLOCK: tl.constexpr):
     begin = tl.load(starts + row)
     end = tl.load(starts + row + 1)
     lane = tl.arange(0, BLOCK)
+    if end - begin <= BLOCK:  # nearly every row: read once
+        inside = begin + lane < end
+        value = tl.load(logits + begin + lane, mask=inside, other=-float("inf"))
+        weight = tl.where(inside, tl.exp(value - tl.max(value, axis=0)), 0.0)
+        tl.store(out + begin + lane, weight / tl.sum(weight, axis=0), mask=inside)
+        return
     peak = -float("inf")
     for offset in range(begin, end, BLOCK):
         value = tl.load(logits + offset + lane, mask=offset + lane < end, other=-float("inf"))
@@ -159,3 +165,62 @@ def distances_backward_kernel(
         step = weight[:, None] * sign
         tl.atomic_add(out + at_a, step, mask=mask & (step != 0.0))
         tl.atomic_add(out + at_b, -step, mask=mask & (step != 0.0))
+
+
+@triton.jit
+def rmsprop_kernel(parameters, grads, squares, size, rate, smoothing, epsilon, BLOCK: tl.constexpr):
+    """One program per block of parameters: mean square, then the step by its root."""
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < size
+    grad = tl.load(grads + place, mask=inside, other=0.0)
+    square = tl.load(squares + place, mask=inside, other=0.0)
+    square = smoothing * square + (1.0 - smoothing) * grad * grad
+    value = tl.load(parameters + place, mask=inside, other=0.0)
+    tl.store(squares + place, square, mask=inside)
+    step = rate * grad / (tl.sqrt(square) + epsilon)
+    tl.store(parameters + place, value - step, mask=inside)
+
+
+@triton.jit
+def keep(seed, row, column, num_columns, threshold):
+    """Whether dropout keeps an element: a hash of its place and the seed against the threshold."""
+    place = row[:, None] * num_columns + column[None, :]
+    mixed = (place + seed).to(tl.uint32) ^ ((place + seed) >> 32).to(tl.uint32)
+    for _ in tl.static_range(2):
+        mixed = (mixed ^ (mixed >> 16)) * 0x7FEB352D
+        mixed = (mixed ^ (mixed >> 15)) * 0x846CA68B
+        mixed = (mixed ^ (mixed >> 16)) + (seed >> 32).to(tl.uint32)
+    return mixed >= threshold
+
+
+@triton.jit
+def dropped_copy_kernel(
+    stacked,
+    wide,
+    seeds,
+    num_rows,
+    num_columns,
+    first_column,
+    channel_columns,
+    threshold,
+    scale,
+    BACKWARD: tl.constexpr,
+    DIM: tl.constexpr,
+    TILE: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """Copy rows of ``stacked[channel]`` to their columns of ``wide``, or back, with dropout."""
+    channel = tl.program_id(1).to(tl.int64)
+    row = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    column = tl.arange(0, WIDTH)
+    mask = (row < num_rows)[:, None] & (column < DIM)[None, :]
+    place = first_column + channel * channel_columns + column
+    narrow = stacked + (channel * num_rows + row)[:, None] * DIM + column[None, :]
+    broad = wide + row[:, None] * num_columns + place[None, :]
+    kept = keep(tl.load(seeds), row, place, num_columns, threshold)
+    if BACKWARD:
+        value = tl.load(broad, mask=mask & kept, other=0.0)
+        tl.store(narrow, value * scale, mask=mask)
+    else:
+        value = tl.load(narrow, mask=mask & kept, other=0.0)
+        tl.store(broad, value * scale, mask=mask)

@@ -182,7 +182,7 @@ def test_embeddings_are_deterministic_and_leave_the_mode(
     assert target.shape == (10, 24)
     assert not source.requires_grad
     assert module.encoder.training is training
-    assert module.encoder.dropout.training is training
+    assert module.encoder.layers.training is training
     module.encoder.eval()
     assert torch.equal(torch.cat([source, target]), module.encoder())
 

@@ -25,7 +25,7 @@ def test_kernels_serve_no_cpu_tensor() -> None:
     ("size", "width"), [(0, 1), (1, 1), (2, 2), (3, 4), (100, 128), (128, 128), (600, 1024)]
 )
 def test_width_is_the_next_power_of_two(size: int, width: int) -> None:
-    assert sparse_kernels._power_of_two(size) == width
+    assert sparse_kernels.power_of_two(size) == width
 
 
 @given(st.lists(st.integers(0, 9), max_size=6), st.integers(1, 4))
@@ -33,13 +33,15 @@ def test_chunks_cut_rows_without_gap_or_overlap(lengths: list[int], size: int) -
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sparse_kernels, "EDGES_PER_CHUNK", size)
-        chunks = sparse_kernels.row_chunks(starts)
+        *chunks, hubs = sparse_kernels.row_chunks(starts)
     expected = [
         (row, begin, min(begin + size, int(starts[row + 1])), int(length <= size))
         for row, length in enumerate(lengths)
-        for begin in range(int(starts[row]), int(starts[row + 1]), size)
+        # an empty row has an empty chunk, which writes its zeros
+        for begin in range(int(starts[row]), max(int(starts[row + 1]), int(starts[row]) + 1), size)
     ]
     assert list(zip(*(part.tolist() for part in chunks), strict=True)) == expected
+    assert hubs.tolist() == [row for row, length in enumerate(lengths) if length > size]
 
 
 def random_pattern(hub: bool) -> SparsePattern:

@@ -1,0 +1,66 @@
+"""The outputs of all layers side by side, with dropout."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from emea.encoders import sparse_kernels
+from emea.encoders.dropout import ByteDropout
+
+
+class DroppedConcat(nn.Module):
+    """Concatenates the channels' outputs along the row and drops a share of the elements.
+
+    On CUDA copying and dropping are one kernel, and the mask is a hash of the element's place
+    and a random seed: it is computed again for the gradient instead of being kept.
+
+    Args:
+        share: share of the elements to drop in training.
+    """
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self.dropout = ByteDropout(share)
+
+    def forward(self, groups: Sequence[Sequence[Tensor]]) -> Tensor:
+        """All outputs as rows, a channel's depths side by side.
+
+        Args:
+            groups: channels that were worked on together, each a list of
+                ``[num_channels, num_rows, dim]`` per depth.
+        """
+        share = self.dropout.share if self.training else 0.0
+        if share and len(groups) == 1 and sparse_kernels.usable(groups[0][0]):
+            seed = torch.randint(2**62, (1,), device=groups[0][0].device)
+            rows = _CopyAndDrop.apply(seed, share, *groups[0])  # type: ignore[no-untyped-call]
+            return cast(Tensor, rows)
+        depths = [zip(*(depth.unbind(0) for depth in group), strict=True) for group in groups]
+        columns = [rows for group in depths for channel in group for rows in channel]
+        dropped: Tensor = self.dropout(torch.cat(columns, dim=1))
+        return dropped
+
+
+class _CopyAndDrop(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, seed: Tensor, share: float, *outputs: Tensor) -> Tensor:
+        num_channels, num_rows, dim = outputs[0].shape
+        ctx.seed, ctx.share, ctx.shape = seed, share, (len(outputs), *outputs[0].shape)
+        wide = outputs[0].new_empty(num_rows, num_channels * len(outputs) * dim)
+        for depth, output in enumerate(outputs):
+            sparse_kernels.dropped_copy(
+                output.contiguous(), wide, seed, depth, len(outputs), share, backward=False
+            )
+        return wide
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        num_depths, *shape = ctx.shape
+        grad = grads[0].contiguous()
+        of_outputs = [grad.new_empty(shape) for _ in range(num_depths)]
+        for depth, of_output in enumerate(of_outputs):
+            sparse_kernels.dropped_copy(
+                of_output, grad, ctx.seed, depth, num_depths, ctx.share, backward=True
+            )
+        return None, None, *of_outputs

@@ -1,0 +1,55 @@
+"""RMSprop in one pass over the parameters."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from emea.encoders import sparse_kernels
+
+
+class RMSprop(torch.optim.RMSprop):
+    """torch's RMSprop; on CUDA each parameter is updated by one kernel.
+
+    torch's own step makes five passes over parameters, gradients and squares there.
+
+    Args:
+        params: parameters to update.
+        lr: learning rate.
+        alpha: share of the mean square that each step keeps.
+        eps: added to the root of the mean square.
+    """
+
+    def __init__(self, params: Any, lr: float, alpha: float = 0.99, eps: float = 1e-8) -> None:
+        super().__init__(params, lr=lr, alpha=alpha, eps=eps)
+
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        """Update all parameters that have a gradient."""
+        with_grad = [
+            p for group in self.param_groups for p in group["params"] if p.grad is not None
+        ]
+        if closure is not None or not all(map(sparse_kernels.usable, with_grad)):
+            loss: float | None = super().step(closure)
+            return loss
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    self._update(parameter, group)
+        return None
+
+    @torch.no_grad()
+    def _update(self, parameter: Tensor, group: dict[str, Any]) -> None:
+        state = self.state[parameter]
+        if not state:
+            state["step"] = torch.zeros((), device=parameter.device)
+            state["square_avg"] = torch.zeros_like(parameter)
+        assert parameter.grad is not None
+        sparse_kernels.rmsprop(
+            parameter,
+            parameter.grad.contiguous(),
+            state["square_avg"],
+            group["lr"],
+            group["alpha"],
+            group["eps"],
+        )
