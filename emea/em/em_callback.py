@@ -22,10 +22,14 @@ from emea.encoders.step_block import LabelDataModule
 from emea.evaluation.ranking_metrics import ranking_metrics
 from emea.evaluation.ranks import link_ranks
 from emea.matching.beliefs import Beliefs
+from emea.matching.candidates import search_recall
 from emea.matching.similarity import Similarity
 from emea.rules.rule import Rule, RuleView
 
 logger = logging.getLogger(__name__)
+
+RECALL_SAMPLE = 1000
+"""Source entities on which an approximate search is compared with an exact one."""
 
 Decoder = Callable[[Tensor, Tensor], Similarity]
 
@@ -58,6 +62,8 @@ class IterationReport:
         normaliser: its fitted parameters.
         joint: what the joint module made of it; ``None`` without rules.
         validation: the neural model's metrics on the validation links, among all targets.
+        search_recall: share of the true best candidates that an approximate search found;
+            ``None`` where the search was exact.
         seconds: spent on candidate search and on the M- and E-step.
     """
 
@@ -67,6 +73,7 @@ class IterationReport:
     normaliser: dict[str, float]
     joint: JointReport | None
     validation: dict[str, float]
+    search_recall: float | None
     seconds: dict[str, float]
 
 
@@ -126,6 +133,7 @@ class EMCallback(pl.Callback):
         self.iteration = 0
         self.best_mrr = -1.0
         self.num_idle = 0
+        self.search_recall: float | None = None
         self.weights = torch.zeros(0, dtype=torch.float64)
         # sampling happens on the CPU, so one generator serves every device
         self.generator = torch.Generator().manual_seed(seed)
@@ -154,7 +162,14 @@ class EMCallback(pl.Callback):
         self._watch(validation["mrr"])
         fitted = self.normaliser.parameters()
         report = IterationReport(
-            self.iteration, similarity, beliefs, fitted, joint, validation, seconds
+            self.iteration,
+            similarity,
+            beliefs,
+            fitted,
+            joint,
+            validation,
+            self.search_recall,
+            seconds,
         )
         self.iteration += 1
         self.observer(report)
@@ -195,6 +210,8 @@ class EMCallback(pl.Callback):
         device = similarity.source.device
         self.normaliser.fit(similarity, _tensor(self.visible.normaliser_links, device))
         beliefs = self.normaliser.beliefs(similarity, self.num_candidates)
+        if similarity.cells is not None:
+            self.search_recall = search_recall(similarity, beliefs.targets, RECALL_SAMPLE)
         return beliefs.clamped(_tensor(self.visible.train, device))
 
     def _joint(self, beliefs: Beliefs, source: Tensor) -> JointReport:

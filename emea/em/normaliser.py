@@ -71,16 +71,16 @@ class SoftmaxNormaliser(Normaliser):
         self.sharpness = fit_sharpness(scores, links[:, 1])
 
     def beliefs(self, similarity: Similarity, num_candidates: int) -> Beliefs:
-        """Softmax over all targets (Eq. 2), kept for the best candidates."""
+        """Softmax over the targets that are searched (Eq. 2), kept for the best candidates."""
         k = min(num_candidates, similarity.num_target)
-        targets, probs = [], []
-        for _, scores in similarity.blocks():
-            best = scores.topk(k, dim=1)
-            mass = torch.logsumexp(self.sharpness * (scores - best.values[:, :1]), dim=1)
-            logits = self.sharpness * (best.values - best.values[:, :1])
-            targets.append(best.indices)
-            probs.append(torch.exp(logits - mass.unsqueeze(1)))
-        return Beliefs(targets=torch.cat(targets), probs=torch.cat(probs))
+        probs = similarity.source.new_empty(similarity.num_source, k)
+        targets = torch.empty(probs.shape, dtype=torch.int64, device=probs.device)
+        for block in similarity.search(k):
+            best, targets[block.rows] = block.best(k)
+            mass = torch.logsumexp(self.sharpness * (block.scores - best[:, :1]), dim=1)
+            logits = self.sharpness * (best - best[:, :1])
+            probs[block.rows] = torch.exp(logits - mass.unsqueeze(1))
+        return Beliefs(targets=targets, probs=probs)
 
     def parameters(self) -> dict[str, float]:
         """The sharpness beta."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
+from emea.data.sorting import distinct_rows, numbered_rows, run_starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,37 +65,42 @@ class JointGraph:
         entities = np.repeat(self.edge_rows, sizes)
         offsets = np.arange(len(entities)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         relations = self.set_relations[np.repeat(starts[self.edge_sets], sizes) + offsets]
-        return _distinct_pairs(entities, relations, 2 * self.num_relations)
+        sizes_of_ids = [self.num_entities, 2 * self.num_relations]
+        rows, cols = distinct_rows([entities, relations], sizes_of_ids)
+        return rows, cols
 
     def closed_neighbourhoods(self) -> tuple[IntArray, IntArray]:
         """(entity, neighbour) pairs with every entity its own neighbour, ascending."""
         loop = np.arange(self.num_entities)
         rows = np.concatenate([self.edge_rows, loop])
         cols = np.concatenate([self.edge_cols, loop])
-        return _distinct_pairs(rows, cols, self.num_entities)
+        rows, cols = distinct_rows([rows, cols], [self.num_entities] * 2)
+        return rows, cols
 
 
 def join_graphs(pair: GraphPair) -> JointGraph:
     """Both graphs of a pair in one structure."""
     source, target = pair.source, pair.target
+    num_entities = source.num_entities + target.num_entities
     num_relations = source.num_relations + target.num_relations
     shift = np.array([source.num_entities, source.num_relations, source.num_entities])
-    triples = np.unique(np.concatenate([source.triples, target.triples + shift]), axis=0)
-    head, relation, tail = triples.T
-    rows = np.concatenate([head, tail])
-    cols = np.concatenate([tail, head])
-    relations = np.concatenate([relation, relation + num_relations])
-    order = np.lexsort((relations, cols, rows))
-    rows, cols, relations = rows[order], cols[order], relations[order]
-    first = np.ones(len(rows), dtype=bool)
-    first[1:] = (rows[1:] != rows[:-1]) | (cols[1:] != cols[:-1])
-    edge_sets, set_rows, set_relations = _relation_sets(relations, first, 2 * num_relations)
+    head, relation, tail = np.concatenate([source.triples, target.triples + shift]).T
+    rows, cols, relations = distinct_rows(
+        [
+            np.concatenate([head, tail]),
+            np.concatenate([tail, head]),
+            np.concatenate([relation, relation + num_relations]),
+        ],
+        [num_entities, num_entities, 2 * num_relations],
+    )
+    starts = run_starts(rows, cols)
+    edge_sets, set_rows, set_relations = _relation_sets(relations, starts, 2 * num_relations)
     return JointGraph(
         num_source=source.num_entities,
-        num_entities=source.num_entities + target.num_entities,
+        num_entities=num_entities,
         num_relations=num_relations,
-        edge_rows=rows[first],
-        edge_cols=cols[first],
+        edge_rows=rows[starts],
+        edge_cols=cols[starts],
         edge_sets=edge_sets,
         set_rows=set_rows,
         set_relations=set_relations,
@@ -102,25 +108,29 @@ def join_graphs(pair: GraphPair) -> JointGraph:
 
 
 def _relation_sets(
-    relations: IntArray, first: np.ndarray, num_directed: int
+    relations: IntArray, starts: IntArray, num_directed: int
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Number the distinct sets of relations that runs (marked by ``first``) hold."""
+    """Number the distinct sets of relations in the runs that begin at ``starts``."""
     if not len(relations):
         empty = np.zeros(0, dtype=np.int64)
         return empty, empty, empty
-    starts = np.flatnonzero(first)
-    # a set's name is the sum of its members' random 64-bit names: equal sets, equal sums,
-    # and two of a million distinct sets collide with a chance below 1e-7
-    names = np.random.default_rng(0).integers(0, 2**64, num_directed, dtype=np.uint64)
-    sums = np.add.reduceat(names[relations], starts)
-    _, example, edge_sets = np.unique(sums, return_index=True, return_inverse=True)
-    sizes = np.diff(np.append(starts, len(relations)))[example]
-    set_rows = np.repeat(np.arange(len(example)), sizes)
-    offsets = np.arange(len(set_rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    set_relations = relations[np.repeat(starts[example], sizes) + offsets]
-    return edge_sets.astype(np.int64), set_rows, set_relations
-
-
-def _distinct_pairs(rows: IntArray, cols: IntArray, num_cols: int) -> tuple[IntArray, IntArray]:
-    keys = np.unique(rows * num_cols + cols)
-    return keys // num_cols, keys % num_cols
+    sizes = np.diff(np.append(starts, len(relations)))
+    # most edges have one relation, whose number names the set; a larger set's name is the sum of
+    # its members' random 64-bit names: equal sets, equal sums, and two of a million distinct
+    # sets collide with a chance below 1e-7
+    names = relations[starts].astype(np.uint64)
+    several = np.flatnonzero(sizes > 1)
+    if len(several):
+        random = np.random.default_rng(0).integers(0, 2**64, num_directed, dtype=np.uint64)
+        sums = np.add.reduceat(random[relations], starts)
+        _, numbers = np.unique(sums[several], return_inverse=True)
+        names[several] = num_directed + numbers.astype(np.uint64)
+    num_names = int(names.max()) + 1
+    _, edge_sets = numbered_rows([names.astype(np.int64)], [num_names])
+    example = np.zeros(int(edge_sets.max()) + 1, dtype=np.int64)
+    example[edge_sets] = np.arange(len(edge_sets))
+    set_sizes = sizes[example]
+    set_rows = np.repeat(np.arange(len(example)), set_sizes)
+    offsets = np.arange(len(set_rows)) - np.repeat(np.cumsum(set_sizes) - set_sizes, set_sizes)
+    set_relations = relations[np.repeat(starts[example], set_sizes) + offsets]
+    return edge_sets, set_rows, set_relations

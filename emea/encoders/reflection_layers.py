@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
+from emea.data.sorting import numbered_rows
 from emea.encoders import reflection_kernels
 from emea.encoders.dropped_concat import DroppedConcat
 from emea.encoders.joint_graph import JointGraph
@@ -44,9 +44,8 @@ class ReflectionLayers(nn.Module):
         self.edges = SparsePattern(rows, cols, shape=(size, size))
         self.edge_sets = SparsePattern(rows, edge_sets, shape=(size, sets))
         # an edge's n.r depends on neighbour and set alone: computed once per distinct pair
-        width = max(sets, 1)
-        keys, edge_pair = np.unique(cols * width + edge_sets, return_inverse=True)
-        self.reflections = SparsePattern(keys // width, keys % width, shape=(size, sets))
+        pairs, edge_pair = numbered_rows([cols, edge_sets], [size, sets])
+        self.reflections = SparsePattern(pairs[0], pairs[1], shape=(size, sets))
         self.register_buffer("edge_pair", torch.from_numpy(edge_pair), persistent=False)
 
     def forward(

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from emea.data.arrays import IntArray
+from emea.data.sorting import stable_order
 from emea.encoders import sparse_kernels
 
 # torch calls the format "beta"; what is used of it here is tested against loops
@@ -46,7 +47,7 @@ class SparsePattern(nn.Module):
         if np.any(np.diff(rows) < 0):
             raise ValueError("rows must be ascending")
         self.shape = shape
-        order = np.argsort(cols, kind="stable")
+        order = stable_order(cols, shape[1])
         buffers = {
             "rows": rows,
             "cols": cols,

@@ -1,5 +1,7 @@
 """Precision, recall and F1 of a predicted mapping."""
 
+import numpy as np
+
 from emea.data.arrays import IntArray
 
 
@@ -13,9 +15,7 @@ def mapping_metrics(predicted: IntArray, gold: IntArray) -> dict[str, float]:
         predicted: ``[n, 2]`` predicted (source, target) pairs, without repetition.
         gold: ``[m, 2]`` true links.
     """
-    right = len(
-        {tuple(pair) for pair in predicted.tolist()} & {tuple(pair) for pair in gold.tolist()}
-    )
+    right = num_shared(predicted, gold)
     precision = right / len(predicted) if len(predicted) else 0.0
     recall = right / len(gold) if len(gold) else 0.0
     total = precision + recall
@@ -25,3 +25,10 @@ def mapping_metrics(predicted: IntArray, gold: IntArray) -> dict[str, float]:
         "f1": 2 * precision * recall / total if total else 0.0,
         "num_predicted": float(len(predicted)),
     }
+
+
+def num_shared(left: IntArray, right: IntArray) -> int:
+    """How many pairs both have; neither repeats one."""
+    width = 1 + max((int(pairs[:, 1].max()) for pairs in (left, right) if len(pairs)), default=0)
+    first, second = (pairs[:, 0] * width + pairs[:, 1] for pairs in (left, right))
+    return len(np.intersect1d(first, second, assume_unique=True))

@@ -26,10 +26,17 @@ class Ranks:
     in_all: FloatArray
 
 
-def link_ranks(similarity: Similarity, links: IntArray) -> Ranks:
-    """Rank each link's target for its source, among the links' targets and among all."""
+def link_ranks(similarity: Similarity, links: IntArray, pool: IntArray | None = None) -> Ranks:
+    """Rank each link's target for its source, among a pool of targets and among all.
+
+    Args:
+        similarity: scores all pairs.
+        links: ``[num_links, 2]``.
+        pool: targets of the pool, the links' among them; ``None``: just those.
+    """
     device = similarity.source.device
     sources, targets = torch.from_numpy(links.T.copy()).to(device)
+    pooled = targets if pool is None else torch.from_numpy(pool.copy()).to(device)
     in_pool, in_all = [], []
     position = 0
     for rows, scores in similarity.blocks(sources):
@@ -38,7 +45,7 @@ def link_ranks(similarity: Similarity, links: IntArray) -> Ranks:
         # the right target's score is read from the same block, so ties are exact
         reference = scores.gather(1, right)
         in_all.append(realistic_ranks(scores, reference))
-        in_pool.append(realistic_ranks(scores.index_select(1, targets), reference))
+        in_pool.append(realistic_ranks(scores.index_select(1, pooled), reference))
     return Ranks(in_pool=_to_numpy(in_pool), in_all=_to_numpy(in_all))
 
 

@@ -27,13 +27,32 @@ class Candidates:
 
 
 def top_candidates(similarity: Similarity, k: int) -> Candidates:
-    """The k best targets of every source entity."""
+    """The k best targets of every source entity, as far as the similarity's search finds them."""
     k = min(k, similarity.num_target)
-    best = [scores.topk(k, dim=1) for _, scores in similarity.blocks()]
-    return Candidates(
-        targets=torch.cat([part.indices for part in best]),
-        scores=torch.cat([part.values for part in best]),
-    )
+    scores = similarity.source.new_empty(similarity.num_source, k)
+    targets = torch.empty(scores.shape, dtype=torch.int64, device=scores.device)
+    for block in similarity.search(k):
+        scores[block.rows], targets[block.rows] = block.best(k)
+    return Candidates(targets, scores)
+
+
+def search_recall(similarity: Similarity, targets: Tensor, num_rows: int, seed: int = 0) -> float:
+    """Share of the true best targets that a search found, on a sample of source entities.
+
+    Args:
+        similarity: whose best targets were sought.
+        targets: ``[num_source, k]`` what was found.
+        num_rows: source entities to look at.
+        seed: which ones.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    sample = torch.randperm(similarity.num_source, generator=generator)[:num_rows]
+    right, total = 0, 0
+    for rows, scores in similarity.blocks(sample.to(targets.device)):
+        best = scores.topk(targets.shape[1], dim=1).indices
+        right += int((best.unsqueeze(2) == targets[rows].unsqueeze(1)).any(2).sum())
+        total += best.numel()
+    return right / total
 
 
 def mutual_best(forward: Candidates, backward: Candidates) -> Tensor:

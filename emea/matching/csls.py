@@ -1,11 +1,13 @@
 """Cross-domain similarity local scaling (Conneau et al., ICLR 2018)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
-from emea.matching.cosine import Cosine
+from emea.matching.candidates import top_candidates
+from emea.matching.cosine import Cosine, Search
+from emea.matching.exact_search import ExactSearch
 from emea.matching.similarity import Similarity
 
 
@@ -15,9 +17,11 @@ class CSLS:
 
     Args:
         k: neighbours in the mean.
+        search: how neighbours and best targets are found.
     """
 
     k: int = 10
+    search: Search = field(default_factory=ExactSearch)
 
     def __post_init__(self) -> None:
         if self.k < 1:
@@ -25,13 +29,22 @@ class CSLS:
 
     def __call__(self, source: Tensor, target: Tensor) -> Similarity:
         """Similarity of two sets of embeddings."""
-        cosine = Cosine()(source, target)
+        cosine = Cosine(self.search)(source, target)
         of_source, of_target = neighbourhood_means(cosine, self.k)
         return replace(cosine, scale=2.0, source_offset=of_source, target_offset=of_target)
 
 
 def neighbourhood_means(similarity: Similarity, k: int) -> tuple[Tensor, Tensor]:
-    """Mean of each entity's k best scores, for both sides, in one pass over the blocks."""
+    """Mean of each entity's k best scores, for both sides."""
+    if similarity.cells is None:
+        return _means_in_one_pass(similarity, k)
+    both = (similarity, similarity.reversed())
+    of_source, of_target = (top_candidates(side, k).scores.mean(1) for side in both)
+    return of_source, of_target
+
+
+def _means_in_one_pass(similarity: Similarity, k: int) -> tuple[Tensor, Tensor]:
+    """Both sides' means from the same blocks of scores."""
     of_source = []
     best = similarity.target.new_full((0, similarity.num_target), 0.0)
     for _, scores in similarity.blocks():

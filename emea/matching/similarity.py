@@ -2,12 +2,35 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from emea.matching.cells import Cells
+
 BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**28}
 """Memory one block of scores may take, per kind of device."""
+
+
+class SearchBlock(NamedTuple):
+    """Scores of some source entities against the targets among which they look.
+
+    Args:
+        rows: ``[n]`` source ids.
+        columns: ``[m]`` target ids; ``None``: all of them.
+        scores: ``[n, m]``.
+    """
+
+    rows: Tensor
+    columns: Tensor | None
+    scores: Tensor
+
+    def best(self, k: int) -> tuple[Tensor, Tensor]:
+        """Scores and target ids of each row's k best, best first."""
+        found = self.scores.topk(k, dim=1)
+        targets = found.indices if self.columns is None else self.columns[found.indices]
+        return found.values, targets
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +45,7 @@ class Similarity:
         source_offset: ``[num_source]``.
         target_offset: ``[num_target]``.
         scale: factor of the dot product.
+        cells: where to look for the best targets; ``None``: everywhere.
     """
 
     source: Tensor
@@ -29,6 +53,7 @@ class Similarity:
     source_offset: Tensor
     target_offset: Tensor
     scale: float = 1.0
+    cells: Cells | None = None
 
     @property
     def num_source(self) -> int:
@@ -40,18 +65,35 @@ class Similarity:
         """Entities among which they look."""
         return len(self.target)
 
-    def scores(self, rows: Tensor) -> Tensor:
-        """``[len(rows), num_target]`` scores of the given source entities."""
-        block = (self.scale * self.source.index_select(0, rows)) @ self.target.T
+    def scores(self, rows: Tensor, columns: Tensor | None = None) -> Tensor:
+        """``[len(rows), len(columns)]`` scores of the given source and target entities."""
+        target, offset = self.target, self.target_offset
+        if columns is not None:
+            target, offset = target.index_select(0, columns), offset.index_select(0, columns)
+        block = (self.scale * self.source.index_select(0, rows)) @ target.T
         block -= self.source_offset.index_select(0, rows).unsqueeze(1)
-        return block.sub_(self.target_offset)
+        return block.sub_(offset)
 
     def blocks(self, rows: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor]]:
         """Rows and their scores, as many at a time as a block of memory holds."""
         if rows is None:
             rows = torch.arange(self.num_source, device=self.source.device)
-        for part in torch.split(rows, rows_per_block(self.target)):
+        for part in torch.split(rows, rows_per_block(self.target, self.num_target)):
             yield part, self.scores(part)
+
+    def search(self, k: int = 1) -> Iterator[SearchBlock]:
+        """Every source entity once, against the targets among which its best are sought.
+
+        Args:
+            k: targets that each must have to choose from.
+        """
+        if self.cells is None:
+            for rows, scores in self.blocks():
+                yield SearchBlock(rows, None, scores)
+            return
+        for rows, columns in self.cells.groups(min(k, self.num_target)):
+            for part in torch.split(rows, rows_per_block(self.target, len(columns))):
+                yield SearchBlock(part, columns, self.scores(part, columns))
 
     def reversed(self) -> "Similarity":
         """The same similarity seen from the target side."""
@@ -61,10 +103,11 @@ class Similarity:
             target=self.source,
             source_offset=self.target_offset,
             target_offset=self.source_offset,
+            cells=None if self.cells is None else self.cells.reversed(),
         )
 
 
-def rows_per_block(target: Tensor) -> int:
-    """How many rows of scores against all targets fit into one block."""
+def rows_per_block(target: Tensor, num_columns: int) -> int:
+    """How many rows of scores against so many targets fit into one block."""
     budget = BLOCK_BYTES.get(target.device.type, BLOCK_BYTES["cpu"])
-    return max(1, budget // (target.element_size() * max(1, len(target))))
+    return max(1, budget // (target.element_size() * max(1, num_columns)))

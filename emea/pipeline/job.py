@@ -63,13 +63,16 @@ def run_job(config: DictConfig, folder: Path) -> dict[str, Any]:
     with _tracked(tracker):
         tracker.start(make_header(shown, pair, visible.uses_test_links), folder)
         validation = split.supervision.validation
-        observer = TestObserver(split.test, validation, config.protocol.name, tracker.log)
+        observer = TestObserver(
+            split.test, validation, config.protocol.name, tracker.log, config.observed_links
+        )
         # what is built gets graphs without links: only what is visible reaches it
         graphs = replace(pair, links=pair.links[:0], official=None)
         parts = build_parts(config, graphs, visible, observer, device)
         loaded = time.perf_counter()
         train(config, parts, observer, device, folder / run_files.CHECKPOINT_FILE)
         trained = time.perf_counter()
+        observer.finish()
         metrics = summarise(config, pair, split, observer)
         metrics["seconds"] = {
             "load": loaded - started,

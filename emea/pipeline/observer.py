@@ -29,6 +29,8 @@ class TestObserver:
         validation: the validation links, whose entities' labels the test links cannot judge.
         protocol: named in every line, since a number means nothing without it.
         log: where metrics with a step go.
+        num_observed: test links ranked between the first and the last iteration, a fixed
+            sample; ``None``: all.
 
     Attributes:
         history: one entry per iteration, as ``metrics.json`` holds it.
@@ -38,11 +40,20 @@ class TestObserver:
 
     __test__ = False  # the name is not a test's
 
-    def __init__(self, test: IntArray, validation: IntArray, protocol: str, log: Log) -> None:
+    def __init__(
+        self,
+        test: IntArray,
+        validation: IntArray,
+        protocol: str,
+        log: Log,
+        num_observed: int | None = None,
+    ) -> None:
         self.test = test
         self.validation = validation
         self.protocol = protocol
         self.log = log
+        chosen = np.random.default_rng(0).permutation(len(test))[:num_observed]
+        self._sample = test[np.sort(chosen)]
         self.history: list[dict[str, Any]] = []
         self.last: IterationReport | None = None
         self.initial_ranks: Ranks | None = None
@@ -51,10 +62,10 @@ class TestObserver:
     def __call__(self, report: IterationReport) -> None:
         """Measure, keep and tell one iteration."""
         start = time.perf_counter()
-        ranks = link_ranks(report.similarity, self.test)
-        self.initial_ranks = self.initial_ranks or ranks
-        self.final_ranks = ranks
         self.last = report
+        links = self.test if report.iteration == 0 else self._sample
+        ranks = link_ranks(report.similarity, links, pool=self.test[:, 1])
+        self.initial_ranks = self.initial_ranks or ranks
         entry: dict[str, Any] = {
             "iteration": report.iteration,
             "neural": both_pools(ranks),
@@ -62,10 +73,14 @@ class TestObserver:
             "validation": report.validation,
             "normaliser": report.normaliser,
             "conflicts": conflict_share(report.beliefs.best_targets().cpu().numpy()),
+            "num_observed": len(links),
             "seconds": dict(report.seconds),
         }
         if report.joint is not None:
-            entry |= self._joint_entry(report.joint, ranks)
+            entry |= self._joint_entry(report.joint, ranks, links)
+        if report.search_recall is not None:
+            entry["search_recall"] = report.search_recall
+        self.final_ranks = ranks
         entry["seconds"]["evaluate"] = time.perf_counter() - start
         self.history.append(entry)
 
@@ -76,8 +91,20 @@ class TestObserver:
         self.log(flattened(entry), entry["iteration"])
         logger.info(self._line(entry))
 
-    def _joint_entry(self, joint: JointReport, neural: Ranks) -> dict[str, Any]:
-        ranks = joint_ranks(neural, joint.beliefs, self.test)
+    def finish(self) -> None:
+        """Rank all test links by the last model, where only a sample was observed."""
+        assert self.last is not None
+        if self.history[-1]["num_observed"] == len(self.test):
+            return
+        report, entry = self.last, self.history[-1]
+        self.final_ranks = link_ranks(report.similarity, self.test)
+        entry["neural"] = both_pools(self.final_ranks)
+        entry["num_observed"] = len(self.test)
+        if report.joint is not None:
+            entry |= self._joint_entry(report.joint, self.final_ranks, self.test)
+
+    def _joint_entry(self, joint: JointReport, neural: Ranks, links: IntArray) -> dict[str, Any]:
+        ranks = joint_ranks(neural, joint.beliefs, links, pool=self.test[:, 1])
         judged = joint.labels[~np.isin(joint.labels[:, 0], self.validation[:, 0])]
         return {
             "joint": both_pools(ranks),

@@ -66,7 +66,7 @@ def _build_em(
     em: EMCallback = make(
         EMCallback,
         visible=visible,
-        decoder=maker(config.decoding)(),
+        decoder=maker(config.decoding)(search=maker(config.search)()),
         normaliser=maker(config.em.normaliser)(),
         rule=rule,
         observer=observer,

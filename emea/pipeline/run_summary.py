@@ -38,6 +38,7 @@ def summarise(
         "em": config.em.name,
         "method": method_name(config),
         "decoding": config.decoding.name,
+        "search": config.search.name,
         "split": config.split.name,
         "ratio": None if config.split.name == "official" else config.ratio.value,
         "num_links": {

@@ -27,12 +27,14 @@ class RootConfig:
     em: Any = MISSING
     protocol: Any = MISSING
     decoding: Any = MISSING
+    search: Any = MISSING
     trainer: Any = MISSING
     tracking: Any = MISSING
     seed: int = MISSING
     split_seed: int = MISSING
     study: str = MISSING
     initial_from: str | None = None
+    observed_links: int | None = None
 
 
 def register_schema() -> None:

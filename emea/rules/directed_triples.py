@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from emea.data.graph import KnowledgeGraph
+from emea.data.sorting import distinct_rows, run_starts
 
 
 class DirectedTriples(nn.Module):
@@ -32,13 +33,16 @@ class DirectedTriples(nn.Module):
         super().__init__()
         self.num_entities = graph.num_entities
         self.num_directed = 2 * graph.num_relations
-        triples = np.unique(graph.triples, axis=0)
-        head, relation, tail = triples.T
-        heads, tails = np.concatenate([head, tail]), np.concatenate([tail, head])
-        relations = np.concatenate([relation, relation + graph.num_relations])
-        order = np.lexsort((relations, tails, heads))
-        heads, tails, relations = heads[order], tails[order], relations[order]
-        starts = _run_starts(heads, tails)
+        head, relation, tail = graph.triples.T
+        heads, tails, relations = distinct_rows(
+            [
+                np.concatenate([head, tail]),
+                np.concatenate([tail, head]),
+                np.concatenate([relation, relation + graph.num_relations]),
+            ],
+            [graph.num_entities, graph.num_entities, self.num_directed],
+        )
+        starts = run_starts(heads, tails)
         sizes = np.bincount(relations, minlength=self.num_directed)
         buffers = {
             "pair_heads": heads[starts],
@@ -46,7 +50,9 @@ class DirectedTriples(nn.Module):
             "pair_starts": np.append(starts, len(heads)),
             "relations": relations,
             "relation_sizes": sizes.astype(np.float32),
-            "inverse_functionality": _inverse_functionality(relations, tails, sizes),
+            "inverse_functionality": _inverse_functionality(
+                relations, tails, sizes, graph.num_entities
+            ),
         }
         for name, values in buffers.items():
             self.register_buffer(name, torch.from_numpy(values), persistent=False)
@@ -57,17 +63,10 @@ class DirectedTriples(nn.Module):
         return torch.diff(self.pair_starts)
 
 
-def _run_starts(heads: np.ndarray, tails: np.ndarray) -> np.ndarray:
-    """Where a new (head, tail) pair starts in the sorted triples."""
-    new = np.ones(len(heads), dtype=bool)
-    new[1:] = (heads[1:] != heads[:-1]) | (tails[1:] != tails[:-1])
-    return np.flatnonzero(new)
-
-
 def _inverse_functionality(
-    relations: np.ndarray, tails: np.ndarray, sizes: np.ndarray
+    relations: np.ndarray, tails: np.ndarray, sizes: np.ndarray, num_entities: int
 ) -> np.ndarray:
-    distinct = np.unique(np.stack([relations, tails], axis=1), axis=0)[:, 0]
+    distinct, _ = distinct_rows([relations, tails], [len(sizes), num_entities])
     counts = np.bincount(distinct, minlength=len(sizes))
     share: np.ndarray = counts / np.maximum(sizes, 1)
     return share.astype(np.float32)

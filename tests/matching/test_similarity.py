@@ -71,6 +71,6 @@ def test_blocks_stay_within_their_memory(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(similarity_module.BLOCK_BYTES, "cpu", 100)
     # four targets in double precision take 32 bytes a row
     assert [len(rows) for rows, _ in random_similarity(7, 4).blocks()] == [3, 3, 1]
-    assert rows_per_block(torch.zeros(4, 3)) == 6
-    assert rows_per_block(torch.zeros(1000, 3)) == 1
-    assert rows_per_block(torch.zeros(0, 3)) == 25
+    assert rows_per_block(torch.zeros(4, 3), 4) == 6
+    assert rows_per_block(torch.zeros(1000, 3), 1000) == 1
+    assert rows_per_block(torch.zeros(1000, 3), 0) == 25

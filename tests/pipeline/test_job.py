@@ -163,3 +163,24 @@ def test_metrics_are_valid_json_without_validation_links(
     run_job(tiny_config("em.iterations=1", "split.num_validation=0"), tmp_path)
     text = (tmp_path / "metrics.json").read_text() + (tmp_path / "series.jsonl").read_text()
     assert "NaN" not in text
+
+
+def test_a_sample_observed_between_changes_no_final_number(
+    tiny_config: Callable[..., DictConfig], tmp_path: Path
+) -> None:
+    whole = run_job(tiny_config("em.iterations=2"), tmp_path / "a")
+    sampled = run_job(tiny_config("em.iterations=2", "observed_links=20"), tmp_path / "b")
+    num_test = whole["num_links"]["test"]
+    assert [entry["num_observed"] for entry in sampled["history"]] == [num_test, 20, num_test]
+    for key in ("initial", "final", "mapping", "final_reverse"):
+        assert sampled[key] == whole[key]
+    assert sampled["history"][-1]["joint"] == whole["history"][-1]["joint"]
+
+
+def test_approximate_search_tells_its_recall(
+    tiny_config: Callable[..., DictConfig], tmp_path: Path
+) -> None:
+    config = tiny_config("em.iterations=1", "search=cells", "search.num_probes=4")
+    metrics = run_job(config, tmp_path)
+    assert metrics["search"] == "cells"
+    assert all(0.3 < entry["search_recall"] <= 1 for entry in metrics["history"])

@@ -1,0 +1,53 @@
+"""Counting sorts against numpy's comparing ones."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emea.data.sorting import (
+    distinct_rows,
+    lexicographic_order,
+    numbered_rows,
+    run_starts,
+    stable_order,
+)
+
+SIZES = [4, 3, 6]
+ROWS = st.lists(st.tuples(*(st.integers(0, size - 1) for size in SIZES)), max_size=30)
+
+
+def as_columns(rows: list[tuple[int, ...]]) -> list[np.ndarray]:
+    return list(np.array(rows, dtype=np.int64).reshape(-1, len(SIZES)).T)
+
+
+@given(st.lists(st.integers(0, 5), max_size=40))
+def test_stable_order(ids: list[int]) -> None:
+    array = np.array(ids, dtype=np.int64)
+    assert stable_order(array, 6).tolist() == np.argsort(array, kind="stable").tolist()
+
+
+@given(ROWS)
+def test_lexicographic_order(rows: list[tuple[int, ...]]) -> None:
+    columns = as_columns(rows)
+    expected = np.lexsort(columns[::-1]).tolist()
+    assert lexicographic_order(columns, SIZES).tolist() == expected
+
+
+@given(ROWS)
+def test_distinct_rows(rows: list[tuple[int, ...]]) -> None:
+    distinct = distinct_rows(as_columns(rows), SIZES)
+    assert list(zip(*(ids.tolist() for ids in distinct), strict=True)) == sorted(set(rows))
+
+
+@given(ROWS)
+def test_numbered_rows(rows: list[tuple[int, ...]]) -> None:
+    distinct, numbers = numbered_rows(as_columns(rows), SIZES)
+    ordered = sorted(set(rows))
+    assert list(zip(*(ids.tolist() for ids in distinct), strict=True)) == ordered
+    assert [ordered[number] for number in numbers] == rows
+
+
+@pytest.mark.parametrize(("ids", "starts"), [([], []), ([3], [0]), ([1, 1, 2, 2, 2, 5], [0, 2, 5])])
+def test_run_starts(ids: list[int], starts: list[int]) -> None:
+    assert run_starts(np.array(ids, dtype=np.int64)).tolist() == starts
