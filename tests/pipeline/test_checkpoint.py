@@ -21,6 +21,10 @@ def fresh_parts(config: DictConfig) -> Parts:
     return build_parts(config, pair, visible, lambda _: None, torch.device("cpu"))
 
 
+def load_state(folder: Path, parts: Parts) -> None:
+    load_checkpoint(folder / "checkpoint.safetensors", parts.module, parts.data, parts.em)
+
+
 def test_going_on_from_a_checkpoint_equals_never_stopping(
     tiny_config: Configs, tmp_path: Path
 ) -> None:
@@ -28,11 +32,11 @@ def test_going_on_from_a_checkpoint_equals_never_stopping(
     config = tiny_config("em.iterations=1", "em.sampling=sample")
     run_job(config, tmp_path / "half")
     parts = fresh_parts(config)
-    load_checkpoint(tmp_path / "half" / "checkpoint.safetensors", *vars(parts).values())
+    load_state(tmp_path / "half", parts)
     assert parts.em.iteration == 2
     fit(parts.module, parts.data, config.model.epochs_per_iteration, "cpu", [parts.em])
     whole = fresh_parts(config)
-    load_checkpoint(tmp_path / "whole" / "checkpoint.safetensors", *vars(whole).values())
+    load_state(tmp_path / "whole", whole)
     for name, value in whole.module.state_dict().items():
         assert torch.equal(value, parts.module.state_dict()[name]), name
     assert torch.equal(whole.data.links, parts.data.links)
