@@ -65,7 +65,7 @@ def train(
             steps, epochs = module.num_steps_done, module.num_epochs_done
             progress.say(stage.name)
             if stage.num_epochs:
-                _fit(stage, parts, device, progress)
+                fit_stage(stage, parts, device, progress)
             else:
                 _take_over(config.initial_from, parts, device)
             elsewhere = sum(observer.history[-1]["seconds"].values())
@@ -78,12 +78,8 @@ def train(
                 break
 
 
-def _expected_steps(stage: Stage, parts: Parts) -> int:
-    num_epochs = stage.num_epochs + stage.num_turns * parts.training.epochs_per_turn
-    return parts.module.num_steps(num_epochs, len(parts.data.links))
-
-
-def _fit(stage: Stage, parts: Parts, device: torch.device, progress: StepProgress) -> None:
+def fit_stage(stage: Stage, parts: Parts, device: torch.device, progress: StepProgress) -> None:
+    """One fit, with new weights where the stage wants them."""
     if stage.anew:
         parts.restart()
     # the best weights are back before labels are mined with them
@@ -96,6 +92,11 @@ def _fit(stage: Stage, parts: Parts, device: torch.device, progress: StepProgres
         [*stopping, parts.training, parts.em, progress],
         stage.num_turns,
     )
+
+
+def _expected_steps(stage: Stage, parts: Parts) -> int:
+    num_epochs = stage.num_epochs + stage.num_turns * parts.training.epochs_per_turn
+    return parts.module.num_steps(num_epochs, len(parts.data.links))
 
 
 def _take_over(checkpoint: str, parts: Parts, device: torch.device) -> None:

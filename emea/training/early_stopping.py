@@ -73,10 +73,14 @@ class EarlyStopping(pl.Callback):
             pl_module.load_state_dict(self.best_weights)
         self.best_weights = {}
 
-    def _look(self, module: AlignmentModule) -> None:
+    def measured(self, module: AlignmentModule) -> tuple[float, float]:
+        """Hit@1 and MRR of the validation links."""
         similarity = self.decoder(*module.embeddings())
         metrics = ranking_metrics(link_ranks(similarity, self.validation).in_all)
-        found = metrics["hit@1"], metrics["mrr"]
+        return metrics["hit@1"], metrics["mrr"]
+
+    def _look(self, module: AlignmentModule) -> None:
+        found = self.measured(module)
         if found > self.best:
             self.best, self.num_idle = found, 0
             weights = module.state_dict().items()
