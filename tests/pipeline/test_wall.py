@@ -148,7 +148,7 @@ def test_relabelling_entities_changes_no_metric(
         "model=rrea",
         f"training.turns={turns}",
     )
-    config = tiny_config(f"rule={rule}", *options, *short())
+    config = tiny_config(f"rule={rule}", f"training.turns={turns}", *options, *short())
     # in double precision, since RMSprop's first steps turn rounding errors into whole steps
     monkeypatch.setattr(job, "build_parts", double_parts)
     original = run_job(config, tmp_path / "a")
