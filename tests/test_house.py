@@ -14,6 +14,7 @@ LAYERS = (
     ("evaluation",),
     ("encoders", "rules"),
     ("em",),
+    ("training",),
     ("pipeline", "reporting"),
 )
 """Each layer imports from those before it; neighbours do not import each other."""

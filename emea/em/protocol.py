@@ -23,6 +23,9 @@ class Visible:
         relation_links: where relation inclusions are estimated; ``None``: from the labels and
             the model's own predictions.
         label_pool: source entities that may get a pseudo-label; ``None``: any unlabelled one.
+        mining_sources: source entities that semi-supervised training may pair; ``None``: any
+            unlabelled one.
+        mining_targets: target entities, likewise.
         uses_test_links: whether any of the above holds test links.
     """
 
@@ -33,6 +36,8 @@ class Visible:
     relation_links: IntArray | None
     label_pool: IntArray | None
     uses_test_links: bool
+    mining_sources: IntArray | None = None
+    mining_targets: IntArray | None = None
 
 
 @dataclass(frozen=True)
@@ -69,8 +74,8 @@ class Released:
         """What a run on this split may see."""
         logger.warning(
             "protocol=released uses TEST links in training, as the paper's code did: relation "
-            "inclusions from all links, the normaliser from %d of them, pseudo-labels for test "
-            "entities alone. Do not compare its numbers with protocol=strict.",
+            "inclusions from all links, the normaliser from %d of them, pseudo-labels and "
+            "mined pairs for test entities alone. Do not compare its numbers with protocol=strict.",
             self.num_normaliser_links,
         )
         known = split.supervision
@@ -83,4 +88,6 @@ class Released:
             relation_links=np.concatenate([known.train, known.validation, split.test]),
             label_pool=split.test[:, 0],
             uses_test_links=True,
+            mining_sources=split.test[:, 0],
+            mining_targets=split.test[:, 1],
         )

@@ -23,7 +23,8 @@ class AlignmentModule(pl.LightningModule):
     """Trains an encoder on links between its two graphs.
 
     One Lightning batch is a block of optimisation steps: Lightning's overhead of about a
-    millisecond is then paid once per block, not once per step.
+    millisecond is then paid once per block, not once per step. One Lightning epoch is a turn:
+    labels may change between turns, while weights and optimiser go on.
 
     Args:
         encoder: called without arguments, gives embeddings of all entities, source first.
@@ -49,16 +50,27 @@ class AlignmentModule(pl.LightningModule):
         self._make_optimizer = optimizer
         self._cuda_graph = cuda_graph
         self._step: OptimisationStep | None = None
+        self._turn_is_over = False
         self.num_steps_done = 0
+        self.num_epochs_done = 0.0
         self.losses: list[tuple[int, float]] = []
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """A fresh optimiser; called anew by every fit."""
         return self._make_optimizer(self.parameters())
 
-    def on_fit_start(self) -> None:
-        """Forget the last fit's step: it holds that fit's optimiser and links."""
+    def on_train_epoch_start(self) -> None:
+        """Forget the last turn's step: it holds that turn's links and perhaps optimiser."""
         self._step = None
+        self._turn_is_over = False
+
+    def end_turn(self) -> None:
+        """Leave out the blocks that are left of this turn."""
+        self._turn_is_over = True
+
+    def on_train_batch_start(self, batch: StepBlock, batch_idx: int) -> int | None:
+        """Lightning skips the rest of its epoch on a -1."""
+        return -1 if self._turn_is_over else None
 
     def on_fit_end(self) -> None:
         """Release what the step holds on the device."""
@@ -73,6 +85,7 @@ class AlignmentModule(pl.LightningModule):
         for _ in range(block.num_steps):
             loss = self._step()
         self.num_steps_done += block.num_steps
+        self.num_epochs_done += block.num_steps / block.steps_per_epoch
         self._record(float(loss))
 
     def new_step(self, links: Tensor, optimizer: torch.optim.Optimizer) -> OptimisationStep:

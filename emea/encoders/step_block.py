@@ -12,45 +12,81 @@ from emea.data.arrays import IntArray
 
 
 class StepBlock(NamedTuple):
-    """So many steps on these links (joint entity ids)."""
+    """So many steps on these links (joint entity ids), and how many make an epoch."""
 
     links: Tensor
     num_steps: int
+    steps_per_epoch: int = 1
 
 
 class _Blocks(Dataset[StepBlock]):
-    def __init__(self, links: Tensor, num_steps: int, block_size: int) -> None:
+    def __init__(self, links: Tensor, sizes: list[int], steps_per_epoch: int) -> None:
         self.links = links
-        self.sizes = [min(block_size, num_steps - done) for done in range(0, num_steps, block_size)]
+        self.sizes = sizes
+        self.steps_per_epoch = steps_per_epoch
 
     def __getitem__(self, index: int) -> StepBlock:
-        return StepBlock(self.links, self.sizes[index])
+        return StepBlock(self.links, self.sizes[index], self.steps_per_epoch)
 
     def __len__(self) -> int:
         return len(self.sizes)
 
 
+def block_sizes(num_steps: int, block_size: int, stop_every: int | None = None) -> list[int]:
+    """Sizes of blocks that add up to the steps, one of them ending at every ``stop_every``."""
+    span = stop_every or max(num_steps, 1)
+    sizes = []
+    for start in range(0, num_steps, span):
+        length = min(span, num_steps - start)
+        sizes += [min(block_size, length - done) for done in range(0, length, block_size)]
+    return sizes
+
+
 class LabelDataModule(pl.LightningDataModule):
-    """Holds the links to train on and the number of steps of the next fit.
+    """Holds the links to train on and the number of steps of the next turn.
+
+    A fit is one turn or several: a turn is one Lightning epoch, with labels of its own.
 
     Args:
         links: ``[num_links, 2]`` (source id, target id).
         num_source: entities of the source graph, where target ids start in the joint space.
         block_size: optimisation steps per Lightning batch.
+        check_every: epochs after which a block ends whatever its size, for those who look at
+            the model in between.
     """
 
-    def __init__(self, links: IntArray, num_source: int, block_size: int = 50) -> None:
+    def __init__(
+        self,
+        links: IntArray,
+        num_source: int,
+        block_size: int = 50,
+        check_every: int | None = None,
+    ) -> None:
         super().__init__()
         self.num_source = num_source
         self.block_size = block_size
+        self.check_every = check_every
         self.num_steps = 0
+        self.steps_per_epoch = 1
         self.relabel(links)
 
+    @property
+    def labels(self) -> IntArray:
+        """``[num_links, 2]`` the current links, (source id, target id)."""
+        links: IntArray = self.links.numpy() - np.array([0, self.num_source])
+        return links
+
     def relabel(self, links: IntArray) -> None:
-        """Train on these links from the next fit on."""
+        """Train on these links from the next turn on."""
         self.links = torch.from_numpy(links + np.array([0, self.num_source]))
 
+    def plan(self, num_epochs: int, steps_per_epoch: int) -> None:
+        """Let the next turn have so many epochs."""
+        self.num_steps = num_epochs * steps_per_epoch
+        self.steps_per_epoch = steps_per_epoch
+
     def train_dataloader(self) -> DataLoader[StepBlock]:
-        """The blocks of the next fit."""
-        blocks = _Blocks(self.links, self.num_steps, self.block_size)
-        return DataLoader(blocks, batch_size=None)
+        """The blocks of the next turn."""
+        stop_every = self.check_every * self.steps_per_epoch if self.check_every else None
+        sizes = block_sizes(self.num_steps, self.block_size, stop_every)
+        return DataLoader(_Blocks(self.links, sizes, self.steps_per_epoch), batch_size=None)

@@ -13,19 +13,22 @@ from emea.encoders.step_block import LabelDataModule
 def fit(
     module: AlignmentModule,
     data: LabelDataModule,
-    num_steps: int,
+    num_epochs: int,
     accelerator: str,
     callbacks: Sequence[pl.Callback],
+    num_turns: int = 0,
 ) -> None:
-    """Train for so many optimisation steps on the data module's current links.
+    """Train for so many epochs on the data module's current links, then for further turns.
 
-    A second ``fit`` of one Lightning Trainer trains nothing, so each fit has its own.
+    What a further turn trains on, and for how long, is for a callback to say when the turn
+    before ends. A second ``fit`` of one Lightning Trainer trains nothing, so each has its own.
     """
-    data.num_steps = num_steps
+    data.plan(num_epochs, module.objective.steps_per_epoch(len(data.links)))
     trainer = pl.Trainer(
         accelerator=accelerator,
         devices=1,
-        max_epochs=1,
+        max_epochs=1 + num_turns,
+        reload_dataloaders_every_n_epochs=1,
         callbacks=list(callbacks),
         logger=False,
         enable_checkpointing=False,

@@ -84,9 +84,10 @@ class TestObserver:
         entry["seconds"]["evaluate"] = time.perf_counter() - start
         self.history.append(entry)
 
-    def tell(self, neural_seconds: float) -> None:
-        """Log the last iteration, whose fit took so long."""
+    def tell(self, neural_seconds: float, num_epochs: int) -> None:
+        """Log the last iteration, whose fit took so long and had so many epochs."""
         entry = self.history[-1]
+        entry["epochs"] = num_epochs
         entry["seconds"]["neural"] = neural_seconds
         self.log(flattened(entry), entry["iteration"])
         logger.info(self._line(entry))

@@ -1,29 +1,51 @@
 """Everything one run is made of, built from its config."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from omegaconf import DictConfig, OmegaConf
+from torch import nn
 
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
-from emea.em.em_callback import EMCallback, Observer
+from emea.em.em_callback import Decoder, EMCallback, Observer
 from emea.em.protocol import Visible
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.joint_graph import join_graphs
+from emea.encoders.objective import Objective
 from emea.encoders.step_block import LabelDataModule
 from emea.pipeline.building import make, maker
 from emea.rules.rule import Rule
+from emea.training.early_stopping import EarlyStopping
+from emea.training.self_training import SelfTraining
 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The objects of a run."""
+    """The objects of a run.
+
+    Args:
+        module: the encoder and what trains it.
+        data: its labels.
+        em: acts after each fit.
+        training: acts between the turns of a fit.
+        stopping: may end a turn; ``None``: nothing does.
+        make_model: a new encoder and objective, from the random generator as it stands.
+    """
 
     module: AlignmentModule
     data: LabelDataModule
     em: EMCallback
+    training: SelfTraining
+    stopping: EarlyStopping | None
+    make_model: Callable[[], tuple[nn.Module, Objective]]
+
+    def restart(self) -> None:
+        """Let the next fit begin with new weights."""
+        self.module.encoder, self.module.objective = self.make_model()
 
 
 def load_pair(config: DictConfig) -> GraphPair:
@@ -41,24 +63,51 @@ def draw_split(config: DictConfig, pair: GraphPair) -> Split:
 def build_parts(
     config: DictConfig, pair: GraphPair, visible: Visible, observer: Observer, device: torch.device
 ) -> Parts:
-    """Encoder, labels and EM callback; they get the visible links and no others."""
+    """Encoder, labels and callbacks; they get the visible links and no others."""
     torch.manual_seed(config.seed)
     num_source = pair.source.num_entities
-    encoder = maker(config.model.encoder)(graph=join_graphs(pair))
+    make_model = partial(_build_model, config, pair)
+    encoder, objective = make_model()
     module = AlignmentModule(
         encoder=encoder,
-        objective=maker(config.model.objective)(),
+        objective=objective,
         optimizer=maker(config.model.optimizer),
         num_source=num_source,
         cuda_graph=config.trainer.cuda_graph,
     )
-    data = LabelDataModule(visible.train, num_source, config.trainer.block_size)
+    decoder = maker(config.decoding)(search=maker(config.search)())
+    stopping = _build_stopping(config, visible, decoder)
+    check_every = stopping.every if stopping else None
     rule = maker(config.rule)(pair=pair, device=device) if config.em.iterations else None
-    return Parts(module, data, _build_em(config, visible, observer, rule))
+    return Parts(
+        module=module,
+        data=LabelDataModule(visible.train, num_source, config.trainer.block_size, check_every),
+        em=_build_em(config, visible, decoder, observer, rule),
+        training=maker(config.training)(visible=visible, decoder=decoder),
+        stopping=stopping,
+        make_model=make_model,
+    )
+
+
+def _build_model(config: DictConfig, pair: GraphPair) -> tuple[nn.Module, Objective]:
+    encoder = maker(config.model.encoder)(graph=join_graphs(pair))
+    return encoder, maker(config.model.objective)()
+
+
+def _build_stopping(config: DictConfig, visible: Visible, decoder: Decoder) -> EarlyStopping | None:
+    settings: Any = OmegaConf.select(config, "model.early_stopping")
+    if settings is None:
+        return None
+    stopping: EarlyStopping = make(EarlyStopping, visible.validation, decoder, **settings)
+    return stopping
 
 
 def _build_em(
-    config: DictConfig, visible: Visible, observer: Observer, rule: Rule | None
+    config: DictConfig,
+    visible: Visible,
+    decoder: Decoder,
+    observer: Observer,
+    rule: Rule | None,
 ) -> EMCallback:
     settings: Any = OmegaConf.to_container(config.em, resolve=True)
     for handled_elsewhere in ("name", "iterations", "normaliser"):
@@ -66,7 +115,7 @@ def _build_em(
     em: EMCallback = make(
         EMCallback,
         visible=visible,
-        decoder=maker(config.decoding)(search=maker(config.search)()),
+        decoder=decoder,
         normaliser=maker(config.em.normaliser)(),
         rule=rule,
         observer=observer,

@@ -50,6 +50,10 @@ class StepProgress(pl.Callback):
         """What the run is doing now."""
         self._progress.update(self._task, description=description)
 
+    def skip(self, num_steps: int) -> None:
+        """So many steps will not come: training ended early."""
+        self._progress.advance(self._task, num_steps)
+
     def on_train_batch_end(
         self,
         trainer: pl.Trainer,

@@ -48,7 +48,8 @@ def method_name(config: DictConfig) -> str:
 def run_name(config: DictConfig, data: str) -> str:
     """A name that reads, such as ``emea-rrea-dbp15k_zh-1%-strict-s0``."""
     share = f"{100 * config.ratio.value:.4g}%" if config.split.name == "random" else "official"
-    parts = [method_name(config), config.model.name, data, share, config.protocol.name]
+    training = [] if config.training.name == "sup" else [config.training.name]
+    parts = [method_name(config), config.model.name, *training, data, share, config.protocol.name]
     seed = [f"seed{config.seed}"] if config.seed else []
     return "-".join([*parts, f"s{config.split_seed}", *seed])
 

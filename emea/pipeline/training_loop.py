@@ -3,9 +3,10 @@
 import logging
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from emea.pipeline.checkpoint import load_weights, save_checkpoint
 from emea.pipeline.estimate import duration, seconds_per_step
@@ -20,36 +21,82 @@ LONG_RUN_SECONDS = 60
 """Runs expected to take longer say so before they start."""
 
 
+class Stage(NamedTuple):
+    """One fit of the run.
+
+    Args:
+        name: for whoever watches.
+        num_epochs: epochs on the labels it finds; 0: weights come from elsewhere.
+        num_turns: turns after them, with mined labels.
+        anew: whether it begins with new weights.
+    """
+
+    name: str
+    num_epochs: int
+    num_turns: int
+    anew: bool
+
+
+def stages(config: DictConfig) -> list[Stage]:
+    """The first training, then one stage per EM iteration."""
+    model, training = config.model, config.training
+    restart = bool(OmegaConf.select(model, "restart"))
+    num_epochs = model.initial_epochs if restart else model.epochs_per_iteration
+    num_turns = OmegaConf.select(training, "turns_per_iteration", default=0)
+    first = 0 if config.initial_from else model.initial_epochs
+    return [Stage("first training", first, training.turns, anew=False)] + [
+        Stage(f"EM iteration {iteration}", num_epochs, num_turns, anew=restart)
+        for iteration in range(1, config.em.iterations + 1)
+    ]
+
+
 def train(
     config: DictConfig, parts: Parts, observer: TestObserver, device: torch.device, checkpoint: Path
 ) -> None:
-    """The first fit, then one fit per EM iteration; the callback acts between them."""
-    first = 0 if config.initial_from else config.model.initial_epochs
-    epochs = [first] + [config.model.epochs_per_iteration] * config.em.iterations
-    # of the links known now: the E-step's labels can only make an epoch longer
-    expected = parts.module.num_steps(sum(epochs), len(parts.data.links))
-    _announce(parts, expected, device)
-    with StepProgress(expected) as progress:
-        for iteration, num_epochs in enumerate(epochs):
-            num_steps = parts.module.num_steps(num_epochs, len(parts.data.links))
-            progress.say("first training" if iteration == 0 else f"EM iteration {iteration}")
+    """One fit per stage; the EM callback acts at the end of each."""
+    plan = stages(config)
+    # of the links known now: more labels can only make an epoch longer
+    expected = [_expected_steps(stage, parts) for stage in plan]
+    _announce(parts, sum(expected), device)
+    with StepProgress(sum(expected)) as progress:
+        for stage, num_expected in zip(plan, expected, strict=True):
             start = time.perf_counter()
-            if num_steps:
-                fit(
-                    parts.module,
-                    parts.data,
-                    num_steps,
-                    "gpu" if device.type == "cuda" else "cpu",
-                    [parts.em, progress],
-                )
+            module = parts.module
+            steps, epochs = module.num_steps_done, module.num_epochs_done
+            progress.say(stage.name)
+            if stage.num_epochs:
+                fit_stage(stage, parts, device, progress)
             else:
                 _take_over(config.initial_from, parts, device)
             elsewhere = sum(observer.history[-1]["seconds"].values())
-            observer.tell(time.perf_counter() - start - elsewhere)
-            save_checkpoint(checkpoint, parts.module, parts.data, parts.em)
+            num_epochs = round(module.num_epochs_done - epochs)
+            observer.tell(time.perf_counter() - start - elsewhere, num_epochs)
+            progress.skip(max(0, num_expected - (module.num_steps_done - steps)))
+            save_checkpoint(checkpoint, module, parts.data, parts.em)
             if parts.em.converged:
                 logger.info("converged: no better MRR on the validation links")
                 break
+
+
+def fit_stage(stage: Stage, parts: Parts, device: torch.device, progress: StepProgress) -> None:
+    """One fit, with new weights where the stage wants them."""
+    if stage.anew:
+        parts.restart()
+    # the best weights are back before labels are mined with them
+    stopping = [parts.stopping] if parts.stopping else []
+    fit(
+        parts.module,
+        parts.data,
+        stage.num_epochs,
+        "gpu" if device.type == "cuda" else "cpu",
+        [*stopping, parts.training, parts.em, progress],
+        stage.num_turns,
+    )
+
+
+def _expected_steps(stage: Stage, parts: Parts) -> int:
+    num_epochs = stage.num_epochs + stage.num_turns * parts.training.epochs_per_turn
+    return parts.module.num_steps(num_epochs, len(parts.data.links))
 
 
 def _take_over(checkpoint: str, parts: Parts, device: torch.device) -> None:
@@ -64,7 +111,8 @@ def _announce(parts: Parts, num_steps: int, device: torch.device) -> None:
         expected = num_steps * seconds_per_step(parts.module, parts.data)
         if expected > LONG_RUN_SECONDS:
             logger.info(
-                "about %s of training on this CPU for %d steps (a GPU takes seconds)",
+                "%s %s of training on this CPU for %d steps (a GPU takes seconds)",
+                "at most" if parts.stopping else "about",
                 duration(expected),
                 num_steps,
             )

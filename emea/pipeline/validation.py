@@ -19,6 +19,11 @@ WHOLE_NUMBERS = {
     "search.num_cells": 1,
     "observed_links": 1,
     "em.iterations": 0,
+    "model.early_stopping.every": 1,
+    "model.early_stopping.patience": 1,
+    "training.turns": 0,
+    "training.turns_per_iteration": 0,
+    "training.epochs_per_turn": 1,
     "split.num_validation": 0,
     "seed": 0,
     "split_seed": 0,
@@ -30,6 +35,7 @@ REQUIRED = (
     "model.epochs_per_iteration",
     "em.num_candidates",
     "em.iterations",
+    "training.turns",
 )
 
 CHOICES = {
@@ -73,10 +79,33 @@ def _problems(config: DictConfig) -> Iterator[str]:
         yield f"em=none has no iterations, got em.iterations={config.em.iterations}; use em=paper"
     if _value(config, "em.patience") and not _value(config, "split.num_validation"):
         yield "em.patience needs validation links to watch: raise split.num_validation"
+    yield from _training_problems(config)
     if _value(config, "em.iterations") and "_target_" not in config.rule:
         yield (
             f"em={config.em.name} needs a rule to measure compatibility: "
             "choose one (rule=paris), or em=none for the neural model alone"
+        )
+
+
+def _training_problems(config: DictConfig) -> Iterator[str]:
+    restart = _value(config, "model.restart")
+    if restart not in (None, True, False):
+        yield f"model.restart must be true or false, got {restart}"
+    for key in ("turns_per_iteration", "epochs_per_turn"):
+        if key in config.training and config.training[key] is None:
+            yield f"training.{key} must be a whole number, got null"
+    stopping = _value(config, "model.early_stopping")
+    if stopping is not None and not _is_filled(stopping):
+        yield (
+            "model.early_stopping must be null or such as {every: 10, patience: 2}, "
+            f"got {stopping}"
+        )
+    elif stopping is not None and not _value(config, "split.num_validation"):
+        yield "model.early_stopping needs validation links to look at: raise split.num_validation"
+    if _value(config, "training.turns") and _value(config, "initial_from"):
+        yield (
+            f"training={config.training.name} mines labels during the first training, so "
+            "initial_from cannot replace it; leave initial_from out, or use training=sup"
         )
 
 
@@ -90,6 +119,10 @@ def _out_of_range(config: DictConfig, key: str, least: int) -> Iterator[str]:
         yield f"{key} must be a number of at least {least}, got {value}"
     elif not isinstance(value, int):
         yield f"{key} must be a whole number, got {value}"
+
+
+def _is_filled(node: Any) -> bool:
+    return isinstance(node, DictConfig) and all(value is not None for value in node.values())
 
 
 def _value(config: DictConfig, key: str) -> Any:

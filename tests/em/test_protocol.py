@@ -48,6 +48,8 @@ def test_strict_shows_the_labels(caplog: pytest.LogCaptureFixture) -> None:
     assert as_set(visible.weight_links) == as_set(TRAIN) | as_set(VALIDATION)
     assert visible.relation_links is None
     assert visible.label_pool is None
+    assert visible.mining_sources is None
+    assert visible.mining_targets is None
     assert not visible.uses_test_links
     assert not caplog.records
 
@@ -62,6 +64,10 @@ def test_released_shows_test_links() -> None:
     assert len(visible.relation_links) == len(LINKS)
     assert as_set(visible.relation_links) == as_set(LINKS)
     assert set(visible.label_pool.tolist()) == set(TEST[:, 0].tolist())
+    assert visible.mining_sources is not None
+    assert visible.mining_targets is not None
+    assert set(visible.mining_sources.tolist()) == set(TEST[:, 0].tolist())
+    assert set(visible.mining_targets.tolist()) == set(TEST[:, 1].tolist())
     assert visible.uses_test_links
 
 

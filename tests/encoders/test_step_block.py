@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from emea.encoders.step_block import LabelDataModule, StepBlock
+from emea.encoders.step_block import LabelDataModule, StepBlock, block_sizes
 
 LINKS = np.array([[0, 0], [2, 1]])
 
@@ -43,3 +43,32 @@ def test_links_are_copied() -> None:
     data = LabelDataModule(links, num_source=10)
     links[:] = 7
     assert data.links.tolist() == [[0, 10], [2, 11]]
+
+
+@pytest.mark.parametrize("num_steps", [0, 1, 11, 24, 25])
+@pytest.mark.parametrize("block_size", [1, 4, 50])
+@pytest.mark.parametrize("stop_every", [None, 3, 8, 100])
+def test_a_block_ends_wherever_someone_looks(
+    num_steps: int, block_size: int, stop_every: int | None
+) -> None:
+    sizes = block_sizes(num_steps, block_size, stop_every)
+    assert sum(sizes) == num_steps
+    assert all(1 <= size <= block_size for size in sizes)
+    ends = set(np.cumsum(sizes).tolist())
+    if stop_every:
+        assert set(range(stop_every, num_steps + 1, stop_every)) <= ends
+    else:
+        assert len(sizes) == -(-num_steps // block_size)
+
+
+def test_a_plan_counts_epochs() -> None:
+    data = LabelDataModule(LINKS, num_source=10, block_size=4, check_every=2)
+    data.plan(num_epochs=5, steps_per_epoch=3)
+    blocks = list(data.train_dataloader())
+    assert [block.num_steps for block in blocks] == [4, 2, 4, 2, 3]
+    assert {block.steps_per_epoch for block in blocks} == {3}
+
+
+def test_labels_are_what_was_given() -> None:
+    data = LabelDataModule(LINKS, num_source=10)
+    assert data.labels.tolist() == LINKS.tolist()

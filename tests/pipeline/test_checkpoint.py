@@ -8,9 +8,10 @@ from omegaconf import DictConfig
 from emea.em.protocol import Strict
 from emea.errors import DataError
 from emea.pipeline.checkpoint import load_checkpoint, load_weights
-from emea.pipeline.fitting import fit
 from emea.pipeline.job import run_job
 from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
+from emea.pipeline.progress import StepProgress
+from emea.pipeline.training_loop import fit_stage, stages
 
 Configs = Callable[..., DictConfig]
 
@@ -21,18 +22,30 @@ def fresh_parts(config: DictConfig) -> Parts:
     return build_parts(config, pair, visible, lambda _: None, torch.device("cpu"))
 
 
+def load_state(folder: Path, parts: Parts) -> None:
+    load_checkpoint(folder / "checkpoint.safetensors", parts.module, parts.data, parts.em)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("em.sampling=sample",),
+        ("training=semi", "training.epochs_per_turn=5", "training.turns_per_iteration=1"),
+        ("model.restart=true", "model.early_stopping={every:4,patience:1}"),
+    ],
+)
 def test_going_on_from_a_checkpoint_equals_never_stopping(
-    tiny_config: Configs, tmp_path: Path
+    options: tuple[str, ...], tiny_config: Configs, tmp_path: Path
 ) -> None:
-    run_job(tiny_config("em.iterations=2", "em.sampling=sample"), tmp_path / "whole")
-    config = tiny_config("em.iterations=1", "em.sampling=sample")
+    run_job(tiny_config("em.iterations=2", *options), tmp_path / "whole")
+    config = tiny_config("em.iterations=1", *options)
     run_job(config, tmp_path / "half")
     parts = fresh_parts(config)
-    load_checkpoint(tmp_path / "half" / "checkpoint.safetensors", *vars(parts).values())
+    load_state(tmp_path / "half", parts)
     assert parts.em.iteration == 2
-    fit(parts.module, parts.data, config.model.epochs_per_iteration, "cpu", [parts.em])
+    fit_stage(stages(config)[-1], parts, torch.device("cpu"), StepProgress(1))
     whole = fresh_parts(config)
-    load_checkpoint(tmp_path / "whole" / "checkpoint.safetensors", *vars(whole).values())
+    load_state(tmp_path / "whole", whole)
     for name, value in whole.module.state_dict().items():
         assert torch.equal(value, parts.module.state_dict()[name]), name
     assert torch.equal(whole.data.links, parts.data.links)

@@ -11,7 +11,10 @@ from hydra.utils import get_object
 from emea.pipeline.config_files import CONF, group_names, option_names
 
 OPTIONS = [(group, option) for group in group_names() for option in option_names(group)]
-GIVEN_BY_THE_RUN = {"graph", "pair", "device", "params", "source", "target", "split", "search"}
+GIVEN_BY_THE_RUN = {
+    *("graph", "pair", "device", "params", "source", "target", "split", "search"),
+    *("visible", "decoder"),
+}
 """Arguments that no file holds because only the run knows them."""
 
 

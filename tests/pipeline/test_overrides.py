@@ -28,6 +28,9 @@ def test_numeric_choices_of_ratio_are_quoted() -> None:
         ["+model.encoder.extra=3"],
         ["hydra.run.dir=elsewhere"],
         ["em=none", "rule=none"],
+        ["training=semi", "training.turns=2", "model.restart=true"],
+        ["model.early_stopping={every:10,patience:2}"],
+        ["model.early_stopping={every: 5}"],
     ],
 )
 def test_good_command_lines_pass(arguments: list[str]) -> None:
@@ -43,6 +46,12 @@ def test_good_command_lines_pass(arguments: list[str]) -> None:
         (["data=glob(dbp*)"], "name the options one by one"),
         (["em=none", "em.iterations=3"], "em=none has no iterations"),
         (["em.patience=1", "split.num_validation=0"], "em.patience needs validation links"),
+        (
+            ["model.early_stopping={every:10,patience:2}", "split.num_validation=0"],
+            "model.early_stopping needs validation links",
+        ),
+        (["training=semi", "initial_from=file"], "initial_from cannot replace it"),
+        (["training=semi", "training.epochs_per_turn=null"], "epochs_per_turn must be a whole"),
     ],
 )
 def test_bad_sweeps_and_combinations_are_refused(arguments: list[str], sentence: str) -> None:
@@ -76,6 +85,11 @@ def test_the_sweep_flag_may_stand_anywhere() -> None:
         ("+foo=1", "there is no key foo"),
         ("em.iterations=2.0", "em.iterations must be a whole number"),
         ("em.iterations=null", "em.iterations must be a whole number of at least 0, got null"),
+        ("model.restart=often", "model.restart must be true or false, got often"),
+        ("model.early_stopping=10", "model.early_stopping must be null or such as"),
+        ("model.early_stopping={every:null}", "model.early_stopping must be null or such as"),
+        ("model.early_stopping={every:0}", "early_stopping.every must be a number of at least 1"),
+        ("training.turns=-1", "training.turns must be a number of at least 0"),
         ("tracking=null", "tracking must be chosen"),
         ("~training", "training must be chosen"),
         ("trainer.accelerator=tpu", "trainer.accelerator must be one of auto, cpu, gpu"),

@@ -30,6 +30,7 @@ Configs = Callable[..., DictConfig]
         (["protocol=released", "split_seed=3"], "emea-rrea-synthetic-20%-released-s3"),
         (["seed=2"], "emea-rrea-synthetic-20%-strict-s0-seed2"),
         (["split=official"], "emea-rrea-synthetic-official-strict-s0"),
+        (["training=semi", "em=none"], "neural-rrea-semi-synthetic-20%-strict-s0"),
     ],
 )
 def test_run_names_read(overrides: list[str], name: str, tiny_config: Configs) -> None:

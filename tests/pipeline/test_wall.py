@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from omegaconf import DictConfig
+from safetensors.torch import load_file
 
 from emea.data.graph_pair import GraphPair, relabel_links
 from emea.data.split import Split, Supervision
@@ -23,7 +24,8 @@ Configs = Callable[..., DictConfig]
 
 MODELS = option_names("model")
 RULES = [rule for rule in option_names("rule") if rule != "none"]
-COMBINATIONS = list(itertools.product(MODELS, RULES))
+TRAININGS = option_names("training")
+COMBINATIONS = list(itertools.product(MODELS, RULES, TRAININGS))
 
 
 def permuted_targets(split: Split) -> Split:
@@ -56,33 +58,60 @@ def predictions(
     return tuple((folder / name).read_bytes() for name in names)  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize(("model", "rule"), COMBINATIONS)
-@pytest.mark.parametrize("change", [permuted_targets, without_test_links])
+@pytest.mark.parametrize(("model", "rule", "training"), COMBINATIONS)
 def test_strict_predictions_do_not_depend_on_test_links(
     model: str,
     rule: str,
-    change: Callable[[Split], Split],
+    training: str,
     tiny_config: Configs,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    config = tiny_config(f"model={model}", f"rule={rule}", "em.iterations=2", *short())
+    options = (f"model={model}", f"rule={rule}", f"training={training}")
+    config = tiny_config(*options, "em.iterations=2", *short())
     original = predictions(config, tmp_path / "a", lambda split: split, monkeypatch)
-    changed = predictions(config, tmp_path / "b", change, monkeypatch)
-    assert original == changed
+    for name, change in (("b", permuted_targets), ("c", without_test_links)):
+        assert predictions(config, tmp_path / name, change, monkeypatch) == original, name
 
 
 def short() -> tuple[str, ...]:
-    return ("model.initial_epochs=20", "model.epochs_per_iteration=5")
+    epochs = ("model.initial_epochs=10", "model.epochs_per_iteration=3")
+    return (*epochs, "++training.epochs_per_turn=2")
 
 
+@pytest.mark.parametrize("training", TRAININGS)
 def test_the_wall_test_sees_a_leak(
-    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    training: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = tiny_config("protocol=released", "em.iterations=2", *short())
+    options = ("protocol=released", f"training={training}", "em.iterations=2")
+    config = tiny_config(*options, *short())
     original = predictions(config, tmp_path / "a", lambda split: split, monkeypatch)
     changed = predictions(config, tmp_path / "b", permuted_targets, monkeypatch)
     assert original != changed
+
+
+def fewer_test_links(split: Split) -> Split:
+    return replace(split, test=split.test[: len(split.test) // 2])
+
+
+@pytest.mark.parametrize("protocol", ["strict", "released"])
+@pytest.mark.parametrize("training", TRAININGS)
+def test_only_a_released_pool_shows_in_a_model_alone(
+    protocol: str,
+    training: str,
+    tiny_config: Configs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # without EM, test links reach the weights through the pool of mined pairs or not at all
+    options = (f"protocol={protocol}", f"training={training}", "em=none", "rule=none")
+    config = tiny_config(*options, *short())
+    for name, change in (("a", lambda split: split), ("b", fewer_test_links)):
+        predictions(config, tmp_path / name, change, monkeypatch)
+    weights = [load_file(tmp_path / name / "checkpoint.safetensors") for name in "ab"]
+    names = [name for name in weights[0] if name.startswith("module.")]
+    same = all(torch.equal(weights[0][name], weights[1][name]) for name in names)
+    assert same is not (protocol == "released" and config.training.turns > 0)
 
 
 class RelabelledObjective(MarginObjective):
@@ -108,13 +137,18 @@ def double_parts(*arguments: object) -> Parts:
     return parts
 
 
+@pytest.mark.parametrize("turns", [0, 1])
 @pytest.mark.parametrize("rule", RULES)
 def test_relabelling_entities_changes_no_metric(
-    rule: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rule: str, turns: int, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = tiny_config(
-        f"rule={rule}", "em.iterations=2", "model.encoder.dropout=0", "model=rrea", *short()
+    options = (
+        "em.iterations=2",
+        "model.encoder.dropout=0",
+        "model=rrea",
+        f"training.turns={turns}",
     )
+    config = tiny_config(f"rule={rule}", f"training.turns={turns}", *options, *short())
     # in double precision, since RMSprop's first steps turn rounding errors into whole steps
     monkeypatch.setattr(job, "build_parts", double_parts)
     original = run_job(config, tmp_path / "a")
