@@ -15,6 +15,7 @@ WHOLE_NUMBERS = {
     "em.num_candidates": 1,
     "em.patience": 1,
     "decoding.k": 1,
+    "rule.num_neighbours": 1,
     "em.iterations": 0,
     "split.num_validation": 0,
     "seed": 0,
@@ -35,6 +36,7 @@ CHOICES = {
     "em.m_step": ("links", "pseudolikelihood"),
     "split.validation_from": ("rest", "train"),
     "rule.subsumption_from": ("best", "expected"),
+    "rule.mappings": ("best", "expected"),
 }
 
 
