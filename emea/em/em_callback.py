@@ -125,6 +125,9 @@ class EMCallback(pl.Callback):
         # one tensor for all iterations: a rule sees by identity that nothing changed
         given = visible.relation_links
         self.relation_links = None if given is None else _tensor(given, torch.device("cpu"))
+        unseen = visible.unseen_links if rule is not None and rule.fits_on_unseen_links else None
+        self.weight_links = visible.weight_links if unseen is None else unseen
+        self.certain = visible.train if unseen is None else np.concatenate([visible.train, unseen])
         self.num_candidates = num_candidates
         self.m_step = m_step
         self.sampling = sampling
@@ -152,10 +155,11 @@ class EMCallback(pl.Callback):
         start = time.perf_counter()
         source, target = module.embeddings()
         similarity = self.decoder(source, target)
-        beliefs = self._normalised(similarity)
+        offered = self._normalised(similarity)
+        beliefs = offered.clamped(_tensor(self.certain, source.device))
         validation = ranking_metrics(link_ranks(similarity, self.visible.validation).in_all)
         searched = _clock(source)
-        joint = self._joint(beliefs, source) if self.rule is not None else None
+        joint = self._joint(offered, beliefs, source) if self.rule is not None else None
         seconds = {"search": searched - start, "joint": _clock(source) - searched}
         if joint is not None:
             data.relabel(np.concatenate([self.visible.train, joint.labels]))
@@ -212,9 +216,9 @@ class EMCallback(pl.Callback):
         beliefs = self.normaliser.beliefs(similarity, self.num_candidates)
         if similarity.cells is not None:
             self.search_recall = search_recall(similarity, beliefs.targets, RECALL_SAMPLE)
-        return beliefs.clamped(_tensor(self.visible.train, device))
+        return beliefs
 
-    def _joint(self, beliefs: Beliefs, source: Tensor) -> JointReport:
+    def _joint(self, offered: Beliefs, beliefs: Beliefs, source: Tensor) -> JointReport:
         assert self.rule is not None
         links = self.relation_links
         if links is not None and links.device != source.device:
@@ -222,7 +226,7 @@ class EMCallback(pl.Callback):
         self.rule.prepare(RuleView(beliefs, source, links))
         values = self.rule(beliefs)
         self._warn_without_support(values)
-        self.weights = self._fit_weights(beliefs, values)
+        self.weights = self._fit_weights(offered, beliefs, values)
         train = _tensor(self.visible.train, source.device)
         compatible = compatible_beliefs(beliefs, values, self.weights, train)
         best = beliefs.best_slots()
@@ -235,16 +239,23 @@ class EMCallback(pl.Callback):
         )
 
     def _warn_without_support(self, values: Tensor) -> None:
-        if self.iteration == 0 and not values.any():
+        assert self.rule is not None
+        if self.iteration:
+            return
+        speaks = dict(zip(self.rule.names, values.flatten(0, 1).any(0).tolist(), strict=True))
+        silent = [name for name in speaks if not speaks[name]]
+        if silent:
             logger.warning(
-                "no candidate has support from its neighbours: the graphs share no structure "
-                "that the labels reach, so the labels follow the neural model alone"
+                "no candidate has support from rule %s: the graphs share no structure that the "
+                "labels reach, so the labels follow the neural model and other rules alone",
+                ", ".join(silent),
             )
 
-    def _fit_weights(self, beliefs: Beliefs, values: Tensor) -> Tensor:
+    def _fit_weights(self, offered: Beliefs, beliefs: Beliefs, values: Tensor) -> Tensor:
         if self.m_step == "links":
-            links = _tensor(self.visible.weight_links, values.device)
-            rows, slots = link_examples(beliefs, links)
+            links = _tensor(self.weight_links, values.device)
+            # of the neural model's own candidates: a label that was put there is no example
+            rows, slots = link_examples(offered, links)
         else:
             on_cpu = Beliefs(beliefs.targets.cpu(), beliefs.probs.cpu())
             rows, slots = sampled_examples(on_cpu, self.sampling, self.generator)

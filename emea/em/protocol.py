@@ -20,6 +20,9 @@ class Visible:
         validation: held-out labels.
         normaliser_links: where the normaliser is fitted.
         weight_links: where rule weights are fitted.
+        unseen_links: where the weights of rules that ask for links unseen by the encoder are
+            fitted; q is certain of them, as it is of the training links. ``None``: there are
+            none, such rules use ``weight_links`` as all others do.
         relation_links: where relation inclusions are estimated; ``None``: from the labels and
             the model's own predictions.
         label_pool: source entities that may get a pseudo-label; ``None``: any unlabelled one.
@@ -33,6 +36,7 @@ class Visible:
     validation: IntArray
     normaliser_links: IntArray
     weight_links: IntArray
+    unseen_links: IntArray | None
     relation_links: IntArray | None
     label_pool: IntArray | None
     uses_test_links: bool
@@ -52,6 +56,7 @@ class Strict:
             validation=known.validation,
             normaliser_links=known.validation,
             weight_links=np.concatenate([known.train, known.validation]),
+            unseen_links=None,
             relation_links=None,
             label_pool=None,
             uses_test_links=False,
@@ -64,27 +69,33 @@ class Released:
 
     Args:
         num_normaliser_links: test links on which the normaliser is fitted.
+        num_unseen_links: test links on which the weights of AvoidConf are fitted, and of which
+            q is certain then.
         seed: which ones.
     """
 
     num_normaliser_links: int = 100
+    num_unseen_links: int = 100
     seed: int = 0
 
     def __call__(self, split: Split) -> Visible:
         """What a run on this split may see."""
         logger.warning(
             "protocol=released uses TEST links in training, as the paper's code did: relation "
-            "inclusions from all links, the normaliser from %d of them, pseudo-labels and "
-            "mined pairs for test entities alone. Do not compare its numbers with protocol=strict.",
+            "inclusions from all links, the normaliser from %d of them, AvoidConf's weights from "
+            "%d that it takes as labels, pseudo-labels and mined pairs for test entities alone. "
+            "Do not compare its numbers with protocol=strict.",
             self.num_normaliser_links,
+            self.num_unseen_links,
         )
         known = split.supervision
-        order = np.random.default_rng(self.seed).permutation(len(split.test))
+        drawn = split.test[np.random.default_rng(self.seed).permutation(len(split.test))]
         return Visible(
             train=known.train,
             validation=known.validation,
-            normaliser_links=split.test[order[: self.num_normaliser_links]],
+            normaliser_links=drawn[: self.num_normaliser_links],
             weight_links=known.train,
+            unseen_links=drawn[::-1][: self.num_unseen_links],
             relation_links=np.concatenate([known.train, known.validation, split.test]),
             label_pool=split.test[:, 0],
             uses_test_links=True,

@@ -15,13 +15,13 @@ MAX_CHANNELS = 2
 MAX_DIM = 512
 """Widest row the kernels hold in registers."""
 
-EDGE_TILE, EDGE_WARPS = 16, 2
+EDGE_TILE, EDGE_WARPS = 4, 1
 """Edges that one program of the edge-parallel kernels takes side by side, and its warps."""
 
 GRADIENT_TILES = 8
 """Tiles that one program of the edge gradients works off, so that few shares remain to sum."""
 
-SUM_TILE, SUM_WARPS = 2, 1
+SUM_TILE, SUM_WARPS = 1, 1
 """Edges that one program of the summing kernels takes side by side, and its warps."""
 
 
@@ -76,7 +76,8 @@ def attention(
         num_warps=EDGE_WARPS,
         **_widths(dim),
     )
-    return along, sparse_kernels.row_softmax(edges.row_starts, logits)
+    hubs = edges.chunks("row").hubs
+    return along, sparse_kernels.row_softmax(edges.row_starts, hubs, logits)
 
 
 def reflected_sum(

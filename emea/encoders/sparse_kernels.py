@@ -22,7 +22,7 @@ EDGES_PER_CHUNK = 32
 
 MATMUL_WARPS = 1
 DOTS_WARPS = 4
-SOFTMAX_BLOCK = 64
+SOFTMAX_BLOCK, SOFTMAX_ROWS = 64, 16
 DOTS_PER_TILE = 16
 """Dot products taken side by side by one program."""
 
@@ -92,13 +92,32 @@ def matmul(chunks: RowChunks, num_rows: int, cols: Tensor, values: Tensor, dense
     return out
 
 
-def row_softmax(starts: Tensor, logits: Tensor) -> Tensor:
-    """Softmax of the edges' logits along each row; ``[edges]``, or ``[channels, edges]``."""
+def row_softmax(starts: Tensor, hubs: Tensor, logits: Tensor) -> Tensor:
+    """Softmax of the edges' logits along each row; ``[edges]``, or ``[channels, edges]``.
+
+    Args:
+        starts: where each row's edges start.
+        hubs: rows that have more edges than a chunk.
+        logits: of all edges.
+    """
+    logits = logits.contiguous()
     out = torch.empty_like(logits)
-    num_channels = logits.numel() // max(1, logits.shape[-1])
-    _kernels()["row_softmax"][(len(starts) - 1, num_channels)](
-        starts, logits.contiguous(), out, logits.shape[-1], BLOCK=SOFTMAX_BLOCK, num_warps=1
-    )
+    num_rows, num_edges = len(starts) - 1, logits.shape[-1]
+    num_channels = logits.numel() // max(1, num_edges)
+    if num_channels and num_rows:
+        _kernels()["short_softmax"][(-(-num_rows // SOFTMAX_ROWS), num_channels)](
+            starts,
+            logits,
+            out,
+            num_rows,
+            num_edges,
+            ROWS=SOFTMAX_ROWS,
+            LONGEST=power_of_two(EDGES_PER_CHUNK),
+        )
+    if num_channels and len(hubs):
+        _kernels()["hub_softmax"][(len(hubs), num_channels)](
+            hubs, starts, logits, out, num_edges, BLOCK=SOFTMAX_BLOCK, num_warps=1
+        )
     return out
 
 
@@ -209,7 +228,8 @@ def _kernels() -> dict[str, Any]:
 
     return {
         "matmul": triton_source.matmul_kernel,
-        "row_softmax": triton_source.row_softmax_kernel,
+        "short_softmax": triton_source.short_softmax_kernel,
+        "hub_softmax": triton_source.hub_softmax_kernel,
         "row_softmax_backward": triton_source.row_softmax_backward_kernel,
         "sampled_dots": triton_source.sampled_dots_kernel,
         "distances": triton_source.distances_kernel,

@@ -180,7 +180,9 @@ class _RowSoftmax(torch.autograd.Function):
     def forward(ctx: Any, logits: Tensor, pattern: SparsePattern) -> Tensor:
         ctx.pattern = pattern
         if sparse_kernels.usable(logits):
-            weights = sparse_kernels.row_softmax(pattern.row_starts, logits)
+            weights = sparse_kernels.row_softmax(
+                pattern.row_starts, pattern.chunks("row").hubs, logits
+            )
         else:
             peak = logits.new_full((pattern.shape[0],), -torch.inf)
             peak.scatter_reduce_(0, pattern.rows.long(), logits, "amax")

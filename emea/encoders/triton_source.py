@@ -46,20 +46,32 @@ def matmul_kernel(
 
 
 @triton.jit
-def row_softmax_kernel(starts, logits, out, num_edges, BLOCK: tl.constexpr):
-    """One program per row and channel: softmax over the row's edges."""
-    row = tl.program_id(0)
+def short_softmax_kernel(
+    starts, logits, out, num_rows, num_edges, ROWS: tl.constexpr, LONGEST: tl.constexpr
+):
+    """One program per tile of rows and channel: softmax of the rows that one read holds."""
+    logits += tl.program_id(1).to(tl.int64) * num_edges
+    out += tl.program_id(1).to(tl.int64) * num_edges
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    begin = tl.load(starts + row, mask=row < num_rows, other=0)
+    end = tl.load(starts + row + 1, mask=row < num_rows, other=0)
+    place = begin[:, None] + tl.arange(0, LONGEST)[None, :]
+    inside = (place < end[:, None]) & (end - begin <= LONGEST)[:, None]
+    value = tl.load(logits + place, mask=inside, other=-1e38)
+    weight = tl.where(inside, tl.exp(value - tl.max(value, axis=1)[:, None]), 0.0)
+    total = tl.sum(weight, axis=1)[:, None]
+    tl.store(out + place, weight / tl.where(total > 0.0, total, 1.0), mask=inside)
+
+
+@triton.jit
+def hub_softmax_kernel(hubs, starts, logits, out, num_edges, BLOCK: tl.constexpr):
+    """One program per long row and channel: softmax over the row's edges."""
+    row = tl.load(hubs + tl.program_id(0))
     logits += tl.program_id(1).to(tl.int64) * num_edges
     out += tl.program_id(1).to(tl.int64) * num_edges
     begin = tl.load(starts + row)
     end = tl.load(starts + row + 1)
     lane = tl.arange(0, BLOCK)
-    if end - begin <= BLOCK:  # nearly every row: read once
-        inside = begin + lane < end
-        value = tl.load(logits + begin + lane, mask=inside, other=-float("inf"))
-        weight = tl.where(inside, tl.exp(value - tl.max(value, axis=0)), 0.0)
-        tl.store(out + begin + lane, weight / tl.sum(weight, axis=0), mask=inside)
-        return
     peak = -float("inf")
     for offset in range(begin, end, BLOCK):
         value = tl.load(logits + offset + lane, mask=offset + lane < end, other=-float("inf"))

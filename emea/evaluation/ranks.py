@@ -1,6 +1,6 @@
 """Ranks of the right targets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -37,27 +37,51 @@ def link_ranks(similarity: Similarity, links: IntArray, pool: IntArray | None = 
     device = similarity.source.device
     sources, targets = torch.from_numpy(links.T.copy()).to(device)
     pooled = targets if pool is None else torch.from_numpy(pool.copy()).to(device)
+    # the pool's columns come first, so that a block's part in the pool is a view of it
+    similarity, place = _pool_first(similarity, pooled)
+    num_pooled = len(pooled.unique())
     in_pool, in_all = [], []
     position = 0
     for rows, scores in similarity.blocks(sources):
-        right = targets[position : position + len(rows)].unsqueeze(1)
+        right = place[targets[position : position + len(rows)]].unsqueeze(1)
         position += len(rows)
         # the right target's score is read from the same block, so ties are exact
         reference = scores.gather(1, right)
-        in_all.append(realistic_ranks(scores, reference))
-        in_pool.append(realistic_ranks(scores.index_select(1, pooled), reference))
+        inside = rank_counts(scores[:, :num_pooled], reference)
+        outside = rank_counts(scores[:, num_pooled:], reference)
+        in_pool.append(realistic_ranks(*inside))
+        in_all.append(realistic_ranks(inside[0] + outside[0], inside[1] + outside[1]))
     return Ranks(in_pool=_to_numpy(in_pool), in_all=_to_numpy(in_all))
 
 
-def realistic_ranks(scores: Tensor, reference: Tensor) -> Tensor:
-    """Mean of the best and the worst rank that ties allow; the reference is one of the scores.
+def _pool_first(similarity: Similarity, pool: Tensor) -> tuple[Similarity, Tensor]:
+    """The similarity with the pool's targets first, and the new place of each target."""
+    outside = torch.ones(similarity.num_target, dtype=torch.bool, device=pool.device)
+    outside[pool] = False
+    order = torch.argsort(outside.int(), stable=True)
+    moved = replace(
+        similarity,
+        target=similarity.target.index_select(0, order),
+        target_offset=similarity.target_offset.index_select(0, order),
+        cells=None,
+    )
+    place = torch.empty_like(order)
+    place[order] = torch.arange(len(order), device=order.device)
+    return moved, place
 
-    What is not a number counts as better than the reference: it never flatters a model.
+
+def rank_counts(scores: Tensor, reference: Tensor) -> tuple[Tensor, Tensor]:
+    """How many scores of each row are better than the reference, and how many equal it.
+
+    What is not a number counts as better: it never flatters a model.
     """
-    not_better = (scores <= reference).sum(1)
-    better = scores.shape[1] - not_better
-    tied = ((scores == reference).sum(1) - 1).clamp(min=0)
-    return 1 + better + tied / 2
+    better = scores.shape[1] - (scores <= reference).sum(1)
+    return better, (scores == reference).sum(1)
+
+
+def realistic_ranks(num_better: Tensor, num_equal: Tensor) -> Tensor:
+    """Mean of the best and the worst rank that ties allow; the reference is one of the equal."""
+    return 1 + num_better + (num_equal - 1).clamp(min=0) / 2
 
 
 def _to_numpy(parts: list[Tensor]) -> FloatArray:

@@ -18,11 +18,20 @@ def maker(node: DictConfig, keep_name: bool = False) -> Callable[..., Any]:
         keep_name: pass the option's name on as an argument, too.
     """
     values: Any = OmegaConf.to_container(node, resolve=True)
-    if not keep_name:
-        values.pop("name", None)
+    name = {"name": values["name"]} if keep_name and "name" in values else {}
     # as a partial, so that errors of the class arrive as they are, not wrapped by Hydra
-    made = instantiate({**values, "_partial_": True})
+    made = instantiate({**_nameless(values), **name, "_partial_": True, "_convert_": "all"})
     return partial(make, made.func, **made.keywords)
+
+
+def _nameless(node: Any) -> Any:
+    """The node without the names of options, its own and those of options composed into it."""
+    if not isinstance(node, dict):
+        return node
+    kept = {key: _nameless(value) for key, value in node.items()}
+    if "_target_" in node:
+        kept.pop("name", None)
+    return kept
 
 
 def make(target: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:

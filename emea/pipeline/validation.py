@@ -18,6 +18,7 @@ WHOLE_NUMBERS = {
     "search.num_probes": 1,
     "search.num_cells": 1,
     "observed_links": 1,
+    "rule.num_neighbours": 1,
     "em.iterations": 0,
     "model.early_stopping.every": 1,
     "model.early_stopping.patience": 1,
@@ -44,6 +45,7 @@ CHOICES = {
     "em.m_step": ("links", "pseudolikelihood"),
     "split.validation_from": ("rest", "train"),
     "rule.subsumption_from": ("best", "expected"),
+    "rule.mappings": ("best", "expected"),
 }
 
 

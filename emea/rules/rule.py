@@ -33,6 +33,10 @@ class Rule(ABC):
     names: Sequence[str]
     """One name per indicator function."""
 
+    fits_on_unseen_links: bool = False
+    """Whether links the encoder trained on say little about the weights: a rule that follows the
+    neural model looks always right there. What follows from it is the protocol's to say."""
+
     @abstractmethod
     def prepare(self, view: RuleView) -> None:
         """Estimate what the rule needs from the current state, once per EM iteration."""

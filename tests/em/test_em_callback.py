@@ -56,6 +56,7 @@ def make_visible(**changes: object) -> Visible:
         "validation": VALIDATION,
         "normaliser_links": VALIDATION,
         "weight_links": np.concatenate([TRAIN, VALIDATION]),
+        "unseen_links": None,
         "relation_links": None,
         "label_pool": None,
         "uses_test_links": False,
@@ -78,8 +79,7 @@ def run() -> Run:
             normaliser=SoftmaxNormaliser(),
             rule=rule,
             observer=reports.append,
-            num_candidates=SIZE,
-            **settings,  # type: ignore[arg-type]
+            **{"num_candidates": SIZE, **settings},  # type: ignore[arg-type]
         )
         optimizer = torch.optim.SGD
         module = AlignmentModule(GivenRows(), nn.Identity(), optimizer, SIZE)  # type: ignore[arg-type]
@@ -130,6 +130,81 @@ def test_a_rule_that_is_wrong_about_known_links_loses_its_weight(run: Run) -> No
     joint = reports[0].joint
     assert joint is not None
     assert joint.weights == {"prefers": pytest.approx(0.0)}
+
+
+class PrefersEvenUnseen(PrefersTarget):
+    """The same, asking for links the encoder was not trained on."""
+
+    fits_on_unseen_links = True
+
+
+def test_unseen_links_are_for_rules_that_ask_for_them(run: Run) -> None:
+    # on these the rule is right, on the others it is wrong
+    visible = make_visible(unseen_links=np.array([[5, 4]]))
+    weights = {}
+    for kind in (PrefersTarget, PrefersEvenUnseen):
+        rule = kind(4)
+        _, data, reports = run(rule, visible, ridge=1e-3)
+        joint = reports[0].joint
+        assert joint is not None
+        weights[kind] = joint.weights["prefers"]
+        known = 4 if kind is PrefersEvenUnseen else 5
+        assert rule.views[0].beliefs.best_targets().tolist() == [0, 1, 2, 3, 4, known]
+        # the encoder does not train on them: their label comes from q* as everyone's
+        assert dict(labels(data).tolist())[5] == joint.beliefs.best_targets()[5]
+        assert joint.beliefs.probs[5].max() < 1
+    assert weights[PrefersTarget] == pytest.approx(0.0)
+    assert weights[PrefersEvenUnseen] > 2
+
+
+def test_without_unseen_links_a_rule_that_asks_for_them_is_as_any_other(run: Run) -> None:
+    results = [run(kind(4), ridge=1e-3)[2][0].joint for kind in (PrefersTarget, PrefersEvenUnseen)]
+    assert results[0] is not None and results[1] is not None
+    assert results[0].weights == results[1].weights
+    assert torch.equal(results[0].beliefs.probs, results[1].beliefs.probs)
+
+
+def test_a_label_the_neural_model_does_not_offer_is_no_example(run: Run) -> None:
+    # target 5 is no candidate of entity 1 until the label puts it there
+    visible = make_visible(train=np.array([[1, 5]]), weight_links=np.array([[1, 5]]))
+    _, _, reports = run(PrefersTarget(5), visible, num_candidates=1)
+    assert reports[0].joint is not None
+    assert reports[0].joint.weights == {"prefers": 1.0}
+    assert reports[0].beliefs.best_targets()[1] == 5
+
+
+class TwoOpinions(Rule):
+    """Two indicator functions, of which the known links bear out the second."""
+
+    names = ("wrong", "right")
+
+    def prepare(self, view: RuleView) -> None:
+        pass
+
+    def __call__(self, beliefs: Beliefs) -> Tensor:
+        own = torch.arange(SIZE).unsqueeze(1)
+        values = [beliefs.targets == 4, beliefs.targets == own]
+        return torch.stack(values, dim=2).float()
+
+
+def test_every_indicator_has_a_weight_by_its_name(run: Run) -> None:
+    em, _, reports = run(TwoOpinions(), ridge=1e-3)
+    joint = reports[0].joint
+    assert joint is not None
+    assert joint.weights["wrong"] == pytest.approx(0.0)
+    assert joint.weights["right"] > 2
+    assert em.weights.tolist() == list(joint.weights.values())
+
+
+def test_a_rule_without_any_support_is_named(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    class HalfSilent(TwoOpinions):
+        def __call__(self, beliefs: Beliefs) -> Tensor:
+            values = super().__call__(beliefs)
+            return values * torch.tensor([0.0, 1.0])
+
+    run(HalfSilent(), times=2)
+    (record,) = (r for r in caplog.records if "no candidate has support" in r.getMessage())
+    assert "rule wrong:" in record.getMessage()
 
 
 def test_no_weight_means_the_neural_order(run: Run) -> None:

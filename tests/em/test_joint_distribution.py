@@ -11,10 +11,18 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.em.joint_distribution import compatible_beliefs, conditional
 from emea.matching.beliefs import Beliefs
+from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
 
-from .enumerated_model import Assignment, EnumeratedModel, TableRule, certain, random_model
+from .enumerated_model import (
+    Assignment,
+    EnumeratedModel,
+    TableRule,
+    certain,
+    random_beliefs,
+    random_model,
+)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -131,3 +139,50 @@ def test_without_evidence_the_neural_order_stands() -> None:
     none = torch.zeros(0, 2, dtype=torch.int64)
     q = compatible_beliefs(beliefs, torch.full((1, 3, 1), 0.3), torch.tensor([7.0]), none)
     assert q.best_targets().tolist() == [9]
+
+
+EMBEDDINGS = torch.tensor([[1.0, 0.0], [1.0, 0.2], [1.0, 0.5], [0.0, 1.0]], dtype=torch.float64)
+NEIGHBOURS = [(1, 2), (0, 2), (1, 0), (2, 1)]
+"""The two nearest of each entity."""
+WEIGHTS = np.array([1.4, 0.9])
+
+
+def avoid_conflict_tables(predicted: list[int]) -> EnumeratedModel:
+    """Both indicators of every subset for every assignment of its members."""
+    members = [(e, *neighbours) for e, neighbours in enumerate(NEIGHBOURS)]
+    tables = []
+    for e in range(4):
+        table = np.zeros((3, 3, 3, 2))
+        for y in np.ndindex(3, 3, 3):
+            table[y] = y[0] == predicted[e], y[0] not in y[1:]
+        tables.append(table)
+    return EnumeratedModel(3, members, tables, WEIGHTS)
+
+
+def avoid_conflict(beliefs: Beliefs, mappings: str) -> AvoidConflict:
+    pair = GraphPair("pair", SOURCE, TARGET, np.empty((0, 2), dtype=np.int64))
+    rule = AvoidConflict(pair, num_neighbours=2, mappings=mappings)
+    rule.prepare(RuleView(beliefs, EMBEDDINGS))
+    return rule
+
+
+@pytest.mark.parametrize("mappings", ["best", "expected"])
+def test_avoid_conflict_is_the_conditional_of_the_whole_joint(mappings: str) -> None:
+    model = avoid_conflict_tables(predicted=[0, 0, 0, 0])
+    for y in model.assignments():
+        beliefs = certain(y, 3)
+        values = avoid_conflict(beliefs, mappings)(beliefs)
+        probs = conditional(values, torch.from_numpy(WEIGHTS)).numpy()
+        for e in range(4):
+            np.testing.assert_allclose(np.log(probs[e]), model.log_conditional(e, y), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_avoid_conflict_expects_over_all_mappings_of_the_others(seed: int) -> None:
+    labels = torch.tensor([[1, 2]])
+    beliefs = random_beliefs(avoid_conflict_tables([0] * 4), seed, labels)
+    model = avoid_conflict_tables(beliefs.targets[:, 0].tolist())
+    weights = torch.from_numpy(WEIGHTS)
+    probs = conditional(avoid_conflict(beliefs, "expected")(beliefs), weights)
+    expected = conditional(TableRule(model)(beliefs), weights)
+    torch.testing.assert_close(probs, expected, atol=1e-12, rtol=0)

@@ -46,6 +46,7 @@ def test_strict_shows_the_labels(caplog: pytest.LogCaptureFixture) -> None:
     np.testing.assert_array_equal(visible.validation, VALIDATION)
     np.testing.assert_array_equal(visible.normaliser_links, VALIDATION)
     assert as_set(visible.weight_links) == as_set(TRAIN) | as_set(VALIDATION)
+    assert visible.unseen_links is None
     assert visible.relation_links is None
     assert visible.label_pool is None
     assert visible.mining_sources is None
@@ -81,6 +82,18 @@ def test_released_fits_the_normaliser_on_random_test_links() -> None:
     few = Released(num_normaliser_links=5)(split())
     assert len(as_set(few.normaliser_links)) == 5
     assert as_set(Released()(split(TEST[:7])).normaliser_links) == as_set(TEST[:7])
+
+
+def test_released_has_test_links_for_rules_that_ask_for_unseen_ones() -> None:
+    visible = Released()(split())
+    assert visible.unseen_links is not None
+    unseen = as_set(visible.unseen_links)
+    assert len(unseen) == 100
+    assert unseen <= as_set(TEST)
+    assert not unseen & as_set(visible.normaliser_links)
+    few = Released(num_unseen_links=5)(split()).unseen_links
+    assert few is not None
+    assert len(as_set(few)) == 5
 
 
 def test_released_warns_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from emea.data.arrays import IntArray
-from emea.evaluation.ranks import link_ranks, realistic_ranks
+from emea.evaluation.ranks import link_ranks, rank_counts, realistic_ranks
 from emea.matching import similarity as similarity_module
 from emea.matching.similarity import Similarity
 
@@ -91,7 +91,7 @@ def test_ranks_are_double_precision_arrays() -> None:
 
 def test_all_scores_tied_give_the_middle_rank() -> None:
     scores = torch.zeros(1, 7)
-    assert realistic_ranks(scores, scores[:, :1]).tolist() == [4]
+    assert realistic_ranks(*rank_counts(scores, scores[:, :1])).tolist() == [4]
 
 
 def test_names_of_the_entities_do_not_matter() -> None:

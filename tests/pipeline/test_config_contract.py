@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 import yaml
 from hydra.utils import get_object
+from omegaconf import OmegaConf
 
 from emea.pipeline.config_files import CONF, group_names, option_names
+from emea.pipeline.overrides import composed
+from emea.pipeline.schema import register_schema
 
 OPTIONS = [(group, option) for group in group_names() for option in option_names(group)]
 GIVEN_BY_THE_RUN = {
@@ -22,6 +25,12 @@ def load(group: str, option: str) -> dict[str, Any]:
     text = (CONF / group / f"{option}.yaml").read_text(encoding="utf-8")
     values: dict[str, Any] = yaml.safe_load(text)
     return values
+
+
+def load_composed(group: str, option: str) -> Any:
+    """The option with the options it is made of."""
+    register_schema()
+    return OmegaConf.to_container(composed([f"{group}={option}"])[group])
 
 
 def targets(node: Any) -> list[dict[str, Any]]:
@@ -48,7 +57,7 @@ def test_an_option_is_called_what_its_file_is(group: str, option: str) -> None:
 
 @pytest.mark.parametrize(("group", "option"), OPTIONS)
 def test_keys_are_arguments_of_the_class(group: str, option: str) -> None:
-    for node in targets(load(group, option)):
+    for node in targets(load_composed(group, option)):
         signature = inspect.signature(get_object(node["_target_"]))
         keys = {key for key in node if not (key.startswith("_") and key.endswith("_"))}
         if group != "data":

@@ -1,0 +1,134 @@
+"""AvoidConf: follow the neural prediction and claim no target that a near entity claims too."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from emea.data.graph_pair import GraphPair
+from emea.matching.beliefs import Beliefs
+from emea.matching.candidates import top_candidates
+from emea.matching.cosine import Cosine
+from emea.rules.rule import Rule, RuleView
+
+COMPARISONS_PER_BLOCK = 2**22
+"""Pairs of candidates compared at a time: bounds the memory."""
+
+
+class AvoidConflict(Rule):
+    """The paper's rules for avoiding conflicts (section 4.2).
+
+    The factor subset ``F_e`` holds e and N(e), its nearest neighbours in embedding space::
+
+        g1(y_F_e) = 1[y_e = the neural model's best target of e]
+        g2(y_F_e) = 1[y_e != y_n for all n in N(e)]
+
+    The score of ``y_e = e'`` sums each g over all subsets that hold e (Eq. 7), in expectation
+    under q for the other entities (Eq. 12). q is a product over entities, so with q_n(t) short
+    for q(y_n = t) the parts of these sums that depend on e' are::
+
+        g1:  1[e' is the best target of e]
+        g2:  prod_{n in N(e)} (1 - q_n(e'))                                      in F_e
+             - sum_{n: e in N(n)} q_n(e') prod_{m in N(n), m != e} (1 - q_m(e'))  in each F_n
+
+    The last line is the probability that y_e = e' brings the first conflict into F_n. What does
+    not depend on e' (g1 of the other subsets, and how unique y_n would be without e) is the same
+    for all candidates, cancels in Eq. 7 and is left out: g2 is 1 where e' meets no conflict.
+
+    Args:
+        pair: the two graphs.
+        num_neighbours: N, neighbours in a subset; all other entities where there are fewer.
+        mappings: what q of the others is: ``best`` puts each at its best candidate, the one
+            sample of the paper (section 4.5), ``expected`` takes their probabilities. What q
+            leaves to targets that are no candidates conflicts with nobody.
+        device: as all rules get it; the values are computed where the beliefs are.
+    """
+
+    names = ("follow_neural", "unique")
+    fits_on_unseen_links = True
+
+    def __init__(
+        self,
+        pair: GraphPair,
+        num_neighbours: int = 5,
+        mappings: str = "best",
+        device: torch.device | str = "cpu",
+    ) -> None:
+        if num_neighbours < 1:
+            raise ValueError(f"a subset needs at least one neighbour, got {num_neighbours}")
+        if mappings not in ("best", "expected"):
+            raise ValueError(f"mappings is best or expected, not {mappings}")
+        self.num_neighbours = min(num_neighbours, pair.source.num_entities - 1)
+        self.mappings = mappings
+        self._neighbours: Tensor | None = None
+
+    def prepare(self, view: RuleView) -> None:
+        """Find each entity's neighbours."""
+        self._neighbours = nearest_neighbours(view.source_embeddings, self.num_neighbours)
+
+    def __call__(self, beliefs: Beliefs) -> Tensor:
+        """``[num_source, k, 2]`` g1 and g2 for each candidate."""
+        assert self._neighbours is not None, "prepare comes first"
+        claims = _best_alone(beliefs) if self.mappings == "best" else beliefs
+        follow = torch.zeros_like(beliefs.probs)
+        follow[:, 0] = 1  # candidates come best by the neural model first, labelled or not
+        unique = torch.zeros_like(beliefs.probs)
+        per_entity = self.num_neighbours * beliefs.num_candidates * claims.num_candidates
+        rows = torch.arange(beliefs.num_source, device=beliefs.targets.device)
+        for block in torch.split(rows, max(1, COMPARISONS_PER_BLOCK // max(1, per_entity))):
+            unique[block] += _own_subset(beliefs, claims, block, self._neighbours[block])
+            lost = _first_conflicts(beliefs, claims, block, self._neighbours[block])
+            members = self._neighbours[block].flatten()
+            unique.index_add_(0, members, lost.flatten(0, 1), alpha=-1)
+        return torch.stack([follow, unique], dim=2)
+
+
+def nearest_neighbours(embeddings: Tensor, num_neighbours: int) -> Tensor:
+    """``[num_entities, num_neighbours]`` each entity's nearest others by cosine, nearest first."""
+    nearest = top_candidates(Cosine()(embeddings, embeddings), num_neighbours + 1).targets
+    entity = torch.arange(len(nearest), device=nearest.device).unsqueeze(1)
+    itself = nearest == entity
+    # as many equals as there are neighbours may hide an entity from itself
+    itself[:, -1] |= ~itself.any(1)
+    return nearest[~itself].view(len(nearest), num_neighbours)
+
+
+def _best_alone(beliefs: Beliefs) -> Beliefs:
+    """Each entity's best candidate as its only one."""
+    slots = beliefs.best_slots().unsqueeze(1)
+    probs = beliefs.hardened().probs.gather(1, slots)
+    return replace(beliefs, targets=beliefs.targets.gather(1, slots), probs=probs)
+
+
+def _own_subset(beliefs: Beliefs, claims: Beliefs, rows: Tensor, neighbours: Tensor) -> Tensor:
+    """``[rows, k]`` probability that no neighbour claims the candidate."""
+    claimed = _claimed(claims, neighbours, beliefs.targets[rows])
+    return (1 - claimed).prod(1)
+
+
+def _first_conflicts(beliefs: Beliefs, claims: Beliefs, rows: Tensor, neighbours: Tensor) -> Tensor:
+    """``[rows, neighbours, k]`` how each candidate of a neighbour spoils the subset of the row.
+
+    That is the probability that the row's entity claims the candidate and no other neighbour
+    does.
+    """
+    targets = claims.targets[rows]
+    unclaimed = _product_of_others(1 - _claimed(claims, neighbours, targets))
+    first = claims.probs[rows].unsqueeze(1) * unclaimed
+    same = beliefs.targets[neighbours].unsqueeze(3) == targets[:, None, None]
+    return (same * first.unsqueeze(2)).sum(3)
+
+
+def _claimed(claims: Beliefs, entities: Tensor, targets: Tensor) -> Tensor:
+    """``[rows, entities, targets]`` probability with which each entity claims each target."""
+    same = claims.targets[entities].unsqueeze(2) == targets[:, None, :, None]
+    # rounding can lift a sum of probabilities above 1
+    return (same * claims.probs[entities].unsqueeze(2)).sum(3).clamp_(max=1)
+
+
+def _product_of_others(factors: Tensor) -> Tensor:
+    """Along dimension 1, the product of all factors but the one in each place."""
+    one = torch.ones_like(factors[:, :1])
+    before = torch.cat([one, factors[:, :-1]], dim=1).cumprod(1)
+    after = torch.cat([factors[:, 1:], one], dim=1).flip(1).cumprod(1).flip(1)
+    return before * after

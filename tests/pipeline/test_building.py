@@ -1,0 +1,56 @@
+"""From config nodes to objects."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from omegaconf import DictConfig, OmegaConf
+
+from emea.errors import ConfigError
+from emea.pipeline.building import maker
+from emea.pipeline.parts import load_pair
+from emea.rules.composed import Composed
+from emea.rules.rule import Rule
+
+Configs = Callable[..., DictConfig]
+
+
+def node(**values: Any) -> DictConfig:
+    return OmegaConf.create({"_target_": "builtins.dict", **values})
+
+
+def test_an_options_name_is_no_argument_unless_it_is_kept() -> None:
+    assert maker(node(name="option", a=1))() == {"a": 1}
+    assert maker(node(name="option", a=1), keep_name=True)() == {"a": 1, "name": "option"}
+
+
+def test_names_of_options_composed_into_an_option_are_no_arguments_either() -> None:
+    inner = {"_target_": "builtins.dict", "name": "inner", "b": 2}
+    made = maker(node(name="outer", parts={"first": inner}, other={"name": "kept"}))()
+    assert made == {"parts": {"first": {"b": 2}}, "other": {"name": "kept"}}
+
+
+def test_classes_get_plain_values() -> None:
+    made = maker(node(a=[1, 2], b={"c": [3]}))()
+    assert type(made["a"]) is list
+    assert type(made["b"]) is dict
+
+
+def composed_rule(config: DictConfig) -> Rule:
+    rule: Rule = maker(config.rule)(pair=load_pair(config), device="cpu")
+    return rule
+
+
+def test_a_composition_takes_the_settings_of_its_parts(tiny_config: Configs) -> None:
+    changes = ("rule.rules.avoid_conflict.num_neighbours=3", "rule.rules.paris.markov_blanket=true")
+    rule = composed_rule(tiny_config("rule=paris_avoid_conflict", *changes))
+    assert isinstance(rule, Composed)
+    paris, avoid_conflict = (vars(part) for part in rule.parts)
+    assert paris["markov_blanket"] is True
+    assert avoid_conflict["num_neighbours"] == 3
+
+
+def test_a_parts_wrong_setting_is_the_users_to_mend(tiny_config: Configs) -> None:
+    config = tiny_config("rule=paris_avoid_conflict", "rule.rules.avoid_conflict.mappings=all")
+    with pytest.raises(ConfigError, match="best or expected"):
+        composed_rule(config)

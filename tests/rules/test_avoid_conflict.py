@@ -1,0 +1,169 @@
+"""The rules for avoiding conflicts against Eq. 4-7 read literally."""
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import softmax
+
+from emea.data.graph_pair import GraphPair
+from emea.em.joint_distribution import conditional
+from emea.matching import similarity
+from emea.matching.beliefs import Beliefs
+from emea.rules import avoid_conflict
+from emea.rules.avoid_conflict import AvoidConflict, nearest_neighbours
+from emea.rules.rule import RuleView
+
+from .literal_avoid_conflict import LiteralAvoidConflict, bare_pair, bare_pairs, subsets
+from .literal_paris import as_mapping, beliefs_of, best_alone
+
+FOLLOW, UNIQUE = 0, 1
+
+
+def random_embeddings(pair: GraphPair, seed: int) -> torch.Tensor:
+    rng = np.random.default_rng(seed)
+    return torch.from_numpy(rng.normal(size=(pair.source.num_entities, 3)))
+
+
+def prepared(rule: AvoidConflict, beliefs: Beliefs, embeddings: torch.Tensor) -> AvoidConflict:
+    rule.prepare(RuleView(beliefs, embeddings))
+    return rule
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.data(),
+    bare_pairs(),
+    st.integers(1, 4),
+    st.integers(0, 2**32),
+    st.sampled_from(["best", "expected"]),
+)
+def test_equals_the_sum_over_all_subsets_that_hold_the_entity(
+    data: st.DataObject, pair: GraphPair, num_neighbours: int, seed: int, mappings: str
+) -> None:
+    beliefs, embeddings = data.draw(beliefs_of(pair)), random_embeddings(pair, seed)
+    rule = AvoidConflict(pair, num_neighbours, mappings)
+    values = prepared(rule, beliefs, embeddings)(beliefs)
+    assert values.shape == (*beliefs.targets.shape, len(rule.names))
+    q = as_mapping(beliefs)
+    others = best_alone(q) if mappings == "best" else q
+    twin = LiteralAvoidConflict(
+        subsets(embeddings.numpy(), num_neighbours), beliefs.targets[:, 0].tolist()
+    )
+    rows = enumerate(beliefs.targets.tolist())
+    expected = np.array([[twin.expected(e, e2, others) for e2 in targets] for e, targets in rows])
+    # what all candidates of an entity share cancels in Eq. 7
+    got = values.double().numpy()
+    np.testing.assert_allclose(got - got[:, :1], expected - expected[:, :1], atol=1e-5)
+    weights = np.array([1.3, 2.1])
+    probs = conditional(values, torch.from_numpy(weights)).numpy()
+    np.testing.assert_allclose(probs, softmax(expected @ weights, axis=1), atol=1e-5)
+
+
+@settings(deadline=None)
+@given(st.data(), bare_pairs(), st.integers(0, 2**32), st.integers(1, 40))
+def test_does_not_depend_on_the_blocks(
+    data: st.DataObject, pair: GraphPair, seed: int, comparisons: int
+) -> None:
+    beliefs = data.draw(beliefs_of(pair))
+    rule = AvoidConflict(pair, 3, "expected")
+    whole = prepared(rule, beliefs, random_embeddings(pair, seed))(beliefs)
+    with patch.object(avoid_conflict, "COMPARISONS_PER_BLOCK", comparisons):
+        torch.testing.assert_close(rule(beliefs), whole, atol=1e-6, rtol=0)
+
+
+@settings(deadline=None)
+@given(st.data(), bare_pairs(), st.integers(0, 2**32), st.sampled_from(["best", "expected"]))
+def test_a_target_nobody_else_claims_is_unique(
+    data: st.DataObject, pair: GraphPair, seed: int, mappings: str
+) -> None:
+    beliefs = data.draw(beliefs_of(pair))
+    rule = AvoidConflict(pair, 2, mappings)
+    values = prepared(rule, beliefs, random_embeddings(pair, seed))(beliefs)[:, :, UNIQUE]
+    assert (values <= 1 + 1e-6).all()
+    q = as_mapping(beliefs)
+    for e, targets in enumerate(beliefs.targets.tolist()):
+        for slot, target in enumerate(targets):
+            if not any(q[n].get(target, 0.0) for n in range(len(q)) if n != e):
+                assert values[e, slot] == 1
+
+
+def test_conflicts_count_in_both_directions() -> None:
+    # on a line, 0 and 1 are each other's nearest; 2's nearest is 1, and nobody's is 2
+    angles = torch.tensor([0.0, 0.1, 0.3])
+    embeddings = torch.stack([angles.cos(), angles.sin()], dim=1)
+    assert nearest_neighbours(embeddings, 1).tolist() == [[1], [0], [1]]
+    # all want target 0, and have one of their own behind it
+    beliefs = Beliefs(torch.tensor([[0, 1], [0, 2], [0, 3]]), torch.tensor([[0.7, 0.3]] * 3))
+    values = prepared(AvoidConflict(bare_pair(3, 4), 1), beliefs, embeddings)(beliefs)
+    assert values[:, :, FOLLOW].tolist() == [[1, 0]] * 3
+    # 0: conflict in its own subset and in 1's; 1: in its own, in 0's and in 2's; 2: in its own
+    assert values[:, :, UNIQUE].tolist() == [[-1, 1], [-2, 1], [0, 1]]
+
+
+def test_a_subset_in_conflict_already_cannot_be_spoilt_again() -> None:
+    embeddings = torch.tensor([[1.0, 0.0], [1.0, 0.1], [1.0, -0.1]])
+    # 1 and 2 both claim target 0, and every subset holds all three
+    beliefs = Beliefs(torch.tensor([[1, 0], [0, 2], [0, 3]]), torch.tensor([[1.0, 0.0]] * 3))
+    values = prepared(AvoidConflict(bare_pair(3, 4), 2), beliefs, embeddings)(beliefs)
+    # y_0 = 0 would break its own subset; those of 1 and 2 are broken without it
+    assert values[0, :, UNIQUE].tolist() == [1, 0]
+
+
+def test_a_label_claims_its_target_and_the_neural_prediction_stays_first() -> None:
+    beliefs = Beliefs(torch.tensor([[0, 1], [0, 1]]), torch.tensor([[0.8, 0.2]] * 2))
+    labelled = beliefs.clamped(torch.tensor([[0, 1]]))
+    rule = prepared(AvoidConflict(bare_pair(2, 2), 1), labelled, torch.eye(2))
+    values = rule(labelled)
+    assert values[0, :, FOLLOW].tolist() == [1, 0]
+    assert values[1, :, UNIQUE].tolist() == [1, -1]
+
+
+@settings(deadline=None)
+@given(st.integers(1, 40), st.integers(1, 6), st.integers(0, 2**32), st.integers(64, 4096))
+def test_neighbours_are_the_nearest_others(num: int, k: int, seed: int, block: int) -> None:
+    embeddings = np.random.default_rng(seed).normal(size=(num, 4))
+    k = min(k, num - 1)
+    with patch.dict(similarity.BLOCK_BYTES, cpu=block):
+        found = nearest_neighbours(torch.from_numpy(embeddings), k)
+    assert found.tolist() == [members[1:] for members in subsets(embeddings, k)]
+
+
+@pytest.mark.parametrize("num", [2, 5, 30])
+def test_equal_embeddings_never_make_an_entity_its_own_neighbour(num: int) -> None:
+    found = nearest_neighbours(torch.ones(num, 3), min(4, num - 1))
+    assert found.shape == (num, min(4, num - 1))
+    for e, neighbours in enumerate(found.tolist()):
+        assert e not in neighbours
+        assert len(set(neighbours)) == len(neighbours)
+
+
+def test_refuses_settings_it_cannot_follow() -> None:
+    with pytest.raises(ValueError, match="best or expected"):
+        AvoidConflict(bare_pair(2, 2), mappings="all")
+    with pytest.raises(ValueError, match="at least one"):
+        AvoidConflict(bare_pair(2, 2), num_neighbours=0)
+
+
+def test_wants_to_be_prepared() -> None:
+    beliefs = Beliefs(torch.zeros(2, 1, dtype=torch.int64), torch.ones(2, 1))
+    with pytest.raises(AssertionError, match="prepare"):
+        AvoidConflict(bare_pair(2, 2))(beliefs)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("mappings", ["best", "expected"])
+def test_cuda_equals_cpu(mappings: str) -> None:
+    generator = torch.Generator().manual_seed(0)
+    targets = torch.rand(300, 50, generator=generator).argsort(1)[:, :10]
+    probs = torch.rand(300, 10, generator=generator).softmax(1)
+    embeddings = torch.randn(300, 8, generator=generator)
+    values = []
+    for device in ("cpu", "cuda"):
+        beliefs = Beliefs(targets.to(device), probs.to(device))
+        rule = AvoidConflict(bare_pair(300, 50), mappings=mappings, device=device)
+        values.append(prepared(rule, beliefs, embeddings.to(device))(beliefs).cpu())
+    torch.testing.assert_close(values[1], values[0], atol=1e-5, rtol=0)
