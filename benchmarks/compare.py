@@ -1,6 +1,6 @@
 """Our step and our joint module against the direct forms, and their growth with size.
 
-    python -m benchmarks.compare [--pair OVERRIDES...] [--sizes 5000 10000 20000] [--json FILE]
+    python -m benchmarks.compare [--pair OVERRIDES...] [--sizes N...] [--device cuda] [--json FILE]
 
 All ratios are measured side by side in one run, so a busy machine moves both.
 """
@@ -23,9 +23,13 @@ from emea.data.graph_pair import GraphPair
 from emea.data.synthetic import synthetic_pair
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.margin_objective import MarginObjective
+from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
+from emea.encoders.rmsprop import RMSprop
 from emea.encoders.rrea import RREA
 from emea.matching.beliefs import Beliefs
-from emea.pipeline.machine import keep_freed_memory
+from emea.matching.candidates import top_candidates
+from emea.matching.csls import CSLS
+from emea.pipeline.machine import forget_peak_memory, keep_freed_memory, peak_memory_mb
 from emea.pipeline.overrides import composed
 from emea.pipeline.parts import load_pair
 from emea.pipeline.schema import register_schema
@@ -38,23 +42,31 @@ NUM_CANDIDATES = 10
 NUM_LOOPED = 200
 """Entities the loop works on; its time is scaled to all of them."""
 
+WARM_UP = 5
+"""Steps before the first that counts: kernels compile, CUDA graphs are captured."""
+
+SIZES = [5000, 10000, 20000, 50000, 100000]
+
 
 def main() -> None:
     """Measure, print, record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pair", nargs="*", default=["data.num_entities=20000"])
-    parser.add_argument("--sizes", nargs="*", type=int, default=[5000, 10000, 20000])
+    parser.add_argument("--sizes", nargs="*", type=int, default=SIZES)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     register_schema()
     keep_freed_memory()
+    device = torch.device(options.device)
     pair = load_pair(composed(options.pair))
     numbers: dict[str, Any] = {
         "pair": f"{pair.name}, {pair.source.num_entities} + {pair.target.num_entities} entities",
-        **step_ratio(pair, options.repeats),
-        **joint_ratio(pair, options.repeats),
-        **growth(options.sizes, options.repeats),
+        "device": options.device,
+        **step_ratio(pair, options.repeats, device),
+        **joint_ratio(pair, options.repeats, device),
+        **growth(options.sizes, options.repeats, device),
     }
     for name, value in numbers.items():
         print(f"{name:<34} {value:,.4g}" if isinstance(value, float) else f"{name:<34} {value}")
@@ -62,10 +74,13 @@ def main() -> None:
         write_json(options.json, {**numbers, **provenance()})
 
 
-def step_ratio(pair: GraphPair, repeats: int) -> dict[str, float]:
-    """Forward and backward of both forms, in turn."""
-    ours, direct = _steps(pair)
-    times = [(_timed(ours), _timed(direct)) for _ in range(repeats)]
+def step_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str, float]:
+    """An optimisation step, as training runs it, against the edge-materialising form's."""
+    ours, direct = _steps(pair, device)
+    for _ in range(WARM_UP):
+        ours()
+        direct()
+    times = [(_timed(ours, device), _timed(direct, device)) for _ in range(repeats)]
     ours_s, direct_s = (statistics.median(column) for column in zip(*times, strict=True))
     return {
         "step, ms": 1000 * ours_s,
@@ -74,12 +89,12 @@ def step_ratio(pair: GraphPair, repeats: int) -> dict[str, float]:
     }
 
 
-def joint_ratio(pair: GraphPair, repeats: int) -> dict[str, float]:
+def joint_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str, float]:
     """The PARIS rule for all entities against the loop over some of them."""
-    beliefs = _beliefs(pair)
-    rule = PARIS(pair)
-    joint = statistics.median(_timed(lambda: _joint(rule, beliefs)) for _ in range(repeats))
-    values = _joint(rule, beliefs)
+    rule, beliefs = _rule(pair, device)
+    work = partial(_joint, rule, beliefs)
+    values = work().cpu()
+    joint = statistics.median(_timed(work, device) for _ in range(repeats))
     source, target = neighbours_of(pair.source), neighbours_of(pair.target)
     looped = np.random.default_rng(0).choice(pair.source.num_entities, NUM_LOOPED, replace=False)
     start = time.perf_counter()
@@ -91,38 +106,63 @@ def joint_ratio(pair: GraphPair, repeats: int) -> dict[str, float]:
     return {"joint, s": joint, "per-candidate loop, s": loop, "joint ratio": loop / joint}
 
 
-def growth(sizes: list[int], repeats: int) -> dict[str, float]:
-    """Time of step and joint module at several sizes, and the exponent fitted to it."""
-    steps, joints, numbers = [], [], {}
-    for size in sizes:
-        pair = synthetic_pair(num_entities=size)
-        ours, _ = _steps(pair)
-        ours()
-        steps.append(statistics.median(_timed(ours) for _ in range(repeats)))
-        rule, beliefs = PARIS(pair), _beliefs(pair)
-        joint = partial(_joint, rule, beliefs)
-        joints.append(statistics.median(_timed(joint) for _ in range(repeats)))
-        numbers[f"step at {size} + {size}, ms"] = 1000 * steps[-1]
-        numbers[f"joint at {size} + {size}, s"] = joints[-1]
-    return numbers | {
-        "exponent of the step": _exponent(sizes, steps),
-        "exponent of the joint module": _exponent(sizes, joints),
+def growth(sizes: list[int], repeats: int, device: torch.device) -> dict[str, float]:
+    """Time at several sizes and the exponents fitted to it; peak memory of a step."""
+    measured = [_at_size(size, repeats, device) for size in sizes]
+    numbers = {
+        f"{name} at {size} + {size}, {unit}": row[name] * scale
+        for size, row in zip(sizes, measured, strict=True)
+        for name, unit, scale in (
+            ("step", "ms", 1000),
+            ("joint", "s", 1),
+            ("search", "s", 1),
+            ("memory", "MB", 1),
+        )
     }
+    for name, title in (
+        ("step", "step"),
+        ("joint", "joint module"),
+        ("search", "exact candidate search"),
+    ):
+        numbers[f"exponent of the {title}"] = _exponent(sizes, [row[name] for row in measured])
+    return numbers
 
 
-def _steps(pair: GraphPair) -> tuple[Callable[[], Any], Callable[[], Any]]:
+def _at_size(size: int, repeats: int, device: torch.device) -> dict[str, float]:
+    pair = synthetic_pair(num_entities=size)
+    forget_peak_memory(device)
+    ours, _ = _steps(pair, device)
+    for _ in range(WARM_UP):
+        ours()
+    step = statistics.median(_timed(ours, device) for _ in range(repeats))
+    memory = peak_memory_mb(device)
+    joint = partial(_joint, *_rule(pair, device))
+    joint()
+    joint_s = statistics.median(_timed(joint, device) for _ in range(repeats))
+    search = _timed(partial(_search, pair, device), device)
+    return {"step": step, "joint": joint_s, "search": search, "memory": memory}
+
+
+def _steps(
+    pair: GraphPair, device: torch.device
+) -> tuple[Callable[[], object], Callable[[], object]]:
     graph = join_graphs(pair)
     torch.manual_seed(0)
-    model = RREA(graph)
-    direct = DirectRREA(graph, model)
+    model = RREA(graph).to(device)
+    direct = DirectRREA(graph, model).to(device)
     objective = MarginObjective()
-    links = torch.from_numpy(graph.joint_links(pair.links[: len(pair.links) // 20]))
+    links = torch.from_numpy(graph.joint_links(pair.links[: len(pair.links) // 20])).to(device)
+    settings: dict[str, Any] = {"lr": 0.005, "alpha": 0.9, "eps": 1e-7}
+    kind = GraphedStep if device.type == "cuda" else OptimisationStep
+    ours = kind(partial(objective, model, links), RMSprop(model.parameters(), **settings))
+    usual = torch.optim.RMSprop(model.parameters(), **settings)
+    return ours, OptimisationStep(partial(objective, direct, links), usual)
 
-    def step(encoder: torch.nn.Module) -> None:
-        model.zero_grad(set_to_none=True)
-        objective(encoder, links).backward()
 
-    return lambda: step(model), lambda: step(direct)
+def _rule(pair: GraphPair, device: torch.device) -> tuple[PARIS, Beliefs]:
+    beliefs = _beliefs(pair)
+    on_device = Beliefs(beliefs.targets.to(device), beliefs.probs.to(device))
+    return PARIS(pair, device=device), on_device
 
 
 def _beliefs(pair: GraphPair) -> Beliefs:
@@ -143,10 +183,24 @@ def _joint(rule: PARIS, beliefs: Beliefs) -> torch.Tensor:
     return rule(beliefs)
 
 
-def _timed(work: Callable[[], Any]) -> float:
+def _search(pair: GraphPair, device: torch.device) -> None:
+    """CSLS over all entities and the best candidates, on 600-dimensional vectors."""
+    sizes = pair.source.num_entities, pair.target.num_entities
+    source, target = (torch.randn(size, 600, device=device) for size in sizes)
+    top_candidates(CSLS()(source, target), NUM_CANDIDATES)
+
+
+def _timed(work: Callable[[], Any], device: torch.device) -> float:
+    _wait(device)
     start = time.perf_counter()
     work()
+    _wait(device)
     return time.perf_counter() - start
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def _exponent(sizes: list[int], times: list[float]) -> float:

@@ -18,27 +18,24 @@ class DirectRREA(nn.Module):
     def __init__(self, graph: JointGraph, model: RREA) -> None:
         super().__init__()
         self.model = model
-        for name in ("edge_rows", "edge_cols", "edge_sets"):
-            self.register_buffer(name, torch.from_numpy(getattr(graph, name).copy()))
-        rows, cols = graph.closed_neighbourhoods()
-        self.around = torch.from_numpy(rows), torch.from_numpy(cols)
-        rows, cols = graph.incident_relations()
-        self.incident = torch.from_numpy(rows), torch.from_numpy(cols)
-        self.members = torch.from_numpy(graph.set_rows), torch.from_numpy(graph.set_relations)
+        ids = {name: getattr(graph, name) for name in ("edge_rows", "edge_cols", "edge_sets")}
+        ids["around_rows"], ids["around_cols"] = graph.closed_neighbourhoods()
+        ids["incident_rows"], ids["incident_cols"] = graph.incident_relations()
+        ids["member_rows"], ids["member_cols"] = graph.set_rows, graph.set_relations
+        for name, values in ids.items():
+            self.register_buffer(name, torch.from_numpy(values.copy()), persistent=False)
         self.num_entities, self.num_sets = graph.num_entities, graph.num_sets
 
     def forward(self) -> Tensor:
         """Embeddings of all entities."""
         model = self.model
-        summed = _gathered_sum(model.relations, *self.members, self.num_sets)
+        summed = self._gathered_sum(model.relations, "member", self.num_sets)
         reflectors = nn.functional.normalize(summed)[self.edge_sets]
         outputs = []
-        for table, (rows, cols) in (
-            (model.entities, self.around),
-            (model.relations, self.incident),
-        ):
+        for table, name in ((model.entities, "around"), (model.relations, "incident")):
+            rows: Tensor = getattr(self, f"{name}_rows")
             counts = torch.bincount(rows, minlength=self.num_entities).clamp(min=1).unsqueeze(1)
-            features = torch.relu(_gathered_sum(table, rows, cols, self.num_entities) / counts)
+            features = torch.relu(self._gathered_sum(table, name, self.num_entities) / counts)
             outputs.append(features)
             for layer in range(len(model.neighbour_attention)):
                 features = torch.relu(self._layer(features, reflectors, layer))
@@ -52,11 +49,11 @@ class DirectRREA(nn.Module):
         logits = messages @ self.model.neighbour_attention[layer]
         logits = logits + reflectors @ self.model.relation_attention[layer]
         weights = torch.exp(logits - logits.detach().max())
-        totals = torch.zeros(self.num_entities).index_add(0, self.edge_rows, weights)
+        totals = weights.new_zeros(self.num_entities).index_add(0, self.edge_rows, weights)
         attention = weights / totals[self.edge_rows]
         out = torch.zeros_like(features)
         return out.index_add(0, self.edge_rows, attention.unsqueeze(1) * messages)
 
-
-def _gathered_sum(table: Tensor, rows: Tensor, cols: Tensor, size: int) -> Tensor:
-    return torch.zeros(size, table.shape[1]).index_add(0, rows, table[cols])
+    def _gathered_sum(self, table: Tensor, name: str, size: int) -> Tensor:
+        rows, cols = getattr(self, f"{name}_rows"), getattr(self, f"{name}_cols")
+        return table.new_zeros(size, table.shape[1]).index_add(0, rows, table[cols])

@@ -9,6 +9,8 @@ from emea.data.synthetic import synthetic_pair
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.rrea import RREA
 
+CPU = torch.device("cpu")
+
 
 def test_the_direct_layer_is_the_same_model() -> None:
     graph = join_graphs(synthetic_pair(num_entities=120))
@@ -20,7 +22,7 @@ def test_the_direct_layer_is_the_same_model() -> None:
 
 def test_the_loop_is_the_same_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare, "NUM_LOOPED", 100)
-    numbers = compare.joint_ratio(synthetic_pair(num_entities=150), repeats=1)
+    numbers = compare.joint_ratio(synthetic_pair(num_entities=150), 1, CPU)
     assert numbers["joint ratio"] > 0
 
 
@@ -28,10 +30,10 @@ def test_a_loop_that_differs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(compare, "NUM_LOOPED", 20)
     monkeypatch.setattr(compare, "loop_values", lambda *_: [[2.0] * 10] * 20)
     with pytest.raises(AssertionError, match="other values"):
-        compare.joint_ratio(synthetic_pair(num_entities=150), repeats=1)
+        compare.joint_ratio(synthetic_pair(num_entities=150), 1, CPU)
 
 
 def test_growth_fits_an_exponent() -> None:
-    numbers = compare.growth([100, 200, 400], repeats=1)
+    numbers = compare.growth([100, 200, 400], 1, CPU)
     assert set(numbers) >= {"exponent of the step", "exponent of the joint module"}
     assert compare._exponent([1, 2, 4], [1.0, 4.0, 16.0]) == pytest.approx(2)
