@@ -27,7 +27,8 @@ class AlignmentModule(pl.LightningModule):
 
     Args:
         encoder: called without arguments, gives embeddings of all entities, source first.
-        objective: ``objective(encoder, links)`` gives the loss of a step.
+        objective: ``objective(encoder, links)`` gives the loss of a step; told of the encoder
+            now, and before each step of a fit.
         optimizer: makes the optimiser from the parameters.
         num_source: entities of the source graph.
         cuda_graph: replay steps as a CUDA graph where the device is one.
@@ -49,8 +50,10 @@ class AlignmentModule(pl.LightningModule):
         self._make_optimizer = optimizer
         self._cuda_graph = cuda_graph
         self._step: OptimisationStep | None = None
+        self._num_steps_of_fit = 0
         self.num_steps_done = 0
         self.losses: list[tuple[int, float]] = []
+        objective.attach(encoder)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """A fresh optimiser; called anew by every fit."""
@@ -59,6 +62,7 @@ class AlignmentModule(pl.LightningModule):
     def on_fit_start(self) -> None:
         """Forget the last fit's step: it holds that fit's optimiser and links."""
         self._step = None
+        self._num_steps_of_fit = 0
 
     def on_fit_end(self) -> None:
         """Release what the step holds on the device."""
@@ -71,7 +75,9 @@ class AlignmentModule(pl.LightningModule):
             self._step = self.new_step(block.links, optimizer)
         loss = block.links.new_zeros((), dtype=torch.float32)
         for _ in range(block.num_steps):
+            self.objective.before_step(self.encoder, block.links, self._num_steps_of_fit)
             loss = self._step()
+            self._num_steps_of_fit += 1
         self.num_steps_done += block.num_steps
         self._record(float(loss))
 
