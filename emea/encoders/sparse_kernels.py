@@ -29,6 +29,9 @@ DOTS_PER_TILE = 16
 PAIRS_PER_TILE = 8
 """Pairs of rows compared side by side."""
 
+MAX_WIDTH = 128
+"""Columns one program holds at a time; a wider tile does not fit into registers."""
+
 
 @functools.cache
 def _triton_installed() -> bool:
@@ -65,8 +68,9 @@ def matmul(chunks: RowChunks, num_rows: int, cols: Tensor, values: Tensor, dense
     dense = dense.contiguous()
     dim = dense.shape[1]
     out = dense.new_zeros(num_rows, dim)
+    width = _tile_width(dim)
     if len(chunks.rows):
-        _kernels()["matmul"][(len(chunks.rows),)](
+        _kernels()["matmul"][(len(chunks.rows), -(-dim // width))](
             *chunks,
             cols,
             values.contiguous(),
@@ -74,7 +78,7 @@ def matmul(chunks: RowChunks, num_rows: int, cols: Tensor, values: Tensor, dense
             out,
             DIM=dim,
             TILE=EDGES_PER_TILE,
-            WIDTH=_power_of_two(dim),
+            WIDTH=width,
             num_warps=MATMUL_WARPS,
         )
     return out
@@ -104,7 +108,7 @@ def sampled_dots(rows: Tensor, cols: Tensor, left: Tensor, right: Tensor) -> Ten
     num_edges, dim = len(rows), left.shape[1]
     out = left.new_empty(num_edges)
     grid = ((num_edges + DOTS_PER_TILE - 1) // DOTS_PER_TILE,)
-    width = _power_of_two(dim)
+    width = _tile_width(dim)
     _kernels()["sampled_dots"][grid](
         rows,
         cols,
@@ -139,9 +143,13 @@ def pair_distances_backward(rows: Tensor, first: Tensor, second: Tensor, grad: T
 def _launch_on_pairs(name: str, rows: Tensor, first: Tensor, second: Tensor, *rest: Tensor) -> None:
     num_pairs, dim = len(first), rows.shape[1]
     grid = ((num_pairs + PAIRS_PER_TILE - 1) // PAIRS_PER_TILE,)
-    width = min(128, _power_of_two(dim))
+    width = _tile_width(dim)
     kernel = _kernels()[name]
     kernel[grid](rows, first, second, *rest, num_pairs, DIM=dim, TILE=PAIRS_PER_TILE, WIDTH=width)
+
+
+def _tile_width(dim: int) -> int:
+    return min(MAX_WIDTH, _power_of_two(dim))
 
 
 def _power_of_two(size: int) -> int:

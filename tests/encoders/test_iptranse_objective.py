@@ -1,5 +1,6 @@
 """IPTransE's losses against loops over the same random draws, and its soft alignments."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from emea.data.graph_pair import GraphPair
 from emea.encoders.iptranse import IPTransE
 from emea.encoders.iptranse_objective import IPTransEObjective, random_neighbour
 from emea.encoders.joint_graph import join_graphs
+from emea.encoders.optimisation_step import GraphedStep
 
 LINKS = torch.tensor([[3, 12], [1, 11], [0, 9]])
 
@@ -171,3 +173,24 @@ def test_graphs_without_triples() -> None:
     loss = objective(encoder, torch.tensor([[0, 2]]))
     loss.backward()
     assert float(loss.detach()) == 0
+
+
+@pytest.mark.gpu
+def test_captured_steps_see_what_is_written_between_them(
+    make_pair: Any, cuda: torch.device
+) -> None:
+    torch.manual_seed(0)
+    encoder = IPTransE(join_graphs(make_pair()), 4).to(cuda)
+    objective, links = IPTransEObjective(bootstrap_every=4, threshold=-1.0), LINKS.to(cuda)
+    objective.attach(encoder)
+    objective.to(cuda)
+    optimizer = torch.optim.Adagrad(encoder.parameters(), lr=0.0)
+    step = GraphedStep(partial(objective, encoder, links), optimizer)
+    losses = []
+    for index in range(24):
+        objective.before_step(encoder, links, index)
+        if index == 20:  # from here on soft alignments outweigh all else
+            objective.soft_weight.fill_(1e6)
+        losses.append(float(step()))
+    assert len(set(losses)) == len(losses)
+    assert min(losses[20:]) > 1e3 * max(losses[:20])
