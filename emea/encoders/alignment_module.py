@@ -28,7 +28,8 @@ class AlignmentModule(pl.LightningModule):
 
     Args:
         encoder: called without arguments, gives embeddings of all entities, source first.
-        objective: ``objective(encoder, links)`` gives the loss of a step.
+        objective: ``objective(encoder, links)`` gives the loss of a step; told of the encoder
+            now, and before each step of a fit.
         optimizer: makes the optimiser from the parameters.
         num_source: entities of the source graph.
         cuda_graph: replay steps as a CUDA graph where the device is one.
@@ -50,18 +51,26 @@ class AlignmentModule(pl.LightningModule):
         self._make_optimizer = optimizer
         self._cuda_graph = cuda_graph
         self._step: OptimisationStep | None = None
+        self._num_steps_of_turn = 0
         self._turn_is_over = False
         self.num_steps_done = 0
         self.num_epochs_done = 0.0
         self.losses: list[tuple[int, float]] = []
+        objective.attach(encoder)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """A fresh optimiser; called anew by every fit."""
         return self._make_optimizer(self.parameters())
 
+    def renew(self, encoder: nn.Module, objective: Objective) -> None:
+        """Let the next fit begin with another encoder of the same kind."""
+        self.encoder, self.objective = encoder, objective
+        objective.attach(encoder)
+
     def on_train_epoch_start(self) -> None:
         """Forget the last turn's step: it holds that turn's links and perhaps optimiser."""
         self._step = None
+        self._num_steps_of_turn = 0
         self._turn_is_over = False
 
     def end_turn(self) -> None:
@@ -83,7 +92,9 @@ class AlignmentModule(pl.LightningModule):
             self._step = self.new_step(block.links, optimizer)
         loss = block.links.new_zeros((), dtype=torch.float32)
         for _ in range(block.num_steps):
+            self.objective.before_step(self.encoder, block.links, self._num_steps_of_turn)
             loss = self._step()
+            self._num_steps_of_turn += 1
         self.num_steps_done += block.num_steps
         self.num_epochs_done += block.num_steps / block.steps_per_epoch
         self._record(float(loss))

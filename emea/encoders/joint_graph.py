@@ -60,14 +60,25 @@ class JointGraph:
 
     def incident_relations(self) -> tuple[IntArray, IntArray]:
         """Distinct (entity, directed relation) pairs, ascending."""
+        edges, relations = self._edge_relations()
+        sizes = [self.num_entities, 2 * self.num_relations]
+        rows, cols = distinct_rows([self.edge_rows[edges], relations], sizes)
+        return rows, cols
+
+    def triples(self) -> IntArray:
+        """``[num_triples, 3]`` distinct (head, relation, tail) of both graphs, by head and tail."""
+        edges, relations = self._edge_relations()
+        forward = relations < self.num_relations
+        edges = edges[forward]
+        return np.stack([self.edge_rows[edges], relations[forward], self.edge_cols[edges]], axis=1)
+
+    def _edge_relations(self) -> tuple[IntArray, IntArray]:
+        """Edge and directed relation of each member of each edge's relation set."""
         starts = np.searchsorted(self.set_rows, np.arange(self.num_sets + 1))
         sizes = np.diff(starts)[self.edge_sets]
-        entities = np.repeat(self.edge_rows, sizes)
-        offsets = np.arange(len(entities)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        relations = self.set_relations[np.repeat(starts[self.edge_sets], sizes) + offsets]
-        sizes_of_ids = [self.num_entities, 2 * self.num_relations]
-        rows, cols = distinct_rows([entities, relations], sizes_of_ids)
-        return rows, cols
+        edges = np.repeat(np.arange(self.num_edges), sizes)
+        offsets = np.arange(len(edges)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return edges, self.set_relations[starts[self.edge_sets[edges]] + offsets]
 
     def closed_neighbourhoods(self) -> tuple[IntArray, IntArray]:
         """(entity, neighbour) pairs with every entity its own neighbour, ascending."""

@@ -6,7 +6,12 @@ from torch import Tensor, nn
 
 
 class Objective(nn.Module, ABC):
-    """Loss of an encoder on links; one call is one optimisation step."""
+    """Loss of an encoder on links; one call is one optimisation step.
+
+    On CUDA a step is replayed as a graph, so the loss itself runs the same kernels on the same
+    memory each time. What changes more slowly (negatives searched anew, rows shared by links)
+    is written into buffers by ``before_step``, outside the graph.
+    """
 
     @abstractmethod
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
@@ -20,3 +25,18 @@ class Objective(nn.Module, ABC):
     def steps_per_epoch(self, num_links: int) -> int:
         """Steps that make one epoch; a full-batch objective needs one."""
         return 1
+
+    def attach(self, encoder: nn.Module) -> None:
+        """Told once, before anything else, which encoder it will train."""
+        return None
+
+    def before_step(self, encoder: nn.Module, links: Tensor, step: int) -> None:
+        """Called before each step, outside the graph.
+
+        Args:
+            encoder: the one in training.
+            links: those of the fit.
+            step: of this fit; at 0 the links may be others than before, and tensors may be
+                replaced. Later they may only be written to.
+        """
+        return None

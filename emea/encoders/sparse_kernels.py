@@ -35,6 +35,9 @@ COPY_TILE = 16
 RMSPROP_BLOCK = 1024
 """Parameters updated by one program."""
 
+MAX_WIDTH = 128
+"""Columns one program holds at a time; a wider tile does not fit into registers."""
+
 
 @functools.cache
 def _triton_installed() -> bool:
@@ -77,8 +80,9 @@ def matmul(chunks: RowChunks, num_rows: int, cols: Tensor, values: Tensor, dense
     dense = dense.contiguous()
     dim = dense.shape[1]
     out = chunks.zeroed(dense.new_empty(num_rows, dim))
+    width = _tile_width(dim)
     if len(chunks.rows):
-        _kernels()["matmul"][(len(chunks.rows),)](
+        _kernels()["matmul"][(len(chunks.rows), -(-dim // width))](
             *chunks[:-1],
             cols,
             values.contiguous(),
@@ -86,7 +90,7 @@ def matmul(chunks: RowChunks, num_rows: int, cols: Tensor, values: Tensor, dense
             out,
             DIM=dim,
             TILE=EDGES_PER_TILE,
-            WIDTH=power_of_two(dim),
+            WIDTH=width,
             num_warps=MATMUL_WARPS,
         )
     return out
@@ -136,7 +140,7 @@ def sampled_dots(rows: Tensor, cols: Tensor, left: Tensor, right: Tensor) -> Ten
     num_edges, dim = len(rows), left.shape[1]
     out = left.new_empty(num_edges)
     grid = ((num_edges + DOTS_PER_TILE - 1) // DOTS_PER_TILE,)
-    width = power_of_two(dim)
+    width = _tile_width(dim)
     _kernels()["sampled_dots"][grid](
         rows,
         cols,
@@ -211,9 +215,13 @@ def dropped_copy(
 def _launch_on_pairs(name: str, rows: Tensor, first: Tensor, second: Tensor, *rest: Tensor) -> None:
     num_pairs, dim = len(first), rows.shape[1]
     grid = ((num_pairs + PAIRS_PER_TILE - 1) // PAIRS_PER_TILE,)
-    width = min(128, power_of_two(dim))
+    width = _tile_width(dim)
     kernel = _kernels()[name]
     kernel[grid](rows, first, second, *rest, num_pairs, DIM=dim, TILE=PAIRS_PER_TILE, WIDTH=width)
+
+
+def _tile_width(dim: int) -> int:
+    return min(MAX_WIDTH, power_of_two(dim))
 
 
 def power_of_two(size: int) -> int:

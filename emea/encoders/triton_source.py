@@ -22,13 +22,13 @@ def matmul_kernel(
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """One program per chunk of a row: adds ``values[e] * dense[cols[e]]`` to the row."""
+    """One program per chunk of a row and WIDTH columns: adds ``values[e] * dense[cols[e]]``."""
     chunk = tl.program_id(0)
     row = tl.load(chunk_rows + chunk).to(tl.int64)
     begin = tl.load(chunk_starts + chunk)
     end = tl.load(chunk_ends + chunk)
     lane = tl.arange(0, TILE)
-    column = tl.arange(0, WIDTH)
+    column = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
     total = tl.zeros([WIDTH], dtype=tl.float32)
     for offset in range(begin, end, TILE):
         edge = offset + lane
@@ -119,14 +119,17 @@ def sampled_dots_kernel(
 ):
     """One program per tile of edges: ``left[rows[e]] . right[cols[e]]``."""
     edge = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.arange(0, WIDTH)
     inside = edge < num_edges
     first = tl.load(rows + edge, mask=inside, other=0).to(tl.int64)
     second = tl.load(cols + edge, mask=inside, other=0).to(tl.int64)
-    mask = inside[:, None] & (column < DIM)[None, :]
-    a = tl.load(left + first[:, None] * DIM + column[None, :], mask=mask, other=0.0)
-    b = tl.load(right + second[:, None] * DIM + column[None, :], mask=mask, other=0.0)
-    tl.store(out + edge, tl.sum(a * b, axis=1), mask=inside)
+    total = tl.zeros([TILE], dtype=tl.float32)
+    for offset in range(0, DIM, WIDTH):
+        column = offset + tl.arange(0, WIDTH)
+        mask = inside[:, None] & (column < DIM)[None, :]
+        a = tl.load(left + first[:, None] * DIM + column[None, :], mask=mask, other=0.0)
+        b = tl.load(right + second[:, None] * DIM + column[None, :], mask=mask, other=0.0)
+        total += tl.sum(a * b, axis=1)
+    tl.store(out + edge, total, mask=inside)
 
 
 @triton.jit

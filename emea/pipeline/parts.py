@@ -14,7 +14,7 @@ from emea.data.split import Split
 from emea.em.em_callback import Decoder, EMCallback, Observer
 from emea.em.protocol import Visible
 from emea.encoders.alignment_module import AlignmentModule
-from emea.encoders.joint_graph import join_graphs
+from emea.encoders.joint_graph import JointGraph, join_graphs
 from emea.encoders.objective import Objective
 from emea.encoders.step_block import LabelDataModule
 from emea.pipeline.building import make, maker
@@ -45,7 +45,7 @@ class Parts:
 
     def restart(self) -> None:
         """Let the next fit begin with new weights."""
-        self.module.encoder, self.module.objective = self.make_model()
+        self.module.renew(*self.make_model())
 
 
 def load_pair(config: DictConfig) -> GraphPair:
@@ -66,7 +66,7 @@ def build_parts(
     """Encoder, labels and callbacks; they get the visible links and no others."""
     torch.manual_seed(config.seed)
     num_source = pair.source.num_entities
-    make_model = partial(_build_model, config, pair)
+    make_model = partial(_build_model, config, join_graphs(pair))
     encoder, objective = make_model()
     module = AlignmentModule(
         encoder=encoder,
@@ -89,8 +89,8 @@ def build_parts(
     )
 
 
-def _build_model(config: DictConfig, pair: GraphPair) -> tuple[nn.Module, Objective]:
-    encoder = maker(config.model.encoder)(graph=join_graphs(pair))
+def _build_model(config: DictConfig, graph: JointGraph) -> tuple[nn.Module, Objective]:
+    encoder = maker(config.model.encoder)(graph=graph)
     return encoder, maker(config.model.objective)()
 
 

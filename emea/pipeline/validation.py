@@ -22,6 +22,7 @@ WHOLE_NUMBERS = {
     "em.iterations": 0,
     "model.early_stopping.every": 1,
     "model.early_stopping.patience": 1,
+    "model.early_stopping.start": 0,
     "training.turns": 0,
     "training.turns_per_iteration": 0,
     "training.epochs_per_turn": 1,

@@ -28,10 +28,16 @@ class EarlyStopping(pl.Callback):
         decoder: embeddings to similarity.
         every: epochs between two looks.
         patience: looks in a row without a new best after which the turn ends.
+        start: epochs before the first look, for models that need long to rank anything first.
     """
 
     def __init__(
-        self, validation: IntArray, decoder: Decoder, every: int = 10, patience: int = 2
+        self,
+        validation: IntArray,
+        decoder: Decoder,
+        every: int = 10,
+        patience: int = 2,
+        start: int = 0,
     ) -> None:
         if not len(validation):
             raise ValueError("early stopping needs validation links to look at")
@@ -39,6 +45,7 @@ class EarlyStopping(pl.Callback):
         self.decoder = decoder
         self.every = every
         self.patience = patience
+        self.start = start
         self.num_steps = 0
         self.num_idle = 0
         self.best = NOTHING
@@ -62,6 +69,7 @@ class EarlyStopping(pl.Callback):
         assert isinstance(pl_module, AlignmentModule) and isinstance(batch, StepBlock)
         self.num_steps += batch.num_steps
         due = self.num_steps % (self.every * batch.steps_per_epoch) == 0
+        due &= self.num_steps > self.start * batch.steps_per_epoch
         if due or trainer.is_last_batch:
             self._look(pl_module)
         if self.num_idle >= self.patience:

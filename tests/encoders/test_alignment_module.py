@@ -15,6 +15,7 @@ from emea.data.arrays import IntArray
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.margin_objective import MarginObjective
+from emea.encoders.objective import Objective
 from emea.encoders.optimisation_step import OptimisationStep
 from emea.encoders.rrea import RREA
 from emea.encoders.step_block import LabelDataModule
@@ -23,7 +24,7 @@ RMSPROP = partial(torch.optim.RMSprop, lr=0.005, alpha=0.9, eps=1e-7)
 LINKS = np.array([[0, 0], [1, 1], [2, 2]])
 
 
-class Linked(nn.Module):
+class Linked(Objective):
     """A loss without random draws: squared distance of the links, shifted."""
 
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
@@ -31,7 +32,7 @@ class Linked(nn.Module):
         return (rows[links[:, 0]] - rows[links[:, 1]] - 0.1).square().mean()
 
 
-class NotANumberFrom(nn.Module):
+class NotANumberFrom(Objective):
     """A loss that is no number from some step on."""
 
     def __init__(self, step: int) -> None:
@@ -46,11 +47,32 @@ class NotANumberFrom(nn.Module):
         return loss
 
 
+class Watched(Linked):
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attached: list[nn.Module] = []
+        self.told: list[tuple[nn.Module, list[list[int]], int]] = []
+        self.events: list[str] = []
+
+    def attach(self, encoder: nn.Module) -> None:
+        self.attached.append(encoder)
+
+    def before_step(self, encoder: nn.Module, links: Tensor, step: int) -> None:
+        self.told.append((encoder, links.tolist(), step))
+        self.events.append("told")
+
+    def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
+        self.events.append("step")
+        return super().forward(encoder, links)
+
+
 @pytest.fixture
 def make_module(make_pair: Any) -> Callable[..., AlignmentModule]:
     """Makes a module around a small RREA; equal seeds, equal weights."""
 
-    def make(objective: nn.Module, seed: int = 0, dropout: float = 0.0) -> AlignmentModule:
+    def make(objective: Objective, seed: int = 0, dropout: float = 0.0) -> AlignmentModule:
         torch.manual_seed(seed)
         encoder = RREA(join_graphs(make_pair()), dim=4, dropout=dropout)
         return AlignmentModule(encoder, objective, RMSPROP, num_source=9)
@@ -119,6 +141,22 @@ def test_second_fit_takes_its_own_links(make_module: Callable[..., AlignmentModu
     module.objective.register_forward_pre_hook(lambda _, args: seen.append(args[1]))
     fit(module, num_steps=2, block_size=2, links=np.array([[4, 5]]))
     assert [links.tolist() for links in seen] == [[[4, 14]]] * 2
+
+
+@pytest.mark.parametrize("block_size", [1, 2, 50])
+def test_objective_is_told_before_each_step(
+    make_module: Callable[..., AlignmentModule], block_size: int
+) -> None:
+    objective = Watched()
+    module = make_module(objective)
+    assert objective.attached == [module.encoder]
+    fit(module, num_steps=3, block_size=block_size)
+    fit(module, num_steps=2, block_size=block_size, links=np.array([[4, 5]]))
+    first = [(module.encoder, [[0, 9], [1, 10], [2, 11]], step) for step in range(3)]
+    second = [(module.encoder, [[4, 14]], step) for step in range(2)]
+    assert objective.told == first + second
+    assert objective.events == ["told", "step"] * 5
+    assert objective.attached == [module.encoder]
 
 
 @pytest.mark.parametrize("block_size", [1, 2, 50])

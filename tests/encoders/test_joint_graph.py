@@ -129,6 +129,20 @@ def test_closed_neighbourhoods_hold_every_entity_itself(pair: GraphPair) -> None
     assert list(zip(rows.tolist(), cols.tolist(), strict=True)) == sorted(expected)
 
 
+@given(pairs)
+@example(EMPTY)
+@example(BARE)
+@example(CROWDED)
+def test_triples_are_those_of_both_graphs(pair: GraphPair) -> None:
+    expected = {tuple(triple) for triple in pair.source.triples.tolist()}
+    for head, relation, tail in pair.target.triples.tolist():
+        by, relation_by = pair.source.num_entities, pair.source.num_relations
+        expected.add((head + by, relation + relation_by, tail + by))
+    triples = [tuple(triple) for triple in join_graphs(pair).triples().tolist()]
+    assert sorted(triples) == sorted(expected)
+    assert triples == sorted(triples, key=lambda triple: (triple[0], triple[2], triple[1]))
+
+
 def test_joint_links_shift_targets_and_leave_the_given_links() -> None:
     links = np.array([[0, 0], [3, 2]])
     assert join_graphs(CROWDED).joint_links(links).tolist() == [[0, 4], [3, 6]]

@@ -13,7 +13,7 @@ from emea.encoders import sparse_kernels
 from emea.encoders.pair_distance import pair_distances
 from emea.encoders.sparse_pattern import SparsePattern
 
-DIMS = [1, 3, 100, 128, 200, 600]
+DIMS = [1, 3, 100, 128, 200, 600, 1200]
 NUM_ROWS, NUM_COLS, HUB_EDGES = 50, 40, 10_000
 
 

@@ -56,7 +56,7 @@ def make_visible() -> Callable[..., Visible]:
     def make(**changes: IntArray | None) -> Visible:
         train = np.array([[0, 3], [5, 1]])
         validation = np.array([[2, 2], [3, 8], [9, 9]])
-        return Visible(train, validation, validation, train, None, None, False, **changes)
+        return Visible(train, validation, validation, train, None, None, None, False, **changes)
 
     return make
 

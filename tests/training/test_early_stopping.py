@@ -82,6 +82,15 @@ def test_a_turn_ends_after_patience_and_goes_on_with_the_best(
     assert round(counting.num_epochs_done) == seen[-1] // 3
 
 
+def test_nothing_is_looked_at_before_the_start(
+    counting: AlignmentModule, make_visible: Visibles, fit: Fit
+) -> None:
+    stopping = ScriptedStopping([0.2, 0.1, 0.1], every=2, patience=2, start=4)
+    fit(counting, make_visible(), 20, [stopping], check_every=2)
+    assert stopping.seen == [18, 24, 30]
+    assert counting.encoder.rows[0, 0].item() == 18
+
+
 def test_weights_come_back_in_place(
     counting: AlignmentModule, make_visible: Visibles, fit: Fit
 ) -> None:

@@ -1,0 +1,133 @@
+"""The contrastive and relation loss that AliNet trains with."""
+
+import torch
+from torch import Tensor, nn
+
+from emea.encoders.alinet import AliNet
+from emea.encoders.counterparts import counterparts
+from emea.encoders.objective import Objective
+from emea.matching.candidates import top_candidates
+from emea.matching.cosine import Cosine
+
+
+class AliNetObjective(Objective):
+    """Linked entities together, near ones that are not linked apart by a margin.
+
+    For links (s, t) of a batch and false pairs (a, b) the loss is
+    ``sum |s - t|^2 + balance sum max(0, margin - |a - b|^2)`` plus the relation loss. A link's
+    false pairs join each of its ends to entities drawn from that end's nearest on the other
+    side (truncated sampling); these are searched anew at intervals, and drawn at random until
+    the first search.
+
+    Args:
+        margin: squared distance from which a false pair costs nothing.
+        balance: weight of the false pairs.
+        batch_size: links per step, drawn with replacement; fewer where there are fewer.
+        num_negatives: false pairs per end of a link.
+        epsilon: share of the other side's entities that are too far to be drawn.
+        refresh_every: epochs between searches for the nearest.
+        relation_weight: weight of the relation loss.
+        relation_window: further factor of it where a batch has less than two triples a relation;
+            elsewhere that number is the factor. The released code draws as many triples of each
+            relation a step; here all of them count, with the weight of as many.
+    """
+
+    near_targets: Tensor
+    near_sources: Tensor
+    partners: Tensor
+
+    def __init__(
+        self,
+        margin: float = 1.5,
+        balance: float = 0.1,
+        batch_size: int = 3000,
+        num_negatives: int = 10,
+        epsilon: float = 0.98,
+        refresh_every: int = 10,
+        relation_weight: float = 0.01,
+        relation_window: int = 50,
+    ) -> None:
+        super().__init__()
+        if not 0 <= epsilon < 1:
+            raise ValueError(f"epsilon must lie in [0, 1), got {epsilon}")
+        self.margin = margin
+        self.balance = balance
+        self.batch_size = batch_size
+        self.num_negatives = num_negatives
+        self.epsilon = epsilon
+        self.refresh_every = refresh_every
+        self.relation_weight = relation_weight
+        self.relation_window = relation_window
+
+    def steps_per_epoch(self, num_links: int) -> int:
+        """Whole batches of the links, at least one."""
+        return max(1, num_links // self.batch_size)
+
+    def before_step(self, encoder: nn.Module, links: Tensor, step: int) -> None:
+        """Take up the links of the fit, and search for negatives when it is time."""
+        assert isinstance(encoder, AliNet)
+        if step == 0:
+            encoder.augment(links)
+            self._start(encoder, links)
+        elif step % (self.refresh_every * self.steps_per_epoch(len(links))) == 0:
+            self._search(encoder, links)
+
+    def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
+        """Loss of one step."""
+        assert isinstance(encoder, AliNet)
+        rows: Tensor = encoder()
+        picked = self._draw(len(links), (min(self.batch_size, len(links)),))
+        source, target = links.index_select(0, picked).unbind(1)
+        apart = rows.index_select(0, source) - rows.index_select(0, target)
+        false_targets = self._draw_near(self.near_targets, picked)
+        false_sources = self._draw_near(self.near_sources, picked)
+        # a link may be among its own ends' nearest
+        unlinked = false_targets != self.partners[source].unsqueeze(1)
+        hinges = (self._hinge(rows, source, false_targets) * unlinked).sum()
+        unlinked = self.partners[false_sources] != target.unsqueeze(1)
+        hinges = hinges + (self._hinge(rows, target, false_sources) * unlinked).sum()
+        relational: Tensor = self._triples_per_relation(encoder) * encoder.consistency(rows)
+        contrastive = apart.square().sum() + self.balance * hinges
+        return contrastive + self.relation_weight * relational
+
+    def _triples_per_relation(self, encoder: AliNet) -> int:
+        share = self.batch_size // max(1, encoder.num_relations)
+        return share if share > 1 else self.relation_window
+
+    def _hinge(self, rows: Tensor, ends: Tensor, false: Tensor) -> Tensor:
+        """Cost of each false pair of these ends."""
+        near = rows.index_select(0, false.flatten()).view(*false.shape, -1)
+        products = (near @ rows.index_select(0, ends).unsqueeze(2)).squeeze(2)
+        return torch.relu(self.margin - 2 + 2 * products)  # of unit rows: |a - b|^2 = 2 - 2 a.b
+
+    def _draw_near(self, near: Tensor, picked: Tensor) -> Tensor:
+        columns = self._draw(near.shape[1], (len(picked), self.num_negatives))
+        return near[picked.unsqueeze(1), columns].long()
+
+    def _draw(self, high: int, shape: tuple[int, ...]) -> Tensor:
+        return torch.randint(high, shape, device=self.near_targets.device)
+
+    def _start(self, encoder: AliNet, links: Tensor) -> None:
+        size, num_source, device = len(encoder.features), encoder.num_source, links.device
+        partners = counterparts(links.cpu().numpy(), size)
+        self.register_buffer("partners", torch.from_numpy(partners).to(device), persistent=False)
+        for name, low, high in (
+            ("near_targets", num_source, size),
+            ("near_sources", 0, num_source),
+        ):
+            num_near = max(1, int((1 - self.epsilon) * (high - low)))
+            drawn = torch.randint(
+                low, high, (len(links), num_near), device=device, dtype=torch.int32
+            )
+            self.register_buffer(name, drawn, persistent=False)
+
+    @torch.no_grad()
+    def _search(self, encoder: AliNet, links: Tensor) -> None:
+        """Write the nearest of each link's ends into the buffers."""
+        rows = encoder.layer_outputs()[-1]
+        source, target = rows[: encoder.num_source], rows[encoder.num_source :]
+        nearest = Cosine()(rows[links[:, 0]], target)
+        found = top_candidates(nearest, self.near_targets.shape[1]).targets
+        self.near_targets.copy_(found + encoder.num_source)
+        nearest = Cosine()(rows[links[:, 1]], source)
+        self.near_sources.copy_(top_candidates(nearest, self.near_sources.shape[1]).targets)
