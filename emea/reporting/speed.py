@@ -16,8 +16,20 @@ COLUMNS = {
 }
 
 
+WHOLE_RUN = {
+    "pair": "pair",
+    "schedule": "epochs",
+    "total_s": "whole run, s",
+    "neural_s": "training, s",
+    "search_s": "search, s",
+    "joint_s": "M- and E-step, s",
+    "peak_memory_mb": "peak memory, GB",
+    "hit": "Hit@1 before and after EM",
+}
+
+
 def speed_tables(folder: Path) -> str:
-    """What ``benchmarks.run_parts``, ``compare`` and ``default_run`` recorded."""
+    """What the benchmarks recorded."""
     parts = [_load(path) for path in sorted(folder.glob("run_parts_*.json"))]
     titles = [title for title, _ in COLUMNS.values()] + ["machine", "commit"]
     rows = [
@@ -27,7 +39,44 @@ def speed_tables(folder: Path) -> str:
     table = markdown_table(titles, rows, num_left=2)
     compared = [_compared(path) for path in sorted(folder.glob("compare_*.json"))]
     default = [_default_run(path) for path in sorted(folder.glob("default_run_*.json"))]
-    return "\n\n".join([table, *compared, *default])
+    shares = [_shares(path) for path in sorted(folder.glob("overhead_*.json"))]
+    return "\n\n".join([table, _whole_runs(folder), *compared, *default, *shares])
+
+
+def _whole_runs(folder: Path) -> str:
+    runs = [_load(path) for path in sorted(folder.glob("whole_run_*.json"))]
+    runs.sort(key=lambda run: float(run["total_s"]))
+    rows = [[*_whole_run(run), *_origin(run)] for run in runs]
+    return markdown_table([*WHOLE_RUN.values(), "machine", "commit"], rows, num_left=2)
+
+
+def _whole_run(run: dict[str, Any]) -> list[str]:
+    recall = run["search_recall"]
+    search = "exact" if recall is None else f"cells, recall {recall:.3f}"
+    size = run["overrides"].split("num_entities=")
+    name = run["data"] if len(size) == 1 else f"{run['data']} {int(size[1].split()[0]):,} x 2"
+    return [
+        name,
+        run["epochs"],
+        f"{run['total_s']:.1f}",
+        f"{run['neural_s']:.1f}",
+        f"{run['search_s']:.1f} ({search})",
+        f"{run['joint_s']:.1f}",
+        f"{run['peak_memory_mb'] / 1024:.1f}",
+        f"{run['initial']['hit@1']:.3f}, {run['final']['hit@1']:.3f} ({run['protocol']})",
+    ]
+
+
+def _shares(path: Path) -> str:
+    run = _load(path)
+    machine, commit = _origin(run)
+    return (
+        f"Of a tracked run ({run['overrides'] or 'the default'}) Lightning takes "
+        f"{run['lightning_s']:.1f} s, MLflow {run['mlflow_s']:.1f} s, checkpoints and files "
+        f"{run['checkpoints_and_files_s']:.1f} s of {run['total_s']:.0f} s "
+        f"({run['share_of_overhead']:.0%}); `--help` answers after {run['help_s']:.1f} s, "
+        f"`import emea` takes {run['import_s']:.2f} s ({machine}, commit {commit})."
+    )
 
 
 def _compared(path: Path) -> str:
