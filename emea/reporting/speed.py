@@ -16,16 +16,16 @@ COLUMNS = {
 }
 
 
-WHOLE_RUN = {
-    "pair": "pair",
-    "schedule": "epochs",
-    "total_s": "whole run, s",
-    "neural_s": "training, s",
-    "search_s": "search, s",
-    "joint_s": "M- and E-step, s",
-    "peak_memory_mb": "peak memory, GB",
-    "hit": "Hit@1 before and after EM",
-}
+WHOLE_RUN = (
+    "pair",
+    "epochs",
+    "whole run, s",
+    "training, s",
+    "search, s",
+    "M- and E-step, s",
+    "peak memory, GB",
+    "Hit@1 before and after EM",
+)
 
 
 def speed_tables(folder: Path) -> str:
@@ -40,14 +40,16 @@ def speed_tables(folder: Path) -> str:
     compared = [_compared(path) for path in sorted(folder.glob("compare_*.json"))]
     default = [_default_run(path) for path in sorted(folder.glob("default_run_*.json"))]
     shares = [_shares(path) for path in sorted(folder.glob("overhead_*.json"))]
-    return "\n\n".join([table, _whole_runs(folder), *compared, *default, *shares])
+    return "\n\n".join([table, *_whole_runs(folder), *compared, *default, *shares])
 
 
-def _whole_runs(folder: Path) -> str:
+def _whole_runs(folder: Path) -> list[str]:
     runs = [_load(path) for path in sorted(folder.glob("whole_run_*.json"))]
+    if not runs:
+        return []
     runs.sort(key=lambda run: float(run["total_s"]))
     rows = [[*_whole_run(run), *_origin(run)] for run in runs]
-    return markdown_table([*WHOLE_RUN.values(), "machine", "commit"], rows, num_left=2)
+    return [markdown_table([*WHOLE_RUN, "machine", "commit"], rows, num_left=2)]
 
 
 def _whole_run(run: dict[str, Any]) -> list[str]:
