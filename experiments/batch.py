@@ -1,19 +1,26 @@
 """Runs many cells of a study in one process and packs their records.
 
     python -m experiments.batch OUT --data zh fr ja --ratio 0.01 0.05 --split-seed 0 1 2
+    python -m experiments.batch OUT --cells experiments/models/cells.txt --part 0/3
 
-For every cell the neural model is trained once; each protocol's EM run starts from its weights.
+In the first form the neural model of every cell is trained once; each protocol's EM run starts
+from its weights. In the second a file names the runs, one per line: ``name key=value ...``, where
+``@name`` stands for the checkpoint of an earlier run. Lines that belong together stand together;
+blank lines part them, and ``--part i/n`` takes every n-th such group, for n processes at once.
 Cells whose records exist are passed over, and none is started after ``--budget`` seconds.
 """
 
 import argparse
 import json
 import logging
+import re
 import sys
 import tarfile
 import tempfile
 import time
-from itertools import product
+from collections.abc import Callable
+from functools import partial
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +49,42 @@ def main(arguments: list[str] | None = None) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     register_schema()
     deadline = time.monotonic() + options.budget
-    cells = product(options.split_seed, options.ratio, options.data) if not options.table else ()
-    for split_seed, ratio, data in cells:
+    for cell in [] if options.table else cells(options):
         if time.monotonic() > deadline:
             logger.warning("out of time: cells are missing")
             break
-        run_cell(options, data, ratio, split_seed)
+        cell()
     print(table(options.out))
     if options.pack:
         pack(options.out, options.pack)
+
+
+def cells(options: argparse.Namespace) -> list[Callable[[], None]]:
+    """What there is to run."""
+    if options.cells is None:
+        chosen = product(options.split_seed, options.ratio, options.data)
+        return [partial(run_cell, options, data, ratio, seed) for seed, ratio, data in chosen]
+    part, num_parts = (int(number) for number in options.part.split("/"))
+    groups = line_groups(options.cells.read_text(encoding="utf-8"))[part::num_parts]
+    shared = ["tracking=none", f"study={options.study}", *options.override]
+    return [partial(run_line, line, options.out, shared) for group in groups for line in group]
+
+
+def line_groups(text: str) -> list[list[str]]:
+    """Lines between blank lines, remarks left out."""
+    lines = [line.partition("#")[0].strip() for line in text.splitlines() if line[:1] != "#"]
+    groups = [list(group) for filled, group in groupby(lines, key=bool) if filled]
+    return groups
+
+
+def run_line(line: str, out: Path, shared: list[str]) -> None:
+    """The run a line names; a failure is told and does not stop the others."""
+    name, *overrides = line.split()
+    found = [re.sub(r"@([\w.-]+)", rf"{out}/\1/{CHECKPOINT_FILE}", text) for text in overrides]
+    try:
+        run([*shared, *found], out / name)
+    except Exception:
+        logger.exception("%s failed", name)
 
 
 def run_cell(options: argparse.Namespace, data: str, ratio: str, split_seed: int) -> None:
@@ -123,6 +157,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--split-seed", nargs="+", type=int, default=[0])
     parser.add_argument("--protocol", nargs="*", default=["strict", "released"])
     parser.add_argument("--em", default="paper")
+    parser.add_argument("--cells", type=Path, help="file that names the runs, one per line")
+    parser.add_argument("--part", default="0/1", help="which of the file's groups: i/n")
     parser.add_argument("--study", default="batch", help="MLflow experiment of the runs")
     parser.add_argument("--budget", type=float, default=1e9, help="seconds to start cells in")
     parser.add_argument("--table", action="store_true", help="run nothing, only tell and pack")

@@ -30,3 +30,22 @@ def test_cells_are_run_once_and_packed(tmp_path: Path) -> None:
     assert (out / names[0] / "metrics.json").stat().st_mtime_ns == written
     with pytest.raises(UserError, match="another configuration"):
         main([*arguments, "model.encoder.dim=50"])
+
+
+def test_a_file_names_runs_that_start_from_each_other(tmp_path: Path) -> None:
+    shared = "data=synthetic ratio=0.2"
+    lines = f"""# a remark
+first {shared} em=none
+second {shared} initial_from=@first  # starts from the first
+
+third {shared} em=none seed=1
+broken {shared} em=none initial_from=@nowhere
+"""
+    file, out = tmp_path / "cells.txt", tmp_path / "runs"
+    file.write_text(lines)
+    for part in ("0/2", "1/2"):
+        main([str(out), "--cells", str(file), "--part", part, "--override", *QUICK[:-2], QUICK[-1]])
+        expected = ["first", "second"] if part == "0/2" else ["first", "second", "third"]
+        assert sorted(path.parent.name for path in out.glob("*/metrics.json")) == expected
+    first, second = load_records(out)[:2]
+    assert second.metrics["initial"]["mrr"] == first.metrics["final"]["mrr"]
