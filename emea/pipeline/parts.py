@@ -44,11 +44,12 @@ def build_parts(
     """Encoder, labels and EM callback; they get the visible links and no others."""
     torch.manual_seed(config.seed)
     num_source = pair.source.num_entities
+    optimizer = config.model.optimizer
     encoder = maker(config.model.encoder)(graph=join_graphs(pair))
     module = AlignmentModule(
         encoder=encoder,
         objective=maker(config.model.objective)(),
-        optimizer=maker(config.model.optimizer),
+        optimizer=None if optimizer is None else maker(optimizer),
         num_source=num_source,
         cuda_graph=config.trainer.cuda_graph,
     )

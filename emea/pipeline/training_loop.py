@@ -19,6 +19,9 @@ logger = logging.getLogger(__name__)
 LONG_RUN_SECONDS = 60
 """Runs expected to take longer say so before they start."""
 
+FEW_STEPS = 50
+"""Shorter runs are not measured beforehand: the measurement takes two steps itself."""
+
 
 def train(
     config: DictConfig, parts: Parts, observer: TestObserver, device: torch.device, checkpoint: Path
@@ -60,7 +63,7 @@ def _take_over(checkpoint: str, parts: Parts, device: torch.device) -> None:
 
 
 def _announce(parts: Parts, num_steps: int, device: torch.device) -> None:
-    if device.type == "cpu":
+    if device.type == "cpu" and num_steps >= FEW_STEPS:
         expected = num_steps * seconds_per_step(parts.module, parts.data)
         if expected > LONG_RUN_SECONDS:
             logger.info(
