@@ -23,9 +23,10 @@ class LightEA(nn.Module):
     """Spreads random vectors of the labelled entities over both graphs; nothing is learnt.
 
     Each target entity has a random unit vector, nearly orthogonal to all others, drawn anew
-    from a stored seed whenever it is needed. A link gives it to both its entities; a target
-    with several links to all its sources (they carry the same label), and a source with
-    several links has the sum. Then, with every sum scaled to unit length, ``depth`` times
+    from a stored seed whenever it is needed. A link gives it to both its entities. Pseudo-labels
+    may contradict each other: n sources that claim the same target get an n-th of its vector
+    each, since at most one of them is right, and a source with several links has the sum, no
+    longer than 1. Then, with every sum scaled to unit length, ``depth`` times
 
     - a relation takes the sum of its distinct heads,
     - an entity the sum of its neighbours (counted once per triple), of itself (``self_weight``
@@ -124,9 +125,12 @@ class LightEA(nn.Module):
         source, target = links.T
         labels = self.seed_vectors().index_select(0, target - self.num_source)
         features = labels.new_zeros(len(self.embedding), self.dim)
-        features.index_add_(0, source, labels)
+        num_claims = torch.bincount(target, minlength=len(features)).to(labels)
+        strength = 1 / num_claims.index_select(0, target).unsqueeze(1)
+        features.index_add_(0, source, labels * strength)
         features[target] = labels
-        return normalize(features)
+        length = torch.linalg.vector_norm(features, dim=1, keepdim=True)
+        return features / length.clamp(min=1)
 
     def _random(self, stream: int, *shape: int) -> Tensor:
         # drawn on the CPU in single precision: the same on every device and in every type

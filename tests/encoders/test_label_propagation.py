@@ -57,6 +57,7 @@ def test_fits_without_an_optimiser_follow_the_labels(make_pair: Any) -> None:
     twin = LightEA(join_graphs(make_pair()), dim=4, output_dim=6)
     twin.load_state_dict(encoder.state_dict())
     data = LabelDataModule(np.array([[0, 0], [1, 1]]), num_source=9)
+    twin.propagate(data.links)  # torch warns once of its sparse format, which is not the point
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         quieten_lightning()

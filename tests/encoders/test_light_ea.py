@@ -39,9 +39,20 @@ def unit(vector: Vector) -> Vector:
     return vector / length if length else vector
 
 
-def transcription(encoder: LightEA, triples: Triples, labels: dict[int, list[int]]) -> Vector:
-    """Embeddings before whitening; ``labels`` holds the target ids of each labelled entity."""
+def labels_of(encoder: LightEA, links: torch.Tensor) -> dict[int, Vector]:
+    """Vector of each labelled entity before propagation."""
     vectors = encoder.seed_vectors().numpy()
+    pairs = links.tolist()
+    labels: dict[int, Vector] = defaultdict(lambda: np.zeros(encoder.dim))
+    for source, target in pairs:
+        num_claims = sum(other == target for _, other in pairs)
+        labels[source] = labels[source] + vectors[target - NUM_SOURCE] / num_claims
+        labels[target] = vectors[target - NUM_SOURCE]
+    return {e: vector / max(1, np.linalg.norm(vector)) for e, vector in labels.items()}
+
+
+def transcription(encoder: LightEA, triples: Triples, labels: dict[int, Vector]) -> Vector:
+    """Embeddings before whitening."""
     nothing = np.zeros(encoder.dim)
 
     def total(parts: Iterable[Vector]) -> Vector:
@@ -49,7 +60,7 @@ def transcription(encoder: LightEA, triples: Triples, labels: dict[int, list[int
 
     entities = range(len(encoder.embedding))
     relations = range(2 * encoder.num_relations)
-    layers = [{e: unit(total(vectors[t] for t in labels.get(e, []))) for e in entities}]
+    layers = [{e: labels.get(e, nothing) for e in entities}]
     relation_layers = [dict.fromkeys(relations, nothing)]
     heads, into = defaultdict(set), defaultdict(set)
     for head, relation, tail in triples:
@@ -72,14 +83,6 @@ def transcription(encoder: LightEA, triples: Triples, labels: dict[int, list[int
     return np.stack([unit(out[e]) for e in entities])
 
 
-def labels_of(links: torch.Tensor) -> dict[int, list[int]]:
-    labels: dict[int, list[int]] = defaultdict(list)
-    for source, target in links.tolist():
-        labels[source].append(target - NUM_SOURCE)
-        labels[target] = [target - NUM_SOURCE]
-    return labels
-
-
 def make_encoder(pair: GraphPair, seed: int = 0, **settings: Any) -> LightEA:
     torch.manual_seed(seed)
     return LightEA(join_graphs(pair), **{"dim": 6, "output_dim": 8, **settings})
@@ -94,23 +97,24 @@ def test_embeddings_are_those_of_the_transcription(
     pair = make_pair(seed)
     encoder = make_encoder(pair, seed, depth=depth, self_weight=0.7).double()
     encoder.propagate(LINKS)
-    expected = transcription(encoder, directed_triples(pair), labels_of(LINKS))
+    expected = transcription(encoder, directed_triples(pair), labels_of(encoder, LINKS))
     assert np.abs(expected).max() > 0.1
     np.testing.assert_allclose(encoder().numpy(), expected, rtol=0, atol=1e-10)
 
 
 def test_contradicting_labels(make_pair: Any) -> None:
-    """Sources that share a target share its vector; a source with two targets has their sum."""
+    """Sources that claim the same target share its vector; one with two targets has both."""
     links = torch.tensor([[0, 9], [1, 9], [2, 9], [3, 12], [3, 13]])
     pair = make_pair(1)
     encoder = make_encoder(pair).double()
     features, vectors = encoder.label_features(links), encoder.seed_vectors()
-    for entity in (0, 1, 2, 9):
-        torch.testing.assert_close(features[entity], vectors[0])
+    torch.testing.assert_close(features[9], vectors[0])
+    for entity in (0, 1, 2):
+        torch.testing.assert_close(features[entity], vectors[0] / 3)
     both = vectors[3] + vectors[4]
-    torch.testing.assert_close(features[3], both / both.norm())
+    torch.testing.assert_close(features[3], both / both.norm().clamp(min=1))
     encoder.propagate(links)
-    expected = transcription(encoder, directed_triples(pair), labels_of(links))
+    expected = transcription(encoder, directed_triples(pair), labels_of(encoder, links))
     np.testing.assert_allclose(encoder().numpy(), expected, rtol=0, atol=1e-10)
 
 
