@@ -130,7 +130,8 @@ class LightEA(nn.Module):
         features.index_add_(0, source, labels * strength)
         features[target] = labels
         length = torch.linalg.vector_norm(features, dim=1, keepdim=True)
-        return features / length.clamp(min=1)
+        limited: Tensor = features / length.clamp(min=1)
+        return limited
 
     def _random(self, stream: int, *shape: int) -> Tensor:
         # drawn on the CPU in single precision: the same on every device and in every type
