@@ -174,8 +174,7 @@ def projected(layers: Sequence[Tensor], matrices: Tensor) -> Tensor:
 def whitened(rows: Tensor, strength: float) -> Tensor:
     """``rows`` times the second-moment matrix of the rows to the power ``-strength / 2``.
 
-    Directions that many entities share, such as those of hubs, tell them apart least and carry
-    the most mass; this takes it from them.
+    Directions that many entities share carry the most mass; this takes some of it from them.
     """
     moment = rows.T @ rows / max(1, len(rows))
     mass, directions = torch.linalg.eigh(moment.double())
