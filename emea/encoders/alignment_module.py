@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from emea.encoders.objective import Objective
 from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
 from emea.encoders.step_block import StepBlock
-from emea.errors import DivergedError
+from emea.errors import ConfigError, DivergedError
 
 LOWER_THE_RATE = "a smaller learning rate (model.optimizer.lr) usually helps"
 
@@ -30,7 +30,7 @@ class AlignmentModule(pl.LightningModule):
         encoder: called without arguments, gives embeddings of all entities, source first.
         objective: ``objective(encoder, links)`` gives the loss of a step; told of the encoder
             now, and before each step of a fit.
-        optimizer: makes the optimiser from the parameters.
+        optimizer: makes the optimiser from the parameters; ``None`` for an encoder without any.
         num_source: entities of the source graph.
         cuda_graph: replay steps as a CUDA graph where the device is one.
     """
@@ -39,11 +39,14 @@ class AlignmentModule(pl.LightningModule):
         self,
         encoder: nn.Module,
         objective: Objective,
-        optimizer: OptimizerFactory,
+        optimizer: OptimizerFactory | None,
         num_source: int,
         cuda_graph: bool = True,
     ) -> None:
         super().__init__()
+        if optimizer is None and any(True for _ in encoder.parameters()):
+            name = type(encoder).__name__
+            raise ConfigError(f"{name} has weights to train: model.optimizer cannot be null")
         self.automatic_optimization = False
         self.encoder = encoder
         self.objective = objective
@@ -58,8 +61,10 @@ class AlignmentModule(pl.LightningModule):
         self.losses: list[tuple[int, float]] = []
         objective.attach(encoder)
 
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        """A fresh optimiser; called anew by every fit."""
+    def configure_optimizers(self) -> torch.optim.Optimizer | None:
+        """A fresh optimiser, if there is anything to optimise; called anew by every fit."""
+        if self._make_optimizer is None:
+            return None
         return self._make_optimizer(self.parameters())
 
     def renew(self, encoder: nn.Module, objective: Objective) -> None:
@@ -88,7 +93,9 @@ class AlignmentModule(pl.LightningModule):
     def training_step(self, block: StepBlock, batch_idx: int) -> None:
         """A block of steps on the block's links."""
         if self._step is None:
-            optimizer: Any = self.optimizers(use_pl_optimizer=False)
+            optimizer: Any = None
+            if self._make_optimizer is not None:
+                optimizer = self.optimizers(use_pl_optimizer=False)
             self._step = self.new_step(block.links, optimizer)
         loss = block.links.new_zeros((), dtype=torch.float32)
         for _ in range(block.num_steps):
@@ -99,11 +106,12 @@ class AlignmentModule(pl.LightningModule):
         self.num_epochs_done += block.num_steps / block.steps_per_epoch
         self._record(float(loss))
 
-    def new_step(self, links: Tensor, optimizer: torch.optim.Optimizer) -> OptimisationStep:
+    def new_step(self, links: Tensor, optimizer: torch.optim.Optimizer | None) -> OptimisationStep:
         """The optimisation step on these links, as a CUDA graph where that is possible."""
         loss = partial(self.objective, self.encoder, links)
-        graphed = self._cuda_graph and links.is_cuda
-        return (GraphedStep if graphed else OptimisationStep)(loss, optimizer)
+        if optimizer is not None and self._cuda_graph and links.is_cuda:
+            return GraphedStep(loss, optimizer)
+        return OptimisationStep(loss, optimizer)
 
     def num_steps(self, num_epochs: int, num_links: int) -> int:
         """Optimisation steps in so many epochs on so many links."""

@@ -14,15 +14,18 @@ class OptimisationStep:
 
     Args:
         loss: gives the loss of one step.
-        optimizer: updates the parameters.
+        optimizer: updates the parameters; ``None`` where there are none, and computing the
+            loss is all there is to a step.
     """
 
-    def __init__(self, loss: Callable[[], Tensor], optimizer: torch.optim.Optimizer) -> None:
+    def __init__(self, loss: Callable[[], Tensor], optimizer: torch.optim.Optimizer | None) -> None:
         self.loss = loss
         self.optimizer = optimizer
 
     def __call__(self) -> Tensor:
         """One step; returns its loss, detached."""
+        if self.optimizer is None:
+            return self.loss().detach()
         self.optimizer.zero_grad(set_to_none=True)
         loss = self.loss()
         torch.autograd.backward(loss)

@@ -52,5 +52,6 @@ def quieten_lightning() -> None:
         ".*does not have many workers.*",
         ".*treespec, LeafSpec.*",
         ".*GPU available.*",
+        ".*this fit will run with no optimizer.*",
     ):
         warnings.filterwarnings("ignore", message)

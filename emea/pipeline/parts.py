@@ -66,12 +66,13 @@ def build_parts(
     """Encoder, labels and callbacks; they get the visible links and no others."""
     torch.manual_seed(config.seed)
     num_source = pair.source.num_entities
+    optimizer = config.model.optimizer
     make_model = partial(_build_model, config, join_graphs(pair))
     encoder, objective = make_model()
     module = AlignmentModule(
         encoder=encoder,
         objective=objective,
-        optimizer=maker(config.model.optimizer),
+        optimizer=None if optimizer is None else maker(optimizer),
         num_source=num_source,
         cuda_graph=config.trainer.cuda_graph,
     )

@@ -20,6 +20,9 @@ logger = logging.getLogger(__name__)
 LONG_RUN_SECONDS = 60
 """Runs expected to take longer say so before they start."""
 
+FEW_STEPS = 50
+"""Shorter runs are not measured beforehand: the measurement takes two steps itself."""
+
 
 class Stage(NamedTuple):
     """One fit of the run.
@@ -107,7 +110,7 @@ def _take_over(checkpoint: str, parts: Parts, device: torch.device) -> None:
 
 
 def _announce(parts: Parts, num_steps: int, device: torch.device) -> None:
-    if device.type == "cpu":
+    if device.type == "cpu" and num_steps >= FEW_STEPS:
         expected = num_steps * seconds_per_step(parts.module, parts.data)
         if expected > LONG_RUN_SECONDS:
             logger.info(

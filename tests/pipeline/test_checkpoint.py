@@ -8,6 +8,7 @@ from omegaconf import DictConfig
 from emea.em.protocol import Strict
 from emea.errors import DataError
 from emea.pipeline.checkpoint import load_checkpoint, load_weights
+from emea.pipeline.config_files import option_names
 from emea.pipeline.job import run_job
 from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
 from emea.pipeline.progress import StepProgress
@@ -29,7 +30,7 @@ def load_state(folder: Path, parts: Parts) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        ("em.sampling=sample",),
+        *((f"model={model}", "em.sampling=sample") for model in option_names("model")),
         ("training=semi", "training.epochs_per_turn=5", "training.turns_per_iteration=1"),
         ("model.restart=true", "model.early_stopping={every:4,patience:1}"),
     ],
@@ -46,12 +47,28 @@ def test_going_on_from_a_checkpoint_equals_never_stopping(
     fit_stage(stages(config)[-1], parts, torch.device("cpu"), StepProgress(1))
     whole = fresh_parts(config)
     load_state(tmp_path / "whole", whole)
+    for whole_rows, rows in zip(whole.module.embeddings(), parts.module.embeddings(), strict=True):
+        assert whole_rows.any()
+        assert torch.equal(whole_rows, rows)
     for name, value in whole.module.state_dict().items():
         assert torch.equal(value, parts.module.state_dict()[name]), name
     assert torch.equal(whole.data.links, parts.data.links)
     assert torch.equal(whole.em.generator.get_state(), parts.em.generator.get_state())
     assert torch.equal(whole.em.weights, parts.em.weights)
     assert whole.em.normaliser.parameters() == parts.em.normaliser.parameters()
+
+
+@pytest.mark.parametrize("model", option_names("model"))
+def test_a_run_can_start_from_another_ones_first_training(
+    model: str, tiny_config: Configs, tmp_path: Path
+) -> None:
+    shared = (f"model={model}", "em.iterations=1")
+    whole = run_job(tiny_config(*shared), tmp_path / "whole")
+    run_job(tiny_config(f"model={model}", "em=none"), tmp_path / "first")
+    start = tmp_path / "first" / "checkpoint.safetensors"
+    taken = run_job(tiny_config(*shared, f"initial_from={start}"), tmp_path / "taken")
+    assert taken["initial"] == whole["initial"]
+    assert taken["final"] == whole["final"]
 
 
 def test_a_file_that_is_no_checkpoint_is_refused(tiny_config: Configs, tmp_path: Path) -> None:

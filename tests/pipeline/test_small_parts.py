@@ -11,6 +11,7 @@ from rich.console import Console
 
 from emea.em.protocol import Strict
 from emea.errors import ConfigError
+from emea.pipeline.config_files import option_names
 from emea.pipeline.estimate import duration, seconds_per_step
 from emea.pipeline.machine import choose_device, forget_peak_memory, peak_memory_mb
 from emea.pipeline.observer import flattened
@@ -59,8 +60,9 @@ def test_durations_as_people_say_them(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
-def test_the_estimate_leaves_no_trace(tiny_config: Configs) -> None:
-    config = tiny_config()
+@pytest.mark.parametrize("model", option_names("model"))
+def test_the_estimate_leaves_no_trace(model: str, tiny_config: Configs) -> None:
+    config = tiny_config(f"model={model}")
     pair = load_pair(config)
     visible = Strict()(draw_split(config, pair))
     parts = build_parts(config, pair, visible, lambda _: None, torch.device("cpu"))

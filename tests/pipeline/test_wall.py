@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 
 from emea.data.graph_pair import GraphPair, relabel_links
 from emea.data.split import Split, Supervision
+from emea.encoders.light_ea import LightEA
 from emea.encoders.margin_objective import MarginObjective
 from emea.pipeline import job
 from emea.pipeline.config_files import option_names
@@ -25,7 +26,12 @@ Configs = Callable[..., DictConfig]
 MODELS = option_names("model")
 RULES = [rule for rule in option_names("rule") if rule != "none"]
 TRAININGS = option_names("training")
-COMBINATIONS = list(itertools.product(MODELS, RULES, TRAININGS))
+# every model and every rule with each training; models and rules do not know each other
+COMBINATIONS = [
+    (model, rule, training)
+    for model, rule, training in itertools.product(MODELS, RULES, TRAININGS)
+    if model == "rrea" or rule == "paris"
+]
 
 
 def permuted_targets(split: Split) -> Split:
@@ -131,6 +137,14 @@ class RelabelledObjective(MarginObjective):
         return super().forward(lambda: rows, links)  # type: ignore[arg-type]
 
 
+def seeds_by_new_name(encoder: LightEA, target_ids: np.ndarray) -> None:
+    """Give every target entity the vector it had under its old name."""
+    vectors = encoder.seed_vectors()
+    renamed = torch.empty_like(vectors)
+    renamed[torch.from_numpy(target_ids)] = vectors
+    encoder.seed_vectors = lambda: renamed  # type: ignore[method-assign]
+
+
 def double_parts(*arguments: object) -> Parts:
     parts = build_parts(*arguments)  # type: ignore[arg-type]
     parts.module.double()
@@ -139,16 +153,17 @@ def double_parts(*arguments: object) -> Parts:
 
 @pytest.mark.parametrize("turns", [0, 1])
 @pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("model", [("model=rrea", "model.encoder.dropout=0"), ("model=lightea",)])
 def test_relabelling_entities_changes_no_metric(
-    rule: str, turns: int, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: tuple[str, ...],
+    rule: str,
+    turns: int,
+    tiny_config: Configs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    options = (
-        "em.iterations=2",
-        "model.encoder.dropout=0",
-        "model=rrea",
-        f"training.turns={turns}",
-    )
-    config = tiny_config(f"rule={rule}", f"training.turns={turns}", *options, *short())
+    options = (*model, f"rule={rule}", "em.iterations=2", f"training.turns={turns}")
+    config = tiny_config(*options, *short())
     # in double precision, since RMSprop's first steps turn rounding errors into whole steps
     monkeypatch.setattr(job, "build_parts", double_parts)
     original = run_job(config, tmp_path / "a")
@@ -163,6 +178,9 @@ def test_relabelling_entities_changes_no_metric(
     def relabelled_parts(config: DictConfig, pair: GraphPair, *rest: object) -> object:
         parts = double_parts(config, pair, *rest)
         encoder = parts.module.encoder
+        if isinstance(encoder, LightEA):
+            seeds_by_new_name(encoder, target_ids)
+            return parts
         encoder.entities.data[names] = encoder.entities.data.clone()
         parts.module.objective = RelabelledObjective(names, len(known.train))
         return parts

@@ -1,0 +1,182 @@
+"""LightEA: three-view label propagation without training (Mao et al., EMNLP 2022)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from emea.encoders.joint_graph import JointGraph
+from emea.encoders.sparse_pattern import SparsePattern, matmul, transposed_matmul
+
+TINY = 1e-12
+
+EDGES_PER_BLOCK = 8192
+"""Edges whose messages exist at a time."""
+
+SMALLEST_SHARE = 1e-3
+"""Directions with less than this share of the strongest one's mass are scaled up no further."""
+
+
+class LightEA(nn.Module):
+    """Spreads random vectors of the labelled entities over both graphs; nothing is learnt.
+
+    Each target entity has a random unit vector, nearly orthogonal to all others, drawn anew
+    from a stored seed whenever it is needed. A link gives it to both its entities. Pseudo-labels
+    may contradict each other: n sources that claim the same target get an n-th of its vector
+    each, since at most one of them is right, and a source with several links has the sum, no
+    longer than 1. Then, with every sum scaled to unit length, ``depth`` times
+
+    - a relation takes the sum of its distinct heads,
+    - an entity the sum of its neighbours (counted once per triple), of itself (``self_weight``
+      times its degree) and of the relations of which it is a tail.
+
+    With f the features of all depths side by side, entity h finally is the sum over its
+    neighbours t of ``f_t`` times (outer product) the features of the relations from h to t. The
+    product exists only as a sketch of ``output_dim`` numbers: random projections of both
+    factors, multiplied number by number, whose dot products are those of the outer products in
+    expectation.
+
+    Args:
+        graph: both graphs as one.
+        dim: width of the labels' vectors.
+        depth: rounds of propagation.
+        output_dim: width of the embeddings.
+        self_weight: how much of itself an entity keeps.
+        whitening: 0 leaves the sketch alone, 1 gives all its directions the same mass.
+
+    Shapes:
+        output: ``[num_entities, output_dim]``, source entities first.
+    """
+
+    embedding: Tensor
+    draw_seeds: Tensor
+    multiplicity: Tensor
+    degrees: Tensor
+    edge_sets: Tensor
+
+    def __init__(
+        self,
+        graph: JointGraph,
+        dim: int = 512,
+        depth: int = 2,
+        output_dim: int = 512,
+        self_weight: float = 2.0,
+        whitening: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if min(dim, depth, output_dim) < 1:
+            raise ValueError("dim, depth and output_dim must be at least 1")
+        if not 0 <= whitening <= 1:
+            raise ValueError(f"whitening must lie in [0, 1], got {whitening}")
+        self.dim = dim
+        self.depth = depth
+        self.self_weight = self_weight
+        self.whitening = whitening
+        self.num_source = graph.num_source
+        self.num_target = graph.num_target
+        self.num_relations = graph.num_relations
+        self.register_buffer("embedding", torch.zeros(graph.num_entities, output_dim))
+        self.register_buffer("draw_seeds", torch.randint(2**62, (2,)))
+        self._build_patterns(graph)
+
+    def _build_patterns(self, graph: JointGraph) -> None:
+        size, sets, relations = graph.num_entities, graph.num_sets, 2 * graph.num_relations
+        self.edges = SparsePattern(graph.edge_rows, graph.edge_cols, (size, size))
+        self.incident = SparsePattern(*graph.incident_relations(), shape=(size, relations))
+        self.members = SparsePattern(graph.set_rows, graph.set_relations, (sets, relations))
+        multiplicity = np.bincount(graph.set_rows, minlength=sets)[graph.edge_sets]
+        degrees = np.bincount(graph.edge_rows, weights=multiplicity, minlength=size)
+        for name, values in (("multiplicity", multiplicity.astype(float)), ("degrees", degrees)):
+            self.register_buffer(name, torch.from_numpy(values).float(), persistent=False)
+        self.register_buffer("edge_sets", torch.from_numpy(graph.edge_sets), persistent=False)
+
+    def forward(self) -> Tensor:
+        """Embeddings of all entities, by the links propagated last; zeros before any."""
+        return self.embedding
+
+    @torch.no_grad()
+    def propagate(self, links: Tensor) -> None:
+        """Derive the embeddings from these links (``[num_links, 2]`` in joint ids)."""
+        entities = [self.label_features(links)]
+        relations = [entities[0].new_zeros(2 * self.num_relations, self.dim)]
+        for _ in range(self.depth):
+            features = self._round(entities[-1], relations[-1])
+            entities.append(features[0])
+            relations.append(features[1])
+        by_entity, by_relation = self.projections()
+        # relations know nothing before the first round
+        rows = self._joined(projected(entities, by_entity), projected(relations[1:], by_relation))
+        rows = normalize(rows)
+        self.embedding.copy_(whitened(rows, self.whitening) if self.whitening else rows)
+
+    def seed_vectors(self) -> Tensor:
+        """``[num_target, dim]`` unit vectors, one per target entity."""
+        return normalize(self._random(0, self.num_target, self.dim))
+
+    def projections(self) -> tuple[Tensor, Tensor]:
+        """``[layers, dim, output_dim]`` random matrices for entity and for relation features."""
+        matrices = self._random(1, 2 * self.depth + 1, self.dim, self.embedding.shape[1])
+        return matrices[: self.depth + 1], matrices[self.depth + 1 :]
+
+    def label_features(self, links: Tensor) -> Tensor:
+        """``[num_entities, dim]`` features before propagation: zero where there is no label."""
+        source, target = links.T
+        labels = self.seed_vectors().index_select(0, target - self.num_source)
+        features = labels.new_zeros(len(self.embedding), self.dim)
+        num_claims = torch.bincount(target, minlength=len(features)).to(labels)
+        strength = 1 / num_claims.index_select(0, target).unsqueeze(1)
+        features.index_add_(0, source, labels * strength)
+        features[target] = labels
+        length = torch.linalg.vector_norm(features, dim=1, keepdim=True)
+        limited: Tensor = features / length.clamp(min=1)
+        return limited
+
+    def _random(self, stream: int, *shape: int) -> Tensor:
+        # drawn on the CPU in single precision: the same on every device and in every type
+        generator = torch.Generator().manual_seed(int(self.draw_seeds[stream]))
+        return torch.randn(*shape, generator=generator).to(self.embedding)
+
+    def _round(self, features: Tensor, relations: Tensor) -> tuple[Tensor, Tensor]:
+        ones = features.new_ones(self.incident.num_nonzeros)
+        of_heads = transposed_matmul(self.incident, ones, features)
+        around = matmul(self.edges, self.multiplicity, features)
+        around += features * (self.self_weight * self.degrees).unsqueeze(1)
+        # an entity is a tail of what, read backwards, it is a head of
+        backwards = relations.roll(self.num_relations, dims=0)
+        around += matmul(self.incident, ones, backwards)
+        return normalize(around), normalize(of_heads)
+
+    def _joined(self, entities: Tensor, relations: Tensor) -> Tensor:
+        """Sum over each entity's edges of neighbour times relations, number by number."""
+        ones = relations.new_ones(self.members.num_nonzeros)
+        sets = matmul(self.members, ones, relations)
+        out = torch.zeros_like(entities)
+        for start in range(0, self.edges.num_nonzeros, EDGES_PER_BLOCK):
+            part = slice(start, start + EDGES_PER_BLOCK)
+            messages = entities.index_select(0, self.edges.cols[part])
+            messages *= sets.index_select(0, self.edge_sets[part])
+            out.index_add_(0, self.edges.rows[part], messages)
+        return out
+
+
+def projected(layers: Sequence[Tensor], matrices: Tensor) -> Tensor:
+    """Random projection of the layers, as if laid side by side and scaled to unit length."""
+    rows = matrices.new_zeros(len(layers[0]), matrices.shape[2])
+    mass = rows.new_zeros(len(rows))
+    for layer, matrix in zip(layers, matrices, strict=True):
+        rows.addmm_(layer, matrix)
+        mass += layer.square().sum(1)
+    return rows / mass.clamp(min=TINY).sqrt().unsqueeze(1)
+
+
+def whitened(rows: Tensor, strength: float) -> Tensor:
+    """``rows`` times the second-moment matrix of the rows to the power ``-strength / 2``.
+
+    Directions that many entities share carry the most mass; this takes some of it from them.
+    """
+    moment = rows.T @ rows / max(1, len(rows))
+    mass, directions = torch.linalg.eigh(moment.double())
+    scale = mass.clamp(min=SMALLEST_SHARE * mass[-1].clamp(min=TINY)) ** (-strength / 2)
+    return normalize(rows @ (directions * scale @ directions.T).to(rows))

@@ -1,0 +1,72 @@
+"""The objective that hands labels to an encoder without training."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from emea.encoders.alignment_module import AlignmentModule
+from emea.encoders.joint_graph import join_graphs
+from emea.encoders.label_propagation import LabelPropagation
+from emea.encoders.light_ea import LightEA
+from emea.encoders.rrea import RREA
+from emea.encoders.step_block import LabelDataModule
+from emea.errors import ConfigError
+from emea.pipeline.fitting import fit, quieten_lightning
+
+
+class Remembers(nn.Module):
+    """Keeps the links it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[Tensor] = []
+
+    def propagate(self, links: Tensor) -> None:
+        self.given.append(links)
+
+
+def test_a_step_hands_the_links_over() -> None:
+    links = torch.tensor([[0, 4], [1, 5]])
+    encoder = Remembers()
+    loss = LabelPropagation()(encoder, links)
+    assert float(loss) == 0
+    assert not loss.requires_grad
+    assert [given.tolist() for given in encoder.given] == [links.tolist()]
+    assert LabelPropagation().steps_per_epoch(100) == 1
+
+
+def test_an_encoder_that_is_trained_is_refused(make_pair: Any) -> None:
+    encoder = RREA(join_graphs(make_pair()), dim=4)
+    with pytest.raises(ConfigError, match="RREA is trained"):
+        LabelPropagation()(encoder, torch.tensor([[0, 9]]))
+
+
+def test_weights_without_an_optimiser_are_refused(make_pair: Any) -> None:
+    encoder = RREA(join_graphs(make_pair()), dim=4)
+    with pytest.raises(ConfigError, match="optimizer cannot be null"):
+        AlignmentModule(encoder, LabelPropagation(), None, num_source=9)
+
+
+def test_fits_without_an_optimiser_follow_the_labels(make_pair: Any) -> None:
+    encoder = LightEA(join_graphs(make_pair()), dim=4, output_dim=6)
+    module = AlignmentModule(encoder, LabelPropagation(), None, num_source=9)
+    twin = LightEA(join_graphs(make_pair()), dim=4, output_dim=6)
+    twin.load_state_dict(encoder.state_dict())
+    data = LabelDataModule(np.array([[0, 0], [1, 1]]), num_source=9)
+    twin.propagate(data.links)  # torch warns once of its sparse format, which is not the point
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        quieten_lightning()
+        for links in (np.array([[0, 0], [1, 1]]), np.array([[2, 3]])):
+            data.relabel(links)
+            fit(module, data, 1, "cpu", [])
+            twin.propagate(data.links)
+            assert twin().any()
+            assert torch.equal(torch.cat(module.embeddings()), twin())
+    assert not caught, [str(warning.message) for warning in caught]
+    assert module.losses == [(1, 0.0), (2, 0.0)]
+    assert module.configure_optimizers() is None
