@@ -12,7 +12,7 @@ test: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 ui: $(STAMP)
 	$(BIN)/python -m emea.tracking ui
