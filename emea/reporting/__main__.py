@@ -4,18 +4,21 @@ import sys
 from pathlib import Path
 
 from emea.errors import UserError
+from emea.reporting import models
 from emea.reporting.speed import speed_tables
 from emea.reporting.table1 import report, summary
 from emea.tracking.atomic import write_atomic
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE1 = ROOT / "experiments" / "table1"
+MODELS = ROOT / "experiments" / "models"
 MEASUREMENTS = ROOT / "benchmarks" / "results"
 
 
 def readme_with_results(readme: str) -> str:
     """The README with its generated blocks written anew."""
     readme = with_block(readme, "table1", summary(TABLE1))
+    readme = with_block(readme, "models", models.summary(MODELS, [TABLE1]))
     return with_block(readme, "speed", speed_tables(MEASUREMENTS))
 
 
@@ -31,12 +34,13 @@ def main() -> int:
     """Write the report and the README's block; the exit status."""
     try:
         write_atomic(TABLE1 / "results.md", report(TABLE1))
+        write_atomic(MODELS / "results.md", models.report(MODELS, [TABLE1]))
         readme = ROOT / "README.md"
         write_atomic(readme, readme_with_results(readme.read_text(encoding="utf-8")))
     except UserError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"wrote {TABLE1 / 'results.md'} and the results in {ROOT / 'README.md'}")
+    print(f"wrote results.md of {TABLE1.name} and {MODELS.name}, and the results in README.md")
     return 0
 
 

@@ -55,3 +55,19 @@ def cell(runs: list[RecordedRun], metric: str, pool: str = "test", **where: Any)
     if not values:
         return None
     return Cell(fmean(values), stdev(values) if len(values) > 1 else 0.0, len(values))
+
+
+def provenance_line(runs: list[RecordedRun]) -> str:
+    """By which code and on which machine the runs were made, in one sentence."""
+    tags = [run.header["tags"] for run in runs]
+
+    def all_of(key: str) -> str:
+        return ", ".join(sorted({tag.get(key, "unknown") for tag in tags}))
+
+    commits = ", ".join(sorted({tag["commit"][:10] for tag in tags}))
+    splits = ", ".join(sorted({str(run.metrics["split_seed"]) for run in runs}))
+    return (
+        f"{len(runs)} recorded runs; commit {commits} (dirty: {all_of('dirty')}), "
+        f"{all_of('gpu')}, torch {all_of('torch')}; mean ± standard deviation over split seeds "
+        f"{splits} unless a cell says otherwise, seed 0; 100 validation links beside the ratio."
+    )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from emea.reporting.markdown import markdown_table
 from emea.reporting.paper_numbers import PaperNumbers, load_paper_numbers
-from emea.reporting.records import Cell, RecordedRun, cell, load_records
+from emea.reporting.records import Cell, RecordedRun, cell, load_records, provenance_line
 
 FORMATS = {"hit@1": "{:.3f}", "mrr": "{:.3f}", "mr": "{:.1f}"}
 TITLES = {"hit@1": "Hit@1", "mrr": "MRR", "mr": "MR"}
@@ -22,7 +22,7 @@ def report(folder: Path) -> str:
     """The whole comparison as Markdown: each metric, both pools, and where it comes from."""
     runs = load_records(folder / "records")
     paper = load_paper_numbers(folder / "paper.csv")
-    parts = ["# Table 1: RREA and EMEA on DBP15K", _provenance(runs)]
+    parts = ["# Table 1: RREA and EMEA on DBP15K", provenance_line(runs)]
     for metric, title in TITLES.items():
         parts += [f"## {title} among test targets", table(runs, paper, metric)]
     parts += ["## Hit@1 among all targets", table(runs, {}, "hit@1", pool="all")]
@@ -33,7 +33,7 @@ def summary(folder: Path) -> str:
     """The table of the README: Hit@1 among test targets."""
     runs = load_records(folder / "records")
     paper = load_paper_numbers(folder / "paper.csv")
-    return f"{table(runs, paper, 'hit@1')}\n\n{_provenance(runs)}"
+    return f"{table(runs, paper, 'hit@1')}\n\n{provenance_line(runs)}"
 
 
 def table(runs: list[RecordedRun], paper: PaperNumbers, metric: str, pool: str = "test") -> str:
@@ -74,18 +74,3 @@ def _shown(value: Cell | None, metric: str) -> str:
 
 def _signed(value: float, metric: str) -> str:
     return FORMATS[metric].replace(":", ":+").format(value)
-
-
-def _provenance(runs: list[RecordedRun]) -> str:
-    tags = [run.header["tags"] for run in runs]
-
-    def all_of(key: str) -> str:
-        return ", ".join(sorted({tag.get(key, "unknown") for tag in tags}))
-
-    commits = ", ".join(sorted({tag["commit"][:10] for tag in tags}))
-    splits = ", ".join(sorted({str(run.metrics["split_seed"]) for run in runs}))
-    return (
-        f"{len(runs)} recorded runs; commit {commits} (dirty: {all_of('dirty')}), "
-        f"{all_of('gpu')}, torch {all_of('torch')}; mean ± standard deviation over split seeds "
-        f"{splits} unless a cell says otherwise, seed 0; 100 validation links beside the ratio."
-    )
