@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from emea.encoders.joint_graph import JointGraph
+from emea.encoders.neighbourhood_means import NeighbourhoodMeans
 from emea.encoders.reflection_layers import ReflectionLayers
-from emea.encoders.sparse_pattern import SparsePattern
 
 
 class RREA(nn.Module):
@@ -25,9 +25,6 @@ class RREA(nn.Module):
         output: ``[num_entities, 2 * (depth + 1) * dim]``, source entities first.
     """
 
-    around_mean: Tensor
-    incident_mean: Tensor
-
     def __init__(
         self, graph: JointGraph, dim: int = 100, depth: int = 2, dropout: float = 0.3
     ) -> None:
@@ -38,24 +35,14 @@ class RREA(nn.Module):
         bound = (6.0 / (3 * dim + 1)) ** 0.5  # Glorot for a kernel of 3 * dim inputs, 1 output
         self.neighbour_attention = nn.Parameter(torch.empty(depth, dim).uniform_(-bound, bound))
         self.relation_attention = nn.Parameter(torch.empty(depth, dim).uniform_(-bound, bound))
-        self._build_patterns(graph)
+        self.means = NeighbourhoodMeans(graph)
         self.layers = ReflectionLayers(graph, torch.relu, dropout)
-
-    def _build_patterns(self, graph: JointGraph) -> None:
-        size, relations = graph.num_entities, 2 * graph.num_relations
-        self.around = SparsePattern(*graph.closed_neighbourhoods(), shape=(size, size))
-        self.incident = SparsePattern(*graph.incident_relations(), shape=(size, relations))
-        self.register_buffer("around_mean", self.around.mean_values(), persistent=False)
-        self.register_buffer("incident_mean", self.incident.mean_values(), persistent=False)
 
     def forward(self) -> Tensor:
         """Embeddings of all entities."""
-        dtype = self.entities.dtype
-        entity_mean = self.around.weighted_sum(self.around_mean.to(dtype), self.entities)
-        relation_mean = self.incident.weighted_sum(self.incident_mean.to(dtype), self.relations)
         # one attention kernel per layer, shared by both channels
         by_neighbour = self.neighbour_attention.expand(2, -1, -1)
         by_relation = self.relation_attention.expand(2, -1, -1)
-        starts = [entity_mean, relation_mean]
+        starts = self.means(self.entities, self.relations)
         rows: Tensor = self.layers(starts, self.relations, by_neighbour, by_relation)
         return rows

@@ -1,10 +1,13 @@
 """Fixtures of the encoder tests."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
@@ -44,3 +47,25 @@ def cuda() -> torch.device:
     if not torch.cuda.is_available():
         pytest.skip("needs a CUDA device")
     return torch.device("cuda")
+
+
+class LargestOutput(TorchDispatchMode):
+    """Records how many elements the outputs of all operations hold."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.largest = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for part in result if isinstance(result, tuple | list) else [result]:
+            if isinstance(part, Tensor):
+                held = part.values() if part.layout == torch.sparse_csr else part
+                self.largest = max(self.largest, held.numel())
+        return result
+
+
+@pytest.fixture
+def largest_output() -> type[LargestOutput]:
+    """A context in which the size of every operation's output is watched."""
+    return LargestOutput

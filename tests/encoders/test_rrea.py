@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
@@ -166,32 +165,16 @@ def test_dropout_in_training_alone(make_pair: Any) -> None:
     assert 0.4 < kept.sum() / (full != 0).sum() < 0.6
 
 
-class _Sizes(TorchDispatchMode):
-    """Records how many elements the outputs of all operations hold."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.largest = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        for part in result if isinstance(result, tuple | list) else [result]:
-            if isinstance(part, Tensor):
-                held = part.values() if part.layout == torch.sparse_csr else part
-                self.largest = max(self.largest, held.numel())
-        return result
-
-
-def test_nothing_of_the_size_edges_by_dimension_exists(make_pair: Any) -> None:
+def test_nothing_of_the_size_edges_by_dimension_exists(make_pair: Any, largest_output: Any) -> None:
     graph = join_graphs(make_pair(num_entities=20, num_relations=1, num_triples=1500))
     dim = 64
     encoder = RREA(graph, dim=dim)
     assert graph.num_edges * dim > 2 * graph.num_entities * 6 * dim
-    with _Sizes() as sizes:
+    with largest_output() as sizes:
         encoder().square().sum().backward()
     assert graph.num_entities * 6 * dim <= sizes.largest < graph.num_edges * dim
 
-    with _Sizes() as control:
+    with largest_output() as control:
         encoder.entities[torch.from_numpy(graph.edge_cols)].sum().backward()
     assert control.largest == graph.num_edges * dim
 

@@ -1,0 +1,69 @@
+"""Dual-AMN: dual attention matching network (Mao et al., WWW 2021)."""
+
+import torch
+from torch import Tensor, nn
+
+from emea.encoders.dropout import ByteDropout
+from emea.encoders.joint_graph import JointGraph
+from emea.encoders.neighbourhood_means import NeighbourhoodMeans
+from emea.encoders.proxy_matching import ProxyMatching
+from emea.encoders.reflection_layers import ReflectionLayers
+
+NUM_CHANNELS = 2
+"""The entity channel and the relation channel."""
+
+
+class DualAMN(nn.Module):
+    """Relational attention inside each graph, then proxy attention across both.
+
+    Two channels start from the mean of neighbouring entity embeddings and from the mean of
+    incident relation embeddings. Inside the graphs neighbours arrive reflected by their edge's
+    relations, as in RREA, but attention looks at the relations alone, with kernels of its own
+    for each channel and layer. The depths of a channel, side by side, then pass through its
+    ``ProxyMatching``.
+
+    Args:
+        graph: both graphs as one.
+        dim: width of entity and relation embeddings.
+        depth: attention layers.
+        num_proxies: proxies of each channel.
+        dropout: share of the output dropped in training.
+
+    Shapes:
+        output: ``[num_entities, 2 * (depth + 1) * dim]``, source entities first.
+    """
+
+    no_attention: Tensor
+
+    def __init__(
+        self,
+        graph: JointGraph,
+        dim: int = 128,
+        depth: int = 2,
+        num_proxies: int = 64,
+        dropout: float = 0.3,
+    ) -> None:
+        super().__init__()
+        self.entities = nn.Parameter(torch.empty(graph.num_entities, dim).uniform_(-0.05, 0.05))
+        relations = torch.empty(2 * graph.num_relations, dim).uniform_(-0.05, 0.05)
+        self.relations = nn.Parameter(relations)
+        bound = (6.0 / (dim + 1)) ** 0.5  # Glorot for a kernel of dim inputs, 1 output
+        kernels = torch.empty(NUM_CHANNELS, depth, dim).uniform_(-bound, bound)
+        self.relation_attention = nn.Parameter(kernels)
+        width = (depth + 1) * dim
+        self.matching = nn.ModuleList(
+            ProxyMatching(width, num_proxies) for _ in range(NUM_CHANNELS)
+        )
+        self.means = NeighbourhoodMeans(graph)
+        self.layers = ReflectionLayers(graph, torch.tanh, dropout=0.0)
+        self.dropout = ByteDropout(dropout)
+        self.register_buffer("no_attention", torch.zeros_like(kernels), persistent=False)
+
+    def forward(self) -> Tensor:
+        """Embeddings of all entities."""
+        starts = self.means(self.entities, self.relations)
+        inner = self.layers(starts, self.relations, self.no_attention, self.relation_attention)
+        channels = zip(self.matching, inner.chunk(NUM_CHANNELS, dim=1), strict=True)
+        matched = torch.cat([matching(channel) for matching, channel in channels], dim=1)
+        rows: Tensor = self.dropout(matched)
+        return rows

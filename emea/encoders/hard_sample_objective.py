@@ -1,0 +1,134 @@
+"""Normalised hard sample mining: every entity is a negative, the hardest ones count."""
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+
+from emea.encoders.margin_objective import random_batch
+from emea.encoders.objective import Objective
+
+VALUES_PER_BLOCK = 2**25
+"""Distances held at a time: 128 MB in single precision, whatever the size of the graphs."""
+
+
+class HardSampleObjective(Objective):
+    """Linked entities closer than all others, the nearest of which weigh most.
+
+    For a link (s, t) every entity x violates the margin by ``v_x = |s - t|^2 - |s - x|^2 +
+    margin``; the link's own two entities stand at 0. With mean and deviation of v over all
+    entities of both graphs, which take no part in the gradient, the loss is
+    ``log sum_x exp(scale * (v_x - mean) / deviation + shift)``, plus the same seen from t.
+
+    Args:
+        margin: gamma of the paper.
+        scale: lambda of the paper; the larger, the fewer entities share the gradient.
+        shift: tau of the paper.
+        batch_size: links of a step at most.
+    """
+
+    def __init__(
+        self,
+        margin: float = 1.0,
+        scale: float = 30.0,
+        shift: float = 10.0,
+        batch_size: int = 1024,
+    ) -> None:
+        super().__init__()
+        self.margin = margin
+        self.scale = scale
+        self.shift = shift
+        self.batch_size = batch_size
+
+    def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
+        """Loss of one step, averaged over its links."""
+        rows = encoder()
+        # all batches of an epoch are of one size, so that none is a small remainder
+        size = -(-len(links) // self.steps_per_epoch(len(links)))
+        source, target = random_batch(links, size)
+        anchors, partners = torch.cat([source, target]), torch.cat([target, source])
+        losses = hard_sample_losses(rows, anchors, partners, self.margin, self.scale)
+        return losses / size + 2 * self.shift
+
+    def steps_per_epoch(self, num_links: int) -> int:
+        """Batches that hold the links once."""
+        return max(1, -(-num_links // self.batch_size))
+
+
+def hard_sample_losses(
+    rows: Tensor, anchors: Tensor, partners: Tensor, margin: float, scale: float
+) -> Tensor:
+    """Sum over the pairs of ``log sum_x exp(scale * (v_x - mean) / deviation)``, seen from anchors.
+
+    Differentiable in ``rows``. The gradient is computed along with the value, block by block:
+    beside the rows' gradient only one block of at most ``VALUES_PER_BLOCK`` distances exists,
+    and none is computed twice.
+    """
+    total = _HardSampleLosses.apply(rows, anchors, partners, margin, scale)  # type: ignore[no-untyped-call]
+    return cast(Tensor, total)
+
+
+class _Pairs(NamedTuple):
+    anchors: Tensor
+    partners: Tensor
+
+
+class _HardSampleLosses(torch.autograd.Function):
+    """Value and gradient in one pass over the blocks.
+
+    With u_ix the gradient of anchor i's violation by x, and ``-sum_x u_ix`` put at i's partner,
+    whose distance is in all of them, the weights W of each anchor sum to zero. The gradient is
+    then ``2 W X`` at the anchors A and ``2 (W^T A - c X)`` at all rows X, with c the sums of W's
+    columns.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, rows: Tensor, anchors: Tensor, partners: Tensor, margin: float, scale: float
+    ) -> Tensor:
+        squares = rows.square().sum(1)
+        grad, sums, total = torch.zeros_like(rows), torch.zeros_like(squares), rows.new_zeros(())
+        for pairs in _blocks(anchors, partners, len(rows)):
+            weights = _violations(rows, squares, pairs, margin)
+            total += _turn_into_weights(weights, pairs, scale)
+            sums += weights.sum(0)
+            grad.addmm_(weights.t(), rows.index_select(0, pairs.anchors))
+            grad.index_add_(0, pairs.anchors, weights @ rows)
+        ctx.save_for_backward(grad.addcmul_(sums[:, None], rows, value=-1).mul_(2))
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
+        (grad,) = ctx.saved_tensors
+        return grad * grads[0], None, None, None, None
+
+
+def _blocks(anchors: Tensor, partners: Tensor, num_rows: int) -> Iterator[_Pairs]:
+    size = max(1, VALUES_PER_BLOCK // num_rows)
+    return map(_Pairs, torch.split(anchors, size), torch.split(partners, size))
+
+
+def _violations(rows: Tensor, squares: Tensor, pairs: _Pairs, margin: float) -> Tensor:
+    """``[num_pairs, num_entities]`` margins violated, 0 at the pair's own entities."""
+    anchors = rows.index_select(0, pairs.anchors)
+    near = (anchors - rows.index_select(0, pairs.partners)).square_().sum(1)
+    values = torch.addmm(squares, anchors, rows.t(), beta=-1, alpha=2)
+    values += (near - squares.index_select(0, pairs.anchors) + margin)[:, None]
+    return values.scatter_(1, torch.stack(pairs, dim=1), 0)
+
+
+def _turn_into_weights(values: Tensor, pairs: _Pairs, scale: float) -> Tensor:
+    """Sum of the pairs' losses; violations become the weights W, in place."""
+    values -= values.mean(1, keepdim=True)
+    deviation = torch.linalg.vector_norm(values, dim=1) / math.sqrt(values.shape[1])
+    steepness = scale / deviation.clamp_min(torch.finfo(values.dtype).eps)
+    values *= steepness[:, None]
+    top = values.amax(1, keepdim=True)
+    values.sub_(top).exp_()
+    sums = values.sum(1)
+    values *= (steepness / sums)[:, None]
+    values.scatter_(1, torch.stack(pairs, dim=1), 0)
+    values.scatter_(1, pairs.partners[:, None], -values.sum(1, keepdim=True))
+    return (top.squeeze(1) + sums.log()).sum()
