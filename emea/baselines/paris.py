@@ -38,7 +38,7 @@ class PARIS(Reasoner):
         smoothing: added to the denominator of Eq. 12, so that few matched triples prove little.
         retention: share of a match's evidence that stays for an iteration after the evidence
             has gone. Without it the graph falls into two halves that take turns in vouching for
-            each other and never settle; a settled matching does not depend on it.
+            each other and never settle; a fixed point with it is a fixed point without it.
         least_evidence: a single piece of evidence this weak is dropped; bounds what hubs imply.
         max_iterations: after which it ends, settled or not.
         tolerance: settled once no larger share of the matched entities changes its counterpart.

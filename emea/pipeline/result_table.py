@@ -19,6 +19,7 @@ def print_results(metrics: dict[str, Any], folder: Path) -> None:
     """Initial and final metrics, where the results lie, how to open the UI."""
     console = Console(highlight=False, soft_wrap=True)
     console.print(result_table(metrics))
+    console.print(_mapping_line(metrics["mapping"]["all"]))
     console.print(f"Results: {os.path.relpath(folder)}")
     if metrics.get("ui_hint"):
         console.print(f"Compare runs in the MLflow UI: {metrics['ui_hint']}")
@@ -32,8 +33,6 @@ def result_table(metrics: dict[str, Any]) -> Table:
         title=f"{metrics['method']}{model} on {metrics['data']}, "
         f"protocol={metrics['protocol']}: {seen}",
         title_justify="left",
-        caption=_mapping_line(metrics["mapping"]["all"]),
-        caption_justify="left",
     )
     table.add_column("ranked among")
     table.add_column("")
