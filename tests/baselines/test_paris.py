@@ -1,5 +1,6 @@
 """PARIS against counts by hand and against dictionaries."""
 
+import itertools
 from unittest.mock import patch
 
 import numpy as np
@@ -132,7 +133,7 @@ def test_more_seeds_find_more() -> None:
         matching, _ = aligned(PARIS(pair), train)
         right = matching.targets.numpy()[pair.links[:, 0]] == pair.links[:, 1]
         recalls.append(right.mean())
-    assert all(late > early - 0.02 for early, late in zip(recalls, recalls[1:], strict=False))
+    assert all(late > early - 0.02 for early, late in itertools.pairwise(recalls))
     assert recalls[-1] > 0.8
 
 
