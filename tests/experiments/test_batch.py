@@ -30,3 +30,11 @@ def test_cells_are_run_once_and_packed(tmp_path: Path) -> None:
     assert (out / names[0] / "metrics.json").stat().st_mtime_ns == written
     with pytest.raises(UserError, match="another configuration"):
         main([*arguments, "model.encoder.dim=50"])
+
+
+def test_a_baseline_is_one_run_a_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cell = ["--data", "synthetic", "--ratio", "0.2", "--method", "paris"]
+    main([str(tmp_path), *cell, "--override", *QUICK[:2], "trainer=cpu"])
+    runs = load_records(tmp_path)
+    assert [run.folder.name for run in runs] == ["synthetic-0.2-s0-paris-strict"]
+    assert f"{runs[0].value('hit@1'):.4f}  n/a" in capsys.readouterr().out
