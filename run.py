@@ -11,7 +11,12 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from emea.errors import UserError
-from emea.pipeline.overrides import check_overrides, quote_numeric_choices, sweep_flag_first
+from emea.pipeline.overrides import (
+    check_overrides,
+    quote_numeric_choices,
+    sweep_flag_first,
+    unused_overrides,
+)
 from emea.pipeline.schema import register_schema
 
 logger = logging.getLogger(__name__)
@@ -31,6 +36,9 @@ def job(config: DictConfig) -> float:
 
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
+    unused = unused_overrides(config, hydra_config.overrides.task)
+    if unused:
+        logger.warning("method=%s has no use for %s", config.method.name, ", ".join(unused))
     try:
         metrics = run_job(config, folder)
     except UserError as error:

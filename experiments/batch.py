@@ -88,10 +88,14 @@ def run_line(line: str, out: Path, shared: list[str]) -> None:
 
 
 def run_cell(options: argparse.Namespace, data: str, ratio: str, split_seed: int) -> None:
-    """The neural model, then EM from its weights under each protocol."""
+    """The neural model, then EM from its weights under each protocol; or a baseline alone."""
     name = f"{data}-{ratio}-s{split_seed}"
     shared = [f"data={data}", f"ratio={ratio}", f"split_seed={split_seed}", "tracking=none"]
     shared += [f"study={options.study}"]
+    if options.method != "emea":
+        method = [f"method={options.method}", *options.override]
+        run([*shared, *method], options.out / f"{name}-{options.method}-strict")
+        return
     of_em = [text for text in options.override if text.lstrip("+~").startswith(("em.", "rule"))]
     shared += [text for text in options.override if text not in of_em]
     neural = options.out / f"{name}-neural"
@@ -130,7 +134,10 @@ def _row(name: str, metrics: dict[str, Any]) -> str:
     spent = "  ".join(
         f"{sum(entry[part] for entry in seconds):.2f}" for part in ("neural", "search", "joint")
     )
-    values = f"{final['hit@1']:.4f}  {final['hit@10']:.4f}  {final['mrr']:.4f}  {final['mr']:.1f}"
+    forms = {"hit@1": "{:.4f}", "hit@10": "{:.4f}", "mrr": "{:.4f}", "mr": "{:.1f}"}
+    values = "  ".join(
+        "n/a" if final[key] is None else form.format(final[key]) for key, form in forms.items()
+    )
     return f"{name}  {values}  {joint}  {spent}  {metrics['peak_memory_mb']:.0f}"
 
 
@@ -159,6 +166,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--em", default="paper")
     parser.add_argument("--cells", type=Path, help="file that names the runs, one per line")
     parser.add_argument("--part", default="0/1", help="which of the file's groups: i/n")
+    parser.add_argument("--method", default="emea", help="a baseline: paris, prase")
     parser.add_argument("--study", default="batch", help="MLflow experiment of the runs")
     parser.add_argument("--budget", type=float, default=1e9, help="seconds to start cells in")
     parser.add_argument("--table", action="store_true", help="run nothing, only tell and pack")

@@ -13,7 +13,7 @@ LAYERS = (
     ("matching", "tracking"),
     ("evaluation",),
     ("encoders", "rules"),
-    ("em",),
+    ("em", "baselines"),
     ("training",),
     ("pipeline", "reporting"),
 )

@@ -106,6 +106,17 @@ class Similarity:
             cells=None if self.cells is None else self.cells.reversed(),
         )
 
+    def restricted(self, rows: Tensor, columns: Tensor) -> "Similarity":
+        """The same scores between some entities alone, who all look at each other."""
+        return replace(
+            self,
+            source=self.source[rows],
+            target=self.target[columns],
+            source_offset=self.source_offset[rows],
+            target_offset=self.target_offset[columns],
+            cells=None,
+        )
+
 
 def rows_per_block(target: Tensor, num_columns: int) -> int:
     """How many rows of scores against so many targets fit into one block."""

@@ -9,6 +9,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from emea.baselines.matching import Matching
 from emea.em.em_callback import EMCallback
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
@@ -37,6 +38,15 @@ def save_checkpoint(
             plain["em"][name] = value
     tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     write_atomic(path, save(tensors, metadata={"state": json.dumps(plain)}))
+
+
+def save_matching(path: Path, matching: Matching, module: AlignmentModule | None) -> None:
+    """Write a baseline's matching, and the weights of its encoder where it has one."""
+    tensors = {"pairs": matching.pairs(), "probs": matching.probs[matching.sources]}
+    if module is not None:
+        tensors |= {f"module.{name}": value for name, value in module.state_dict().items()}
+    tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    write_atomic(path, save(tensors))
 
 
 def load_checkpoint(

@@ -22,7 +22,8 @@ from emea.pipeline.machine import (
     peak_memory_mb,
 )
 from emea.pipeline.observer import TestObserver, flattened
-from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
+from emea.pipeline.parts import build_parts, draw_split, load_pair
+from emea.pipeline.reasoning_run import ReasoningRun
 from emea.pipeline.run_header import make_header, without_secrets
 from emea.pipeline.run_summary import summarise
 from emea.pipeline.training_loop import train
@@ -62,18 +63,29 @@ def run_job(config: DictConfig, folder: Path) -> dict[str, Any]:
     tracker: Tracker = maker(config.tracking)()
     with _tracked(tracker):
         tracker.start(make_header(shown, pair, visible.uses_test_links), folder)
-        validation = split.supervision.validation
-        observer = TestObserver(
-            split.test, validation, config.protocol.name, tracker.log, config.observed_links
-        )
         # what is built gets graphs without links: only what is visible reaches it
         graphs = replace(pair, links=pair.links[:0], official=None)
-        parts = build_parts(config, graphs, visible, observer, device)
-        loaded = time.perf_counter()
-        train(config, parts, observer, device, folder / run_files.CHECKPOINT_FILE)
-        trained = time.perf_counter()
-        observer.finish()
-        metrics = summarise(config, pair, split, observer)
+        if config.method.reasoner is not None:
+            run = ReasoningRun(config, graphs, visible, split, tracker.log, device)
+            loaded = time.perf_counter()
+            run.align()
+            trained = time.perf_counter()
+            metrics = run.metrics(pair)
+            losses = run.embedder.losses
+            run.write_files(folder, pair)
+        else:
+            validation = split.supervision.validation
+            observer = TestObserver(
+                split.test, validation, config.protocol.name, tracker.log, config.observed_links
+            )
+            parts = build_parts(config, graphs, visible, observer, device)
+            loaded = time.perf_counter()
+            train(config, parts, observer, device, folder / run_files.CHECKPOINT_FILE)
+            trained = time.perf_counter()
+            observer.finish()
+            metrics = summarise(config, pair, split, observer)
+            losses = parts.module.losses
+            _write_files(folder, pair, observer)
         metrics["seconds"] = {
             "load": loaded - started,
             "train": trained - loaded,
@@ -81,8 +93,8 @@ def run_job(config: DictConfig, folder: Path) -> dict[str, Any]:
             "total": time.perf_counter() - started,
         }
         metrics["peak_memory_mb"] = peak_memory_mb(device)
-        _log_curves(parts, metrics, tracker)
-        _write_files(folder, pair, observer, metrics)
+        _log_curves(losses, metrics, tracker)
+        run_files.write_metrics(folder, metrics)
     metrics["ui_hint"] = tracker.ui_hint
     return metrics
 
@@ -127,21 +139,18 @@ def _what_is_trained(pair: GraphPair, split: Split) -> str:
     )
 
 
-def _log_curves(parts: Parts, metrics: dict[str, Any], tracker: Tracker) -> None:
-    for step, loss in parts.module.losses:
+def _log_curves(losses: list[tuple[int, float]], metrics: dict[str, Any], tracker: Tracker) -> None:
+    for step, loss in losses:
         tracker.log({"loss": loss}, step)
     scalars = {key: metrics[key] for key in ("initial", "final", "final_reverse", "mapping")}
     scalars |= {"seconds": metrics["seconds"], "peak_memory_mb": metrics["peak_memory_mb"]}
     tracker.log({f"run/{key}": value for key, value in flattened(scalars).items()}, 0)
 
 
-def _write_files(
-    folder: Path, pair: GraphPair, observer: TestObserver, metrics: dict[str, Any]
-) -> None:
+def _write_files(folder: Path, pair: GraphPair, observer: TestObserver) -> None:
     report = observer.last
     assert report is not None and observer.initial_ranks and observer.final_ranks
     run_files.write_alignment(folder, pair, report.beliefs)
     run_files.write_ranks(folder, observer.test, observer.initial_ranks, observer.final_ranks)
     joint = report.joint.beliefs if report.joint else None
     run_files.write_beliefs(folder, report.beliefs, joint)
-    run_files.write_metrics(folder, metrics)

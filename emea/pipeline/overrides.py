@@ -62,6 +62,12 @@ def check_overrides(arguments: Sequence[str]) -> None:
         check_config(composed([*choice, *assignments[0]]))
 
 
+def unused_overrides(config: DictConfig, overrides: Sequence[str]) -> list[str]:
+    """Those of the command line that the chosen method has no use for."""
+    groups = {"model", "training", "rule", "em", "decoding", "search"} - set(config.method.uses)
+    return [text for text in overrides if text.lstrip("+~").split("=")[0].split(".")[0] in groups]
+
+
 def _quoted(argument: str) -> str:
     key, equals, value = argument.partition("=")
     if key not in ("ratio", "+ratio", "++ratio") or not equals:

@@ -19,6 +19,7 @@ def print_results(metrics: dict[str, Any], folder: Path) -> None:
     """Initial and final metrics, where the results lie, how to open the UI."""
     console = Console(highlight=False, soft_wrap=True)
     console.print(result_table(metrics))
+    console.print(_mapping_line(metrics["mapping"]["all"]))
     console.print(f"Results: {os.path.relpath(folder)}")
     if metrics.get("ui_hint"):
         console.print(f"Compare runs in the MLflow UI: {metrics['ui_hint']}")
@@ -27,8 +28,9 @@ def print_results(metrics: dict[str, Any], folder: Path) -> None:
 def result_table(metrics: dict[str, Any]) -> Table:
     """Initial and final rows, among test targets and among all; the title names the protocol."""
     seen = "saw no test links" if metrics["protocol"] == "strict" else "USED TEST LINKS in training"
+    model = "" if metrics["model"] == "none" else f" ({metrics['model']})"
     table = Table(
-        title=f"{metrics['method']} ({metrics['model']}) on {metrics['data']}, "
+        title=f"{metrics['method']}{model} on {metrics['data']}, "
         f"protocol={metrics['protocol']}: {seen}",
         title_justify="left",
     )
@@ -39,5 +41,14 @@ def result_table(metrics: dict[str, Any]) -> Table:
     for pool in ("test targets", "all targets"):
         for stage in ("initial", "final"):
             values = metrics[stage] if pool == "test targets" else metrics[stage]["all_targets"]
-            table.add_row(pool, stage, *(form.format(values[key]) for key, _, form in COLUMNS))
+            table.add_row(pool, stage, *(_shown(values[key], form) for key, _, form in COLUMNS))
     return table
+
+
+def _mapping_line(mapping: dict[str, float]) -> str:
+    numbers = ", ".join(f"{key} {mapping[key]:.4f}" for key in ("precision", "recall", "f1"))
+    return f"as a mapping of all unlabelled entities: {numbers}"
+
+
+def _shown(value: float | None, form: str) -> str:
+    return "n/a" if value is None else form.format(value)

@@ -48,13 +48,20 @@ def write_alignment(folder: Path, pair: GraphPair, beliefs: Beliefs) -> None:
     probs = beliefs.probs.max(1).values.tolist()
     lines = ["source\ttarget\tprobability"]
     for source, (target, prob) in enumerate(zip(targets, probs, strict=True)):
+        if not prob:  # a matching may leave entities out
+            continue
         names = f"{pair.source.entity_name(source)}\t{pair.target.entity_name(target)}"
         lines.append(f"{names}\t{prob:.6f}")
     write_atomic(folder / ALIGNMENT_FILE, "\n".join(lines) + "\n")
 
 
-def write_ranks(folder: Path, links: IntArray, initial: Ranks, final: Ranks) -> None:
-    """Rank of every test link, before and after."""
+def write_ranks(
+    folder: Path, links: IntArray, initial: Ranks, final: Ranks, embedding: Ranks | None = None
+) -> None:
+    """Rank of every test link, before and after, and by an embedding that is not the result."""
+    others = {}
+    if embedding is not None:
+        others = {"embedding_in_pool": embedding.in_pool, "embedding_in_all": embedding.in_all}
     _write_arrays(
         folder / RANKS_FILE,
         links=links,
@@ -62,14 +69,17 @@ def write_ranks(folder: Path, links: IntArray, initial: Ranks, final: Ranks) -> 
         initial_in_all=initial.in_all,
         final_in_pool=final.in_pool,
         final_in_all=final.in_all,
+        **others,
     )
 
 
-def write_beliefs(folder: Path, neural: Beliefs, joint: Beliefs | None) -> None:
+def write_beliefs(folder: Path, neural: Beliefs | None, joint: Beliefs | None) -> None:
     """Candidates of every source entity with their probabilities by q and q*."""
-    arrays = {"targets": neural.targets.cpu().numpy(), "neural_probs": neural.probs.cpu().numpy()}
-    if joint is not None:
-        arrays["joint_probs"] = joint.probs.cpu().numpy()
+    arrays = {}
+    for name, beliefs in (("joint", joint), ("neural", neural)):
+        if beliefs is not None:
+            arrays["targets"] = beliefs.targets.cpu().numpy()
+            arrays[f"{name}_probs"] = beliefs.probs.cpu().numpy()
     _write_arrays(folder / BELIEFS_FILE, **arrays)
 
 

@@ -41,15 +41,19 @@ def without_secrets(config: DictConfig) -> DictConfig:
 
 
 def method_name(config: DictConfig) -> str:
-    """What produced the result: the neural model alone, or EMEA around it."""
+    """What produced the result: a baseline, the neural model alone, or EMEA around it."""
+    if config.method.reasoner is not None:
+        return str(config.method.name)
     return "emea" if config.em.iterations else "neural"
 
 
 def run_name(config: DictConfig, data: str) -> str:
     """A name that reads, such as ``emea-rrea-dbp15k_zh-1%-strict-s0``."""
     share = f"{100 * config.ratio.value:.4g}%" if config.split.name == "random" else "official"
-    training = [] if config.training.name == "sup" else [config.training.name]
-    parts = [method_name(config), config.model.name, *training, data, share, config.protocol.name]
+    used = {group: config[group].name for group in config.method.uses}
+    model = [used["model"]] if "model" in used else []
+    training = [] if used.get("training", "sup") == "sup" else [used["training"]]
+    parts = [method_name(config), *model, *training, data, share, config.protocol.name]
     seed = [f"seed{config.seed}"] if config.seed else []
     return "-".join([*parts, f"s{config.split_seed}", *seed])
 

@@ -30,15 +30,19 @@ def summarise(
         "mapping": _mapping(split, observer),
         "by_degree": accuracy_by_degree(ranks.in_pool, pair.source.degrees()[split.test[:, 0]]),
         "history": observer.history,
+        **run_settings(config, pair, split),
+    }
+
+
+def run_settings(config: DictConfig, pair: GraphPair, split: Split) -> dict[str, Any]:
+    """What was run, on what: a group that the method does not use is none."""
+    used = set(config.method.uses) - (set() if config.em.iterations else {"rule"})
+    groups = ("model", "training", "rule", "em", "decoding", "search")
+    return {
         "protocol": config.protocol.name,
         "data": pair.name,
-        "model": config.model.name,
-        "training": config.training.name,
-        "rule": config.rule.name if config.em.iterations else "none",
-        "em": config.em.name,
+        **{group: config[group].name if group in used else "none" for group in groups},
         "method": method_name(config),
-        "decoding": config.decoding.name,
-        "search": config.search.name,
         "split": config.split.name,
         "ratio": None if config.split.name == "official" else config.ratio.value,
         "num_links": {

@@ -25,6 +25,7 @@ class RootConfig:
     training: Any = MISSING
     rule: Any = MISSING
     em: Any = MISSING
+    method: Any = MISSING
     protocol: Any = MISSING
     decoding: Any = MISSING
     search: Any = MISSING

@@ -60,7 +60,7 @@ def train(
     plan = stages(config)
     # of the links known now: more labels can only make an epoch longer
     expected = [_expected_steps(stage, parts) for stage in plan]
-    _announce(parts, sum(expected), device)
+    announce(parts, sum(expected), device)
     with StepProgress(sum(expected)) as progress:
         for stage, num_expected in zip(plan, expected, strict=True):
             start = time.perf_counter()
@@ -109,7 +109,8 @@ def _take_over(checkpoint: str, parts: Parts, device: torch.device) -> None:
     parts.em.between_fits(parts.module, parts.data)
 
 
-def _announce(parts: Parts, num_steps: int, device: torch.device) -> None:
+def announce(parts: Parts, num_steps: int, device: torch.device) -> None:
+    """Say how long training will take, where that is long."""
     if device.type == "cpu" and num_steps >= FEW_STEPS:
         expected = num_steps * seconds_per_step(parts.module, parts.data)
         if expected > LONG_RUN_SECONDS:

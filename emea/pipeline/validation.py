@@ -27,6 +27,9 @@ WHOLE_NUMBERS = {
     "training.turns_per_iteration": 0,
     "training.epochs_per_turn": 1,
     "split.num_validation": 0,
+    "method.reasoner.initial_iterations": 0,
+    "method.reasoner.max_iterations": 1,
+    "method.reasoner.rounds": 0,
     "seed": 0,
     "split_seed": 0,
 }
@@ -78,6 +81,7 @@ def _problems(config: DictConfig) -> Iterator[str]:
     ridge = _value(config, "em.ridge")
     if ridge is not None and (not _is_number(ridge) or ridge <= 0):
         yield f"em.ridge must be a number above 0, got {ridge}"
+    yield from _method_problems(config)
     if config.em.name == "none" and config.em.iterations:
         yield f"em=none has no iterations, got em.iterations={config.em.iterations}; use em=paper"
     if _value(config, "em.patience") and not _value(config, "split.num_validation"):
@@ -88,6 +92,16 @@ def _problems(config: DictConfig) -> Iterator[str]:
             f"em={config.em.name} needs a rule to measure compatibility: "
             "choose one (rule=paris), or em=none for the neural model alone"
         )
+
+
+def _method_problems(config: DictConfig) -> Iterator[str]:
+    if config.method.reasoner is None:
+        return
+    name = config.method.name
+    if config.protocol.name != "strict":
+        yield f"method={name} sees training links alone: it has protocol=strict and no other"
+    if _value(config, "initial_from"):
+        yield f"method={name} cannot start from another run's weights: leave initial_from out"
 
 
 def _training_problems(config: DictConfig) -> Iterator[str]:

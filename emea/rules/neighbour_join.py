@@ -14,6 +14,7 @@ from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
 from emea.rules.directed_triples import DirectedTriples
+from emea.rules.ranges import expand_ranges
 
 LOOKUPS_PER_BLOCK = {"cpu": 2**22, "cuda": 2**23}
 """Look-ups made at a time, per kind of device: bounds the memory."""
@@ -139,8 +140,7 @@ def _relation_products(
     """Every relation of a source pair beside every relation of its target pair."""
     num_target = target.pair_sizes[target_pairs]
     counts = source.pair_sizes[pairs] * num_target
-    index = torch.repeat_interleave(counts)
-    offset = torch.arange(len(index), device=index.device) - (counts.cumsum(0) - counts)[index]
+    index, offset = expand_ranges(torch.zeros_like(counts), counts)
     width = num_target[index]
     relation = source.relations[source.pair_starts[pairs][index] + offset // width]
     target_relation = target.relations[target.pair_starts[target_pairs][index] + offset % width]

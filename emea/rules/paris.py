@@ -6,12 +6,10 @@ from torch import Tensor
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs, certain_beliefs
 from emea.rules.directed_triples import DirectedTriples
+from emea.rules.evidence import log_doubt
 from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
 from emea.rules.rule import Rule, RuleView
 from emea.rules.subsumption import Subsumption, estimate_subsumption
-
-SURE = 1 - 1e-7
-"""Largest probability of one piece of evidence, so that its logarithm stays finite."""
 
 
 class PARIS(Rule):
@@ -89,9 +87,13 @@ class PARIS(Rule):
         assert self._join is not None and self._subsumption is not None
         relation, target_relation = self._join.relation, self._join.target_relation
         source_in_target, target_in_source = self._subsumption.of(relation, target_relation)
-        by_source = target_in_source * self.source.inverse_functionality[relation] * prob
-        by_target = source_in_target * self.target.inverse_functionality[target_relation] * prob
-        return torch.log1p(-by_source.clamp(max=SURE)) + torch.log1p(-by_target.clamp(max=SURE))
+        return log_doubt(
+            source_in_target,
+            target_in_source,
+            self.source.inverse_functionality[relation],
+            self.target.inverse_functionality[target_relation],
+            prob,
+        )
 
     def _neighbours_gain(self, beliefs: Beliefs, certain: Tensor) -> Tensor:
         """What y_e = e' adds to the subsets of e's neighbours, held at their best candidates.

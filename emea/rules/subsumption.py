@@ -44,24 +44,49 @@ class Subsumption:
 
 
 def estimate_subsumption(
-    join: NeighbourJoin, beliefs: Beliefs, source: DirectedTriples, target: DirectedTriples
+    join: NeighbourJoin,
+    beliefs: Beliefs,
+    source: DirectedTriples,
+    target: DirectedTriples,
+    sizes: tuple[Tensor, Tensor] | None = None,
 ) -> Subsumption:
     """Expected share of a relation's triples whose counterpart holds with the other relation.
 
     A triple r(h, t) counts for r' by the probability that h and t are matched to the ends of a
-    triple of r'. The denominator is *all* triples of the relation, as in the released code.
+    triple of r'.
+
+    Args:
+        join: of the candidates.
+        beliefs: their probabilities.
+        source: the source graph.
+        target: the target graph.
+        sizes: what the shares are taken of, for each directed relation of either graph; by
+            default *all* its triples, as in EMEA's released code.
     """
+    source_sizes, target_sizes = sizes or (source.relation_sizes, target.relation_sizes)
     weight = (
         beliefs.probs[join.entity, join.slot] * beliefs.probs[join.neighbour, join.neighbour_slot]
     )
     pair = join.relation * target.num_directed + join.target_relation
     keys, index = torch.unique(pair, return_inverse=True)
     matched = weight.new_zeros(len(keys)).index_add_(0, index, weight)
-    of_source = source.relation_sizes[keys // target.num_directed]
-    of_target = target.relation_sizes[keys % target.num_directed]
+    of_source = source_sizes[keys // target.num_directed]
+    of_target = target_sizes[keys % target.num_directed]
     return Subsumption(
         keys=keys,
         source_in_target=(matched / of_source).clamp_(max=1),
         target_in_source=(matched / of_target).clamp_(max=1),
         num_target_relations=target.num_directed,
     )
+
+
+def matched_sizes(triples: DirectedTriples, probs: Tensor) -> Tensor:
+    """Expected triples of each directed relation whose two ends are matched.
+
+    Args:
+        triples: a graph.
+        probs: ``[num_entities]`` probability of each entity's match, 0 where it has none.
+    """
+    per_pair = probs[triples.pair_heads] * probs[triples.pair_tails]
+    weight = torch.repeat_interleave(per_pair, triples.pair_sizes)
+    return weight.new_zeros(triples.num_directed).index_add_(0, triples.relations, weight)

@@ -49,3 +49,11 @@ broken {shared} em=none initial_from=@nowhere
         assert sorted(path.parent.name for path in out.glob("*/metrics.json")) == expected
     first, second = load_records(out)[:2]
     assert second.metrics["initial"]["mrr"] == first.metrics["final"]["mrr"]
+
+
+def test_a_baseline_is_one_run_a_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cell = ["--data", "synthetic", "--ratio", "0.2", "--method", "paris"]
+    main([str(tmp_path), *cell, "--override", *QUICK[:2], "trainer=cpu"])
+    runs = load_records(tmp_path)
+    assert [run.folder.name for run in runs] == ["synthetic-0.2-s0-paris-strict"]
+    assert f"{runs[0].value('hit@1'):.4f}  n/a" in capsys.readouterr().out

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from emea.matching import similarity as similarity_module
+from emea.matching.csls import CSLS
 from emea.matching.similarity import Similarity, rows_per_block
 
 with_fixture = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -74,3 +75,12 @@ def test_blocks_stay_within_their_memory(monkeypatch: pytest.MonkeyPatch) -> Non
     assert rows_per_block(torch.zeros(4, 3), 4) == 6
     assert rows_per_block(torch.zeros(1000, 3), 1000) == 1
     assert rows_per_block(torch.zeros(1000, 3), 0) == 25
+
+
+def test_restricted_scores_are_those_of_the_whole() -> None:
+    generator = torch.Generator().manual_seed(0)
+    source, target = (torch.randn(size, 4, generator=generator) for size in (7, 9))
+    whole = CSLS(k=3)(source, target)
+    rows, columns = torch.tensor([5, 1]), torch.tensor([8, 0, 3])
+    part = whole.restricted(rows, columns)
+    assert torch.allclose(part.scores(torch.arange(2)), whole.scores(rows, columns))

@@ -1,0 +1,1 @@
+"""Methods that reason with rules from the start: PARIS and PRASE."""

@@ -1,0 +1,134 @@
+"""Pairs of entities that matched neighbours imply, with the evidence for each.
+
+If n is matched to n', every r(x, n) and r'(x', n') is evidence that x is x'. A matched pair of
+hubs implies as many pairs as the product of their degrees: relation pairs that cannot say
+anything loud enough are dropped before their pairs are made, and the rest is made in blocks of
+source entities, each of which is whole.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from emea.baselines.matching import Matching
+from emea.baselines.tail_groups import TailGroups, run_ends
+from emea.rules.ranges import expand_ranges
+
+EVIDENCE_PER_BLOCK = {"cpu": 2**20, "cuda": 2**25}
+"""Pieces of evidence held at a time, per kind of device; one entity alone may have more."""
+
+FIXED_POINT = 2.0**32
+"""Logarithms are added as whole numbers of this fraction: the sum does not depend on the order,
+so equal evidence is exactly equal, on any device."""
+
+Doubt = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""Log of the doubt that r, r' and Pr(n = n') leave."""
+
+
+class ImpliedPairs(NamedTuple):
+    """Some pairs, each once; all pairs of a source entity are together.
+
+    Args:
+        sources: x.
+        targets: x'.
+        log_doubt: sum of the logarithms of what each piece of evidence leaves in doubt, in
+            units of ``1 / FIXED_POINT``.
+    """
+
+    sources: Tensor
+    targets: Tensor
+    log_doubt: Tensor
+
+
+class _GroupEvidence(NamedTuple):
+    """What matches say of whole groups: one row a group of the source and one of the target.
+
+    Args:
+        starts: where the rows of each source group start.
+        target_groups: target group of each row.
+        log_doubt: in units of ``1 / FIXED_POINT``.
+    """
+
+    starts: Tensor
+    target_groups: Tensor
+    log_doubt: Tensor
+
+
+def implied_pairs(
+    source: TailGroups,
+    target: TailGroups,
+    matching: Matching,
+    wanted: Tensor,
+    doubt: Doubt,
+    least_evidence: float,
+) -> Iterator[ImpliedPairs]:
+    """Every implied pair, block by block of source entities.
+
+    Args:
+        source: the source graph.
+        target: the target graph.
+        matching: matched neighbours and how surely.
+        wanted: ``[num_source]`` bool: source entities whose pairs are asked for.
+        doubt: what one piece of evidence leaves in doubt, as a logarithm.
+        least_evidence: evidence of this probability or less is dropped.
+    """
+    rows = _group_evidence(source, target, matching, doubt, least_evidence)
+    num_rows = torch.diff(rows.starts)[source.group_of_head]
+    triples = ((num_rows > 0) & wanted[source.heads]).nonzero().squeeze(1)
+    heads, first = source.heads[triples], rows.starts[source.group_of_head[triples]]
+    num_rows, num_members = num_rows[triples], target.num_members[rows.target_groups]
+    member_starts = target.member_starts[rows.target_groups]
+    made = run_ends(num_members)
+    for block in _blocks(heads, made[first + num_rows] - made[first]):
+        triple, row = expand_ranges(first[block], num_rows[block])
+        members = member_starts.index_select(0, row), num_members.index_select(0, row)
+        index, member = expand_ranges(*members)
+        keys = (heads[block] * matching.num_target).index_select(0, triple).index_select(0, index)
+        keys += target.members.index_select(0, member)
+        log_doubt = rows.log_doubt.index_select(0, row).index_select(0, index)
+        yield _summed(keys, log_doubt, matching.num_target)
+
+
+def _group_evidence(
+    source: TailGroups, target: TailGroups, matching: Matching, doubt: Doubt, least_evidence: float
+) -> _GroupEvidence:
+    counterparts = matching.targets[source.owners]
+    groups = (counterparts >= 0).nonzero().squeeze(1)
+    counterparts = counterparts[groups]
+    first = target.starts[counterparts]
+    index, target_groups = expand_ranges(first, target.starts[counterparts + 1] - first)
+    groups = groups[index]
+    probs = matching.probs[source.owners[groups]]
+    log = doubt(source.relations[groups], target.relations[target_groups], probs)
+    heard = -torch.expm1(log) > least_evidence
+    num_rows = torch.bincount(groups[heard], minlength=len(source.owners))
+    fixed = (log[heard] * FIXED_POINT).round().long()
+    return _GroupEvidence(run_ends(num_rows), target_groups[heard], fixed)
+
+
+def _blocks(heads: Tensor, num_pieces: Tensor) -> Iterator[slice]:
+    """Slices of the triples that hold about as much evidence each, and heads as a whole."""
+    if not len(heads):
+        return
+    limit = EVIDENCE_PER_BLOCK.get(heads.device.type, EVIDENCE_PER_BLOCK["cpu"])
+    _, num_triples = torch.unique_consecutive(heads, return_counts=True)
+    ends = num_triples.cumsum(0)
+    made = num_pieces.cumsum(0)[ends - 1].cpu()
+    ends = ends.cpu()
+    head, start, done = 0, 0, 0
+    while head < len(ends):
+        # as many heads as the limit allows, and at least one
+        head = max(head + 1, int(torch.searchsorted(made, done + limit, right=True)))
+        end, done = int(ends[head - 1]), int(made[head - 1])
+        yield slice(start, end)
+        start = end
+
+
+def _summed(keys: Tensor, log_doubt: Tensor, num_target: int) -> ImpliedPairs:
+    keys, order = torch.sort(keys)
+    pairs, sizes = torch.unique_consecutive(keys, return_counts=True)
+    total = log_doubt.index_select(0, order).cumsum(0)[sizes.cumsum(0) - 1]
+    total[1:] -= total[:-1].clone()
+    return ImpliedPairs(pairs // num_target, pairs % num_target, total)

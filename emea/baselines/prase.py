@@ -1,0 +1,90 @@
+"""PRASE (Qi et al., IJCAI 2021): PARIS and an embedding that teach each other."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from emea.baselines.fusion import Fusion
+from emea.baselines.matching import NOBODY, Matching
+from emea.baselines.maximal_assignment import ALMOST_SURE
+from emea.baselines.paris import PARIS
+from emea.baselines.reasoner import Embed, Observer, Reasoner, ReasoningReport
+from emea.data.graph_pair import GraphPair
+from emea.matching.mutual_pairs import mutual_pairs
+from emea.matching.similarity import Similarity
+
+
+class PRASE(Reasoner):
+    """PARIS first; then, in each round, an encoder trained on its pairs helps PARIS on.
+
+    Two things go back from the embedding: the cosine is mixed into every equivalence, and
+    mutual nearest pairs among the entities that PARIS has left over join the matching, with
+    their cosine as probability below which they do not fall. The released code takes the
+    left-over entities from the gold links, and so knows who has a counterpart; here they are
+    all entities without a match.
+
+    Args:
+        pair: the two graphs.
+        rounds: how often an encoder is trained.
+        weight: of the cosine in an equivalence.
+        least_prob: pairs of PARIS the encoder is trained on, beside the seeds.
+        paris: makes the PARIS of a pair.
+        device: where to compute.
+    """
+
+    def __init__(
+        self,
+        pair: GraphPair,
+        rounds: int = 1,
+        weight: float = 0.2,
+        least_prob: float = 0.1,
+        paris: Callable[..., PARIS] = PARIS,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        if not 0 <= weight <= 1 or not 0 <= least_prob <= 1:
+            raise ValueError("weight and least_prob must lie between 0 and 1")
+        self.paris = paris(pair=pair, device=device)
+        self.rounds = rounds
+        self.weight = weight
+        self.least_prob = least_prob
+
+    def align(self, seeds: Tensor, embed: Embed, observer: Observer) -> Matching:
+        """The matching of PARIS after the last round."""
+        num_told = 0
+
+        def told(report: ReasoningReport) -> None:
+            nonlocal num_told
+            num_told += 1
+            observer(report)
+
+        sizes = self.paris.source.num_entities, self.paris.target.num_entities
+        certain = Matching.of_links(seeds, *sizes)
+        matching = self.paris.settled(certain, certain, told)
+        for _ in range(self.rounds):
+            similarity = embed(self.labels(matching))
+            known = certain.joined(left_over_pairs(similarity, matching))
+            fusion = Fusion(similarity, self.weight)
+            start = matching.joined(known)
+            matching = self.paris.settled(known, start, told, fusion, num_told)
+        return matching
+
+    def labels(self, matching: Matching) -> Tensor:
+        """``[num_pairs, 2]`` the pairs that are sure enough to train on."""
+        pairs = matching.pairs()
+        return pairs[matching.probs[pairs[:, 0]] >= self.least_prob]
+
+
+def left_over_pairs(similarity: Similarity, matching: Matching) -> Matching:
+    """Mutual nearest pairs of the entities without a match, with their cosine as probability."""
+    rows = (matching.targets < 0).nonzero().squeeze(1)
+    columns = (matching.target_probs() == 0).nonzero().squeeze(1)
+    targets = torch.full_like(matching.targets, NOBODY)
+    probs = torch.zeros_like(matching.probs)
+    if len(rows) and len(columns):
+        first, second = mutual_pairs(similarity.restricted(rows, columns)).T
+        sources, found = rows[first], columns[second]
+        targets[sources] = found
+        cosines = Fusion(similarity, 1.0).cosines(sources, found)
+        probs[sources] = cosines.clamp(max=ALMOST_SURE)
+    return Matching(targets, probs, matching.num_target)
