@@ -2,8 +2,8 @@
 
 For every source edge (e, n), candidate e' of e and candidate n' of n the join asks whether
 (e', n') is an edge of the target graph. That is ``edges * k * k`` look-ups, whatever the hubs'
-degrees; a table of hash bits answers almost all of them, the few that pass are looked up
-exactly. The result depends on the candidates alone, so one join serves every rule evaluation
+degrees; each entity's 64 bits of its neighbours answer most of them, a table of hash bits most of
+the others, the few that pass are looked up exactly. The result depends on the candidates alone, so one join serves every rule evaluation
 and every estimate made from the same candidates.
 """
 
@@ -60,6 +60,27 @@ class TargetEdges:
         self._mask = size - 1
         self._table = torch.zeros(size, dtype=torch.bool, device=self.keys.device)
         self._table[self._hash(self.keys)] = True
+        entities = torch.arange(self.num_entities, device=self.keys.device)
+        self._bits = ((entities * _MIX) >> 40) & 63
+        self._neighbours = self._signatures(triples)
+
+    def _signatures(self, triples: DirectedTriples) -> Tensor:
+        """``[num_entities]`` per entity 64 bits, one set for each of its neighbours."""
+        seen = torch.zeros(self.num_entities * 64, dtype=torch.bool, device=self.keys.device)
+        seen[triples.pair_heads * 64 + self._bits[triples.pair_tails]] = True
+        seen = seen.view(self.num_entities, 64)
+        signatures = torch.zeros_like(self._bits)
+        for bit in range(64):
+            signatures |= seen[:, bit].long() << bit
+        return signatures
+
+    def may_join(self, heads: Tensor, tails: Tensor) -> Tensor:
+        """``[n, k, l]`` whether ``(heads[n, k], tails[n, l])`` may be an edge; no is never wrong.
+
+        One read per head and per tail: what is done for each of their pairs stays in registers.
+        """
+        bits = self._bits[tails].unsqueeze(1)
+        return (self._neighbours[heads].unsqueeze(2) >> bits).bitwise_and_(1).bool()
 
     def _hash(self, keys: Tensor) -> Tensor:
         return ((keys * _MIX) >> 36) & self._mask
@@ -113,15 +134,16 @@ def _join_block(
     skip_impossible: bool,
 ) -> tuple[Tensor, ...]:
     entity, neighbour = source.pair_heads[pairs], source.pair_tails[pairs]
-    heads = beliefs.targets[entity].unsqueeze(2) * edges.num_entities
-    keys = heads + beliefs.targets[neighbour].unsqueeze(1)
-    possible = edges.maybe(keys)
+    heads, tails = beliefs.targets[entity], beliefs.targets[neighbour]
+    possible = edges.may_join(heads, tails)
     if skip_impossible:
         possible &= (beliefs.probs[neighbour] > 0).unsqueeze(1)
     row, slot, neighbour_slot = possible.nonzero(as_tuple=True)
-    found = edges.find(keys[row, slot, neighbour_slot])
-    hit = found >= 0
-    row, slot, neighbour_slot, found = row[hit], slot[hit], neighbour_slot[hit], found[hit]
+    keys = heads[row, slot] * edges.num_entities + tails[row, neighbour_slot]
+    maybe = edges.maybe(keys).nonzero().squeeze(1)
+    found = edges.find(keys[maybe])
+    hit = maybe[found >= 0]
+    row, slot, neighbour_slot, found = row[hit], slot[hit], neighbour_slot[hit], found[found >= 0]
     index, relation, target_relation = _relation_products(source, target, pairs[row], found)
     row = row[index]
     return (

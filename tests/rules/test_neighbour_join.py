@@ -73,10 +73,14 @@ def test_blocks_bound_the_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = GraphPair("ring", graph, graph, np.empty((0, 2), dtype=np.int64))
     beliefs = Beliefs(torch.arange(20).view(10, 2) % 10, torch.full((10, 2), 0.5))
     sizes = []
-    maybe = TargetEdges.maybe
-    monkeypatch.setattr(
-        TargetEdges, "maybe", lambda self, keys: sizes.append(keys.numel()) or maybe(self, keys)
-    )
+    may_join = TargetEdges.may_join
+
+    def counted(self: TargetEdges, heads: torch.Tensor, tails: torch.Tensor) -> torch.Tensor:
+        answers = may_join(self, heads, tails)
+        sizes.append(answers.numel())
+        return answers
+
+    monkeypatch.setattr(TargetEdges, "may_join", counted)
     monkeypatch.setitem(neighbour_join.LOOKUPS_PER_BLOCK, "cpu", 12)
     joined(pair, beliefs, True)
     # 20 directed pairs of 4 look-ups each
@@ -106,6 +110,19 @@ def test_finds_the_edges_and_nothing_else(table: str) -> None:
     if table == "hashed":
         passed = edges.maybe(keys[edges.find(keys) < 0]).float().mean()
         assert passed < 0.1  # the table is worth having
+
+
+def test_signatures_never_miss_an_edge_and_sort_out_most_others() -> None:
+    rng = np.random.default_rng(2)
+    num = 300
+    triples = np.stack([rng.integers(0, n, 1200) for n in (num, 3, num)], axis=1)
+    edges = TargetEdges(DirectedTriples(KnowledgeGraph(triples, num, 3)))
+    heads = torch.arange(num).unsqueeze(1)
+    tails = torch.arange(num).expand(num, num)
+    answers = edges.may_join(heads, tails).squeeze(1)
+    is_edge = (edges.find(torch.arange(num * num)) >= 0).view(num, num)
+    assert answers[is_edge].all()
+    assert answers[~is_edge].float().mean() < 0.2  # eight neighbours set at most eight of 64 bits
 
 
 def test_hashes_large_ids_without_a_miss() -> None:
