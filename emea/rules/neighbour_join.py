@@ -3,8 +3,8 @@
 For every source edge (e, n), candidate e' of e and candidate n' of n the join asks whether
 (e', n') is an edge of the target graph. That is ``edges * k * k`` look-ups, whatever the hubs'
 degrees; each entity's 64 bits of its neighbours answer most of them, a table of hash bits most of
-the others, the few that pass are looked up exactly. The result depends on the candidates alone, so one join serves every rule evaluation
-and every estimate made from the same candidates.
+the others, the few that pass are looked up exactly. The result depends on the candidates alone, so
+one join serves every rule evaluation and every estimate made from the same candidates.
 """
 
 from dataclasses import dataclass
