@@ -17,13 +17,19 @@ def test_a_row_per_measurement(tmp_path: Path) -> None:
 
 def test_a_whole_run_tells_its_search_and_protocol(tmp_path: Path) -> None:
     numbers = {"overrides": "data=synthetic data.num_entities=2000", "data": "synthetic"}
-    numbers |= {"epochs": "3 + 1 x 2", "total_s": 9.87, "neural_s": 5.0, "search_s": 1.0}
+    numbers |= {
+        "model": "rrea",
+        "epochs": "3 + 1 x 2",
+        "total_s": 9.87,
+        "neural_s": 5.0,
+        "search_s": 1.0,
+    }
     numbers |= {"joint_s": 0.2, "peak_memory_mb": 2048, "search_recall": 0.9876, "gpu": "G"}
     numbers |= {"initial": {"hit@1": 0.25}, "final": {"hit@1": 0.5}, "protocol": "strict"}
     (tmp_path / "whole_run_a.json").write_text(json.dumps(numbers | {"commit": "c" * 40}))
     row = speed_tables(tmp_path).splitlines()[-1]
     assert row == (
-        "| synthetic 2,000 x 2 | 3 + 1 x 2 | 9.9 | 5.0 | 1.0 (cells, recall 0.988) | 0.2 | 2.0 | "
+        "| synthetic 2,000 x 2 | rrea | 3 + 1 x 2 | 9.9 | 5.0 | 1.0 (cells, recall 0.988) | 0.2 | 2.0 | "
         "0.250, 0.500 (strict) | G | cccccccccc |"
     )
 
