@@ -12,6 +12,7 @@ from emea.em.em_callback import EMCallback, IterationReport
 from emea.em.normaliser import SoftmaxNormaliser
 from emea.em.protocol import Visible
 from emea.encoders.alignment_module import AlignmentModule
+from emea.encoders.margin_objective import MarginObjective
 from emea.encoders.step_block import LabelDataModule
 from emea.matching.beliefs import Beliefs
 from emea.matching.cosine import Cosine
@@ -82,7 +83,7 @@ def run() -> Run:
             **{"num_candidates": SIZE, **settings},  # type: ignore[arg-type]
         )
         optimizer = torch.optim.SGD
-        module = AlignmentModule(GivenRows(), nn.Identity(), optimizer, SIZE)  # type: ignore[arg-type]
+        module = AlignmentModule(GivenRows(), MarginObjective(), optimizer, SIZE)  # type: ignore[arg-type]
         data = LabelDataModule(TRAIN, SIZE)
         for _ in range(times):
             em.between_fits(module, data)
