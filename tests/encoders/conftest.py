@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from emea.data.graph import KnowledgeGraph
@@ -69,3 +69,24 @@ class LargestOutput(TorchDispatchMode):
 def largest_output() -> type[LargestOutput]:
     """A context in which the size of every operation's output is watched."""
     return LargestOutput
+
+
+@pytest.fixture
+def assert_same_on_cuda(cuda: torch.device) -> Callable[[nn.Module, nn.Module], None]:
+    """Compares an encoder in single precision on CUDA with one in double on the CPU."""
+
+    def compare(reference: nn.Module, encoder: nn.Module) -> None:
+        encoder.load_state_dict(reference.state_dict())
+        encoder.to(cuda)
+        expected, result = reference(), encoder()
+        torch.testing.assert_close(result.double().cpu(), expected, rtol=1e-4, atol=1e-4)
+        weights = torch.randn(expected.shape)
+        (expected * weights).sum().backward()
+        (result * weights.to(cuda)).sum().backward()
+        for left, right in zip(encoder.parameters(), reference.parameters(), strict=True):
+            assert left.grad is not None
+            assert right.grad is not None
+            slack = 1e-4 * float(right.grad.abs().max())
+            torch.testing.assert_close(left.grad.double().cpu(), right.grad, rtol=0, atol=slack)
+
+    return compare
