@@ -40,18 +40,20 @@ def link_ranks(similarity: Similarity, links: IntArray, pool: IntArray | None = 
     # the pool's columns come first, so that a block's part in the pool is a view of it
     similarity, place = _pool_first(similarity, pooled)
     num_pooled = len(pooled.unique())
-    in_pool, in_all = [], []
+    # written into memory that is there from the start, so that the heap cannot grow by pieces
+    in_pool, in_all = similarity.source.new_empty(2, len(links), dtype=torch.float64)
     position = 0
     for rows, scores in similarity.blocks(sources):
-        right = place[targets[position : position + len(rows)]].unsqueeze(1)
+        part = slice(position, position + len(rows))
         position += len(rows)
+        right = place[targets[part]].unsqueeze(1)
         # the right target's score is read from the same block, so ties are exact
         reference = scores.gather(1, right)
         inside = rank_counts(scores[:, :num_pooled], reference)
         outside = rank_counts(scores[:, num_pooled:], reference)
-        in_pool.append(realistic_ranks(*inside))
-        in_all.append(realistic_ranks(inside[0] + outside[0], inside[1] + outside[1]))
-    return Ranks(in_pool=_to_numpy(in_pool), in_all=_to_numpy(in_all))
+        in_pool[part] = realistic_ranks(*inside).double()
+        in_all[part] = realistic_ranks(inside[0] + outside[0], inside[1] + outside[1]).double()
+    return Ranks(in_pool=in_pool.cpu().numpy(), in_all=in_all.cpu().numpy())
 
 
 def _pool_first(similarity: Similarity, pool: Tensor) -> tuple[Similarity, Tensor]:
@@ -82,9 +84,3 @@ def rank_counts(scores: Tensor, reference: Tensor) -> tuple[Tensor, Tensor]:
 def realistic_ranks(num_better: Tensor, num_equal: Tensor) -> Tensor:
     """Mean of the best and the worst rank that ties allow; the reference is one of the equal."""
     return 1 + num_better + (num_equal - 1).clamp(min=0) / 2
-
-
-def _to_numpy(parts: list[Tensor]) -> FloatArray:
-    if not parts:
-        return np.zeros(0)
-    return torch.cat(parts).double().cpu().numpy()

@@ -44,12 +44,20 @@ def neighbourhood_means(similarity: Similarity, k: int) -> tuple[Tensor, Tensor]
 
 
 def _means_in_one_pass(similarity: Similarity, k: int) -> tuple[Tensor, Tensor]:
-    """Both sides' means from the same blocks of scores."""
-    of_source = []
-    best = similarity.target.new_full((0, similarity.num_target), 0.0)
-    for _, scores in similarity.blocks():
-        of_source.append(scores.topk(min(k, similarity.num_target), dim=1).values.mean(1))
-        block_best = scores.topk(min(k, len(scores)), dim=0).values
-        merged = torch.cat([best, block_best])
-        best = merged.topk(min(k, len(merged)), dim=0).values
-    return torch.cat(of_source), best.mean(0)
+    """Both sides' means from the same blocks of scores.
+
+    Results are written into memory that is there from the start: small pieces kept from each
+    block would lie between the large ones, and the heap would grow with the number of blocks.
+    """
+    num_source, num_target = similarity.num_source, similarity.num_target
+    of_source = similarity.source.new_empty(num_source)
+    num_best = min(k, num_source)
+    best = of_source.new_full((num_best, num_target), -torch.inf)
+    merged = of_source.new_empty(2 * num_best, num_target)
+    for rows, scores in similarity.blocks():
+        of_source[rows] = scores.topk(min(k, num_target), dim=1).values.mean(1)
+        of_block = min(num_best, len(scores))
+        merged[:num_best] = best
+        merged[num_best : num_best + of_block] = scores.topk(of_block, dim=0).values
+        best.copy_(merged[: num_best + of_block].topk(num_best, dim=0).values)
+    return of_source, best.mean(0)
