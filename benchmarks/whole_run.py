@@ -21,7 +21,7 @@ SHORT = ["data=synthetic", "data.num_entities=1000", "em.iterations=1"]
 SHORT += ["model.initial_epochs=5", "model.epochs_per_iteration=5", "search=exact"]
 
 KEPT = ("data", "model", "rule", "em", "protocol", "search", "ratio", "num_links", "seconds")
-KEPT += ("peak_memory_mb", "initial", "final")
+KEPT += ("peak_memory_mb", "initial", "final", "seed", "split_seed")
 
 
 def main() -> None:

@@ -38,6 +38,12 @@ def run_starts(*columns: IntArray) -> IntArray:
     return np.flatnonzero(new)
 
 
+def places_in_runs(sizes: IntArray) -> IntArray:
+    """0, 1, 2, ... anew in each of the runs of these sizes, one run after the other."""
+    before: IntArray = np.cumsum(sizes) - sizes
+    return np.arange(int(sizes.sum())) - np.repeat(before, sizes)
+
+
 def distinct_rows(columns: list[IntArray], sizes: list[int]) -> list[IntArray]:
     """The rows without repetition, in lexicographic order."""
     order = lexicographic_order(columns, sizes)

@@ -136,7 +136,6 @@ class EMCallback(pl.Callback):
         self.iteration = 0
         self.best_mrr = -1.0
         self.num_idle = 0
-        self.search_recall: float | None = None
         self.weights = torch.zeros(0, dtype=torch.float64)
         # sampling happens on the CPU, so one generator serves every device
         self.generator = torch.Generator().manual_seed(seed)
@@ -156,6 +155,8 @@ class EMCallback(pl.Callback):
         source, target = module.embeddings()
         similarity = self.decoder(source, target)
         offered = self._normalised(similarity)
+        exact = similarity.cells is None
+        recall = None if exact else search_recall(similarity, offered.targets, RECALL_SAMPLE)
         beliefs = offered.clamped(_tensor(self.certain, source.device))
         validation = ranking_metrics(link_ranks(similarity, self.visible.validation).in_all)
         searched = _clock(source)
@@ -172,7 +173,7 @@ class EMCallback(pl.Callback):
             fitted,
             joint,
             validation,
-            self.search_recall,
+            recall,
             seconds,
         )
         self.iteration += 1
@@ -213,10 +214,7 @@ class EMCallback(pl.Callback):
     def _normalised(self, similarity: Similarity) -> Beliefs:
         device = similarity.source.device
         self.normaliser.fit(similarity, _tensor(self.visible.normaliser_links, device))
-        beliefs = self.normaliser.beliefs(similarity, self.num_candidates)
-        if similarity.cells is not None:
-            self.search_recall = search_recall(similarity, beliefs.targets, RECALL_SAMPLE)
-        return beliefs
+        return self.normaliser.beliefs(similarity, self.num_candidates)
 
     def _joint(self, offered: Beliefs, beliefs: Beliefs, source: Tensor) -> JointReport:
         assert self.rule is not None

@@ -6,7 +6,7 @@ import numpy as np
 
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
-from emea.data.sorting import distinct_rows, numbered_rows, run_starts
+from emea.data.sorting import distinct_rows, numbered_rows, places_in_runs, run_starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +77,8 @@ class JointGraph:
         starts = np.searchsorted(self.set_rows, np.arange(self.num_sets + 1))
         sizes = np.diff(starts)[self.edge_sets]
         edges = np.repeat(np.arange(self.num_edges), sizes)
-        offsets = np.arange(len(edges)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return edges, self.set_relations[starts[self.edge_sets[edges]] + offsets]
+        members = starts[self.edge_sets[edges]] + places_in_runs(sizes)
+        return edges, self.set_relations[members]
 
     def closed_neighbourhoods(self) -> tuple[IntArray, IntArray]:
         """(entity, neighbour) pairs with every entity its own neighbour, ascending."""
@@ -142,6 +142,5 @@ def _relation_sets(
     example[edge_sets] = np.arange(len(edge_sets))
     set_sizes = sizes[example]
     set_rows = np.repeat(np.arange(len(example)), set_sizes)
-    offsets = np.arange(len(set_rows)) - np.repeat(np.cumsum(set_sizes) - set_sizes, set_sizes)
-    set_relations = relations[np.repeat(starts[example], set_sizes) + offsets]
+    set_relations = relations[np.repeat(starts[example], set_sizes) + places_in_runs(set_sizes)]
     return edge_sets, set_rows, set_relations

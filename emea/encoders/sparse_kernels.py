@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import IntArray
+from emea.data.sorting import places_in_runs
 
 EDGES_PER_TILE = 8
 """Edges read side by side by one program."""
@@ -68,8 +69,7 @@ def row_chunks(starts: IntArray) -> tuple[IntArray, ...]:
     lengths = np.diff(starts)
     counts = np.maximum(1, -(-lengths // EDGES_PER_CHUNK))
     rows = np.repeat(np.arange(len(lengths)), counts)
-    index = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    begins = starts[rows] + index * EDGES_PER_CHUNK
+    begins = starts[rows] + places_in_runs(counts) * EDGES_PER_CHUNK
     ends = np.minimum(begins + EDGES_PER_CHUNK, starts[rows + 1])
     alone = (counts[rows] == 1).astype(np.int64)
     return rows, begins, ends, alone, np.flatnonzero(counts > 1)

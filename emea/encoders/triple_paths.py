@@ -3,6 +3,7 @@
 import numpy as np
 
 from emea.data.arrays import IntArray
+from emea.data.sorting import places_in_runs
 
 NUM_COMMON_PATTERNS = 5
 """Relation pairs of a graph too common to say much; released AliNet leaves out as many."""
@@ -18,7 +19,7 @@ def consecutive_triples(triples: IntArray) -> tuple[IntArray, IntArray]:
     starts = np.searchsorted(heads, triples[:, 2], side="left")
     counts = np.searchsorted(heads, triples[:, 2], side="right") - starts
     first = np.repeat(np.arange(len(triples)), counts)
-    offsets = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
+    offsets = places_in_runs(counts)
     return first, order[starts[first] + offsets]
 
 
@@ -70,7 +71,7 @@ def composed_relations(triples: IntArray, max_ends: int = MAX_ENDS) -> tuple[Int
     starts = np.searchsorted(keys, wanted, side="left")
     counts = np.searchsorted(keys, wanted, side="right") - starts
     path = np.repeat(np.arange(len(first)), counts)
-    offsets = np.arange(len(path)) - np.repeat(np.cumsum(counts) - counts, counts)
+    offsets = places_in_runs(counts)
     direct_relation = relation[direct[starts[path] + offsets]]
     paths = np.stack([relation[first[path]], relation[second[path]], direct_relation], axis=1)
     return paths, num_ends[path]

@@ -10,7 +10,6 @@ from emea.data.graph_pair import GraphPair
 from emea.em.em_callback import IterationReport
 from emea.em.protocol import Visible
 from emea.matching.similarity import Similarity
-from emea.pipeline.building import maker
 from emea.pipeline.fitting import fit
 from emea.pipeline.parts import Parts, build_parts
 from emea.pipeline.progress import StepProgress
@@ -62,8 +61,7 @@ class Embedder:
             stopping = [parts.stopping] if parts.stopping else []
             accelerator = "gpu" if self.device.type == "cuda" else "cpu"
             fit(parts.module, parts.data, num_epochs, accelerator, [*stopping, progress])
-        decoder = maker(self.config.decoding)(search=maker(self.config.search)())
-        similarity: Similarity = decoder(*parts.module.to(self.device).embeddings())
+        similarity = parts.em.decoder(*parts.module.to(self.device).embeddings())
         self.observer.embedding_seconds += time.perf_counter() - start
         return similarity
 

@@ -9,6 +9,7 @@ from emea.data.sorting import (
     distinct_rows,
     lexicographic_order,
     numbered_rows,
+    places_in_runs,
     run_starts,
     stable_order,
 )
@@ -51,3 +52,9 @@ def test_numbered_rows(rows: list[tuple[int, ...]]) -> None:
 @pytest.mark.parametrize(("ids", "starts"), [([], []), ([3], [0]), ([1, 1, 2, 2, 2, 5], [0, 2, 5])])
 def test_run_starts(ids: list[int], starts: list[int]) -> None:
     assert run_starts(np.array(ids, dtype=np.int64)).tolist() == starts
+
+
+@given(st.lists(st.integers(0, 5), max_size=8))
+def test_places_in_runs(sizes: list[int]) -> None:
+    expected = [place for size in sizes for place in range(size)]
+    assert places_in_runs(np.array(sizes, dtype=np.int64)).tolist() == expected
