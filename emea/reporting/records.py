@@ -3,10 +3,10 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import Any
 
 from emea.errors import DataError
+from emea.reporting.origin import machine_of, short_commit
 
 
 @dataclass(frozen=True)
@@ -17,20 +17,14 @@ class RecordedRun:
     metrics: dict[str, Any]
     header: dict[str, Any]
 
-    def value(self, metric: str, pool: str = "test") -> float:
-        """A metric of the final ranking, among test targets or all targets."""
+    def value(self, metric: str, pool: str = "test") -> float | None:
+        """A metric of the final ranking, among test targets or all targets.
+
+        ``None`` where the method has none: reasoning names one counterpart and ranks no others.
+        """
         final = self.metrics["final"]
-        number: float = (final if pool == "test" else final["all_targets"])[metric]
+        number: float | None = (final if pool == "test" else final["all_targets"])[metric]
         return number
-
-
-@dataclass(frozen=True)
-class Cell:
-    """Mean and spread of one metric over splits."""
-
-    mean: float
-    spread: float
-    num_runs: int
 
 
 def load_records(folder: Path) -> list[RecordedRun]:
@@ -48,13 +42,12 @@ def load_records(folder: Path) -> list[RecordedRun]:
     ]
 
 
-def cell(runs: list[RecordedRun], metric: str, pool: str = "test", **where: Any) -> Cell | None:
-    """A metric over the runs whose metrics say so; ``None`` where there is none."""
-    chosen = [run for run in runs if all(run.metrics[key] == value for key, value in where.items())]
-    values = [run.value(metric, pool) for run in chosen]
-    if not values:
-        return None
-    return Cell(fmean(values), stdev(values) if len(values) > 1 else 0.0, len(values))
+def load_committed(folder: Path) -> list[RecordedRun]:
+    """The runs that count: those of code that lies in the history as it was run."""
+    runs = [run for run in load_records(folder) if run.header["tags"]["dirty"] == "false"]
+    if not runs:
+        raise DataError(f"{folder} holds no recorded runs of committed code")
+    return runs
 
 
 def provenance_line(runs: list[RecordedRun]) -> str:
@@ -64,10 +57,11 @@ def provenance_line(runs: list[RecordedRun]) -> str:
     def all_of(key: str) -> str:
         return ", ".join(sorted({tag.get(key, "unknown") for tag in tags}))
 
-    commits = ", ".join(sorted({tag["commit"][:10] for tag in tags}))
+    commits = ", ".join(sorted({short_commit(tag) for tag in tags}))
+    machines = ", ".join(sorted({machine_of(tag) for tag in tags}))
     splits = ", ".join(sorted({str(run.metrics["split_seed"]) for run in runs}))
     return (
         f"{len(runs)} recorded runs; commit {commits} (dirty: {all_of('dirty')}), "
-        f"{all_of('gpu')}, torch {all_of('torch')}; mean ± standard deviation over split seeds "
+        f"{machines}, torch {all_of('torch')}; mean ± standard deviation over split seeds "
         f"{splits} unless a cell says otherwise, seed 0; 100 validation links beside the ratio."
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from emea.reporting.markdown import markdown_table
+from emea.reporting.origin import machine_of, short_commit
 
 COLUMNS = {
     "data": ("pair", "{}"),
@@ -106,8 +107,7 @@ def _default_run(path: Path) -> str:
 
 
 def _origin(numbers: dict[str, Any]) -> tuple[str, str]:
-    machine = numbers.get("gpu") or f"{numbers['cpu_count']} {numbers['machine']} cores"
-    return machine, numbers["commit"][:10]
+    return machine_of(numbers), short_commit(numbers)
 
 
 def _load(path: Path) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from emea.reporting.__main__ import ROOT, TABLE1, readme_with_results
-from emea.reporting.table1 import report
+from emea.reporting import models, table1
+from emea.reporting.__main__ import MODELS, ROOT, TABLE1, readme_with_results
 
 
 def test_the_readme_holds_the_recorded_results() -> None:
@@ -11,5 +11,6 @@ def test_the_readme_holds_the_recorded_results() -> None:
     assert readme_with_results(readme) == readme, "run python -m emea.reporting"
 
 
-def test_the_report_holds_the_recorded_results() -> None:
-    assert (TABLE1 / "results.md").read_text(encoding="utf-8") == report(TABLE1)
+def test_the_reports_hold_the_recorded_results() -> None:
+    assert (TABLE1 / "results.md").read_text(encoding="utf-8") == table1.report(TABLE1)
+    assert (MODELS / "results.md").read_text(encoding="utf-8") == models.report(MODELS, [TABLE1])
