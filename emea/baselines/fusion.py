@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from emea.baselines.implied_pairs import FIXED_POINT, ImpliedPairs
 from emea.baselines.maximal_assignment import fixed_log_doubt
 from emea.matching.similarity import Similarity
+from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs
 
 PAIRS_PER_BLOCK = 2**16
 """Pairs whose embeddings are held at a time."""

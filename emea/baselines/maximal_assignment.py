@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from emea.baselines.implied_pairs import FIXED_POINT, ImpliedPairs
-from emea.baselines.matching import NOBODY, Matching
+from emea.matching.matching import NOBODY, Matching
+from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs
 
 ALMOST_SURE = 1 - 1e-12
 """Largest probability of a pair that is inferred: only what is known has 1."""

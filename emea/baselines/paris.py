@@ -6,16 +6,16 @@ import torch
 from torch import Tensor
 
 from emea.baselines.fusion import Fusion
-from emea.baselines.implied_pairs import implied_pairs
-from emea.baselines.matching import Matching
 from emea.baselines.maximal_assignment import MaximalAssignment
 from emea.baselines.reasoner import Embed, Observer, Reasoner, ReasoningReport
-from emea.baselines.tail_groups import TailGroups
 from emea.data.graph_pair import GraphPair
+from emea.matching.matching import Matching
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.evidence import log_doubt
+from emea.rules.implied_pairs import implied_pairs
 from emea.rules.neighbour_join import TargetEdges, join_neighbours
 from emea.rules.subsumption import Subsumption, estimate_subsumption, matched_sizes
+from emea.rules.tail_groups import TailGroups
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from emea.baselines.matching import Matching
+from emea.matching.matching import Matching
 from emea.matching.similarity import Similarity
 
 

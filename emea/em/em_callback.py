@@ -14,9 +14,11 @@ from torch import Tensor
 
 from emea.data.arrays import IntArray
 from emea.em.joint_distribution import compatible_beliefs
+from emea.em.joint_report import JointReport
 from emea.em.m_step import fit_weights, link_examples, sampled_examples
 from emea.em.normaliser import Normaliser
 from emea.em.protocol import Visible
+from emea.em.two_way_step import TwoWayStep
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
 from emea.evaluation.ranking_metrics import ranking_metrics
@@ -32,23 +34,6 @@ RECALL_SAMPLE = 1000
 """Source entities on which an approximate search is compared with an exact one."""
 
 Decoder = Callable[[Tensor, Tensor], Similarity]
-
-
-@dataclass(frozen=True, eq=False)
-class JointReport:
-    """What the joint module made of one iteration.
-
-    Args:
-        beliefs: q*.
-        labels: ``[num_labels, 2]`` pseudo-labels handed to the next fit, training links apart.
-        weights: rule weights by name.
-        compatibility: ``[num_source]`` rule value of the neural model's best candidate.
-    """
-
-    beliefs: Beliefs
-    labels: IntArray
-    weights: dict[str, float]
-    compatibility: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +61,13 @@ class IterationReport:
     search_recall: float | None
     seconds: dict[str, float]
 
+    @property
+    def answer(self) -> Beliefs:
+        """What the run would answer now: each entity's candidates and their probabilities."""
+        return (
+            self.joint.beliefs if self.joint is not None and self.joint.is_answer else self.beliefs
+        )
+
 
 Observer = Callable[[IterationReport], None]
 
@@ -97,6 +89,7 @@ class EMCallback(pl.Callback):
         patience: iterations without a better MRR on the validation links after which the
             model counts as converged; ``None``: never.
         seed: of the drawn samples.
+        two_way: takes the place of both steps unless it is off; ``None``: the paper's.
     """
 
     def __init__(
@@ -112,6 +105,7 @@ class EMCallback(pl.Callback):
         ridge: float = 0.01,
         patience: int | None = None,
         seed: int = 0,
+        two_way: TwoWayStep | None = None,
     ) -> None:
         if m_step not in ("links", "pseudolikelihood"):
             raise ValueError(f"m_step is links or pseudolikelihood, not {m_step}")
@@ -133,6 +127,7 @@ class EMCallback(pl.Callback):
         self.sampling = sampling
         self.ridge = ridge
         self.patience = patience
+        self.two_way = None if two_way is None or two_way.is_off else two_way
         self.iteration = 0
         self.best_mrr = -1.0
         self.num_idle = 0
@@ -160,10 +155,14 @@ class EMCallback(pl.Callback):
         beliefs = offered.clamped(_tensor(self.certain, source.device))
         validation = ranking_metrics(link_ranks(similarity, self.visible.validation).in_all)
         searched = _clock(source)
-        joint = self._joint(offered, beliefs, source) if self.rule is not None else None
+        joint = None
+        if self.two_way is not None:
+            joint = self.two_way(similarity, self.visible)
+        elif self.rule is not None:
+            joint = self._joint(offered, beliefs, source)
         seconds = {"search": searched - start, "joint": _clock(source) - searched}
         if joint is not None:
-            data.relabel(np.concatenate([self.visible.train, joint.labels]))
+            self._relabel(data, joint)
         self._watch(validation["mrr"])
         fitted = self.normaliser.parameters()
         report = IterationReport(
@@ -215,6 +214,12 @@ class EMCallback(pl.Callback):
         device = similarity.source.device
         self.normaliser.fit(similarity, _tensor(self.visible.normaliser_links, device))
         return self.normaliser.beliefs(similarity, self.num_candidates)
+
+    def _relabel(self, data: LabelDataModule, joint: JointReport) -> None:
+        train, weights = self.visible.train, joint.label_weights
+        if weights is not None:
+            weights = torch.cat([weights.new_ones(len(train)), weights])
+        data.relabel(np.concatenate([train, joint.labels]), weights)
 
     def _joint(self, offered: Beliefs, beliefs: Beliefs, source: Tensor) -> JointReport:
         assert self.rule is not None

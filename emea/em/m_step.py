@@ -1,5 +1,7 @@
 """M-step: rule weights by penalised maximum likelihood, Eq. 13."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -10,36 +12,53 @@ AT_ZERO = 1e-6
 
 
 def fit_weights(
-    values: Tensor, slots: Tensor, ridge: float, prior: float = 1.0, num_steps: int = 50
+    values: Tensor,
+    slots: Tensor,
+    ridge: float,
+    prior: float | Tensor = 1.0,
+    num_steps: int = 50,
+    least: float | Tensor = 0.0,
+    offsets: Tensor | None = None,
 ) -> Tensor:
     """Weights that make the given candidates most probable under Eq. 7.
 
     Maximises the mean of ``log p(y_e = slot | y_-e)`` less ``ridge / 2 * |phi - prior|^2``:
     convex, solved by Newton's method. A rule's weight never falls below zero: a rule may turn
-    out useless, but not to speak for the opposite of what it says.
+    out useless, but not to speak for the opposite of what it says. What is no rule may have
+    another bound, or none.
 
     Args:
         values: ``[num_examples, k, num_rules]`` indicator values.
         slots: ``[num_examples]`` the right candidate of each example.
         ridge: strength of the prior; keeps a rule that is always right from running away.
-        prior: weight a rule has before any example is seen.
+        prior: weight a rule has before any example is seen; one for all, or one each.
         num_steps: bound on Newton's steps.
+        least: bound of the weights, one for all or one each.
+        offsets: ``[num_examples, k]`` added to the candidates' logits; minus infinity for those
+            that are none.
     """
     num_rules = values.shape[2]
-    weights = torch.full((num_rules,), prior, dtype=torch.float64, device=values.device)
+    weights = torch.zeros(num_rules, dtype=torch.float64, device=values.device) + prior
     if not len(values):
         return weights
-    values = values.double()
+    values, bound = values.double(), torch.zeros_like(weights) + least
+    shift = torch.zeros((), dtype=torch.float64) if offsets is None else offsets.double()
+    shift = shift.to(values.device)
     right = values[torch.arange(len(slots), device=slots.device), slots]
+
+    def objective(w: Tensor) -> Tensor:
+        fit = torch.logsumexp(values @ w + shift, dim=1) - right @ w
+        return fit.mean() + ridge / 2 * (w - prior).square().sum()
+
     for _ in range(num_steps):
-        probs = torch.softmax(values @ weights, dim=1)
+        probs = torch.softmax(values @ weights + shift, dim=1)
         mean = torch.einsum("ek,ekr->er", probs, values)
         slope = (mean - right).mean(0) + ridge * (weights - prior)
         second = torch.einsum("ek,ekr,eks->rs", probs, values, values) / len(values)
         curvature = second - mean.T @ mean / len(values)
         curvature += ridge * torch.eye(num_rules, dtype=torch.float64, device=values.device)
-        step = _newton_step(curvature, slope, weights)
-        updated = _descend(values, right, weights, step, ridge, prior)
+        step = _newton_step(curvature, slope, weights - bound)
+        updated = _descend(objective, weights, step, bound)
         if (updated - weights).abs().max() < 1e-8 * (1 + weights.abs().max()):
             return updated
         weights = updated
@@ -64,36 +83,36 @@ def sampled_examples(
     return rows, torch.multinomial(beliefs.probs + 1e-30, 1, generator=generator).squeeze(1)
 
 
-def _newton_step(curvature: Tensor, slope: Tensor, weights: Tensor) -> Tensor:
+def _newton_step(curvature: Tensor, slope: Tensor, room: Tensor) -> Tensor:
     """Newton's step (to be taken off) in the weights that are free to move.
 
-    A weight at zero, or so near that no halving would spare it, leaves the system where the
+    A weight at its bound, or so near that no halving would spare it, leaves the system where the
     slope or the step would push it below: a step bent at the bound need not descend.
+
+    Args:
+        curvature: second derivatives.
+        slope: first derivatives.
+        room: how far each weight is above its bound.
     """
-    at_zero = weights <= AT_ZERO
-    free = ~at_zero | (slope < 0)
+    at_bound = room <= AT_ZERO
+    free = ~at_bound | (slope < 0)
     while True:
-        step = torch.where(at_zero & (slope >= 0), weights, 0.0)
+        step = torch.where(at_bound & (slope >= 0), room, 0.0)
         if free.any():
             step[free] = torch.linalg.solve(curvature[free][:, free], slope[free])
-        blocked = free & at_zero & (step > 0)
+        blocked = free & at_bound & (step > 0)
         if not blocked.any():
             return step
         free &= ~blocked
 
 
 def _descend(
-    values: Tensor, right: Tensor, weights: Tensor, step: Tensor, ridge: float, prior: float
+    objective: Callable[[Tensor], Tensor], weights: Tensor, step: Tensor, bound: Tensor
 ) -> Tensor:
     """Newton's step, halved until the objective falls."""
-
-    def objective(w: Tensor) -> Tensor:
-        fit = torch.logsumexp(values @ w, dim=1) - right @ w
-        return fit.mean() + ridge / 2 * (w - prior).square().sum()
-
     now = objective(weights)
     for halvings in range(30):
-        candidate: Tensor = (weights - step / 2.0**halvings).clamp(min=0)
+        candidate = torch.maximum(weights - step / 2.0**halvings, bound)
         if objective(candidate) <= now:
             return candidate
     return weights

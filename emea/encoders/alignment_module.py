@@ -96,6 +96,7 @@ class AlignmentModule(pl.LightningModule):
             optimizer: Any = None
             if self._make_optimizer is not None:
                 optimizer = self.optimizers(use_pl_optimizer=False)
+            self.objective.weigh(block.weights)
             self._step = self.new_step(block.links, optimizer)
         loss = block.links.new_zeros((), dtype=torch.float32)
         for _ in range(block.num_steps):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from emea.encoders.margin_objective import random_batch
+from emea.encoders.link_draws import random_batch
 from emea.encoders.objective import Objective
 
 VALUES_PER_BLOCK = 2**25
@@ -47,7 +47,7 @@ class HardSampleObjective(Objective):
         rows = encoder()
         # all batches of an epoch are of one size, so that none is a small remainder
         size = -(-len(links) // self.steps_per_epoch(len(links)))
-        source, target = random_batch(links, size)
+        source, target = random_batch(links, size, self.link_weights)
         anchors, partners = torch.cat([source, target]), torch.cat([target, source])
         losses = hard_sample_losses(rows, anchors, partners, self.margin, self.scale)
         return losses / size + 2 * self.shift

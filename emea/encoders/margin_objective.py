@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from emea.encoders.link_draws import drawn_links
 from emea.encoders.objective import Objective
 from emea.encoders.pair_distance import pair_distances
 
@@ -12,7 +13,7 @@ class MarginObjective(Objective):
 
     For a link (s, t) and entities f_s, f_t drawn at random from both graphs the loss is
     ``max(0, margin + |s - t| - |s - f_t|) + max(0, margin + |s - t| - |f_s - t|)``,
-    averaged over a batch in which each link stands as often as any other.
+    averaged over a batch in which each link stands as often as any other, or as its weight says.
 
     Args:
         margin: gamma of the paper's reference settings.
@@ -29,21 +30,22 @@ class MarginObjective(Objective):
         """Loss of one step."""
         rows = encoder()
         size = self.batch_size or len(rows)
-        source, target = random_batch(links, size)
+        picked = drawn_links(links, size, self.link_weights)
+        source, target = links[picked].T.contiguous()
         false_source, false_target = torch.randint(len(rows), (2, size), device=rows.device)
         # a repeated link has one distance: computed once
-        num_distinct = min(len(links), size)
-        first = torch.cat([source[:num_distinct], source, target])
-        second = torch.cat([target[:num_distinct], false_target, false_source])
+        if self.link_weights is None:
+            num_distinct = min(len(links), size)
+            once = source[:num_distinct], target[:num_distinct]
+        else:
+            num_distinct = len(links)
+            once = links[:, 0], links[:, 1]
+        first = torch.cat([once[0], source, target])
+        second = torch.cat([once[1], false_target, false_source])
         distances = pair_distances(rows, first, second)
         true, false = distances[:num_distinct], distances[num_distinct:]
-        positive = true.repeat(-(-size // num_distinct))[:size]
+        if self.link_weights is None:
+            positive = true.repeat(-(-size // num_distinct))[:size]
+        else:
+            positive = true.index_select(0, picked)
         return torch.relu(self.margin + positive.repeat(2) - false).sum() / size
-
-
-def random_batch(links: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Source and target ids of ``size`` links, in random order, repeated in turn."""
-    order = torch.randperm(len(links), device=links.device)
-    picked = order.repeat(-(-size // len(links)))[:size]
-    source, target = links[picked].T.contiguous()
-    return source, target

@@ -11,7 +11,14 @@ class Objective(nn.Module, ABC):
     On CUDA a step is replayed as a graph, so the loss itself runs the same kernels on the same
     memory each time. What changes more slowly (negatives searched anew, rows shared by links)
     is written into buffers by ``before_step``, outside the graph.
+
+    Attributes:
+        link_weights: ``[num_links]`` how much each link of the turn counts against the others;
+            ``None``: all alike. An objective that draws links draws them by weight, one that
+            takes all of them at once takes them all alike.
     """
+
+    link_weights: Tensor | None = None
 
     @abstractmethod
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
@@ -21,6 +28,10 @@ class Objective(nn.Module, ABC):
             encoder: called without arguments, gives the embeddings of all entities.
             links: ``[num_links, 2]`` entity ids in the joint id space.
         """
+
+    def weigh(self, link_weights: Tensor | None) -> None:
+        """Told before a turn's first step how much its links count."""
+        self.link_weights = link_weights
 
     def steps_per_epoch(self, num_links: int) -> int:
         """Steps that make one epoch; a full-batch objective needs one."""

@@ -12,21 +12,25 @@ from emea.data.arrays import IntArray
 
 
 class StepBlock(NamedTuple):
-    """So many steps on these links (joint entity ids), and how many make an epoch."""
+    """So many steps on these links (joint entity ids), how many make an epoch, links' weights."""
 
     links: Tensor
     num_steps: int
     steps_per_epoch: int = 1
+    weights: Tensor | None = None
 
 
 class _Blocks(Dataset[StepBlock]):
-    def __init__(self, links: Tensor, sizes: list[int], steps_per_epoch: int) -> None:
+    def __init__(
+        self, links: Tensor, weights: Tensor | None, sizes: list[int], steps_per_epoch: int
+    ) -> None:
         self.links = links
+        self.weights = weights
         self.sizes = sizes
         self.steps_per_epoch = steps_per_epoch
 
     def __getitem__(self, index: int) -> StepBlock:
-        return StepBlock(self.links, self.sizes[index], self.steps_per_epoch)
+        return StepBlock(self.links, self.sizes[index], self.steps_per_epoch, self.weights)
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -76,9 +80,22 @@ class LabelDataModule(pl.LightningDataModule):
         links: IntArray = self.links.numpy() - np.array([0, self.num_source])
         return links
 
-    def relabel(self, links: IntArray) -> None:
-        """Train on these links from the next turn on."""
+    def relabel(self, links: IntArray, weights: Tensor | None = None) -> None:
+        """Train on these links from the next turn on.
+
+        Args:
+            links: ``[num_links, 2]`` (source id, target id).
+            weights: ``[num_links]`` how much each counts; ``None``: all alike.
+        """
         self.links = torch.from_numpy(links + np.array([0, self.num_source]))
+        self.weights = weights
+
+    def add(self, links: IntArray) -> None:
+        """Train on these links too from the next turn on; where links have weights, on theirs 1."""
+        weights = self.weights
+        if weights is not None:
+            weights = torch.cat([weights, weights.new_ones(len(links))])
+        self.relabel(np.concatenate([self.labels, links]), weights)
 
     def plan(self, num_epochs: int, steps_per_epoch: int) -> None:
         """Let the next turn have so many epochs."""
@@ -89,4 +106,5 @@ class LabelDataModule(pl.LightningDataModule):
         """The blocks of the next turn."""
         stop_every = self.check_every * self.steps_per_epoch if self.check_every else None
         sizes = block_sizes(self.num_steps, self.block_size, stop_every)
-        return DataLoader(_Blocks(self.links, sizes, self.steps_per_epoch), batch_size=None)
+        blocks = _Blocks(self.links, self.weights, sizes, self.steps_per_epoch)
+        return DataLoader(blocks, batch_size=None)

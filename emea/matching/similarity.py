@@ -74,6 +74,17 @@ class Similarity:
         block -= self.source_offset.index_select(0, rows).unsqueeze(1)
         return block.sub_(offset)
 
+    def of_pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """``[num_pairs]`` score of each source entity with the target entity beside it."""
+        scores = self.source.new_empty(len(rows))
+        # two gathered rows a pair: as many at a time as a block of memory holds
+        per_block = rows_per_block(self.target, 2 * self.source.shape[1])
+        for start in range(0, len(rows), per_block):
+            part = slice(start, start + per_block)
+            source, target = self.source[rows[part]], self.target[columns[part]]
+            scores[part] = self.scale * (source * target).sum(1)
+        return scores - self.source_offset[rows] - self.target_offset[columns]
+
     def blocks(self, rows: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor]]:
         """Rows and their scores, as many at a time as a block of memory holds."""
         if rows is None:

@@ -9,11 +9,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from emea.baselines.matching import Matching
 from emea.em.em_callback import EMCallback
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import DataError
+from emea.matching.matching import Matching
 from emea.tracking.atomic import write_atomic
 
 
@@ -23,6 +23,8 @@ def save_checkpoint(
     """Write weights, labels, EM state and random generators, atomically."""
     tensors = {f"module.{name}": value for name, value in module.state_dict().items()}
     tensors["links"] = data.links
+    if data.weights is not None:
+        tensors["link_weights"] = data.weights
     tensors["random.cpu"] = torch.get_rng_state()
     if torch.cuda.is_available():
         tensors["random.cuda"] = torch.cuda.get_rng_state()
@@ -55,7 +57,7 @@ def load_checkpoint(
     """Put a run back where the checkpoint left it."""
     tensors, plain = _read(path)
     _restore_module(module, tensors, plain, generators=True)
-    data.links = tensors["links"]
+    data.links, data.weights = tensors["links"], tensors.get("link_weights")
     em.load_state_dict({**plain["em"], **_below(tensors, "em.")})
 
 

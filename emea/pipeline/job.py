@@ -150,7 +150,7 @@ def _log_curves(losses: list[tuple[int, float]], metrics: dict[str, Any], tracke
 def _write_files(folder: Path, pair: GraphPair, observer: TestObserver) -> None:
     report = observer.last
     assert report is not None and observer.initial_ranks and observer.final_ranks
-    run_files.write_alignment(folder, pair, report.beliefs)
+    run_files.write_alignment(folder, pair, report.answer)
     run_files.write_ranks(folder, observer.test, observer.initial_ranks, observer.final_ranks)
     joint = report.joint.beliefs if report.joint else None
     run_files.write_beliefs(folder, report.beliefs, joint)

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from emea.data.arrays import IntArray
-from emea.em.em_callback import IterationReport, JointReport
+from emea.em.em_callback import IterationReport
+from emea.em.joint_report import JointReport
 from emea.evaluation.conflicts import conflict_share
+from emea.evaluation.fused_ranks import fused_ranks
 from emea.evaluation.joint_ranks import joint_ranks
 from emea.evaluation.mapping_metrics import mapping_metrics
 from emea.evaluation.ranking_metrics import both_pools
@@ -35,7 +37,8 @@ class TestObserver:
     Attributes:
         history: one entry per iteration, as ``metrics.json`` holds it.
         last: the last iteration's report.
-        initial_ranks, final_ranks: neural ranks of the test links.
+        initial_ranks: neural ranks of the test links.
+        final_ranks: ranks of the test links by what the run stands for.
     """
 
     __test__ = False  # the name is not a test's
@@ -77,7 +80,9 @@ class TestObserver:
             "seconds": dict(report.seconds),
         }
         if report.joint is not None:
-            entry |= self._joint_entry(report.joint, ranks, links)
+            joint = self._joint_ranks(report, report.joint, ranks, links)
+            entry |= self._joint_entry(report.joint, joint)
+            ranks = joint if report.joint.is_answer else ranks
         if report.search_recall is not None:
             entry["search_recall"] = report.search_recall
         self.final_ranks = ranks
@@ -98,20 +103,30 @@ class TestObserver:
         if self.history[-1]["num_observed"] == len(self.test):
             return
         report, entry = self.last, self.history[-1]
-        self.final_ranks = link_ranks(report.similarity, self.test)
-        entry["neural"] = both_pools(self.final_ranks)
+        self.final_ranks = neural = link_ranks(report.similarity, self.test)
+        entry["neural"] = both_pools(neural)
         entry["num_observed"] = len(self.test)
         if report.joint is not None:
-            entry |= self._joint_entry(report.joint, self.final_ranks, self.test)
+            joint = self._joint_ranks(report, report.joint, neural, self.test)
+            entry |= self._joint_entry(report.joint, joint)
+            self.final_ranks = joint if report.joint.is_answer else neural
 
-    def _joint_entry(self, joint: JointReport, neural: Ranks, links: IntArray) -> dict[str, Any]:
-        ranks = joint_ranks(neural, joint.beliefs, links, pool=self.test[:, 1])
+    def _joint_ranks(
+        self, report: IterationReport, joint: JointReport, neural: Ranks, links: IntArray
+    ) -> Ranks:
+        pool = self.test[:, 1]
+        if joint.ranking is None:
+            return joint_ranks(neural, joint.beliefs, links, pool)
+        return fused_ranks(neural, report.similarity, joint.ranking, links, pool)
+
+    def _joint_entry(self, joint: JointReport, ranks: Ranks) -> dict[str, Any]:
         judged = joint.labels[~np.isin(joint.labels[:, 0], self.validation[:, 0])]
         return {
             "joint": both_pools(ranks),
             "weights": joint.weights,
             "labels": {**mapping_metrics(judged, self.test), "num_labels": len(joint.labels)},
             "compatibility": float(joint.compatibility.mean()),
+            **joint.details,
         }
 
     def _line(self, entry: dict[str, Any]) -> str:

@@ -113,6 +113,9 @@ def _build_em(
     settings: Any = OmegaConf.to_container(config.em, resolve=True)
     for handled_elsewhere in ("name", "iterations", "normaliser"):
         settings.pop(handled_elsewhere)
+    if "two_way" in settings:
+        num_candidates = settings["num_candidates"]
+        settings["two_way"] = maker(config.em.two_way)(rule=rule, num_candidates=num_candidates)
     em: EMCallback = make(
         EMCallback,
         visible=visible,

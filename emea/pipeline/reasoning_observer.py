@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from emea.baselines.matching import Matching
 from emea.baselines.reasoner import ReasoningReport
 from emea.data.split import Split
 from emea.evaluation.mapping_metrics import mapping_metrics
 from emea.evaluation.matched_ranks import matched_metrics, matched_ranks
 from emea.evaluation.ranking_metrics import both_pools
 from emea.evaluation.ranks import Ranks, link_ranks
+from emea.matching.matching import Matching
 from emea.matching.similarity import Similarity
 from emea.pipeline.observer import Log, flattened
 

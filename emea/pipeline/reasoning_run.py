@@ -6,12 +6,12 @@ from typing import Any
 import torch
 from omegaconf import DictConfig
 
-from emea.baselines.matching import Matching
 from emea.baselines.reasoner import Reasoner
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.em.protocol import Visible
 from emea.evaluation.degree_buckets import accuracy_by_degree
+from emea.matching.matching import Matching
 from emea.pipeline import run_files
 from emea.pipeline.building import maker
 from emea.pipeline.checkpoint import save_matching

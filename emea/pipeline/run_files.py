@@ -74,12 +74,18 @@ def write_ranks(
 
 
 def write_beliefs(folder: Path, neural: Beliefs | None, joint: Beliefs | None) -> None:
-    """Candidates of every source entity with their probabilities by q and q*."""
-    arrays = {}
+    """Candidates of every source entity with their probabilities by q and q*.
+
+    ``targets`` are those of both, unless q* has candidates of its own: then q's are apart.
+    """
+    arrays: dict[str, np.ndarray] = {}
     for name, beliefs in (("joint", joint), ("neural", neural)):
-        if beliefs is not None:
-            arrays["targets"] = beliefs.targets.cpu().numpy()
-            arrays[f"{name}_probs"] = beliefs.probs.cpu().numpy()
+        if beliefs is None:
+            continue
+        targets = beliefs.targets.cpu().numpy()
+        same = np.array_equal(arrays.setdefault("targets", targets), targets)
+        arrays |= {} if same else {f"{name}_targets": targets}
+        arrays[f"{name}_probs"] = beliefs.probs.cpu().numpy()
     _write_arrays(folder / BELIEFS_FILE, **arrays)
 
 

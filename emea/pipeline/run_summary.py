@@ -5,12 +5,15 @@ from typing import Any
 import numpy as np
 from omegaconf import DictConfig
 
+from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
+from emea.em.em_callback import IterationReport
 from emea.evaluation.degree_buckets import accuracy_by_degree
+from emea.evaluation.fused_ranks import fused_ranks
 from emea.evaluation.mapping_metrics import mapping_metrics
 from emea.evaluation.ranking_metrics import both_pools
-from emea.evaluation.ranks import link_ranks
+from emea.evaluation.ranks import Ranks, link_ranks
 from emea.matching.candidates import Candidates, mutual_best, top_candidates
 from emea.pipeline.observer import TestObserver
 from emea.pipeline.run_header import method_name
@@ -22,16 +25,24 @@ def summarise(
     """All numbers of the run, each with the protocol that made it."""
     report, ranks = observer.last, observer.final_ranks
     assert report is not None and ranks is not None
-    reverse = link_ranks(report.similarity.reversed(), split.test[:, ::-1].copy())
     return {
         "initial": observer.history[0]["neural"],
-        "final": observer.history[-1]["neural"],
-        "final_reverse": both_pools(reverse),
+        "final": both_pools(ranks),
+        "final_reverse": both_pools(_reverse_ranks(report, split.test)),
         "mapping": _mapping(split, observer),
         "by_degree": accuracy_by_degree(ranks.in_pool, pair.source.degrees()[split.test[:, 0]]),
         "history": observer.history,
         **run_settings(config, pair, split),
     }
+
+
+def _reverse_ranks(report: IterationReport, test: IntArray) -> Ranks:
+    """Ranks of the test links' sources for their targets, by what the run stands for."""
+    links, similarity = test[:, ::-1].copy(), report.similarity.reversed()
+    neural = link_ranks(similarity, links)
+    if report.joint is None or report.joint.ranking is None or not report.joint.is_answer:
+        return neural
+    return fused_ranks(neural, similarity, report.joint.ranking, links, reverse=True)
 
 
 def run_settings(config: DictConfig, pair: GraphPair, split: Split) -> dict[str, Any]:

@@ -103,6 +103,7 @@ def join_neighbours(
     edges: TargetEdges,
     beliefs: Beliefs,
     skip_impossible: bool = True,
+    neighbours: Beliefs | None = None,
 ) -> NeighbourJoin:
     """Join the candidates of neighbouring source entities over the target graph's edges.
 
@@ -113,12 +114,15 @@ def join_neighbours(
         beliefs: the candidates.
         skip_impossible: pass over neighbours' candidates without probability: they carry no
             evidence for the entity.
+        neighbours: candidates of the neighbours, to which ``neighbour_slot`` refers then;
+            ``None``: the same. A few that carry the belief make a much smaller join.
     """
-    per_pair = beliefs.num_candidates**2
+    neighbours = neighbours or beliefs
+    per_pair = beliefs.num_candidates * neighbours.num_candidates
     limit = LOOKUPS_PER_BLOCK.get(beliefs.targets.device.type, LOOKUPS_PER_BLOCK["cpu"])
     pairs = torch.arange(len(source.pair_heads), device=beliefs.targets.device)
     blocks = [
-        _join_block(source, target, edges, beliefs, block, skip_impossible)
+        _join_block(source, target, edges, (beliefs, neighbours), block, skip_impossible)
         for block in torch.split(pairs, max(1, limit // per_pair))
     ]
     columns = zip(*blocks, strict=True) if blocks else [[pairs]] * 6
@@ -129,15 +133,15 @@ def _join_block(
     source: DirectedTriples,
     target: DirectedTriples,
     edges: TargetEdges,
-    beliefs: Beliefs,
+    beliefs: tuple[Beliefs, Beliefs],
     pairs: Tensor,
     skip_impossible: bool,
 ) -> tuple[Tensor, ...]:
     entity, neighbour = source.pair_heads[pairs], source.pair_tails[pairs]
-    heads, tails = beliefs.targets[entity], beliefs.targets[neighbour]
+    heads, tails = beliefs[0].targets[entity], beliefs[1].targets[neighbour]
     possible = edges.may_join(heads, tails)
     if skip_impossible:
-        possible &= (beliefs.probs[neighbour] > 0).unsqueeze(1)
+        possible &= (beliefs[1].probs[neighbour] > 0).unsqueeze(1)
     row, slot, neighbour_slot = possible.nonzero(as_tuple=True)
     keys = heads[row, slot] * edges.num_entities + tails[row, neighbour_slot]
     maybe = edges.maybe(keys).nonzero().squeeze(1)

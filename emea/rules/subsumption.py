@@ -49,6 +49,7 @@ def estimate_subsumption(
     source: DirectedTriples,
     target: DirectedTriples,
     sizes: tuple[Tensor, Tensor] | None = None,
+    neighbours: Beliefs | None = None,
 ) -> Subsumption:
     """Expected share of a relation's triples whose counterpart holds with the other relation.
 
@@ -62,11 +63,11 @@ def estimate_subsumption(
         target: the target graph.
         sizes: what the shares are taken of, for each directed relation of either graph; by
             default *all* its triples, as in EMEA's released code.
+        neighbours: beliefs to which the join's neighbour slots refer; ``None``: the same.
     """
     source_sizes, target_sizes = sizes or (source.relation_sizes, target.relation_sizes)
-    weight = (
-        beliefs.probs[join.entity, join.slot] * beliefs.probs[join.neighbour, join.neighbour_slot]
-    )
+    of_neighbours = (neighbours or beliefs).probs[join.neighbour, join.neighbour_slot]
+    weight = beliefs.probs[join.entity, join.slot] * of_neighbours
     pair = join.relation * target.num_directed + join.target_relation
     keys, index = torch.unique(pair, return_inverse=True)
     matched = weight.new_zeros(len(keys)).index_add_(0, index, weight)

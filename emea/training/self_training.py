@@ -59,7 +59,7 @@ class SelfTraining(pl.Callback):
         """Add what the model finds to the labels, and set the next turn's length."""
         labels = data.labels
         mined = self.mined(module, labels)
-        data.relabel(np.concatenate([labels, mined]))
+        data.add(mined)
         data.plan(self.epochs_per_turn, module.objective.steps_per_epoch(len(data.links)))
         logger.info("%d mutual nearest pairs join %d labels", len(mined), len(labels))
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from emea.baselines.matching import Matching
+from emea.matching.matching import Matching
 
 
 def matching(targets: list[int], probs: list[float], num_target: int = 4) -> Matching:

@@ -7,14 +7,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.baselines.implied_pairs import FIXED_POINT, ImpliedPairs
-from emea.baselines.matching import Matching
 from emea.baselines.maximal_assignment import (
     MaximalAssignment,
     best_of_each,
     fixed_log_doubt,
     tie_order,
 )
+from emea.matching.matching import Matching
+from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs
 
 
 def pairs(*rows: tuple[int, int, float]) -> ImpliedPairs:

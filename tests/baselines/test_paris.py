@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from emea.baselines import implied_pairs
-from emea.baselines.matching import Matching
 from emea.baselines.paris import PARIS
 from emea.baselines.reasoner import ReasoningReport
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.data.split import random_split
 from emea.data.synthetic import synthetic_pair
+from emea.matching.matching import Matching
+from emea.rules import implied_pairs
 
 from .literal_paris import LiteralPARIS
 from .random_pairs import overlapping_pair

@@ -5,8 +5,6 @@ import pytest
 import torch
 
 from emea.baselines.fusion import Fusion
-from emea.baselines.implied_pairs import ImpliedPairs
-from emea.baselines.matching import Matching
 from emea.baselines.maximal_assignment import fixed_log_doubt
 from emea.baselines.paris import PARIS
 from emea.baselines.prase import PRASE, left_over_pairs
@@ -14,7 +12,9 @@ from emea.baselines.reasoner import ReasoningReport
 from emea.data.graph_pair import GraphPair
 from emea.data.synthetic import synthetic_pair
 from emea.matching.cosine import Cosine
+from emea.matching.matching import Matching
 from emea.matching.similarity import Similarity
+from emea.rules.implied_pairs import ImpliedPairs
 
 
 def telling_embedding(pair: GraphPair, noise: float, seed: int = 0) -> Similarity:

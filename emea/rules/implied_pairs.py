@@ -12,9 +12,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from emea.baselines.matching import Matching
-from emea.baselines.tail_groups import TailGroups, run_ends
+from emea.matching.matching import Matching
 from emea.rules.ranges import expand_ranges
+from emea.rules.tail_groups import TailGroups, run_ends
 
 EVIDENCE_PER_BLOCK = {"cpu": 2**20, "cuda": 2**25}
 """Pieces of evidence held at a time, per kind of device; one entity alone may have more."""

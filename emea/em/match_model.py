@@ -1,0 +1,193 @@
+"""How features of a pair become the belief that it is a match."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from emea.em.m_step import fit_weights
+from emea.matching.pair_table import PairTable, places_in_groups
+
+PRIORS = {"similarity": 1.0, "noisy_or": 2.0, "evidence": 1.0, "coverage": 1.0}
+"""Weight of each feature before any link is seen; a feature's weight never falls below 0."""
+
+UNMATCHED = "unmatched"
+"""Weight of being matched to none of the candidates; 0 before any link is seen, any sign."""
+
+OUT_OF_THE_QUESTION = -1e30
+"""Logit of what cannot be; finite, so that a row without any candidate stays a number."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairFeatures:
+    """Features of the pairs of a table, seen from either side.
+
+    Args:
+        table: the pairs.
+        log_probs: ``[num_source, width]`` log q(e'|e) and log q(e|e') of the neural model.
+        log_rest: ``[num_source]`` and ``[num_target]``, the same of all that is no candidate.
+        evidence: ``[num_source, width]`` by name, the same from either side.
+    """
+
+    table: PairTable
+    log_probs: tuple[Tensor, Tensor]
+    log_rest: tuple[Tensor, Tensor]
+    evidence: dict[str, Tensor]
+
+
+class MatchModel:
+    """A multinomial logit over an entity's candidates and the option to be none of them.
+
+    From the source side ``p(e'|e) ~ exp(w . f(e, e'))``, from the target side ``p(e|e')`` with
+    the same weights; what is no candidate has the neural model's probability for it and no
+    evidence. The belief in a pair is the product of both: each must choose the other. Weights
+    are fitted by maximum likelihood on links from both sides, with a normal prior: convex, and
+    few links cannot carry it away.
+
+    Args:
+        features: names of those used.
+        unmatched: whether an entity may be matched to none of its candidates.
+        both: whether beliefs are normalised on both sides; off, on the source side alone.
+        ridge: strength of the prior.
+    """
+
+    def __init__(
+        self,
+        features: Sequence[str] = tuple(PRIORS),
+        unmatched: bool = True,
+        both: bool = True,
+        ridge: float = 0.02,
+    ) -> None:
+        unknown = set(features) - set(PRIORS)
+        if unknown or not features:
+            raise ValueError(f"features are some of {', '.join(PRIORS)}, not {list(features)}")
+        self.names = [*features, *([UNMATCHED] if unmatched else [])]
+        self.unmatched = unmatched
+        self.both = both
+        self.ridge = ridge
+        self.prior = torch.tensor([PRIORS.get(name, 0.0) for name in self.names])
+        self.weights = self.prior.double()
+
+    def fit(self, features: PairFeatures, links: Tensor) -> None:
+        """Fit the weights on links that the encoder has not been trained on."""
+        sides = [_source_examples(features, links)]
+        sides += [_target_examples(features, links)] if self.both else []
+        examples = [self._example_values(features, side, *part) for side, part in enumerate(sides)]
+        width = max(values.shape[1] for values, _, _ in examples)
+        values = torch.cat([_widened(values, width, 0.0) for values, _, _ in examples])
+        offsets = torch.cat([_widened(offset, width, -torch.inf) for _, offset, _ in examples])
+        slots = torch.cat([slot for _, _, slot in examples])
+        known = slots >= 0
+        least = torch.tensor([0.0 if name in PRIORS else -torch.inf for name in self.names])
+        self.weights = fit_weights(
+            values[known],
+            slots[known],
+            self.ridge,
+            prior=self.prior.double(),
+            least=least.double(),
+            offsets=offsets[known],
+        )
+
+    def beliefs(self, features: PairFeatures) -> tuple[Tensor, Tensor, Tensor]:
+        """Probabilities of each pair from the source side, the target side, and their product.
+
+        All ``[num_source, width]``, as logarithms; empty slots are out of the question.
+        """
+        table, weights = features.table, self.weights.to(features.log_probs[0])
+        forth, back = (self._logits(features, side, weights) for side in (0, 1))
+        forth = torch.where(table.filled, forth, OUT_OF_THE_QUESTION)
+        back = torch.where(table.filled, back, OUT_OF_THE_QUESTION)
+        none_forth, none_back = (self._none(features, side, weights) for side in (0, 1))
+        whole = torch.logsumexp(torch.cat([forth, none_forth.unsqueeze(1)], dim=1), dim=1)
+        from_source = forth - whole.unsqueeze(1)
+        if not self.both:
+            return from_source, torch.zeros_like(from_source), from_source
+        most = table.max_by_target(back, none_back)
+        total = table.sum_by_target((back - most[table.targets]).exp())
+        total += (none_back - most).exp()
+        from_target = back - (most + total.log())[table.targets]
+        return from_source, from_target, from_source + from_target
+
+    def _logits(self, features: PairFeatures, side: int, weights: Tensor) -> Tensor:
+        named = {"similarity": features.log_probs[side], **features.evidence}
+        total = torch.zeros_like(features.log_probs[side])
+        for name, weight in zip(self.names, weights, strict=True):
+            if name != UNMATCHED:
+                total = torch.addcmul(total, named[name], weight)
+        return total
+
+    def _none(self, features: PairFeatures, side: int, weights: Tensor) -> Tensor:
+        """Logit of being none of the candidates."""
+        rest = features.log_rest[side]
+        if not self.unmatched:
+            return torch.full_like(rest, OUT_OF_THE_QUESTION)
+        seen = weights[self.names.index("similarity")] if "similarity" in self.names else 0.0
+        return rest * seen + weights[-1]
+
+    def _example_values(
+        self, features: PairFeatures, side: int, places: Tensor, ids: Tensor, slots: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Features, offsets and right slots of some entities of one side, on the CPU.
+
+        Args:
+            features: of all pairs.
+            side: 0: source entities, 1: target entities.
+            places: ``[n, k]`` where each entity's pairs are in the flattened table, -1 for none.
+            ids: ``[n]`` the entities.
+            slots: ``[n]`` the right one among them, -1 where it is none of them.
+        """
+        named = {"similarity": features.log_probs[side], **features.evidence}
+        last = torch.zeros(len(places), 1, len(self.names))
+        columns = []
+        for index, name in enumerate(self.names):
+            if name == UNMATCHED:
+                columns.append(torch.zeros(places.shape))
+                last[:, 0, index] = 1
+                continue
+            columns.append(named[name].flatten()[places.clamp(min=0)].cpu())
+            if name == "similarity":
+                last[:, 0, index] = features.log_rest[side][ids].cpu()
+        offsets = torch.where(places.cpu() >= 0, 0.0, -torch.inf)
+        none = torch.full((len(places), 1), 0.0 if self.unmatched else -torch.inf)
+        values = torch.cat([torch.stack(columns, dim=2), last], dim=1)
+        slots = slots.cpu()
+        if self.unmatched:
+            slots = torch.where(slots < 0, places.shape[1], slots)
+        # of what is not there the features may be anything but not a number
+        values[:, :-1] = torch.where(offsets.unsqueeze(2) == 0, values[:, :-1], 0.0)
+        return values, torch.cat([offsets, none], dim=1), slots
+
+
+def _source_examples(features: PairFeatures, links: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    table, (sources, targets) = features.table, links.T
+    width = table.targets.shape[1]
+    places = sources.unsqueeze(1) * width + torch.arange(width, device=links.device)
+    filled = table.filled[sources]
+    right = (table.targets[sources] == targets.unsqueeze(1)) & filled
+    slots = torch.where(right.any(1), right.int().argmax(1), -1)
+    return torch.where(filled, places, -1), sources, slots
+
+
+def _target_examples(features: PairFeatures, links: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    table, (sources, targets) = features.table, links.T
+    wanted = torch.zeros(table.num_target, dtype=torch.bool, device=links.device)
+    wanted[targets] = True
+    flat = (table.filled & wanted[table.targets]).flatten().nonzero().squeeze(1)
+    of_target = table.targets.flatten()[flat]
+    order = torch.argsort(of_target, stable=True)
+    flat, of_target = flat[order], of_target[order]
+    slots = places_in_groups(of_target, table.num_target)
+    width = int(slots.max()) + 1 if len(slots) else 1
+    places = torch.full((table.num_target, width), -1, device=links.device)
+    places[of_target, slots] = flat
+    places = places[targets]
+    right = (places // table.targets.shape[1] == sources.unsqueeze(1)) & (places >= 0)
+    return places, targets, torch.where(right.any(1), right.int().argmax(1), -1)
+
+
+def _widened(values: Tensor, width: int, filler: float) -> Tensor:
+    """The same with fillers for candidates that do not exist, up to the width."""
+    shape = list(values.shape)
+    shape[1] = width - shape[1]
+    return torch.cat([values, values.new_full(shape, filler)], dim=1)

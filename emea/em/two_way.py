@@ -1,0 +1,218 @@
+"""Two-way compatibility: beliefs of both sides, updated in turn until they settle."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from emea.em.match_model import MatchModel, PairFeatures
+from emea.em.normaliser import fit_sharpness
+from emea.em.propagation import Propagation
+from emea.matching.matching import NOBODY, Matching
+from emea.matching.pair_table import PairTable, ScoredPairs, tabulate
+from emea.matching.similarity import Similarity
+from emea.matching.two_sided import TwoSided, two_sided
+from emea.rules.pair_evidence import EvidenceModel, PairEvidence
+
+DEFAULT_SHARPNESS = 20.0
+"""Of the softmax where there are no links to fit it on."""
+
+
+@dataclass(frozen=True, eq=False)
+class TwoWayBeliefs:
+    """What is believed of the pairs of a table.
+
+    Args:
+        table: the pairs.
+        from_source: ``[num_source, width]`` log p(e'|e), labelled entities certain.
+        belief: ``[num_source, width]`` log of the probability that both choose each other,
+            labelled entities certain.
+        evidence: what the beliefs rest on, beside the similarity.
+        sharpness: of the neural model's softmaxes.
+        num_sweeps: updates made.
+        change: mean change of an entity's beliefs in the last one.
+    """
+
+    table: PairTable
+    from_source: Tensor
+    belief: Tensor
+    evidence: PairEvidence
+    sharpness: tuple[float, float]
+    num_sweeps: int
+    change: float
+
+    def mutual(self) -> Matching:
+        """Pairs that are each other's most believed, with their belief."""
+        best = self.belief.max(1)
+        targets = self.table.targets.gather(1, best.indices.unsqueeze(1)).squeeze(1)
+        lowest = self.belief.new_full((self.table.num_target,), -torch.inf)
+        of_target = self.table.max_by_target(self.belief, lowest)
+        chosen = self.table.filled.gather(1, best.indices.unsqueeze(1)).squeeze(1)
+        chosen &= best.values >= of_target[targets]
+        return _without_rivals(targets, best.values.exp(), chosen, self.table.num_target)
+
+
+class TwoWay:
+    """Coordinate ascent over both sides' beliefs (Eq. 12, to convergence).
+
+    Candidates are the encoder's from both sides. A sweep computes the evidence of the current
+    beliefs for every pair, inclusions of relations anew, fits the weights of the features and
+    updates all beliefs. After the sweeps of a round, pairs that the mutual best ones imply join
+    the candidates, and another round begins.
+
+    Args:
+        evidence: PARIS's evidence for pairs.
+        model: features to beliefs.
+        propagation: finds implied pairs.
+        num_candidates: the encoder's candidates of each entity.
+        max_candidates: pairs of a source entity at most.
+        sweeps: updates of a round at most.
+        tolerance: settled once beliefs change by no more than this, in the mean of entities.
+        rounds: rounds after the first, each with new pairs; 0: the encoder's candidates alone.
+    """
+
+    def __init__(
+        self,
+        evidence: EvidenceModel,
+        model: MatchModel,
+        propagation: Propagation,
+        num_candidates: int = 20,
+        max_candidates: int = 50,
+        sweeps: int = 5,
+        tolerance: float = 0.002,
+        rounds: int = 3,
+    ) -> None:
+        self.evidence = evidence
+        self.model = model
+        self.propagation = propagation
+        self.num_candidates = num_candidates
+        self.max_candidates = max_candidates
+        self.sweeps = sweeps
+        self.tolerance = tolerance
+        self.rounds = rounds
+
+    def __call__(self, similarity: Similarity, labels: Tensor, links: Tensor) -> TwoWayBeliefs:
+        """Settle the beliefs.
+
+        Args:
+            similarity: the encoder's.
+            labels: ``[num_labels, 2]`` links that are certain.
+            links: ``[num_links, 2]`` held-out links, on which weights are fitted.
+        """
+        sides = two_sided(
+            similarity, self.num_candidates, fitted_sharpness(similarity, links), self.model.both
+        )
+        scores = similarity.of_pairs(*labels.T)
+        preferred = ScoredPairs(labels[:, 0], labels[:, 1], scores)
+        known: Matching | None = None
+        for last in range(self.rounds, -1, -1):
+            table = self._tabulated(similarity, sides.pairs, preferred)
+            settled = self._settled(table, sides, labels, links, known)
+            if last:
+                known = settled.mutual()
+                implied = self.propagation(known, settled.evidence.subsumption)
+                preferred = _joined(preferred, similarity, *implied)
+        return settled
+
+    def _tabulated(
+        self, similarity: Similarity, found: ScoredPairs, preferred: ScoredPairs
+    ) -> PairTable:
+        both = ScoredPairs(*(torch.cat(columns) for columns in zip(preferred, found, strict=True)))
+        first = torch.arange(len(both.sources), device=both.sources.device)
+        return tabulate(
+            both,
+            first < len(preferred.sources),
+            similarity.num_source,
+            similarity.num_target,
+            self.max_candidates,
+        )
+
+    def _settled(
+        self,
+        table: PairTable,
+        sides: TwoSided,
+        labels: Tensor,
+        links: Tensor,
+        known: Matching | None,
+    ) -> TwoWayBeliefs:
+        """Sweep until the beliefs settle, from the encoder's or from a matching."""
+        log_probs, log_rest = sides.log_probs(table), sides.log_rest(table)
+        if known is None:
+            start = log_probs[0] + log_probs[1] if self.model.both else log_probs[0]
+            probs = certain(start, table, labels).exp()
+        else:
+            probs = _of_matching(known, table)
+        for num_sweeps in range(1, self.sweeps + 1):  # noqa: B007
+            evidence = self.evidence(table, probs)
+            features = PairFeatures(table, log_probs, log_rest, _named(evidence))
+            self.model.fit(features, links)
+            from_source, _, belief = self.model.beliefs(features)
+            belief = certain(belief, table, labels)
+            change = float((belief.exp() - probs).abs().sum() / table.num_source)
+            probs = belief.exp()
+            if change <= self.tolerance:
+                break
+        return TwoWayBeliefs(
+            table,
+            certain(from_source, table, labels),
+            belief,
+            evidence,
+            sides.sharpness,
+            num_sweeps,
+            change,
+        )
+
+
+def fitted_sharpness(similarity: Similarity, links: Tensor) -> tuple[float, float]:
+    """Of the softmax over targets and of that over sources, fitted on links (Eq. 3)."""
+    if not len(links):
+        return DEFAULT_SHARPNESS, DEFAULT_SHARPNESS
+    sources, targets = links.T
+    forth = fit_sharpness(similarity.scores(sources).double(), targets)
+    back = fit_sharpness(similarity.reversed().scores(targets).double(), sources)
+    return forth, back
+
+
+def certain(log_probs: Tensor, table: PairTable, labels: Tensor) -> Tensor:
+    """The same with labelled pairs certain, and their entities' other pairs impossible."""
+    of_source = torch.zeros(table.num_source, dtype=torch.bool, device=labels.device)
+    of_target = torch.zeros(table.num_target, dtype=torch.bool, device=labels.device)
+    of_source[labels[:, 0]] = True
+    of_target[labels[:, 1]] = True
+    excluded = of_source.unsqueeze(1) | of_target[table.targets] | ~table.filled
+    impossible = torch.where(excluded, -torch.inf, log_probs)
+    return torch.where(table.marked(labels), 0.0, impossible)
+
+
+def _named(evidence: PairEvidence) -> dict[str, Tensor]:
+    doubt = evidence.log_doubt
+    return {
+        "noisy_or": -torch.expm1(doubt),
+        "evidence": torch.log1p(-doubt),
+        "coverage": evidence.coverage,
+    }
+
+
+def _of_matching(matching: Matching, table: PairTable) -> Tensor:
+    marked = table.marked(matching.pairs())
+    return torch.where(marked, matching.probs.to(table.scores.dtype).unsqueeze(1), 0.0)
+
+
+def _joined(
+    pairs: ScoredPairs, similarity: Similarity, sources: Tensor, targets: Tensor
+) -> ScoredPairs:
+    scores = similarity.of_pairs(sources, targets)
+    new = (sources, targets, scores)
+    return ScoredPairs(*(torch.cat(columns) for columns in zip(pairs, new, strict=True)))
+
+
+def _without_rivals(targets: Tensor, probs: Tensor, chosen: Tensor, num_target: int) -> Matching:
+    """A matching of the chosen; where several tie for one target, none has it.
+
+    Ids say who belongs to whom in many data sets, so no tie may be broken by them.
+    """
+    rivals = torch.bincount(targets[chosen], minlength=num_target)
+    chosen = chosen & (rivals[targets] == 1)
+    return Matching(
+        torch.where(chosen, targets, NOBODY), torch.where(chosen, probs, 0.0).double(), num_target
+    )

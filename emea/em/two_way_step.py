@@ -1,0 +1,137 @@
+"""Both EM steps by two-way compatibility, each part of which can be switched off."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from emea.data.arrays import IntArray
+from emea.em.joint_report import JointReport
+from emea.em.match_model import PRIORS, MatchModel
+from emea.em.propagation import Propagation
+from emea.em.protocol import Visible
+from emea.em.two_way import TwoWay, TwoWayBeliefs
+from emea.errors import ConfigError
+from emea.matching.beliefs import Beliefs
+from emea.matching.pair_table import PairRanking
+from emea.matching.similarity import Similarity
+from emea.rules.pair_evidence import EvidenceModel
+from emea.rules.paris import PARIS
+from emea.rules.rule import Rule
+
+PAPER_FEATURES = ["noisy_or"]
+"""What the paper's q* looks at."""
+
+
+class TwoWayStep:
+    """Beliefs of both sides, updated until they settle, and the labels they give.
+
+    Args:
+        rule: PARIS, whose graphs and evidence are used; ``None`` where no EM is done.
+        num_candidates: the encoder's candidates of each entity.
+        both_directions: candidates from either side, beliefs normalised on both.
+        sweeps: updates of the beliefs in a round, at most; 1: a single one.
+        tolerance: change of an entity's beliefs, in the mean, at which they have settled.
+        propagation: rounds of candidates that confident neighbours imply; 0: none.
+        max_candidates: pairs of a source entity at most.
+        features: what beliefs look at: similarity, noisy_or, evidence, coverage.
+        unmatched: whether an entity may be matched to none of its candidates.
+        matched_inclusions: inclusions of relations from triples whose ends are matched; off,
+            from all triples.
+        ridge: strength of the prior on the features' weights.
+        mutual_labels: labels are pairs that choose each other; off, each entity's best.
+        weighted_labels: labels count in training by their belief.
+        fused_answer: the run stands for the fused ranking; off, for the neural model's.
+
+    Attributes:
+        is_off: whether all parts are off, and the paper's steps are to be taken instead.
+    """
+
+    def __init__(
+        self,
+        rule: Rule | None,
+        num_candidates: int = 20,
+        both_directions: bool = True,
+        sweeps: int = 3,
+        tolerance: float = 0.002,
+        propagation: int = 3,
+        max_candidates: int = 50,
+        features: Sequence[str] = tuple(PRIORS),
+        unmatched: bool = True,
+        matched_inclusions: bool = True,
+        ridge: float = 0.02,
+        mutual_labels: bool = True,
+        weighted_labels: bool = True,
+        fused_answer: bool = True,
+    ) -> None:
+        self.mutual_labels = mutual_labels
+        self.weighted_labels = weighted_labels
+        self.fused_answer = fused_answer
+        parts = [both_directions, sweeps > 1, propagation > 0, unmatched, matched_inclusions]
+        parts += [mutual_labels, weighted_labels, fused_answer, list(features) != PAPER_FEATURES]
+        self.is_off = rule is None or not any(parts)
+        if self.is_off:
+            return
+        if not isinstance(rule, PARIS):
+            raise ConfigError("em=dual reasons with the evidence of PARIS: it needs rule=paris")
+        self.model = MatchModel(features, unmatched, both_directions, ridge)
+        self.two_way = TwoWay(
+            EvidenceModel(rule.source, rule.target, rule.edges, of_matched=matched_inclusions),
+            self.model,
+            Propagation(rule.source, rule.target),
+            num_candidates=num_candidates,
+            max_candidates=max_candidates,
+            sweeps=sweeps,
+            tolerance=tolerance,
+            rounds=propagation,
+        )
+
+    def __call__(self, similarity: Similarity, visible: Visible) -> JointReport:
+        """Settle the beliefs of an encoder's similarity."""
+        known = (visible.train, visible.validation)
+        device = similarity.source.device
+        train, validation = (torch.from_numpy(np.array(links)).to(device) for links in known)
+        settled = self.two_way(similarity, train, validation)
+        labels, weights = self._labels(settled, visible)
+        return JointReport(
+            beliefs=_as_beliefs(settled),
+            labels=labels,
+            weights=dict(zip(self.model.names, self.model.weights.tolist(), strict=True)),
+            compatibility=_compatibility(settled),
+            label_weights=weights if self.weighted_labels else None,
+            ranking=PairRanking(settled.table, settled.belief),
+            is_answer=self.fused_answer,
+            details={"sweeps": settled.num_sweeps, "change": settled.change},
+        )
+
+    def _labels(self, settled: TwoWayBeliefs, visible: Visible) -> tuple[IntArray, Tensor]:
+        """Labels of the unlabelled entities, and their belief."""
+        if self.mutual_labels:
+            matching = settled.mutual()
+            pairs, probs = matching.pairs(), matching.probs[matching.sources]
+        else:
+            best = settled.belief.max(1)
+            known = (best.values > -torch.inf).nonzero().squeeze(1)
+            targets = settled.table.targets.gather(1, best.indices.unsqueeze(1)).squeeze(1)
+            pairs, probs = torch.stack([known, targets[known]], dim=1), best.values[known].exp()
+        pairs, probs = pairs.cpu(), probs.float().cpu()
+        free = ~np.isin(pairs[:, 0].numpy(), visible.train[:, 0])
+        if visible.label_pool is not None:
+            free &= np.isin(pairs[:, 0].numpy(), visible.label_pool)
+        return pairs.numpy()[free], probs[torch.from_numpy(free)]
+
+
+def _compatibility(settled: TwoWayBeliefs) -> Tensor:
+    """``[num_source]`` noisy-or of the candidate that the encoder puts first."""
+    table = settled.table
+    nearest = torch.where(table.filled, table.scores, -torch.inf).argmax(1, keepdim=True)
+    return -torch.expm1(settled.evidence.log_doubt.gather(1, nearest).squeeze(1))
+
+
+def _as_beliefs(settled: TwoWayBeliefs) -> Beliefs:
+    """Candidates with p(e'|e), best by belief first; empty slots last, with probability 0."""
+    order = torch.argsort(settled.belief, dim=1, descending=True, stable=True)
+    return Beliefs(
+        settled.table.targets.gather(1, order), settled.from_source.exp().gather(1, order)
+    )

@@ -1,0 +1,115 @@
+"""Pairs of entities that may match, laid out by source entity."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class ScoredPairs(NamedTuple):
+    """Some pairs and their similarity; a pair may stand here more than once."""
+
+    sources: Tensor
+    targets: Tensor
+    scores: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """A row of candidates per source entity, padded to one width.
+
+    Args:
+        targets: ``[num_source, width]`` target ids; those of empty slots mean nothing.
+        scores: ``[num_source, width]`` similarity of each pair.
+        filled: ``[num_source, width]`` whether a slot holds a pair.
+        num_target: entities of the target graph.
+    """
+
+    targets: Tensor
+    scores: Tensor
+    filled: Tensor
+    num_target: int
+
+    @property
+    def num_source(self) -> int:
+        """Entities of the source graph."""
+        return len(self.targets)
+
+    def sum_by_target(self, values: Tensor) -> Tensor:
+        """``[num_target]`` sum of the values of each target's pairs."""
+        values = (values * self.filled).flatten()
+        return values.new_zeros(self.num_target).index_add_(0, self.targets.flatten(), values)
+
+    def max_by_target(self, values: Tensor, least: Tensor) -> Tensor:
+        """``[num_target]`` largest value of each target's pairs, and not less than ``least``."""
+        places = torch.where(self.filled, self.targets, self.num_target).flatten()
+        most = torch.cat([least, least.new_zeros(1)])
+        return most.scatter_reduce_(0, places, values.flatten(), "amax")[:-1]
+
+    def marked(self, links: Tensor) -> Tensor:
+        """``[num_source, width]`` whether a slot holds one of the links."""
+        targets = torch.full((self.num_source,), -1, device=links.device)
+        targets[links[:, 0]] = links[:, 1]
+        return (self.targets == targets.unsqueeze(1)) & self.filled
+
+
+@dataclass(frozen=True, eq=False)
+class PairRanking:
+    """Some pairs with a score that ranks them, from either side, before all other pairs.
+
+    Args:
+        table: the pairs.
+        scores: ``[num_source, width]``, the larger the better.
+    """
+
+    table: PairTable
+    scores: Tensor
+
+
+def tabulate(
+    pairs: ScoredPairs, preferred: Tensor, num_source: int, num_target: int, width: int
+) -> PairTable:
+    """The distinct pairs as a table, each row sorted by score.
+
+    Args:
+        pairs: to be laid out.
+        preferred: ``[num_pairs]`` bool: pairs that come before all others in their row, so that
+            they stay where a row is too long.
+        num_source: entities of the source graph.
+        num_target: entities of the target graph.
+        width: pairs kept of a row at most.
+    """
+    keys = pairs.sources * num_target + pairs.targets
+    keys, index = torch.unique(keys, return_inverse=True)
+    scores = _largest(pairs.scores, index, len(keys))
+    preference = _largest(preferred.to(scores.dtype), index, len(keys))
+    order = torch.argsort(scores, descending=True, stable=True)
+    order = order[torch.argsort(preference[order], descending=True, stable=True)]
+    order = order[torch.argsort(keys[order] // num_target, stable=True)]
+    keys, scores = keys[order], scores[order]
+    rows, slots = keys // num_target, places_in_groups(keys // num_target, num_source)
+    kept = slots < width
+    rows, slots, keys, scores = rows[kept], slots[kept], keys[kept], scores[kept]
+    shape = num_source, int(slots.max()) + 1 if len(slots) else 1
+    table = PairTable(
+        targets=torch.zeros(shape, dtype=torch.int64, device=keys.device),
+        scores=scores.new_zeros(shape),
+        filled=torch.zeros(shape, dtype=torch.bool, device=keys.device),
+        num_target=num_target,
+    )
+    table.targets[rows, slots] = keys % num_target
+    table.scores[rows, slots] = scores
+    table.filled[rows, slots] = True
+    return table
+
+
+def places_in_groups(groups: Tensor, num_groups: int) -> Tensor:
+    """How many earlier entries share each entry's group; entries of a group are together."""
+    sizes = torch.bincount(groups, minlength=num_groups)
+    starts = sizes.cumsum(0) - sizes
+    return torch.arange(len(groups), device=groups.device) - starts[groups]
+
+
+def _largest(values: Tensor, index: Tensor, size: int) -> Tensor:
+    return values.new_full((size,), -torch.inf).scatter_reduce_(0, index, values, "amax")

@@ -1,0 +1,76 @@
+"""Candidates and probabilities of both sides: who fits an entity, seen from either graph."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from emea.matching.pair_table import PairTable, ScoredPairs
+from emea.matching.similarity import Similarity
+
+NOTHING_LEFT = 1e-6
+"""Least probability of what is no candidate, so that its logarithm stays finite."""
+
+
+@dataclass(frozen=True, eq=False)
+class TwoSided:
+    """The neural model's candidates and the softmax over all entities of the other side.
+
+    Args:
+        pairs: best candidates of every entity.
+        sharpness: of the softmax over targets, and of that over sources.
+        log_mass: ``[num_source]`` and ``[num_target]`` logarithms of the softmaxes' denominators.
+    """
+
+    pairs: ScoredPairs
+    sharpness: tuple[float, float]
+    log_mass: tuple[Tensor, Tensor]
+
+    def log_probs(self, table: PairTable) -> tuple[Tensor, Tensor]:
+        """``[num_source, width]`` log q(e'|e) and log q(e|e') of each pair."""
+        of_source, of_target = self.log_mass
+        forth = self.sharpness[0] * table.scores - of_source.unsqueeze(1)
+        back = self.sharpness[1] * table.scores - of_target[table.targets]
+        return forth, back
+
+    def log_rest(self, table: PairTable) -> tuple[Tensor, Tensor]:
+        """``[num_source]`` and ``[num_target]``: log probability of what is no candidate."""
+        forth, back = self.log_probs(table)
+        of_source = (forth.exp() * table.filled).sum(1)
+        of_target = table.sum_by_target(back.exp())
+        rest = [(1 - mass).clamp(min=NOTHING_LEFT).log() for mass in (of_source, of_target)]
+        return rest[0], rest[1]
+
+
+def two_sided(
+    similarity: Similarity, k: int, sharpness: tuple[float, float], both: bool = True
+) -> TwoSided:
+    """Search from both sides.
+
+    Args:
+        similarity: scores all pairs.
+        k: candidates of each entity.
+        sharpness: of the softmax over targets, and of that over sources.
+        both: whether target entities propose candidates too.
+    """
+    sources, targets, scores, of_source = _best(similarity, k, sharpness[0])
+    others, own, scores_back, of_target = _best(similarity.reversed(), k, sharpness[1])
+    if both:
+        sources, targets = torch.cat([sources, own]), torch.cat([targets, others])
+        scores = torch.cat([scores, scores_back])
+    return TwoSided(ScoredPairs(sources, targets, scores), sharpness, (of_source, of_target))
+
+
+def _best(
+    similarity: Similarity, k: int, sharpness: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Every entity, its k best, their scores, and the logarithm of its softmax's denominator."""
+    k = min(k, similarity.num_target)
+    scores = similarity.source.new_empty(similarity.num_source, k)
+    targets = torch.empty(scores.shape, dtype=torch.int64, device=scores.device)
+    mass = similarity.source.new_empty(similarity.num_source)
+    for block in similarity.search(k):
+        scores[block.rows], targets[block.rows] = block.best(k)
+        mass[block.rows] = torch.logsumexp(sharpness * block.scores, dim=1)
+    rows = torch.arange(len(scores), device=scores.device).repeat_interleave(k)
+    return rows, targets.flatten(), scores.flatten(), mass

@@ -1,0 +1,174 @@
+"""What believed neighbours say for each pair of a table."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from emea.matching.beliefs import Beliefs
+from emea.matching.pair_table import PairTable
+from emea.rules.directed_triples import DirectedTriples
+from emea.rules.evidence import log_doubt
+from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
+from emea.rules.subsumption import Subsumption, estimate_subsumption, matched_sizes
+
+FOUND_PRIOR, EXPECTED_PRIOR = 0.1, 0.5
+"""Neighbours added to those found and to those expected: no share is taken of nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairEvidence:
+    """Evidence for each pair of a table.
+
+    Args:
+        log_doubt: ``[num_source, width]`` log of what all pieces of evidence leave in doubt.
+        coverage: ``[num_source, width]`` neighbours found matched, of those to be expected.
+        subsumption: the relations' inclusions it rests on.
+    """
+
+    log_doubt: Tensor
+    coverage: Tensor
+    subsumption: Subsumption
+
+
+class EvidenceModel:
+    """PARIS's evidence (Eq. 19) for pairs of a table, from beliefs of the table's own pairs.
+
+    Inclusions count triples whose two ends are matched, and a half more (design of the study;
+    the released code takes all triples, of which few are matched while few entities are).
+
+    Args:
+        source: the source graph.
+        target: the target graph.
+        edges: look-up of the target graph's edges.
+        num_carriers: candidates of a neighbour that may carry evidence, the most believed.
+        least_belief: pairs believed less carry none.
+        smoothing: matched triples added to a relation's number.
+        of_matched: take inclusions of matched triples; off, of all.
+    """
+
+    def __init__(
+        self,
+        source: DirectedTriples,
+        target: DirectedTriples,
+        edges: TargetEdges,
+        num_carriers: int = 6,
+        least_belief: float = 0.01,
+        smoothing: float = 0.5,
+        of_matched: bool = True,
+    ) -> None:
+        self.source = source
+        self.target = target
+        self.edges = edges
+        self.num_carriers = num_carriers
+        self.least_belief = least_belief
+        self.smoothing = smoothing
+        self.of_matched = of_matched
+
+    def __call__(self, table: PairTable, probs: Tensor) -> PairEvidence:
+        """Evidence from pairs believed with these probabilities.
+
+        Args:
+            table: the pairs.
+            probs: ``[num_source, width]`` belief in each pair, 0 in empty slots.
+        """
+        beliefs = Beliefs(table.targets, probs)
+        carriers = self._carriers(beliefs)
+        join = join_neighbours(self.source, self.target, self.edges, beliefs, neighbours=carriers)
+        matched = probs.sum(1).clamp(max=1), table.sum_by_target(probs).clamp(max=1)
+        subsumption = self._subsumption(join, beliefs, carriers, matched)
+        return PairEvidence(
+            self._log_doubt(join, carriers, table, subsumption),
+            self._coverage(join, carriers, table, subsumption, matched),
+            subsumption,
+        )
+
+    def _carriers(self, beliefs: Beliefs) -> Beliefs:
+        best = beliefs.probs.topk(min(self.num_carriers, beliefs.num_candidates), dim=1)
+        targets = beliefs.targets.gather(1, best.indices)
+        heard = best.values >= self.least_belief
+        return Beliefs(targets, torch.where(heard, best.values, 0.0))
+
+    def _subsumption(
+        self,
+        join: NeighbourJoin,
+        beliefs: Beliefs,
+        carriers: Beliefs,
+        matched: tuple[Tensor, Tensor],
+    ) -> Subsumption:
+        sizes = None
+        if self.of_matched:
+            sizes = (
+                matched_sizes(self.source, matched[0]) + self.smoothing,
+                matched_sizes(self.target, matched[1]) + self.smoothing,
+            )
+        return estimate_subsumption(join, beliefs, self.source, self.target, sizes, carriers)
+
+    def _log_doubt(
+        self, join: NeighbourJoin, carriers: Beliefs, table: PairTable, included: Subsumption
+    ) -> Tensor:
+        pieces = log_doubt(
+            *included.of(join.relation, join.target_relation),
+            self.source.inverse_functionality[join.relation],
+            self.target.inverse_functionality[join.target_relation],
+            carriers.probs[join.neighbour, join.neighbour_slot],
+        )
+        places = join.entity * table.targets.shape[1] + join.slot
+        total = pieces.new_zeros(table.targets.numel()).index_add_(0, places, pieces)
+        return total.view(table.targets.shape)
+
+    def _coverage(
+        self,
+        join: NeighbourJoin,
+        carriers: Beliefs,
+        table: PairTable,
+        included: Subsumption,
+        matched: tuple[Tensor, Tensor],
+    ) -> Tensor:
+        """Matched neighbours found, over the geometric mean of those both sides expect.
+
+        A neighbour counts by its belief times the likelier inclusion of its relations, once.
+        """
+        forth, back = included.of(join.relation, join.target_relation)
+        worth = torch.maximum(forth, back) * carriers.probs[join.neighbour, join.neighbour_slot]
+        places = join.entity * table.targets.shape[1] + join.slot
+        found = _once(places, join.neighbour, worth, table.num_source, table.targets.numel())
+        expected = self._expected(included, matched)
+        both = (expected[0].unsqueeze(1) + EXPECTED_PRIOR) * (
+            expected[1][table.targets] + EXPECTED_PRIOR
+        )
+        share = (found.view(table.targets.shape) + FOUND_PRIOR) / both.sqrt()
+        return share.clamp_(max=1)
+
+    def _expected(
+        self, included: Subsumption, matched: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        """Neighbours of each entity that a counterpart should show, for both graphs."""
+        likelier = torch.maximum(included.source_in_target, included.target_in_source)
+        of_target = included.num_target_relations
+        sides = (
+            (self.source, matched[0], included.keys // of_target),
+            (self.target, matched[1], included.keys % of_target),
+        )
+        first, second = (_expected_neighbours(*side, likelier) for side in sides)
+        return first, second
+
+
+def _once(places: Tensor, neighbours: Tensor, worth: Tensor, num_source: int, size: int) -> Tensor:
+    """``[size]`` sum over distinct neighbours of the largest worth each has at a place."""
+    keys, index = torch.unique(places * num_source + neighbours, return_inverse=True)
+    largest = worth.new_zeros(len(keys)).scatter_reduce_(0, index, worth, "amax")
+    return worth.new_zeros(size).index_add_(0, keys // num_source, largest)
+
+
+def _expected_neighbours(
+    triples: DirectedTriples, matched: Tensor, relations: Tensor, likelier: Tensor
+) -> Tensor:
+    """``[num_entities]`` neighbours that are matched, by the best inclusion of their relations."""
+    best = likelier.new_zeros(triples.num_directed)
+    best.scatter_reduce_(0, relations, likelier, "amax")
+    pair = torch.repeat_interleave(triples.pair_sizes)
+    of_pair = likelier.new_zeros(len(triples.pair_heads))
+    of_pair.scatter_reduce_(0, pair, best[triples.relations], "amax")
+    worth = of_pair * matched[triples.pair_tails]
+    return worth.new_zeros(triples.num_entities).index_add_(0, triples.pair_heads, worth)

@@ -1,0 +1,62 @@
+"""Links drawn alike or by weight."""
+
+from collections import Counter
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emea.encoders.link_draws import drawn_links, random_batch
+
+LINKS = torch.tensor([[0, 5], [1, 6], [2, 7], [4, 9]])
+
+
+@given(num_links=st.integers(1, 9), size=st.integers(1, 25), seed=st.integers(0, 99))
+def test_each_link_stands_as_often_as_any_other(num_links: int, size: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    links = torch.stack([torch.arange(num_links), torch.arange(num_links) + 100], dim=1)
+    source, target = random_batch(links, size)
+    assert len(source) == len(target) == size
+    assert (target - source == 100).all()
+    counts = Counter(source.tolist())
+    often = [counts[link] for link in range(num_links)]
+    assert max(often) - min(often) <= 1
+
+
+def test_more_links_than_fit_into_a_batch_are_drawn_at_random() -> None:
+    torch.manual_seed(0)
+    links = torch.arange(40).reshape(20, 2)
+    batches = [random_batch(links, 5)[0].tolist() for _ in range(60)]
+    assert all(len(set(batch)) == 5 for batch in batches)
+    seen = Counter(link for batch in batches for link in batch)
+    assert set(seen) == set(range(0, 40, 2))
+    assert max(seen.values()) < 35  # 15 expected of 60
+
+
+def test_order_is_random_where_links_repeat() -> None:
+    torch.manual_seed(0)
+    orders = {tuple(random_batch(LINKS, 8)[0].tolist()) for _ in range(30)}
+    assert len(orders) > 5
+
+
+@given(
+    weights=st.lists(st.floats(0, 1), min_size=1, max_size=9).filter(lambda w: sum(w) > 0.01),
+    size=st.integers(1, 40),
+    seed=st.integers(0, 99),
+)
+def test_places_follow_the_weights(weights: list[float], size: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    links = torch.arange(2 * len(weights)).reshape(-1, 2)
+    counts = Counter(drawn_links(links, size, torch.tensor(weights)).tolist())
+    assert sum(counts.values()) == size
+    for link, weight in enumerate(weights):
+        share = size * weight / sum(weights)
+        assert share - 1 - 1e-4 < counts[link] < share + 1 + 1e-4
+
+
+def test_which_links_a_small_weighted_batch_holds_is_random() -> None:
+    torch.manual_seed(0)
+    links = torch.arange(80).reshape(40, 2)
+    weights = torch.linspace(0.1, 1, 40)
+    batches = {tuple(sorted(drawn_links(links, 5, weights).tolist())) for _ in range(40)}
+    assert len(batches) > 35
