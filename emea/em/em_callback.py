@@ -185,7 +185,9 @@ class EMCallback(pl.Callback):
 
     def state_dict(self) -> dict[str, Any]:
         """Everything the next iteration depends on, in plain values and tensors."""
+        of_step = {} if self.two_way is None else self.two_way.state_dict()
         return {
+            **{f"two_way.{name}": value.cpu() for name, value in of_step.items()},
             "iteration": self.iteration,
             "best_mrr": self.best_mrr,
             "num_idle": self.num_idle,
@@ -202,6 +204,12 @@ class EMCallback(pl.Callback):
         self.weights = state_dict["weights"]
         self.normaliser.restore(dict(state_dict["normaliser"]))
         self.generator.set_state(state_dict["generator"])
+        if self.two_way is not None:
+            mark = "two_way."
+            of_step = {key: state_dict[key] for key in state_dict if key.startswith(mark)}
+            self.two_way.load_state_dict(
+                {key.removeprefix(mark): value for key, value in of_step.items()}
+            )
 
     def _watch(self, mrr: float) -> None:
         if math.isnan(mrr):  # no validation links: nothing to converge by

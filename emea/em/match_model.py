@@ -9,11 +9,11 @@ from torch import Tensor
 from emea.em.m_step import fit_weights
 from emea.matching.pair_table import PairTable, places_in_groups
 
-PRIORS = {"similarity": 1.0, "noisy_or": 2.0, "evidence": 1.0, "coverage": 1.0}
+PRIORS = {"similarity": 0.5, "noisy_or": 3.0, "evidence": 1.0, "coverage": 6.0}
 """Weight of each feature before any link is seen; a feature's weight never falls below 0."""
 
-UNMATCHED = "unmatched"
-"""Weight of being matched to none of the candidates; 0 before any link is seen, any sign."""
+UNMATCHED, UNMATCHED_PRIOR = "unmatched", 2.0
+"""Being matched to none of the candidates, and its weight before any link is seen."""
 
 OUT_OF_THE_QUESTION = -1e30
 """Logit of what cannot be; finite, so that a row without any candidate stays a number."""
@@ -57,7 +57,7 @@ class MatchModel:
         features: Sequence[str] = tuple(PRIORS),
         unmatched: bool = True,
         both: bool = True,
-        ridge: float = 0.02,
+        ridge: float = 0.01,
     ) -> None:
         unknown = set(features) - set(PRIORS)
         if unknown or not features:
@@ -66,7 +66,7 @@ class MatchModel:
         self.unmatched = unmatched
         self.both = both
         self.ridge = ridge
-        self.prior = torch.tensor([PRIORS.get(name, 0.0) for name in self.names])
+        self.prior = torch.tensor([PRIORS.get(name, UNMATCHED_PRIOR) for name in self.names])
         self.weights = self.prior.double()
 
     def fit(self, features: PairFeatures, links: Tensor) -> None:

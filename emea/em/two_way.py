@@ -8,11 +8,15 @@ from torch import Tensor
 from emea.em.match_model import MatchModel, PairFeatures
 from emea.em.normaliser import fit_sharpness
 from emea.em.propagation import Propagation
+from emea.em.score_memory import ScoreMemory
 from emea.matching.matching import NOBODY, Matching
 from emea.matching.pair_table import PairTable, ScoredPairs, tabulate
 from emea.matching.similarity import Similarity
 from emea.matching.two_sided import TwoSided, two_sided
 from emea.rules.pair_evidence import EvidenceModel, PairEvidence
+
+FEW_CHANGES = 0.01
+"""Share of entities that another round of propagation must match differently to be worth one more."""
 
 DEFAULT_SHARPNESS = 20.0
 """Of the softmax where there are no links to fit it on."""
@@ -68,7 +72,9 @@ class TwoWay:
         max_candidates: pairs of a source entity at most.
         sweeps: updates of a round at most.
         tolerance: settled once beliefs change by no more than this, in the mean of entities.
-        rounds: rounds after the first, each with new pairs; 0: the encoder's candidates alone.
+        rounds: rounds after the first at most, each with new pairs; 0: the encoder's candidates
+            alone. There is none once a round has changed the mutual best of few.
+        memory: share of earlier iterations in the similarity of a pair.
     """
 
     def __init__(
@@ -76,11 +82,12 @@ class TwoWay:
         evidence: EvidenceModel,
         model: MatchModel,
         propagation: Propagation,
-        num_candidates: int = 20,
-        max_candidates: int = 50,
-        sweeps: int = 5,
+        num_candidates: int = 10,
+        max_candidates: int = 30,
+        sweeps: int = 2,
         tolerance: float = 0.002,
-        rounds: int = 3,
+        rounds: int = 5,
+        memory: float = 0.0,
     ) -> None:
         self.evidence = evidence
         self.model = model
@@ -90,6 +97,7 @@ class TwoWay:
         self.sweeps = sweeps
         self.tolerance = tolerance
         self.rounds = rounds
+        self.memory = ScoreMemory(memory)
 
     def __call__(self, similarity: Similarity, labels: Tensor, links: Tensor) -> TwoWayBeliefs:
         """Settle the beliefs.
@@ -105,13 +113,16 @@ class TwoWay:
         scores = similarity.of_pairs(*labels.T)
         preferred = ScoredPairs(labels[:, 0], labels[:, 1], scores)
         known: Matching | None = None
-        for last in range(self.rounds, -1, -1):
+        for left in range(self.rounds, -1, -1):
             table = self._tabulated(similarity, sides.pairs, preferred)
             settled = self._settled(table, sides, labels, links, known)
-            if last:
-                known = settled.mutual()
-                implied = self.propagation(known, settled.evidence.subsumption)
-                preferred = _joined(preferred, similarity, *implied)
+            matching = settled.mutual()
+            if not left or (known is not None and _nearly_equal(matching, known)):
+                break
+            known = matching
+            implied = self.propagation(known, settled.evidence.subsumption)
+            preferred = _joined(preferred, similarity, *implied)
+        self.memory.remember(table, self.memory.blended(table, sides.log_probs(table)))
         return settled
 
     def _tabulated(
@@ -136,7 +147,8 @@ class TwoWay:
         known: Matching | None,
     ) -> TwoWayBeliefs:
         """Sweep until the beliefs settle, from the encoder's or from a matching."""
-        log_probs, log_rest = sides.log_probs(table), sides.log_rest(table)
+        log_probs = self.memory.blended(table, sides.log_probs(table))
+        log_rest = sides.log_rest(table)
         if known is None:
             start = log_probs[0] + log_probs[1] if self.model.both else log_probs[0]
             probs = certain(start, table, labels).exp()
@@ -204,6 +216,10 @@ def _joined(
     scores = similarity.of_pairs(sources, targets)
     new = (sources, targets, scores)
     return ScoredPairs(*(torch.cat(columns) for columns in zip(pairs, new, strict=True)))
+
+
+def _nearly_equal(one: Matching, other: Matching) -> bool:
+    return one.num_changes(other) <= FEW_CHANGES * len(one.sources)
 
 
 def _without_rivals(targets: Tensor, probs: Tensor, chosen: Tensor, num_target: int) -> Matching:

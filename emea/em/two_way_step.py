@@ -33,13 +33,14 @@ class TwoWayStep:
         both_directions: candidates from either side, beliefs normalised on both.
         sweeps: updates of the beliefs in a round, at most; 1: a single one.
         tolerance: change of an entity's beliefs, in the mean, at which they have settled.
-        propagation: rounds of candidates that confident neighbours imply; 0: none.
+        propagation: rounds of candidates that confident neighbours imply, at most; 0: none.
         max_candidates: pairs of a source entity at most.
         features: what beliefs look at: similarity, noisy_or, evidence, coverage.
         unmatched: whether an entity may be matched to none of its candidates.
         matched_inclusions: inclusions of relations from triples whose ends are matched; off,
             from all triples.
         ridge: strength of the prior on the features' weights.
+        memory: share of earlier iterations in the similarity of a pair; 0: none.
         mutual_labels: labels are pairs that choose each other; off, each entity's best.
         weighted_labels: labels count in training by their belief.
         fused_answer: the run stands for the fused ranking; off, for the neural model's.
@@ -51,16 +52,17 @@ class TwoWayStep:
     def __init__(
         self,
         rule: Rule | None,
-        num_candidates: int = 20,
+        num_candidates: int = 10,
         both_directions: bool = True,
-        sweeps: int = 3,
+        sweeps: int = 2,
         tolerance: float = 0.002,
-        propagation: int = 3,
-        max_candidates: int = 50,
+        propagation: int = 5,
+        max_candidates: int = 30,
         features: Sequence[str] = tuple(PRIORS),
         unmatched: bool = True,
         matched_inclusions: bool = True,
-        ridge: float = 0.02,
+        ridge: float = 0.01,
+        memory: float = 0.0,
         mutual_labels: bool = True,
         weighted_labels: bool = True,
         fused_answer: bool = True,
@@ -70,6 +72,7 @@ class TwoWayStep:
         self.fused_answer = fused_answer
         parts = [both_directions, sweeps > 1, propagation > 0, unmatched, matched_inclusions]
         parts += [mutual_labels, weighted_labels, fused_answer, list(features) != PAPER_FEATURES]
+        parts += [memory > 0]
         self.is_off = rule is None or not any(parts)
         if self.is_off:
             return
@@ -85,6 +88,7 @@ class TwoWayStep:
             sweeps=sweeps,
             tolerance=tolerance,
             rounds=propagation,
+            memory=memory,
         )
 
     def __call__(self, similarity: Similarity, visible: Visible) -> JointReport:
@@ -104,6 +108,14 @@ class TwoWayStep:
             is_answer=self.fused_answer,
             details={"sweeps": settled.num_sweeps, "change": settled.change},
         )
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """What the next iteration depends on."""
+        return self.two_way.memory.state_dict()
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Go on from a saved state."""
+        self.two_way.memory.load_state_dict(state)
 
     def _labels(self, settled: TwoWayBeliefs, visible: Visible) -> tuple[IntArray, Tensor]:
         """Labels of the unlabelled entities, and their belief."""

@@ -36,6 +36,11 @@ class PairTable:
         """Entities of the source graph."""
         return len(self.targets)
 
+    def keys(self) -> Tensor:
+        """``[num_source, width]`` one number for each pair; those of empty slots mean nothing."""
+        sources = torch.arange(self.num_source, device=self.targets.device)
+        return sources.unsqueeze(1) * self.num_target + self.targets
+
     def sum_by_target(self, values: Tensor) -> Tensor:
         """``[num_target]`` sum of the values of each target's pairs."""
         values = (values * self.filled).flatten()
