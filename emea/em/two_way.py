@@ -16,7 +16,7 @@ from emea.matching.two_sided import TwoSided, two_sided
 from emea.rules.pair_evidence import EvidenceModel, PairEvidence
 
 FEW_CHANGES = 0.01
-"""Share of entities that another round of propagation must match differently to be worth one more."""
+"""Share of entities that a round of propagation must match anew to be worth another one."""
 
 DEFAULT_SHARPNESS = 20.0
 """Of the softmax where there are no links to fit it on."""

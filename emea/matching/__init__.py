@@ -1,1 +1,1 @@
-"""Similarity, candidates, beliefs and decoding."""
+"""Similarity, candidates, beliefs and answers."""

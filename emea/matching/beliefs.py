@@ -29,6 +29,11 @@ class Beliefs:
         return self.targets.shape[1]
 
     @property
+    def num_target(self) -> int:
+        """Targets up to the last one that is named."""
+        return int(self.targets.max()) + 1 if self.targets.numel() else 0
+
+    @property
     def rest_prob(self) -> Tensor:
         """``[num_source]`` probability of all targets that are no candidates."""
         return (1 - self.probs.sum(1)).clamp(min=0)
@@ -63,6 +68,18 @@ class Beliefs:
         probs[sources] = 0
         probs[sources, slots] = 1
         return replace(self, targets=targets, probs=probs)
+
+    def without(self, links: Tensor) -> "Beliefs":
+        """What is left to choose once the links' entities of both sides are taken.
+
+        Their rows are empty, and they are nobody's candidates. What was believed of a target
+        that is taken is not given to the other candidates: who was sure of it may well have no
+        counterpart at all.
+        """
+        sources, labels = links.T
+        probs = self.probs.masked_fill(torch.isin(self.targets, labels), 0)
+        probs[sources] = 0
+        return replace(self, probs=probs)
 
     def hardened(self) -> "Beliefs":
         """All probability on the best candidate; a row without any stays empty."""

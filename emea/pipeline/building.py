@@ -1,6 +1,6 @@
 """From config nodes to objects: dispatch by ``_target_`` alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -10,14 +10,18 @@ from omegaconf import DictConfig, OmegaConf
 from emea.errors import ConfigError
 
 
-def maker(node: DictConfig, keep_name: bool = False) -> Callable[..., Any]:
+def maker(
+    node: DictConfig, keep_name: bool = False, without: Collection[str] = ()
+) -> Callable[..., Any]:
     """What a config node makes, waiting for the arguments only the run knows.
 
     Args:
         node: with a ``_target_``.
         keep_name: pass the option's name on as an argument, too.
+        without: keys of the node that are meant for others.
     """
     values: Any = OmegaConf.to_container(node, resolve=True)
+    values = {key: value for key, value in values.items() if key not in without}
     name = {"name": values["name"]} if keep_name and "name" in values else {}
     # as a partial, so that errors of the class arrive as they are, not wrapped by Hydra
     made = instantiate({**_nameless(values), **name, "_partial_": True, "_convert_": "all"})

@@ -8,11 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from omegaconf import DictConfig
 
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
+from emea.matching.beliefs import Beliefs
 from emea.pipeline import run_files
+from emea.pipeline.answering import Answering, answer_numbers, build_answering
 from emea.pipeline.building import maker
 from emea.pipeline.fitting import quieten_lightning
 from emea.pipeline.machine import (
@@ -22,7 +26,7 @@ from emea.pipeline.machine import (
     peak_memory_mb,
 )
 from emea.pipeline.observer import TestObserver, flattened
-from emea.pipeline.parts import build_parts, draw_split, load_pair
+from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
 from emea.pipeline.reasoning_run import ReasoningRun
 from emea.pipeline.run_header import make_header, without_secrets
 from emea.pipeline.run_summary import summarise
@@ -79,13 +83,16 @@ def run_job(config: DictConfig, folder: Path) -> dict[str, Any]:
                 split.test, validation, config.protocol.name, tracker.log, config.observed_links
             )
             parts = build_parts(config, graphs, visible, observer, device)
+            answering = build_answering(config)  # settings it refuses are told before training
             loaded = time.perf_counter()
             train(config, parts, observer, device, folder / run_files.CHECKPOINT_FILE)
             trained = time.perf_counter()
             observer.finish()
+            answer = _answer(answering, observer, parts)
             metrics = summarise(config, pair, split, observer)
+            metrics |= answer_numbers(config, split, answer)
             losses = parts.module.losses
-            _write_files(folder, pair, observer)
+            _write_files(folder, pair, observer, answer)
         metrics["seconds"] = {
             "load": loaded - started,
             "train": trained - loaded,
@@ -143,14 +150,23 @@ def _log_curves(losses: list[tuple[int, float]], metrics: dict[str, Any], tracke
     for step, loss in losses:
         tracker.log({"loss": loss}, step)
     scalars = {key: metrics[key] for key in ("initial", "final", "final_reverse", "mapping")}
+    scalars |= {key: metrics[key] for key in ("answer", "calibration")}
     scalars |= {"seconds": metrics["seconds"], "peak_memory_mb": metrics["peak_memory_mb"]}
     tracker.log({f"run/{key}": value for key, value in flattened(scalars).items()}, 0)
 
 
-def _write_files(folder: Path, pair: GraphPair, observer: TestObserver) -> None:
+def _answer(answering: Answering, observer: TestObserver, parts: Parts) -> Beliefs:
+    """What the run answers, from the last beliefs and the links they are certain of."""
+    assert observer.last is not None
+    beliefs = observer.last.answer
+    certain = torch.from_numpy(np.array(parts.em.certain)).to(beliefs.targets.device)
+    return answering(beliefs, certain)
+
+
+def _write_files(folder: Path, pair: GraphPair, observer: TestObserver, answer: Beliefs) -> None:
     report = observer.last
     assert report is not None and observer.initial_ranks and observer.final_ranks
-    run_files.write_alignment(folder, pair, report.answer)
+    run_files.write_alignment(folder, pair, answer)
     run_files.write_ranks(folder, observer.test, observer.initial_ranks, observer.final_ranks)
     joint = report.joint.beliefs if report.joint else None
     run_files.write_beliefs(folder, report.beliefs, joint)

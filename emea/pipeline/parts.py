@@ -76,7 +76,7 @@ def build_parts(
         num_source=num_source,
         cuda_graph=config.trainer.cuda_graph,
     )
-    decoder = maker(config.decoding)(search=maker(config.search)())
+    decoder = maker(config.decoding, without=("answer",))(search=maker(config.search)())
     stopping = _build_stopping(config, visible, decoder)
     check_every = stopping.every if stopping else None
     rule = maker(config.rule)(pair=pair, device=device) if config.em.iterations else None

@@ -11,8 +11,10 @@ from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.em.protocol import Visible
 from emea.evaluation.degree_buckets import accuracy_by_degree
+from emea.matching.beliefs import Beliefs
 from emea.matching.matching import Matching
 from emea.pipeline import run_files
+from emea.pipeline.answering import answer_numbers, build_answering
 from emea.pipeline.building import maker
 from emea.pipeline.checkpoint import save_matching
 from emea.pipeline.embedder import Embedder
@@ -48,11 +50,14 @@ class ReasoningRun:
         self.observer = ReasoningObserver(split, log)
         self.reasoner: Reasoner = maker(config.method.reasoner)(pair=graphs, device=device)
         self.embedder = Embedder(config, graphs, visible, self.observer, device)
+        self.answering = build_answering(config)
         self.matching: Matching | None = None
+        self.answer: Beliefs | None = None
 
     def align(self) -> None:
-        """Reason from the seeds."""
+        """Reason from the seeds, and answer."""
         self.matching = self.reasoner.align(self.seeds, self.embedder, self.observer)
+        self.answer = self.answering(self.matching.beliefs(), self.seeds)
 
     def metrics(self, pair: GraphPair) -> dict[str, Any]:
         """All numbers of the run.
@@ -61,7 +66,7 @@ class ReasoningRun:
         reports of PRASE. The ranking of the embedding stands beside it.
         """
         observer, ranks = self.observer, self.observer.final_ranks
-        assert self.matching is not None and ranks is not None
+        assert self.answer is not None and ranks is not None
         first, last = observer.history[0], observer.history[-1]
         return {
             "initial": first["joint"],
@@ -73,6 +78,7 @@ class ReasoningRun:
             "by_degree": accuracy_by_degree(
                 ranks.in_pool, pair.source.degrees()[self.split.test[:, 0]]
             ),
+            **answer_numbers(self.config, self.split, self.answer),
             "num_iterations": len(observer.history),
             "history": observer.history,
             **run_settings(self.config, pair, self.split),
@@ -81,8 +87,9 @@ class ReasoningRun:
     def write_files(self, folder: Path, pair: GraphPair) -> None:
         """Pairs, ranks, beliefs and state."""
         observer, parts = self.observer, self.embedder.parts
-        assert self.matching is not None and observer.initial_ranks and observer.final_ranks
-        run_files.write_alignment(folder, pair, self.matching.beliefs())
+        assert self.matching is not None and self.answer is not None
+        assert observer.initial_ranks and observer.final_ranks
+        run_files.write_alignment(folder, pair, self.answer)
         run_files.write_ranks(
             folder,
             self.split.test,

@@ -19,7 +19,7 @@ def print_results(metrics: dict[str, Any], folder: Path) -> None:
     """Initial and final metrics, where the results lie, how to open the UI."""
     console = Console(highlight=False, soft_wrap=True)
     console.print(result_table(metrics))
-    console.print(_mapping_line(metrics["mapping"]["all"]))
+    console.print(_answer_line(metrics["answer"]))
     console.print(f"Results: {os.path.relpath(folder)}")
     if metrics.get("ui_hint"):
         console.print(f"Compare runs in the MLflow UI: {metrics['ui_hint']}")
@@ -45,9 +45,9 @@ def result_table(metrics: dict[str, Any]) -> Table:
     return table
 
 
-def _mapping_line(mapping: dict[str, float]) -> str:
-    numbers = ", ".join(f"{key} {mapping[key]:.4f}" for key in ("precision", "recall", "f1"))
-    return f"as a mapping of all unlabelled entities: {numbers}"
+def _answer_line(answer: dict[str, Any]) -> str:
+    numbers = ", ".join(f"{key} {answer[key]:.4f}" for key in ("precision", "recall", "f1"))
+    return f"as a mapping of all unlabelled entities (decoding={answer['decoder']}): {numbers}"
 
 
 def _shown(value: float | None, form: str) -> str:

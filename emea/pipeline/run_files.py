@@ -42,13 +42,13 @@ def finite(node: Any) -> Any:
     return None if isinstance(node, float) and not math.isfinite(node) else node
 
 
-def write_alignment(folder: Path, pair: GraphPair, beliefs: Beliefs) -> None:
-    """The best target of each source entity with its probability, by name."""
-    targets = beliefs.best_targets().tolist()
-    probs = beliefs.probs.max(1).values.tolist()
+def write_alignment(folder: Path, pair: GraphPair, answer: Beliefs) -> None:
+    """The target of each source entity that has one, with its probability, by name."""
+    targets = answer.best_targets().tolist()
+    probs = answer.probs.max(1).values.tolist()
     lines = ["source\ttarget\tprobability"]
     for source, (target, prob) in enumerate(zip(targets, probs, strict=True)):
-        if not prob:  # a matching may leave entities out
+        if not prob:  # an answer may leave entities out
             continue
         names = f"{pair.source.entity_name(source)}\t{pair.target.entity_name(target)}"
         lines.append(f"{names}\t{prob:.6f}")

@@ -15,6 +15,7 @@ WHOLE_NUMBERS = {
     "em.num_candidates": 1,
     "em.patience": 1,
     "decoding.k": 1,
+    "decoding.answer.rounds": 1,
     "search.num_probes": 1,
     "search.num_cells": 1,
     "observed_links": 1,
@@ -34,6 +35,8 @@ WHOLE_NUMBERS = {
     "split_seed": 0,
 }
 """Least value of each."""
+
+ABOVE_ZERO = ("em.ridge", "decoding.answer.temperature", "decoding.answer.unmatched_prob")
 
 REQUIRED = (
     "model.initial_epochs",
@@ -78,9 +81,10 @@ def _problems(config: DictConfig) -> Iterator[str]:
         value = _value(config, key)
         if value is not None and value not in choices:
             yield f"{key} must be one of {', '.join(choices)}, got {value}"
-    ridge = _value(config, "em.ridge")
-    if ridge is not None and (not _is_number(ridge) or ridge <= 0):
-        yield f"em.ridge must be a number above 0, got {ridge}"
+    for key in ABOVE_ZERO:
+        value = _value(config, key)
+        if value is not None and (not _is_number(value) or value <= 0):
+            yield f"{key} must be a number above 0, got {value}"
     yield from _method_problems(config)
     if config.em.name == "none" and config.em.iterations:
         yield f"em=none has no iterations, got em.iterations={config.em.iterations}; use em=paper"

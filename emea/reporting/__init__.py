@@ -1,1 +1,1 @@
-"""Recorded runs and the paper's numbers into tables."""
+"""Recorded runs and the paper's numbers into tables and figures."""

@@ -1,0 +1,138 @@
+"""Draws a run's reliability diagram: ``python -m emea.reporting.reliability RUN_FOLDER``."""
+
+import argparse
+import io
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from emea.errors import DataError, UserError
+from emea.tracking.atomic import write_atomic
+
+if TYPE_CHECKING:  # matplotlib loads only where something is drawn
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ENDINGS = ("png", "svg")
+BAR, EDGE, LINE = "0.82", "0.45", "0.1"
+"""Shades of grey: the diagram is to be read in print."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Draw the diagram of the folder that the arguments name; the exit status."""
+    options = _parser().parse_args(arguments)
+    base = options.out or options.folder / "reliability"
+    try:
+        figure = reliability_diagram(load_metrics(options.folder))
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 1
+    for path in write_figure(figure, base):
+        print(path)
+    return 0
+
+
+def load_metrics(folder: Path) -> dict[str, Any]:
+    """The metrics of a run that has a calibration to draw."""
+    try:
+        metrics: dict[str, Any] = json.loads((folder / "metrics.json").read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{folder} holds no metrics.json of a run: {error}") from error
+    if not metrics.get("calibration", {}).get("bins"):
+        raise DataError(f"{folder}/metrics.json has no calibration: no test link has an answer")
+    return metrics
+
+
+def reliability_diagram(metrics: dict[str, Any]) -> "Figure":
+    """Accuracy by probability, and below it how many entities have such a probability."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.2, 5.6), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1))
+    figure.suptitle(title(metrics), fontsize=10)
+    calibration = metrics["calibration"]
+    _draw_accuracy(upper, calibration)
+    _draw_counts(lower, calibration)
+    return figure
+
+
+def title(metrics: dict[str, Any]) -> str:
+    """What was run on what, and whether test links could have touched it."""
+    seen = "saw no test links" if metrics["protocol"] == "strict" else "USED TEST LINKS in training"
+    model = "" if metrics["model"] == "none" else f" ({metrics['model']})"
+    ratio = metrics["ratio"]
+    share = "official split" if ratio is None else f"{100 * ratio:.4g}% labels"
+    decoder = metrics["answer"]["decoder"]
+    answer = "" if decoder == "none" else f", decoding={decoder}"
+    return (
+        f"{metrics['method']}{model} on {metrics['data']}, {share}{answer}\n"
+        f"protocol={metrics['protocol']}: {seen}"
+    )
+
+
+def write_figure(figure: "Figure", base: Path) -> list[Path]:
+    """The figure as PNG and SVG beside each other, the same bytes for the same numbers."""
+    from matplotlib import rc_context
+
+    stem = base.with_suffix("") if base.suffix[1:] in ENDINGS else base
+    paths = [stem.with_name(f"{stem.name}.{ending}") for ending in ENDINGS]
+    for path, ending in zip(paths, ENDINGS, strict=True):
+        buffer = io.BytesIO()
+        undated = {"Date": None} if ending == "svg" else {}
+        with rc_context({"svg.hashsalt": "emea", "svg.fonttype": "none"}):
+            figure.savefig(buffer, format=ending, dpi=200, metadata=undated)
+        write_atomic(path, buffer.getvalue())
+    return paths
+
+
+def _draw_accuracy(axes: "Axes", calibration: dict[str, Any]) -> None:
+    bins = calibration["bins"]
+    accuracy = [row["accuracy"] for row in bins]
+    _bars(axes, bins, accuracy)
+    axes.plot([0, 1], [0, 1], linestyle="--", color=EDGE, linewidth=1, label="calibrated")
+    said = [row["mean_prob"] for row in bins]
+    axes.plot(said, accuracy, marker="o", markersize=5, color=LINE, linewidth=1.4, label="this run")
+    axes.set(ylabel="accuracy", xlim=(0, 1), ylim=(0, 1.02))
+    error = f"expected calibration error {calibration['ece']:.3f}"
+    axes.legend(title=error, alignment="left", loc="best", framealpha=1, edgecolor=EDGE)
+
+
+def _draw_counts(axes: "Axes", calibration: dict[str, Any]) -> None:
+    bins = calibration["bins"]
+    _bars(axes, bins, [row["num_entities"] for row in bins])
+    unmatched = calibration["num_unmatched"]
+    left_out = f", {unmatched:,} without an answer left out" if unmatched else ""
+    axes.set(
+        ylabel="entities",
+        xlabel=f"probability of the answer\n({calibration['num_entities']:,} test links{left_out})",
+    )
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+
+
+def _bars(axes: "Axes", bins: list[dict[str, float]], heights: list[float]) -> None:
+    starts = [row["min_prob"] for row in bins]
+    widths = [row["max_prob"] - row["min_prob"] for row in bins]
+    axes.bar(starts, heights, widths, align="edge", color=BAR, edgecolor=EDGE, linewidth=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_axisbelow(True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m emea.reporting.reliability",
+        description="Draws how often a run's answers are right, by the probability it gave them.",
+    )
+    parser.add_argument("folder", type=Path, metavar="RUN_FOLDER", help="holds metrics.json")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="written as FILE.png and FILE.svg (default: reliability in the run's folder)",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
