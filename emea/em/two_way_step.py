@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import IntArray
+from emea.em.confidence import calibrated
 from emea.em.joint_report import JointReport
 from emea.em.match_model import PRIORS, MatchModel
 from emea.em.propagation import Propagation
@@ -19,6 +20,9 @@ from emea.matching.similarity import Similarity
 from emea.rules.pair_evidence import EvidenceModel
 from emea.rules.paris import PARIS
 from emea.rules.rule import Rule
+
+TINY = 1e-12
+"""Keeps an entity without any belief from dividing by nothing."""
 
 PAPER_FEATURES = ["noisy_or"]
 """What the paper's q* looks at."""
@@ -99,7 +103,7 @@ class TwoWayStep:
         settled = self.two_way(similarity, train, validation)
         labels, weights = self._labels(settled, visible)
         return JointReport(
-            beliefs=_as_beliefs(settled),
+            beliefs=calibrated(_as_beliefs(settled), validation).clamped(train),
             labels=labels,
             weights=dict(zip(self.model.names, self.model.weights.tolist(), strict=True)),
             compatibility=_compatibility(settled),
@@ -142,8 +146,13 @@ def _compatibility(settled: TwoWayBeliefs) -> Tensor:
 
 
 def _as_beliefs(settled: TwoWayBeliefs) -> Beliefs:
-    """Candidates with p(e'|e), best by belief first; empty slots last, with probability 0."""
+    """Candidates by belief, best first, with the share of each in an entity's beliefs.
+
+    What the source side gives to none of the candidates has its share, too. Empty slots are
+    last, with probability 0.
+    """
     order = torch.argsort(settled.belief, dim=1, descending=True, stable=True)
-    return Beliefs(
-        settled.table.targets.gather(1, order), settled.from_source.exp().gather(1, order)
-    )
+    none = 1 - settled.from_source.exp().sum(1, keepdim=True)
+    beliefs = settled.belief.exp()
+    shares = beliefs / (beliefs.sum(1, keepdim=True) + none.clamp(min=TINY))
+    return Beliefs(settled.table.targets.gather(1, order), shares.gather(1, order))
