@@ -1,6 +1,7 @@
 """Values and combinations that make no sense, refused before anything heavy loads."""
 
 from collections.abc import Iterator
+from math import inf
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -21,6 +22,9 @@ WHOLE_NUMBERS = {
     "observed_links": 1,
     "rule.num_neighbours": 1,
     "em.iterations": 0,
+    "em.two_way.sweeps": 1,
+    "em.two_way.propagation": 0,
+    "em.two_way.max_candidates": 1,
     "model.early_stopping.every": 1,
     "model.early_stopping.patience": 1,
     "model.early_stopping.start": 0,
@@ -56,6 +60,16 @@ CHOICES = {
 }
 
 
+TWO_WAY_NUMBERS = (
+    ("em.two_way.tolerance", 0.0, inf),
+    ("em.two_way.memory", 0.0, 1.0),
+)
+"""Key, least value and bound of each."""
+
+TWO_WAY_FEATURES = ("similarity", "noisy_or", "evidence", "coverage")
+"""Those of ``emea.em.match_model``, named here so that nothing heavy need load."""
+
+
 def check_config(config: DictConfig) -> None:
     """Refuse a config that cannot run, in one sentence.
 
@@ -86,6 +100,7 @@ def _problems(config: DictConfig) -> Iterator[str]:
         if value is not None and (not _is_number(value) or value <= 0):
             yield f"{key} must be a number above 0, got {value}"
     yield from _method_problems(config)
+    yield from _two_way_problems(config)
     if config.em.name == "none" and config.em.iterations:
         yield f"em=none has no iterations, got em.iterations={config.em.iterations}; use em=paper"
     if _value(config, "em.patience") and not _value(config, "split.num_validation"):
@@ -106,6 +121,25 @@ def _method_problems(config: DictConfig) -> Iterator[str]:
         yield f"method={name} sees training links alone: it has protocol=strict and no other"
     if _value(config, "initial_from"):
         yield f"method={name} cannot start from another run's weights: leave initial_from out"
+
+
+def _two_way_problems(config: DictConfig) -> Iterator[str]:
+    if _value(config, "em.two_way") is None:
+        return
+    for key, least, below in TWO_WAY_NUMBERS:
+        value = _value(config, key)
+        if not _is_number(value) or not least <= value < below:
+            limit = "" if below == inf else f" and below {below:g}"
+            yield f"{key} must be a number of at least {least:g}{limit}, got {value}"
+    features = _value(config, "em.two_way.features")
+    if not features or set(features) - set(TWO_WAY_FEATURES):
+        names = ", ".join(TWO_WAY_FEATURES)
+        yield f"em.two_way.features must name some of {names}, got {features}"
+    if config.em.iterations and config.rule.name not in ("paris", "none"):
+        yield (
+            f"em={config.em.name} reasons with the evidence of PARIS: it needs rule=paris, "
+            f"got rule={config.rule.name}"
+        )
 
 
 def _training_problems(config: DictConfig) -> Iterator[str]:

@@ -1,8 +1,10 @@
 import pytest
 
+from emea.em.match_model import PRIORS
 from emea.errors import ConfigError
 from emea.pipeline.overrides import check_overrides, quote_numeric_choices, sweep_flag_first
 from emea.pipeline.schema import register_schema
+from emea.pipeline.validation import TWO_WAY_FEATURES
 
 
 @pytest.fixture(autouse=True)
@@ -52,11 +54,20 @@ def test_good_command_lines_pass(arguments: list[str]) -> None:
         ),
         (["training=semi", "initial_from=file"], "initial_from cannot replace it"),
         (["training=semi", "training.epochs_per_turn=null"], "epochs_per_turn must be a whole"),
+        (["em=dual", "em.two_way.sweeps=0"], "sweeps must be a number of at least 1, got 0"),
+        (["em=dual", "em.two_way.memory=1"], "memory must be a number of at least 0 and below 1"),
+        (["em=dual", "em.two_way.ridge=0"], "em.two_way.ridge must be a number above 0"),
+        (["em=dual", "em.two_way.features=[looks]"], "features must name some of similarity"),
+        (["em=dual", "rule=avoid_conflict"], "needs rule=paris, got rule=avoid_conflict"),
     ],
 )
 def test_bad_sweeps_and_combinations_are_refused(arguments: list[str], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         check_overrides(["-m", *quote_numeric_choices(arguments)])
+
+
+def test_the_features_that_may_be_named_are_the_models() -> None:
+    assert set(TWO_WAY_FEATURES) == set(PRIORS)
 
 
 def test_the_sweep_flag_may_stand_anywhere() -> None:
