@@ -40,8 +40,12 @@ WHOLE_NUMBERS = {
 }
 """Least value of each."""
 
-ABOVE_ZERO = ("em.ridge", "em.two_way.ridge", "decoding.answer.temperature")
-ABOVE_ZERO += ("decoding.answer.unmatched_prob",)
+ABOVE_ZERO = (
+    "em.ridge",
+    "em.two_way.ridge",
+    "decoding.answer.temperature",
+    "decoding.answer.unmatched_prob",
+)
 
 REQUIRED = (
     "model.initial_epochs",
