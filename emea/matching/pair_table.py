@@ -38,7 +38,7 @@ class PairTable:
 
     def sum_by_target(self, values: Tensor) -> Tensor:
         """``[num_target]`` sum of the values of each target's pairs."""
-        values = (values * self.filled).flatten()
+        values = torch.where(self.filled, values, 0.0).flatten()
         return values.new_zeros(self.num_target).index_add_(0, self.targets.flatten(), values)
 
     def max_by_target(self, values: Tensor, least: Tensor) -> Tensor:

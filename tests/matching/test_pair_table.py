@@ -94,6 +94,12 @@ def test_sums_and_maxima_by_target(seed: int) -> None:
     assert {target for target in range(7) if found[target] == -torch.inf} == of_none
 
 
+def test_what_empty_slots_hold_is_in_no_sum() -> None:
+    table = random_table(np.random.default_rng(0), 6, 7, 4)
+    sums = [table.sum_by_target(torch.where(table.filled, 1.0, x)) for x in (0.0, torch.inf)]
+    assert torch.equal(*sums)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_marked_slots_are_those_of_the_links(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -1,5 +1,7 @@
 """Candidates and probabilities of both sides, against softmaxes over all pairs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from emea.matching.similarity import Similarity
 from emea.matching.two_sided import NOTHING_LEFT, TwoSided, two_sided
 
 Array = np.ndarray
+TENSORS = ("source", "target", "source_offset", "target_offset")
 
 
 def random_similarity(num_source: int, num_target: int) -> Similarity:
@@ -77,3 +80,16 @@ def test_with_all_pairs_as_candidates_nothing_is_left() -> None:
     found = two_sided(similarity, 5, (2.0, 2.0))
     for rest in found.log_rest(laid_out(found, similarity)):
         np.testing.assert_allclose(rest.exp(), NOTHING_LEFT)
+
+
+def test_a_sharp_softmax_bears_empty_slots() -> None:
+    # all scores far below those that empty slots hold, and sharp enough to overflow there
+    similarity = replace(random_similarity(6, 9), source_offset=torch.full((6,), 20.0))
+    similarity = replace(
+        similarity, **{name: getattr(similarity, name).float() for name in TENSORS}
+    )
+    found = two_sided(similarity, 1, (1000.0, 1000.0))
+    table = laid_out(found, similarity)
+    assert not table.filled.all()
+    for rest in found.log_rest(table):
+        assert rest.isfinite().all()
