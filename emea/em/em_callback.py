@@ -63,10 +63,12 @@ class IterationReport:
 
     @property
     def answer(self) -> Beliefs:
-        """What the run would answer now: each entity's candidates and their probabilities."""
-        return (
-            self.joint.beliefs if self.joint is not None and self.joint.is_answer else self.beliefs
-        )
+        """What the run would answer now: each entity's best candidates and their probabilities."""
+        if self.joint is None or not self.joint.is_answer:
+            return self.beliefs
+        # sorted by what ranks them, of which p(e'|e) is but one side
+        ranked = self.joint.beliefs
+        return Beliefs(ranked.targets[:, :1], ranked.probs[:, :1])
 
 
 Observer = Callable[[IterationReport], None]

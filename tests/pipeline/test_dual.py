@@ -15,6 +15,7 @@ from emea.errors import ConfigError
 from emea.pipeline.config_files import option_names
 from emea.pipeline.job import run_job
 from emea.pipeline.overrides import composed
+from emea.pipeline.parts import load_pair
 from emea.pipeline.schema import register_schema
 
 from .conftest import TINY
@@ -92,6 +93,18 @@ def test_it_lifts_a_model_above_itself(tiny_config: Configs, tmp_path: Path) -> 
     assert lifted["final_reverse"]["hit@1"] > alone["final_reverse"]["hit@1"] + 0.1
     with np.load(tmp_path / "lifted" / "ranks.npz") as ranks:
         assert np.mean(ranks["final_in_pool"] <= 1) == lifted["final"]["hit@1"]
+
+
+def test_the_answer_is_what_is_ranked_first(short_config: DictConfig, tmp_path: Path) -> None:
+    run_job(short_config, tmp_path)
+    lines = (tmp_path / "alignment.tsv").read_text().splitlines()[1:]
+    answers = {tuple(line.split("\t")[:2]) for line in lines}
+    pair = load_pair(short_config)
+    with np.load(tmp_path / "ranks.npz") as ranks:
+        first = ranks["final_in_all"] == 1
+        links = ranks["links"].tolist()
+    named = [(pair.source.entity_name(s), pair.target.entity_name(t)) for s, t in links]
+    assert [names in answers for names in named] == first.tolist()
 
 
 def test_a_sample_observed_between_changes_no_final_number(
