@@ -106,7 +106,7 @@ class TwoWay:
         preferred = ScoredPairs(labels[:, 0], labels[:, 1], scores)
         known: Matching | None = None
         for last in range(self.rounds, -1, -1):
-            table = self._tabulated(similarity, sides.pairs, preferred)
+            table = self._tabulated(similarity, sides.pairs, preferred, len(labels))
             settled = self._settled(table, sides, labels, links, known)
             if last:
                 known = settled.mutual()
@@ -115,13 +115,15 @@ class TwoWay:
         return settled
 
     def _tabulated(
-        self, similarity: Similarity, found: ScoredPairs, preferred: ScoredPairs
+        self, similarity: Similarity, found: ScoredPairs, preferred: ScoredPairs, num_labels: int
     ) -> PairTable:
         both = ScoredPairs(*(torch.cat(columns) for columns in zip(preferred, found, strict=True)))
-        first = torch.arange(len(both.sources), device=both.sources.device)
+        preference = torch.zeros_like(both.sources)
+        preference[: len(preferred.sources)] = 1
+        preference[:num_labels] = 2
         return tabulate(
             both,
-            first < len(preferred.sources),
+            preference,
             similarity.num_source,
             similarity.num_target,
             self.max_candidates,

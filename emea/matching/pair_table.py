@@ -68,13 +68,13 @@ class PairRanking:
 
 
 def tabulate(
-    pairs: ScoredPairs, preferred: Tensor, num_source: int, num_target: int, width: int
+    pairs: ScoredPairs, preference: Tensor, num_source: int, num_target: int, width: int
 ) -> PairTable:
     """The distinct pairs as a table, each row sorted by score.
 
     Args:
         pairs: to be laid out.
-        preferred: ``[num_pairs]`` bool: pairs that come before all others in their row, so that
+        preference: ``[num_pairs]``: pairs with a larger one come first in their row, so that
             they stay where a row is too long.
         num_source: entities of the source graph.
         num_target: entities of the target graph.
@@ -83,7 +83,7 @@ def tabulate(
     keys = pairs.sources * num_target + pairs.targets
     keys, index = torch.unique(keys, return_inverse=True)
     scores = _largest(pairs.scores, index, len(keys))
-    preference = _largest(preferred.to(scores.dtype), index, len(keys))
+    preference = _largest(preference.to(scores.dtype), index, len(keys))
     order = torch.argsort(scores, descending=True, stable=True)
     order = order[torch.argsort(preference[order], descending=True, stable=True)]
     order = order[torch.argsort(keys[order] // num_target, stable=True)]

@@ -120,6 +120,13 @@ def test_rows_are_no_longer_than_allowed() -> None:
     assert short.filled.sum(1).max() == 4
 
 
+@pytest.mark.parametrize("width", [1, 2])
+def test_implied_pairs_never_push_out_a_label(width: int) -> None:
+    problem = aligned(4, noise=3.0, num_labels=10)
+    settled = problem.settled(max_candidates=width, rounds=2)
+    assert settled.table.marked(problem.labels).sum() == 10
+
+
 def test_mutual_pairs_choose_each_other() -> None:
     settled = believed([[0.5, 0.4, 0], [0.6, 0.2, 0.1], [0, 0.3, 0]])
     matching = settled.mutual()

@@ -21,29 +21,29 @@ offers = st.lists(
         st.integers(0, NUM_SOURCE - 1),
         st.integers(0, NUM_TARGET - 1),
         st.sampled_from([-1.0, 0.0, 0.5]),
-        st.booleans(),
+        st.integers(0, 2),
     ),
     max_size=30,
 )
-Offer = tuple[int, int, float, bool]
+Offer = tuple[int, int, float, int]
 
 
 def tabulated(given: list[Offer], width: int) -> PairTable:
-    sources, targets, scores, preferred = zip(*given, strict=True) if given else [()] * 4
+    sources, targets, scores, preference = zip(*given, strict=True) if given else [()] * 4
     pairs = ScoredPairs(
         torch.tensor(sources, dtype=torch.int64),
         torch.tensor(targets, dtype=torch.int64),
         torch.tensor(scores, dtype=torch.float32),
     )
-    return tabulate(pairs, torch.tensor(preferred, dtype=torch.bool), NUM_SOURCE, NUM_TARGET, width)
+    return tabulate(pairs, torch.tensor(preference), NUM_SOURCE, NUM_TARGET, width)
 
 
-def best_offers(given: list[Offer]) -> dict[tuple[int, int], tuple[bool, float]]:
-    """Whether any offer of a pair is preferred, and its best score."""
-    best: dict[tuple[int, int], tuple[bool, float]] = defaultdict(lambda: (False, -math.inf))
-    for source, target, score, preferred in given:
-        seen, most = best[source, target]
-        best[source, target] = (seen or preferred, max(most, score))
+def best_offers(given: list[Offer]) -> dict[tuple[int, int], tuple[int, float]]:
+    """The largest preference of each pair, and its best score."""
+    best: dict[tuple[int, int], tuple[int, float]] = defaultdict(lambda: (0, -math.inf))
+    for source, target, score, preference in given:
+        most, highest = best[source, target]
+        best[source, target] = (max(most, preference), max(highest, score))
     return best
 
 
@@ -71,7 +71,7 @@ def test_the_order_of_the_offers_does_not_matter(given: list[Offer], width: int)
 
 
 def test_a_table_is_no_wider_than_its_longest_row() -> None:
-    given = [(0, 1, 0.5, False), (0, 2, 0.4, False), (3, 0, 0.1, True)]
+    given = [(0, 1, 0.5, 0), (0, 2, 0.4, 0), (3, 0, 0.1, 1)]
     assert tabulated(given, 5).targets.shape == (NUM_SOURCE, 2)
     assert tabulated([], 5).filled.tolist() == [[False]] * NUM_SOURCE
 

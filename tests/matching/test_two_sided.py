@@ -32,9 +32,8 @@ def pairs_in(found: TwoSided) -> set[tuple[int, int]]:
 
 
 def laid_out(found: TwoSided, similarity: Similarity) -> PairTable:
-    preferred = torch.zeros(len(found.pairs.sources), dtype=torch.bool)
-    sizes = similarity.num_source, similarity.num_target
-    return tabulate(found.pairs, preferred, *sizes, width=99)
+    alike = torch.zeros(len(found.pairs.sources))
+    return tabulate(found.pairs, alike, similarity.num_source, similarity.num_target, width=99)
 
 
 @pytest.mark.usefixtures("block_bytes")
