@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from emea.data.arrays import IntArray
 from emea.evaluation.fused_ranks import fused_ranks
 from emea.evaluation.ranks import link_ranks
+from emea.matching.cosine import Cosine
 from emea.matching.pair_table import PairRanking, PairTable
 from emea.matching.similarity import Similarity
 
@@ -82,6 +83,31 @@ def test_equals_the_full_order(seed: int, reverse: bool, pooled: bool) -> None:
     rng = np.random.default_rng(seed)
     scores = rng.permutation(NUM_SOURCE * NUM_TARGET).reshape(NUM_SOURCE, NUM_TARGET)
     assert_as_sorted(scores, seed, reverse, pooled)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32), st.booleans(), st.booleans())
+def test_equals_the_full_order_where_the_neural_model_ties(
+    seed: int, reverse: bool, pooled: bool
+) -> None:
+    scores = np.random.default_rng(seed).integers(0, 3, (NUM_SOURCE, NUM_TARGET))
+    assert_as_sorted(scores, seed, reverse, pooled)
+
+
+def test_alike_entities_tie_whatever_the_rounding() -> None:
+    generator = torch.Generator().manual_seed(0)
+    source, target = (torch.randn(1, 100, generator=generator) for _ in range(2))
+    similarity = Cosine()(source, target.repeat(40, 1))
+    for num_ranked in (0, 1, 25):
+        targets = torch.arange(max(1, num_ranked)).unsqueeze(0)
+        filled = torch.full(targets.shape, num_ranked > 0)
+        table = PairTable(targets, similarity.scores(torch.tensor([0]))[:, targets[0]], filled, 40)
+        ranking = PairRanking(table, -targets.float())
+        links = np.array([[0, 39]])
+        neural = link_ranks(similarity, links)
+        fused = fused_ranks(neural, similarity, ranking, links)
+        assert neural.in_all.tolist() == [20.5]
+        assert fused.in_all.tolist() == [num_ranked + (1 + 40 - num_ranked) / 2]
 
 
 def test_without_ranked_pairs_it_is_the_neural_rank() -> None:
