@@ -42,14 +42,23 @@ class TwoWayBeliefs:
     change: float
 
     def mutual(self) -> Matching:
-        """Pairs that are each other's most believed, with their belief."""
-        best = self.belief.max(1)
-        targets = self.table.targets.gather(1, best.indices.unsqueeze(1)).squeeze(1)
+        """Pairs that are each other's most believed, with their belief.
+
+        A source entity that ties takes the first of its row; where scores tie too, it has none.
+        """
+        best = self.belief.max(1, keepdim=True)
+        targets, scores, chosen = (
+            values.gather(1, best.indices)
+            for values in (self.table.targets, self.table.scores, self.table.filled)
+        )
+        equal = (self.belief == best.values) & (self.table.scores == scores) & self.table.filled
         lowest = self.belief.new_full((self.table.num_target,), -torch.inf)
         of_target = self.table.max_by_target(self.belief, lowest)
-        chosen = self.table.filled.gather(1, best.indices.unsqueeze(1)).squeeze(1)
-        chosen &= best.values >= of_target[targets]
-        return _without_rivals(targets, best.values.exp(), chosen, self.table.num_target)
+        chosen &= (best.values >= of_target[targets]) & (equal.sum(1, keepdim=True) == 1)
+        probs = best.values.exp()
+        return _without_rivals(
+            targets.squeeze(1), probs.squeeze(1), chosen.squeeze(1), self.table.num_target
+        )
 
 
 class TwoWay:

@@ -141,6 +141,14 @@ def test_a_target_for_which_several_tie_goes_to_nobody() -> None:
     assert matching.targets.tolist() == [NOBODY, NOBODY, 2]
 
 
+def test_an_entity_that_ties_between_targets_follows_the_encoder_or_nobody() -> None:
+    rows = [[0.5, 0.5, 0.1], [0.1, 0.1, 0.4]]
+    by_score = believed(rows, [[0.9, 0.8, 0.1], [0.1, 0.1, 0.4]]).mutual()
+    assert by_score.targets.tolist() == [0, 2]
+    nobody = believed(rows, [[0.9, 0.9, 0.1], [0.1, 0.1, 0.4]]).mutual()
+    assert nobody.targets.tolist() == [NOBODY, 2]
+
+
 def test_an_entity_without_pairs_has_no_match() -> None:
     settled = believed([[0.5, 0.1], [0, 0]])
     assert settled.mutual().targets.tolist() == [0, NOBODY]
