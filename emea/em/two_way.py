@@ -119,7 +119,7 @@ class TwoWay:
             settled = self._settled(table, sides, labels, links, known)
             if last:
                 known = settled.mutual()
-                implied = self.propagation(known, settled.evidence.subsumption)
+                implied = self.propagation(known, settled.evidence.subsumption, similarity)
                 preferred = _joined(preferred, similarity, *implied)
         return settled
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from emea.data.graph_pair import GraphPair
 from emea.em.propagation import Propagation
+from emea.matching.cosine import Cosine
 from emea.matching.matching import Matching
+from emea.matching.similarity import Similarity
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.subsumption import Subsumption
 
@@ -19,7 +21,6 @@ from ..baselines.random_pairs import overlapping_pair
 from ..rules.literal_paris import both_directions, inverse_functionality, pairs
 
 Pair = tuple[int, int]
-ROUNDING = 4  # units of the fixed point in which doubts are added
 
 
 def random_inclusions(rng: np.random.Generator, pair: GraphPair) -> Subsumption:
@@ -40,6 +41,18 @@ def random_matching(rng: np.random.Generator, pair: GraphPair) -> Matching:
     return Matching(matching.targets, probs, num_target)
 
 
+def random_similarity(seed: int, pair: GraphPair) -> Similarity:
+    generator = torch.Generator().manual_seed(seed)
+    sizes = (pair.source.num_entities, pair.target.num_entities)
+    source, target = (torch.randn(size, 4, generator=generator) for size in sizes)
+    return Cosine()(source.double(), target.double())
+
+
+def single(value: float) -> float:
+    """As single precision keeps it."""
+    return float(np.float32(value))
+
+
 def all_implied(
     pair: GraphPair, matching: Matching, included: Subsumption, least_evidence: float
 ) -> dict[Pair, int]:
@@ -54,8 +67,8 @@ def all_implied(
                 continue
             forth, back = known.get((r, r2), (0.0, 0.0))
             prob = float(matching.probs[n])
-            parts = back * np.float32(fun[r]) * prob, forth * np.float32(fun2[r2]) * prob
-            log = sum(math.log1p(-min(float(part), 1 - 1e-7)) for part in parts)
+            parts = back * single(fun[r]) * prob, forth * single(fun2[r2]) * prob
+            log = sum(math.log1p(-min(part, 1 - 1e-7)) for part in parts)
             if -math.expm1(log) > least_evidence:
                 doubts[x, x2] += round(log * 2**32)
     return doubts
@@ -66,23 +79,23 @@ def check(pair: GraphPair, seed: int, num_pairs: int, least_evidence: float) -> 
     rng = np.random.default_rng(seed)
     matching, included = random_matching(rng, pair), random_inclusions(rng, pair)
     graphs = DirectedTriples(pair.source), DirectedTriples(pair.target)
-    found = Propagation(*graphs, num_pairs, least_evidence)(matching, included)
+    similarity = random_similarity(seed, pair)
+    propagation = Propagation(*graphs, num_pairs, least_evidence)
+    found = propagation(matching, included, similarity)
     kept = list(zip(*(ids.tolist() for ids in found), strict=True))
     assert len(set(kept)) == len(kept)
     doubts = all_implied(pair, matching, included, least_evidence)
-    assert set(kept) <= set(doubts)
-    wanted, allowed = set(), set()
+    scores = similarity.scores(torch.arange(pair.source.num_entities)).tolist()
+    expected = set()
     for side in (0, 1):
         by_entity: dict[int, list[Pair]] = defaultdict(list)
         for implied in doubts:
             by_entity[implied[side]].append(implied)
         for offers in by_entity.values():
-            last = sorted(doubts[offer] for offer in offers)[:num_pairs][-1]
-            enough = len(offers) <= num_pairs
-            wanted |= {offer for offer in offers if enough or doubts[offer] < last - ROUNDING}
-            allowed |= {offer for offer in offers if doubts[offer] <= last + ROUNDING}
-            assert len(allowed & set(kept) & set(offers)) >= min(num_pairs, len(offers))
-    assert wanted <= set(kept) <= allowed
+            # least doubtful first, then most similar
+            order = sorted(offers, key=lambda at: (doubts[at], -scores[at[0]][at[1]]))
+            expected |= set(order[:num_pairs])
+    assert set(kept) == expected
     return len(kept)
 
 
@@ -103,6 +116,7 @@ def test_nothing_matched_implies_nothing() -> None:
     graphs = DirectedTriples(pair.source), DirectedTriples(pair.target)
     nobody = Matching.of_links(torch.zeros(0, 2, dtype=torch.int64), 12, 12)
     included = random_inclusions(np.random.default_rng(0), pair)
-    sources, targets = Propagation(*graphs)(nobody, included)
+    similarity = random_similarity(0, pair)
+    sources, targets = Propagation(*graphs)(nobody, included, similarity)
     assert sources.dtype == targets.dtype == torch.int64
     assert len(sources) == len(targets) == 0

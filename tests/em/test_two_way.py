@@ -155,13 +155,19 @@ def test_an_entity_without_pairs_has_no_match() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("num_pairs", [2, 99])
 @pytest.mark.parametrize("both", [True, False])
-def test_new_names_of_entities_change_nothing_but_the_names(both: bool, seed: int) -> None:
+def test_new_names_of_entities_change_nothing_but_the_names(
+    both: bool, num_pairs: int, seed: int
+) -> None:
     problem = aligned(seed)
     rng = np.random.default_rng(seed)
     source_ids, target_ids = rng.permutation(20), rng.permutation(20)
-    one = problem.settled(MatchModel(both=both), rounds=2)
-    other = problem.relabelled(source_ids, target_ids).settled(MatchModel(both=both), rounds=2)
+    renamed_problem = problem.relabelled(source_ids, target_ids)
+    one, other = (
+        given.settled(MatchModel(both=both), num_pairs, rounds=2)
+        for given in (problem, renamed_problem)
+    )
     renamed = {(source_ids[s], target_ids[t]): value for (s, t), value in as_dict(one).items()}
     assert as_dict(other) == pytest.approx(renamed, abs=1e-9)
     assert (other.num_sweeps, other.sharpness) == (one.num_sweeps, pytest.approx(one.sharpness))
