@@ -20,6 +20,9 @@ WHOLE_NUMBERS = {
     "observed_links": 1,
     "rule.num_neighbours": 1,
     "em.iterations": 0,
+    "em.two_way.sweeps": 1,
+    "em.two_way.propagation": 0,
+    "em.two_way.max_candidates": 1,
     "model.early_stopping.every": 1,
     "model.early_stopping.patience": 1,
     "model.early_stopping.start": 0,
@@ -78,9 +81,10 @@ def _problems(config: DictConfig) -> Iterator[str]:
         value = _value(config, key)
         if value is not None and value not in choices:
             yield f"{key} must be one of {', '.join(choices)}, got {value}"
-    ridge = _value(config, "em.ridge")
-    if ridge is not None and (not _is_number(ridge) or ridge <= 0):
-        yield f"em.ridge must be a number above 0, got {ridge}"
+    for key in ("em.ridge", "em.two_way.ridge"):
+        ridge = _value(config, key)
+        if ridge is not None and (not _is_number(ridge) or ridge <= 0):
+            yield f"{key} must be a number above 0, got {ridge}"
     yield from _method_problems(config)
     if config.em.name == "none" and config.em.iterations:
         yield f"em=none has no iterations, got em.iterations={config.em.iterations}; use em=paper"
