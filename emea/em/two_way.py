@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from emea.em.match_model import MatchModel, PairFeatures
-from emea.em.normaliser import fit_sharpness
+from emea.em.normaliser import sharpness_of
 from emea.em.propagation import Propagation
 from emea.matching.matching import NOBODY, Matching
 from emea.matching.pair_table import PairTable, ScoredPairs, tabulate
@@ -178,10 +178,7 @@ def fitted_sharpness(similarity: Similarity, links: Tensor) -> tuple[float, floa
     """Of the softmax over targets and of that over sources, fitted on links (Eq. 3)."""
     if not len(links):
         return DEFAULT_SHARPNESS, DEFAULT_SHARPNESS
-    sources, targets = links.T
-    forth = fit_sharpness(similarity.scores(sources).double(), targets)
-    back = fit_sharpness(similarity.reversed().scores(targets).double(), sources)
-    return forth, back
+    return sharpness_of(similarity, links), sharpness_of(similarity.reversed(), links.flip(1))
 
 
 def certain(log_probs: Tensor, table: PairTable, labels: Tensor) -> Tensor:

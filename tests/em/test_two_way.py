@@ -10,10 +10,12 @@ from torch import Tensor
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
+from emea.em import normaliser
 from emea.em.match_model import MatchModel
 from emea.em.two_way import DEFAULT_SHARPNESS, TwoWayBeliefs, certain, fitted_sharpness
 from emea.matching.matching import NOBODY
 from emea.matching.pair_table import PairTable
+from emea.matching.similarity import Similarity
 from emea.rules.pair_evidence import PairEvidence
 from emea.rules.subsumption import Subsumption
 
@@ -207,3 +209,23 @@ def test_each_side_has_a_sharpness_of_its_own() -> None:
     reversed_links = problem.links.flip(1)
     assert fitted_sharpness(problem.similarity.reversed(), reversed_links) == (back, forth)
     assert forth != back
+
+
+def test_the_fit_of_the_sharpness_holds_no_more_than_a_block(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = aligned(6)
+    links = torch.from_numpy(problem.pair.links.copy())
+    monkeypatch.setattr(normaliser, "FIT_SCORES", 200)
+    monkeypatch.setattr(normaliser, "MIN_FIT_LINKS", 2)
+    sizes = []
+    scores = Similarity.scores
+
+    def counted(self: Similarity, rows: Tensor, columns: Tensor | None = None) -> Tensor:
+        sizes.append(len(rows) * self.num_target)
+        return scores(self, rows, columns)
+
+    similarity = problem.similarity
+    monkeypatch.setattr(Similarity, "scores", counted)
+    fitted_sharpness(similarity, links)
+    assert sizes == [200, 200]
