@@ -113,7 +113,7 @@ def test_bounds_priors_and_offsets_of_each(seed: int, scale: float, ridge: float
     values = scale * rng.normal(size=(num, k, num_rules))
     slots = rng.integers(0, k, num)
     least = rng.choice([-np.inf, -0.5, 0.0, 0.3], num_rules)
-    prior = np.maximum(least, rng.normal(size=num_rules) * 2)
+    prior = rng.normal(size=num_rules) * 2
     offsets = rng.normal(size=(num, k)) + np.where(rng.random((num, k)) < 0.3, -np.inf, 0.0)
     offsets[np.arange(num), slots] = rng.normal(size=num)
     given = (torch.from_numpy(array) for array in (values, slots, prior, least, offsets))
@@ -122,7 +122,7 @@ def test_bounds_priors_and_offsets_of_each(seed: int, scale: float, ridge: float
     arguments = (values, slots, ridge, prior, offsets)
     best = minimize(
         bounded_objective,
-        prior,
+        np.maximum(prior, least),
         arguments,
         jac=True,
         method="L-BFGS-B",
@@ -171,9 +171,11 @@ def test_rule_that_is_always_wrong_gets_no_weight() -> None:
 def test_without_examples_it_is_the_prior() -> None:
     weights = fit_weights(torch.zeros(0, 5, 3), torch.zeros(0, dtype=torch.int64), 0.01, 2.0)
     assert weights.tolist() == [2, 2, 2]
-    each = torch.tensor([1.0, -2.0, 0.0])
-    weights = fit_weights(torch.zeros(0, 5, 3), torch.zeros(0, dtype=torch.int64), 0.01, each)
-    assert weights.tolist() == [1, -2, 0]
+    each, least = torch.tensor([1.0, -2.0, -3.0]), torch.tensor([0.0, -torch.inf, -1.0])
+    weights = fit_weights(
+        torch.zeros(0, 5, 3), torch.zeros(0, dtype=torch.int64), 0.01, each, least=least
+    )
+    assert weights.tolist() == [1, -2, -1]
 
 
 def test_link_examples_are_those_whose_target_is_a_candidate() -> None:
