@@ -96,7 +96,7 @@ def test_it_lifts_a_model_above_itself(tiny_config: Configs, tmp_path: Path) -> 
 
 
 def test_the_answer_is_what_is_ranked_first(short_config: DictConfig, tmp_path: Path) -> None:
-    run_job(short_config, tmp_path)
+    metrics = run_job(short_config, tmp_path)
     lines = (tmp_path / "alignment.tsv").read_text().splitlines()[1:]
     answers = {tuple(line.split("\t")[:2]) for line in lines}
     pair = load_pair(short_config)
@@ -105,6 +105,9 @@ def test_the_answer_is_what_is_ranked_first(short_config: DictConfig, tmp_path: 
         links = ranks["links"].tolist()
     named = [(pair.source.entity_name(s), pair.target.entity_name(t)) for s, t in links]
     assert [names in answers for names in named] == first.tolist()
+    assert metrics["mapping"]["all"]["recall"] == pytest.approx(first.mean())
+    assert metrics["mapping"]["mutual"]["precision"] > metrics["mapping"]["all"]["precision"]
+    assert 0 < metrics["mapping"]["mutual"]["num_predicted"] < len(lines)
 
 
 def test_a_sample_observed_between_changes_no_final_number(
