@@ -15,18 +15,8 @@ from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.paris import PARIS
 
 from .aligned_pairs import Aligned, aligned
+from .two_way_parts import ALL_OFF
 
-ALL_OFF: dict[str, Any] = {
-    "both_directions": False,
-    "sweeps": 1,
-    "propagation": 0,
-    "features": ["noisy_or"],
-    "unmatched": False,
-    "matched_inclusions": False,
-    "mutual_labels": False,
-    "weighted_labels": False,
-    "fused_answer": False,
-}
 PARTS = [{name: value} for name, value in ALL_OFF.items()]
 
 

@@ -16,7 +16,7 @@ from emea.pipeline.schema import register_schema
 OPTIONS = [(group, option) for group in group_names() for option in option_names(group)]
 GIVEN_BY_THE_RUN = {
     *("graph", "pair", "device", "params", "source", "target", "split", "search"),
-    *("visible", "decoder"),
+    *("visible", "decoder", "rule"),
 }
 """Arguments that no file holds because only the run knows them."""
 

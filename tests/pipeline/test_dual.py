@@ -18,21 +18,11 @@ from emea.pipeline.overrides import composed
 from emea.pipeline.parts import load_pair
 from emea.pipeline.schema import register_schema
 
+from ..em.two_way_parts import ALL_OFF
 from .conftest import TINY
 
 Configs = Callable[..., DictConfig]
 
-PARTS_OFF: dict[str, Any] = {
-    "both_directions": False,
-    "sweeps": 1,
-    "propagation": 0,
-    "features": ["noisy_or"],
-    "unmatched": False,
-    "matched_inclusions": False,
-    "mutual_labels": False,
-    "weighted_labels": False,
-    "fused_answer": False,
-}
 SHORT = ("data.num_entities=100", "model.initial_epochs=5", "model.epochs_per_iteration=2")
 OTHER_RULES = [rule for rule in option_names("rule") if rule not in ("none", "paris")]
 
@@ -46,10 +36,10 @@ def timeless(node: Any) -> Any:
 
 
 def test_with_all_parts_off_it_is_the_paper(tiny_config: Configs, tmp_path: Path) -> None:
-    shared = ("em.iterations=1", "em.num_candidates=10")
+    shared = (*SHORT, "em.iterations=1", "em.num_candidates=10")
     paper = run_job(tiny_config("em=paper", *shared), tmp_path / "paper")
     config = tiny_config("em=dual", *shared)
-    config.em.two_way.update(PARTS_OFF)
+    config.em.two_way.update(ALL_OFF)
     dual = run_job(config, tmp_path / "dual")
     assert (paper["em"], dual["em"]) == ("paper", "dual")
     assert timeless(dual) == timeless(paper)
@@ -72,10 +62,10 @@ def short_config() -> DictConfig:
     return composed([*TINY, *SHORT, "em=dual", "em.iterations=1"])
 
 
-@pytest.mark.parametrize("part", PARTS_OFF)
+@pytest.mark.parametrize("part", ALL_OFF)
 def test_any_part_can_be_off_alone(part: str, short_config: DictConfig, tmp_path: Path) -> None:
     config = copy.deepcopy(short_config)
-    config.em.two_way[part] = PARTS_OFF[part]
+    config.em.two_way[part] = ALL_OFF[part]
     metrics = run_job(config, tmp_path)
     last = metrics["history"][-1]
     assert metrics["final"] == last["neural" if part == "fused_answer" else "joint"]
