@@ -64,9 +64,9 @@ class IterationReport:
     @property
     def answer(self) -> Beliefs:
         """What the run would answer now: each entity's candidates and their probabilities."""
-        return (
-            self.joint.beliefs if self.joint is not None and self.joint.is_answer else self.beliefs
-        )
+        if self.joint is None or not self.joint.is_answer:
+            return self.beliefs
+        return self.joint.beliefs
 
 
 Observer = Callable[[IterationReport], None]

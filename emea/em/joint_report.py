@@ -14,7 +14,7 @@ class JointReport:
     """What the joint module made of one iteration.
 
     Args:
-        beliefs: q*.
+        beliefs: q*; where pairs are ranked, best by the ranking first.
         labels: ``[num_labels, 2]`` pseudo-labels handed to the next fit, training links apart.
         weights: rule weights by name.
         compatibility: ``[num_source]`` rule value of the neural model's best candidate.

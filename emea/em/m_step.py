@@ -31,17 +31,20 @@ def fit_weights(
         values: ``[num_examples, k, num_rules]`` indicator values.
         slots: ``[num_examples]`` the right candidate of each example.
         ridge: strength of the prior; keeps a rule that is always right from running away.
-        prior: weight a rule has before any example is seen; one for all, or one each.
+        prior: weight a rule has before any example is seen, if its bound allows; one for all, or
+            one each.
         num_steps: bound on Newton's steps.
         least: bound of the weights, one for all or one each.
         offsets: ``[num_examples, k]`` added to the candidates' logits; minus infinity for those
             that are none.
     """
     num_rules = values.shape[2]
-    weights = torch.zeros(num_rules, dtype=torch.float64, device=values.device) + prior
+    zeros = torch.zeros(num_rules, dtype=torch.float64, device=values.device)
+    bound = zeros + least
+    weights = torch.maximum(zeros + prior, bound)
     if not len(values):
         return weights
-    values, bound = values.double(), torch.zeros_like(weights) + least
+    values = values.double()
     shift = torch.zeros((), dtype=torch.float64) if offsets is None else offsets.double()
     shift = shift.to(values.device)
     right = values[torch.arange(len(slots), device=slots.device), slots]

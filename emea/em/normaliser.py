@@ -64,11 +64,7 @@ class SoftmaxNormaliser(Normaliser):
                 self.default_sharpness,
             )
             return
-        # one parameter needs no more examples than a block of memory holds
-        limit = max(MIN_FIT_LINKS, FIT_SCORES // similarity.num_target)
-        links = links[:: -(-len(links) // limit)]
-        scores = similarity.scores(links[:, 0]).double()
-        self.sharpness = fit_sharpness(scores, links[:, 1])
+        self.sharpness = sharpness_of(similarity, links)
 
     def beliefs(self, similarity: Similarity, num_candidates: int) -> Beliefs:
         """Softmax over the targets that are searched (Eq. 2), kept for the best candidates."""
@@ -110,6 +106,14 @@ class MinMaxNormaliser(Normaliser):
 
     def restore(self, parameters: dict[str, float]) -> None:
         """Nothing to restore."""
+
+
+def sharpness_of(similarity: Similarity, links: Tensor) -> float:
+    """The sharpness of the softmax over targets that fits the links best (Eq. 3)."""
+    # one parameter needs no more examples than a block of memory holds
+    limit = max(MIN_FIT_LINKS, FIT_SCORES // similarity.num_target)
+    links = links[:: -(-len(links) // limit)]
+    return fit_sharpness(similarity.scores(links[:, 0]).double(), links[:, 1])
 
 
 def fit_sharpness(scores: Tensor, labels: Tensor, num_steps: int = 50) -> float:

@@ -5,15 +5,19 @@ from torch import Tensor
 
 from emea.matching.matching import Matching
 from emea.matching.pair_table import places_in_groups
+from emea.matching.similarity import Similarity
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.evidence import log_doubt
-from emea.rules.implied_pairs import implied_pairs
+from emea.rules.implied_pairs import ImpliedPairs, implied_pairs
 from emea.rules.subsumption import Subsumption
 from emea.rules.tail_groups import TailGroups
 
 
 class Propagation:
     """Pairs that matched neighbours imply, the best few of every entity of either side.
+
+    Much evidence is exactly equal: all members of a group are implied alike. Of those among whom
+    the number cuts, the most similar stay.
 
     Args:
         source: the source graph.
@@ -37,7 +41,9 @@ class Propagation:
         self.num_pairs = num_pairs
         self.least_evidence = least_evidence
 
-    def __call__(self, matching: Matching, included: Subsumption) -> tuple[Tensor, Tensor]:
+    def __call__(
+        self, matching: Matching, included: Subsumption, similarity: Similarity
+    ) -> tuple[Tensor, Tensor]:
         """Source and target ids of the pairs."""
 
         def doubt(relation: Tensor, target_relation: Tensor, prob: Tensor) -> Tensor:
@@ -56,15 +62,27 @@ class Propagation:
         if not found:
             nobody = matching.targets[:0]
             return nobody, nobody
-        sources, targets, doubts = (torch.cat(list(column)) for column in zip(*found, strict=True))
-        kept = self._best(sources, doubts, len(matching.targets))
-        kept |= self._best(targets, doubts, matching.num_target)
-        return sources[kept], targets[kept]
+        pairs = ImpliedPairs(*(torch.cat(list(column)) for column in zip(*found, strict=True)))
+        kept = self._best(pairs, pairs.sources, similarity.num_source, similarity)
+        kept |= self._best(pairs, pairs.targets, similarity.num_target, similarity)
+        return pairs.sources[kept], pairs.targets[kept]
 
-    def _best(self, entities: Tensor, doubts: Tensor, num_entities: int) -> Tensor:
+    def _best(
+        self, pairs: ImpliedPairs, entities: Tensor, num_entities: int, similarity: Similarity
+    ) -> Tensor:
         """Which pairs are among their entity's least doubtful."""
+        doubts = pairs.log_doubt
         order = torch.argsort(doubts, stable=True)
         order = order[torch.argsort(entities[order], stable=True)]
-        kept = torch.zeros(len(entities), dtype=torch.bool, device=entities.device)
-        kept[order] = places_in_groups(entities[order], num_entities) < self.num_pairs
+        at_cut = order[places_in_groups(entities[order], num_entities) == self.num_pairs - 1]
+        last = doubts.new_ones(num_entities)  # no pair is as doubtful: where few are, all stay
+        last[entities[at_cut]] = doubts[at_cut]
+        kept = doubts < last[entities]
+        room = self.num_pairs - torch.bincount(entities[kept], minlength=num_entities)
+        tied = (doubts == last[entities]).nonzero().squeeze(1)
+        scores = similarity.of_pairs(pairs.sources[tied], pairs.targets[tied])
+        tied = tied[torch.argsort(scores, descending=True, stable=True)]
+        tied = tied[torch.argsort(entities[tied], stable=True)]
+        of_tied = entities[tied]
+        kept[tied] = places_in_groups(of_tied, num_entities) < room[of_tied]
         return kept

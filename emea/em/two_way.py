@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from emea.em.match_model import MatchModel, PairFeatures
-from emea.em.normaliser import fit_sharpness
+from emea.em.normaliser import sharpness_of
 from emea.em.propagation import Propagation
 from emea.em.score_memory import ScoreMemory
 from emea.matching.matching import NOBODY, Matching
@@ -46,14 +46,23 @@ class TwoWayBeliefs:
     change: float
 
     def mutual(self) -> Matching:
-        """Pairs that are each other's most believed, with their belief."""
-        best = self.belief.max(1)
-        targets = self.table.targets.gather(1, best.indices.unsqueeze(1)).squeeze(1)
+        """Pairs that are each other's most believed, with their belief.
+
+        A source entity that ties takes the first of its row; where scores tie too, it has none.
+        """
+        best = self.belief.max(1, keepdim=True)
+        targets, scores, chosen = (
+            values.gather(1, best.indices)
+            for values in (self.table.targets, self.table.scores, self.table.filled)
+        )
+        equal = (self.belief == best.values) & (self.table.scores == scores) & self.table.filled
         lowest = self.belief.new_full((self.table.num_target,), -torch.inf)
         of_target = self.table.max_by_target(self.belief, lowest)
-        chosen = self.table.filled.gather(1, best.indices.unsqueeze(1)).squeeze(1)
-        chosen &= best.values >= of_target[targets]
-        return _without_rivals(targets, best.values.exp(), chosen, self.table.num_target)
+        chosen &= (best.values >= of_target[targets]) & (equal.sum(1, keepdim=True) == 1)
+        probs = best.values.exp()
+        return _without_rivals(
+            targets.squeeze(1), probs.squeeze(1), chosen.squeeze(1), self.table.num_target
+        )
 
 
 class TwoWay:
@@ -114,25 +123,27 @@ class TwoWay:
         preferred = ScoredPairs(labels[:, 0], labels[:, 1], scores)
         known: Matching | None = None
         for left in range(self.rounds, -1, -1):
-            table = self._tabulated(similarity, sides.pairs, preferred)
+            table = self._tabulated(similarity, sides.pairs, preferred, len(labels))
             settled = self._settled(table, sides, labels, links, known)
             matching = settled.mutual()
             if not left or (known is not None and _nearly_equal(matching, known)):
                 break
             known = matching
-            implied = self.propagation(known, settled.evidence.subsumption)
+            implied = self.propagation(known, settled.evidence.subsumption, similarity)
             preferred = _joined(preferred, similarity, *implied)
         self.memory.remember(table, self.memory.blended(table, sides.log_probs(table)))
         return settled
 
     def _tabulated(
-        self, similarity: Similarity, found: ScoredPairs, preferred: ScoredPairs
+        self, similarity: Similarity, found: ScoredPairs, preferred: ScoredPairs, num_labels: int
     ) -> PairTable:
         both = ScoredPairs(*(torch.cat(columns) for columns in zip(preferred, found, strict=True)))
-        first = torch.arange(len(both.sources), device=both.sources.device)
+        preference = torch.zeros_like(both.sources)
+        preference[: len(preferred.sources)] = 1
+        preference[:num_labels] = 2
         return tabulate(
             both,
-            first < len(preferred.sources),
+            preference,
             similarity.num_source,
             similarity.num_target,
             self.max_candidates,
@@ -179,10 +190,7 @@ def fitted_sharpness(similarity: Similarity, links: Tensor) -> tuple[float, floa
     """Of the softmax over targets and of that over sources, fitted on links (Eq. 3)."""
     if not len(links):
         return DEFAULT_SHARPNESS, DEFAULT_SHARPNESS
-    sources, targets = links.T
-    forth = fit_sharpness(similarity.scores(sources).double(), targets)
-    back = fit_sharpness(similarity.reversed().scores(targets).double(), sources)
-    return forth, back
+    return sharpness_of(similarity, links), sharpness_of(similarity.reversed(), links.flip(1))
 
 
 def certain(log_probs: Tensor, table: PairTable, labels: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ def fused_ranks(
 
     Equal scores share the mean of their ranks. A target that is not ranked with its source
     stands behind the source's ranked pairs, in the neural order of all others: pairs that the
-    neural model puts behind it move before it.
+    neural model puts behind it, or beside it, move before it.
 
     Args:
         neural: ranks of the same links by the neural model.
@@ -31,18 +31,18 @@ def fused_ranks(
         pool: entities of the pool; ``None``: those of the links' second column.
         reverse: rank sources for targets, neural ranks and similarity being reversed, too.
     """
-    rows, columns, scores, own_scores = _listed(ranking, reverse)
-    device = similarity.source.device
-    sources, targets = torch.from_numpy(links.T.copy()).to(device)
-    reference = similarity.of_pairs(sources, targets).cpu().numpy()
+    rows, columns, scores = _listed(ranking, reverse)
     link, entry = _entries(rows, links[:, 0])
+    # both from the same function, so that ties are exact
+    reference = _similarities(similarity, links[:, 0], links[:, 1])[link]
+    nearness = _similarities(similarity, rows[entry], columns[entry])
     hits = columns[entry] == links[link, 1]
     found = np.zeros(len(links), dtype=bool)
     found[link[hits]] = True
     own = np.full(len(links), np.inf)
     own[link[hits]] = scores[entry[hits]]
-    better = np.where(found[link], scores[entry] > own[link], own_scores[entry] < reference[link])
-    equal = found[link] & (scores[entry] == own[link])
+    better = np.where(found[link], scores[entry] > own[link], nearness < reference)
+    equal = np.where(found[link], scores[entry] == own[link], nearness == reference)
     inside = np.isin(columns, links[:, 1] if pool is None else pool)[entry]
     return Ranks(
         in_pool=_merged(link, better & inside, equal & inside, found, neural.in_pool),
@@ -50,19 +50,23 @@ def fused_ranks(
     )
 
 
-def _listed(
-    ranking: PairRanking, reverse: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Row, column, score and similarity of each pair, by row."""
+def _listed(ranking: PairRanking, reverse: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row, column and score of each pair, by row."""
     table = ranking.table
     rows, slots = table.filled.nonzero(as_tuple=True)
-    columns = table.targets[rows, slots]
-    values = ranking.scores[rows, slots].double(), table.scores[rows, slots]
+    columns, scores = table.targets[rows, slots], ranking.scores[rows, slots].double()
     if reverse:
         rows, columns = columns, rows
     order = torch.argsort(rows, stable=True)
-    listed = [column[order].cpu().numpy() for column in (rows, columns, *values)]
-    return listed[0], listed[1], listed[2], listed[3]
+    listed = [column[order].cpu().numpy() for column in (rows, columns, scores)]
+    return listed[0], listed[1], listed[2]
+
+
+def _similarities(similarity: Similarity, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    device = similarity.source.device
+    pairs = (torch.from_numpy(ids.copy()).to(device) for ids in (rows, columns))
+    scores: np.ndarray = similarity.of_pairs(*pairs).cpu().numpy()
+    return scores
 
 
 def _entries(rows: np.ndarray, wanted: IntArray) -> tuple[np.ndarray, np.ndarray]:
@@ -80,5 +84,6 @@ def _merged(
     num_before = np.bincount(link, before, minlength=len(neural))
     num_equal = np.bincount(link, equal, minlength=len(neural))
     ranked = 1 + num_before + np.maximum(num_equal - 1, 0) / 2
-    merged: FloatArray = np.where(found, ranked, neural + num_before)
+    # the neural rank has counted half of each pair beside it
+    merged: FloatArray = np.where(found, ranked, neural + num_before + num_equal / 2)
     return merged

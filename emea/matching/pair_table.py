@@ -43,7 +43,7 @@ class PairTable:
 
     def sum_by_target(self, values: Tensor) -> Tensor:
         """``[num_target]`` sum of the values of each target's pairs."""
-        values = (values * self.filled).flatten()
+        values = torch.where(self.filled, values, 0.0).flatten()
         return values.new_zeros(self.num_target).index_add_(0, self.targets.flatten(), values)
 
     def max_by_target(self, values: Tensor, least: Tensor) -> Tensor:
@@ -73,13 +73,13 @@ class PairRanking:
 
 
 def tabulate(
-    pairs: ScoredPairs, preferred: Tensor, num_source: int, num_target: int, width: int
+    pairs: ScoredPairs, preference: Tensor, num_source: int, num_target: int, width: int
 ) -> PairTable:
     """The distinct pairs as a table, each row sorted by score.
 
     Args:
         pairs: to be laid out.
-        preferred: ``[num_pairs]`` bool: pairs that come before all others in their row, so that
+        preference: ``[num_pairs]``: pairs with a larger one come first in their row, so that
             they stay where a row is too long.
         num_source: entities of the source graph.
         num_target: entities of the target graph.
@@ -88,7 +88,7 @@ def tabulate(
     keys = pairs.sources * num_target + pairs.targets
     keys, index = torch.unique(keys, return_inverse=True)
     scores = _largest(pairs.scores, index, len(keys))
-    preference = _largest(preferred.to(scores.dtype), index, len(keys))
+    preference = _largest(preference.to(scores.dtype), index, len(keys))
     order = torch.argsort(scores, descending=True, stable=True)
     order = order[torch.argsort(preference[order], descending=True, stable=True)]
     order = order[torch.argsort(keys[order] // num_target, stable=True)]

@@ -36,7 +36,8 @@ class TwoSided:
     def log_rest(self, table: PairTable) -> tuple[Tensor, Tensor]:
         """``[num_source]`` and ``[num_target]``: log probability of what is no candidate."""
         forth, back = self.log_probs(table)
-        of_source = (forth.exp() * table.filled).sum(1)
+        # what empty slots hold may overflow
+        of_source = torch.where(table.filled, forth.exp(), 0.0).sum(1)
         of_target = table.sum_by_target(back.exp())
         rest = [(1 - mass).clamp(min=NOTHING_LEFT).log() for mass in (of_source, of_target)]
         return rest[0], rest[1]

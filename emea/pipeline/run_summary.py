@@ -3,7 +3,9 @@
 from typing import Any
 
 import numpy as np
+import torch
 from omegaconf import DictConfig
+from torch import Tensor
 
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
@@ -69,16 +71,25 @@ def run_settings(config: DictConfig, pair: GraphPair, split: Split) -> dict[str,
 def _mapping(split: Split, observer: TestObserver) -> dict[str, Any]:
     """Precision, recall and F1 over all unlabelled source entities, and of mutual pairs alone."""
     assert observer.last is not None
-    beliefs = observer.last.beliefs
-    best = beliefs.best_targets()
-    # an unlabelled entity's most probable candidate is its nearest: no need to search again
-    forward = Candidates(best.unsqueeze(1), beliefs.probs.max(1, keepdim=True).values)
-    back = top_candidates(observer.last.similarity.reversed(), 1)
-    mutual = mutual_best(forward, back).cpu().numpy()
+    answer = observer.last.answer
+    best, probs = answer.best_targets(), answer.probs.max(1).values
+    mutual = _chosen_back(observer.last, best, probs).cpu().numpy()
     known = np.concatenate([split.supervision.train, split.supervision.validation])[:, 0]
-    sources = np.setdiff1d(np.arange(len(mutual)), known)
+    # a ranking may leave entities without an answer
+    sources = np.setdiff1d(np.flatnonzero(probs.cpu().numpy() > 0), known)
     pairs = np.stack([sources, best.cpu().numpy()[sources]], axis=1)
     return {
         "all": mapping_metrics(pairs, split.test),
         "mutual": mapping_metrics(pairs[mutual[sources]], split.test),
     }
+
+
+def _chosen_back(report: IterationReport, best: Tensor, probs: Tensor) -> Tensor:
+    """``[num_source]`` bool: whether an entity's answer would answer with it."""
+    if report.joint is None or report.joint.ranking is None or not report.joint.is_answer:
+        # an unlabelled entity's most probable candidate is its nearest: no need to search again
+        forward = Candidates(best.unsqueeze(1), probs.unsqueeze(1))
+        return mutual_best(forward, top_candidates(report.similarity.reversed(), 1))
+    table, scores = report.joint.ranking.table, report.joint.ranking.scores
+    lowest = scores.new_full((table.num_target,), -torch.inf)
+    return scores.max(1).values >= table.max_by_target(scores, lowest)[best]

@@ -94,6 +94,59 @@ def test_bound_does_not_stall_the_descent(seed: int) -> None:
     assert reached <= objective(expected, values, slots, ridge)[0] + 1e-7
 
 
+def bounded_objective(
+    weights: Array, values: Array, slots: Array, ridge: float, prior: Array, offsets: Array
+) -> tuple[float, Array]:
+    """The same with a prior for each weight and offsets of the candidates' logits."""
+    rows = np.arange(len(slots))
+    log_probs = log_softmax(values @ weights + offsets, axis=1)
+    mean = np.einsum("ek,ekr->er", np.exp(log_probs), values)
+    value = -log_probs[rows, slots].mean() + ridge / 2 * ((weights - prior) ** 2).sum()
+    return value, (mean - values[rows, slots]).mean(0) + ridge * (weights - prior)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32), st.floats(0.1, 10), st.floats(1e-3, 1))
+def test_bounds_priors_and_offsets_of_each(seed: int, scale: float, ridge: float) -> None:
+    rng = np.random.default_rng(seed)
+    num, k, num_rules = rng.integers(1, 20), rng.integers(1, 6), rng.integers(1, 5)
+    values = scale * rng.normal(size=(num, k, num_rules))
+    slots = rng.integers(0, k, num)
+    least = rng.choice([-np.inf, -0.5, 0.0, 0.3], num_rules)
+    prior = rng.normal(size=num_rules) * 2
+    offsets = rng.normal(size=(num, k)) + np.where(rng.random((num, k)) < 0.3, -np.inf, 0.0)
+    offsets[np.arange(num), slots] = rng.normal(size=num)
+    given = (torch.from_numpy(array) for array in (values, slots, prior, least, offsets))
+    rows, right, priors, bound, shift = given
+    weights = fit_weights(rows, right, ridge, priors, least=bound, offsets=shift).numpy()
+    arguments = (values, slots, ridge, prior, offsets)
+    best = minimize(
+        bounded_objective,
+        np.maximum(prior, least),
+        arguments,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(None if bound == -np.inf else bound, None) for bound in least],
+        options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 3000},
+    )
+    assert (weights >= least).all()
+    reached, slope = bounded_objective(weights, *arguments)
+    assert reached <= best.fun + 1e-9
+    assert np.abs(slope[weights > least]).max(initial=0) < 1e-5 * max(1, scale)
+    assert slope[weights == least].min(initial=0) > -1e-5 * max(1, scale)
+
+
+def test_what_is_no_candidate_takes_no_part() -> None:
+    rng = np.random.default_rng(0)
+    values, slots = rng.normal(size=(20, 3, 2)), rng.integers(0, 3, 20)
+    wider = np.concatenate([values, rng.normal(size=(20, 2, 2))], axis=1)
+    offsets = np.concatenate([np.zeros((20, 3)), np.full((20, 2), -np.inf)], axis=1)
+    given = (torch.from_numpy(array) for array in (wider, slots, offsets))
+    rows, right, shift = given
+    weights = fit_weights(rows, right, 0.1, offsets=shift)
+    np.testing.assert_allclose(weights, fitted(values, slots, 0.1), atol=1e-7)
+
+
 def test_prior_keeps_a_rule_that_is_always_right_finite() -> None:
     values = np.tile(np.array([[[1.0], [0.0]]]), (20, 1, 1))
     slots = np.zeros(20, dtype=np.int64)
@@ -118,6 +171,11 @@ def test_rule_that_is_always_wrong_gets_no_weight() -> None:
 def test_without_examples_it_is_the_prior() -> None:
     weights = fit_weights(torch.zeros(0, 5, 3), torch.zeros(0, dtype=torch.int64), 0.01, 2.0)
     assert weights.tolist() == [2, 2, 2]
+    each, least = torch.tensor([1.0, -2.0, -3.0]), torch.tensor([0.0, -torch.inf, -1.0])
+    weights = fit_weights(
+        torch.zeros(0, 5, 3), torch.zeros(0, dtype=torch.int64), 0.01, each, least=least
+    )
+    assert weights.tolist() == [1, -2, -1]
 
 
 def test_link_examples_are_those_whose_target_is_a_candidate() -> None:

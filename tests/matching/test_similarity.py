@@ -84,3 +84,15 @@ def test_restricted_scores_are_those_of_the_whole() -> None:
     rows, columns = torch.tensor([5, 1]), torch.tensor([8, 0, 3])
     part = whole.restricted(rows, columns)
     assert torch.allclose(part.scores(torch.arange(2)), whole.scores(rows, columns))
+
+
+@pytest.mark.usefixtures("block_bytes")
+@with_fixture
+@given(st.integers(0, 9), st.integers(0, 99))
+def test_scores_of_pairs_are_those_of_the_whole(num_pairs: int, seed: int) -> None:
+    similarity = random_similarity(6, 4, seed)
+    generator = torch.Generator().manual_seed(seed)
+    rows, columns = (torch.randint(size, (num_pairs,), generator=generator) for size in (6, 4))
+    found = similarity.of_pairs(rows, columns)
+    torch.testing.assert_close(found, looped_scores(similarity)[rows, columns])
+    torch.testing.assert_close(similarity.reversed().of_pairs(columns, rows), found)

@@ -33,6 +33,10 @@ def load_state(folder: Path, parts: Parts) -> None:
         *((f"model={model}", "em.sampling=sample") for model in option_names("model")),
         ("training=semi", "training.epochs_per_turn=5", "training.turns_per_iteration=1"),
         ("model.restart=true", "model.early_stopping={every:4,patience:1}"),
+        (
+            *("em=dual", "data.num_entities=100", "training=semi"),
+            *("training.epochs_per_turn=1", "training.turns_per_iteration=1"),
+        ),
     ],
 )
 def test_going_on_from_a_checkpoint_equals_never_stopping(
@@ -53,6 +57,12 @@ def test_going_on_from_a_checkpoint_equals_never_stopping(
     for name, value in whole.module.state_dict().items():
         assert torch.equal(value, parts.module.state_dict()[name]), name
     assert torch.equal(whole.data.links, parts.data.links)
+    if "em=dual" in options:
+        assert whole.data.weights is not None and parts.data.weights is not None
+        assert len(whole.data.weights) == len(whole.data.links)
+        assert torch.equal(whole.data.weights, parts.data.weights)
+    else:
+        assert whole.data.weights is None and parts.data.weights is None
     assert torch.equal(whole.em.generator.get_state(), parts.em.generator.get_state())
     assert torch.equal(whole.em.weights, parts.em.weights)
     assert whole.em.normaliser.parameters() == parts.em.normaliser.parameters()

@@ -72,12 +72,30 @@ def test_one_labelled_link(
     assert "only 1 labelled links" in caplog.text
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("em.num_candidates=5000", "split.num_validation=0"),
+        ("em.num_candidates=1", "em.two_way.max_candidates=1"),
+        ("search=cells", "ratio.value=0.013"),
+        ("protocol=released",),
+    ],
+)
+def test_two_way_bears_extremes(
+    tiny_config: Configs, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    short = ("data.num_entities=100", "model.initial_epochs=5", "model.epochs_per_iteration=2")
+    run_and_check(tiny_config("em=dual", "em.iterations=1", *short, *options), tmp_path)
+
+
 def test_no_labelled_link_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="training"):
         run_job(tiny_config("ratio.value=0.0001"), tmp_path)
 
 
+@pytest.mark.parametrize("em", ["paper", "dual"])
 def test_graphs_without_common_structure(
+    em: str,
     tiny_config: Configs,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -87,5 +105,5 @@ def test_graphs_without_common_structure(
     empty = KnowledgeGraph(np.zeros((0, 3), dtype=np.int64), 120, 1)
     links = np.stack([np.arange(100)] * 2, axis=1)
     monkeypatch.setattr(job, "load_pair", lambda _: GraphPair("apart", chain, empty, links))
-    run_and_check(tiny_config("em.iterations=1"), tmp_path)
-    assert "no candidate has support" in caplog.text
+    run_and_check(tiny_config(f"em={em}", "em.iterations=1"), tmp_path)
+    assert em == "dual" or "no candidate has support" in caplog.text

@@ -33,21 +33,27 @@ def rows(join: NeighbourJoin) -> list[Row]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def looped(pair: GraphPair, beliefs: Beliefs, skip_impossible: bool) -> list[Row]:
-    targets, probs = beliefs.targets.tolist(), beliefs.probs.tolist()
+def looped(
+    pair: GraphPair, beliefs: Beliefs, skip_impossible: bool, neighbours: Beliefs | None = None
+) -> list[Row]:
+    targets, others = beliefs.targets.tolist(), (neighbours or beliefs).targets.tolist()
+    probs = (neighbours or beliefs).probs.tolist()
     found = []
     for e, r, n in both_directions(pair.source):
         for e2, r2, n2 in both_directions(pair.target):
-            if e2 in targets[e] and n2 in targets[n]:
-                slot, neighbour_slot = targets[e].index(e2), targets[n].index(n2)
+            if e2 in targets[e] and n2 in others[n]:
+                slot, neighbour_slot = targets[e].index(e2), others[n].index(n2)
                 if probs[n][neighbour_slot] > 0 or not skip_impossible:
                     found.append((e, slot, n, neighbour_slot, r, r2))
     return sorted(found)
 
 
-def joined(pair: GraphPair, beliefs: Beliefs, skip_impossible: bool) -> NeighbourJoin:
+def joined(
+    pair: GraphPair, beliefs: Beliefs, skip_impossible: bool, neighbours: Beliefs | None = None
+) -> NeighbourJoin:
     source, target = DirectedTriples(pair.source), DirectedTriples(pair.target)
-    return join_neighbours(source, target, TargetEdges(target), beliefs, skip_impossible)
+    edges = TargetEdges(target)
+    return join_neighbours(source, target, edges, beliefs, skip_impossible, neighbours)
 
 
 @settings(deadline=None)
@@ -56,6 +62,16 @@ def test_equals_loops(data: st.DataObject, pair: GraphPair, skip_impossible: boo
     beliefs = data.draw(beliefs_of(pair))
     join = joined(pair, beliefs, skip_impossible)
     assert sorted(rows(join)) == looped(pair, beliefs, skip_impossible)
+
+
+@settings(deadline=None)
+@given(st.data(), pairs(), st.booleans())
+def test_neighbours_may_have_candidates_of_their_own(
+    data: st.DataObject, pair: GraphPair, skip_impossible: bool
+) -> None:
+    beliefs, neighbours = data.draw(beliefs_of(pair)), data.draw(beliefs_of(pair))
+    join = joined(pair, beliefs, skip_impossible, neighbours)
+    assert sorted(rows(join)) == looped(pair, beliefs, skip_impossible, neighbours)
 
 
 @settings(deadline=None)

@@ -1,0 +1,189 @@
+"""Beliefs and their weights, against loops over entities and a general optimiser."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+from emea.em.match_model import (
+    PRIORS,
+    UNMATCHED,
+    UNMATCHED_PRIOR,
+    MatchModel,
+    PairFeatures,
+)
+
+from ..matching.random_tables import pairs_of, random_table
+
+Array = np.ndarray
+NAMES = ("similarity", "noisy_or", "evidence", "coverage")
+NUM_SOURCE, NUM_TARGET = 8, 9
+NO_LINKS = torch.zeros(0, 2, dtype=torch.int64)
+
+
+def random_features(seed: int, fill: float = 0.6) -> PairFeatures:
+    """Features of random pairs; what empty slots hold must not matter."""
+    rng = np.random.default_rng(seed)
+    table = random_table(rng, NUM_SOURCE, NUM_TARGET, 5, fill)
+
+    def values() -> torch.Tensor:
+        drawn = torch.from_numpy(rng.normal(size=table.targets.shape))
+        return torch.where(table.filled, drawn, 1e4)
+
+    rest = [torch.from_numpy(rng.normal(size=size)) for size in (NUM_SOURCE, NUM_TARGET)]
+    return PairFeatures(
+        table,
+        log_probs=(values(), values()),
+        log_rest=(rest[0], rest[1]),
+        evidence={name: values() for name in NAMES[1:]},
+    )
+
+
+def random_links(seed: int, num_links: int = 6) -> torch.Tensor:
+    rng = np.random.default_rng(seed + 100)
+    sides = [rng.permutation(size)[:num_links] for size in (NUM_SOURCE, NUM_TARGET)]
+    return torch.from_numpy(np.stack(sides, axis=1))
+
+
+def options(
+    features: PairFeatures, side: int, entity: int, names: list[str]
+) -> tuple[list[int], Array]:
+    """An entity's candidates and the values of each, being none of them last."""
+    others, rows = [], []
+    for pair, place in pairs_of(features.table).items():
+        if pair[side] == entity:
+            named = {"similarity": features.log_probs[side], **features.evidence, UNMATCHED: None}
+            row = [0.0 if named[name] is None else float(named[name][place]) for name in names]
+            others.append(pair[1 - side])
+            rows.append(row)
+    none = {"similarity": float(features.log_rest[side][entity]), UNMATCHED: 1.0}
+    return others, np.array([*rows, [none.get(name, 0.0) for name in names]])
+
+
+def log_beliefs(model: MatchModel, features: PairFeatures, side: int) -> dict:
+    """Log probability of each pair, seen from one side."""
+    weights = model.weights.numpy()
+    found = {}
+    for entity in range((NUM_SOURCE, NUM_TARGET)[side]):
+        others, values = options(features, side, entity, model.names)
+        logits = (values if model.unmatched else values[:-1]) @ weights
+        for other, logit in zip(others, logits, strict=False):
+            pair = (entity, other) if side == 0 else (other, entity)
+            found[pair] = logit - logsumexp(logits)
+    return found
+
+
+def loss(weights: Array, model: MatchModel, features: PairFeatures, links: torch.Tensor) -> float:
+    """What the weights minimise: one example a link and side."""
+    losses = []
+    for side, link in product((0, 1) if model.both else (0,), links.tolist()):
+        others, values = options(features, side, link[side], model.names)
+        if link[1 - side] not in others and not model.unmatched:
+            continue
+        right = others.index(link[1 - side]) if link[1 - side] in others else len(others)
+        logits = (values if model.unmatched else values[:-1]) @ weights
+        losses.append(logsumexp(logits) - logits[right])
+    prior = np.array([PRIORS.get(name, UNMATCHED_PRIOR) for name in model.names])
+    return float(np.mean(losses) + model.ridge / 2 * ((weights - prior) ** 2).sum())
+
+
+CHOICES = list(product([NAMES, NAMES[:1], NAMES[1:2], NAMES[1:]], [True, False], [True, False]))
+
+
+@pytest.mark.parametrize(("names", "unmatched", "both"), CHOICES)
+def test_beliefs_equal_a_loop(names: tuple[str, ...], unmatched: bool, both: bool) -> None:
+    features = random_features(len(names))
+    model = MatchModel(names, unmatched, both)
+    model.weights = torch.from_numpy(np.random.default_rng(0).normal(size=len(model.names)))
+    from_source, from_target, belief = model.beliefs(features)
+    forth, back = log_beliefs(model, features, 0), log_beliefs(model, features, 1)
+    for pair, place in pairs_of(features.table).items():
+        one, other = forth[pair], back[pair] if both else 0.0
+        assert from_source[place].item() == pytest.approx(one, abs=1e-9)
+        assert from_target[place].item() == pytest.approx(other, abs=1e-9)
+        assert belief[place].item() == pytest.approx(one + other, abs=1e-9)
+    assert not torch.cat([from_source, from_target, belief]).isnan().any()
+
+
+@pytest.mark.parametrize("unmatched", [True, False])
+def test_candidates_and_none_of_them_make_up_all(unmatched: bool) -> None:
+    features = random_features(0, fill=0.9)
+    from_source, from_target, _ = MatchModel(unmatched=unmatched).beliefs(features)
+    filled = features.table.filled
+    of_source = (from_source.exp() * filled).sum(1)[filled.any(1)]
+    of_target = features.table.sum_by_target(from_target.exp())
+    of_target = of_target[features.table.sum_by_target(filled.double()) > 0]
+    for mass in (of_source, of_target):
+        if unmatched:
+            assert (mass < 1).all()
+        else:
+            torch.testing.assert_close(mass, torch.ones_like(mass))
+
+
+def test_single_precision_bears_extreme_logits() -> None:
+    features = random_features(1)
+    extreme = PairFeatures(
+        features.table,
+        log_probs=(features.log_probs[0].float() * 2000, features.log_probs[1].float() * 2000),
+        log_rest=(features.log_rest[0].float() - 2000, features.log_rest[1].float() - 2000),
+        evidence={name: values.float() for name, values in features.evidence.items()},
+    )
+    for values in MatchModel().beliefs(extreme):
+        assert not values.isnan().any()
+        assert (values[features.table.filled] <= 0).all()
+
+
+@pytest.mark.parametrize(("names", "unmatched", "both"), CHOICES)
+def test_fit_equals_a_general_optimiser(
+    names: tuple[str, ...], unmatched: bool, both: bool
+) -> None:
+    features, links = random_features(7), random_links(7)
+    missing = [tuple(link) not in pairs_of(features.table) for link in links.tolist()]
+    assert any(missing) and not all(missing)
+    model = MatchModel(names, unmatched, both, ridge=0.05)
+    model.fit(features, links)
+    bounds = [(None if name == UNMATCHED else 0.0, None) for name in model.names]
+    arguments = (model, features, links)
+    best = minimize(loss, np.ones(len(bounds)), arguments, method="L-BFGS-B", bounds=bounds)
+    assert loss(model.weights.numpy(), *arguments) <= best.fun + 1e-9
+    np.testing.assert_allclose(model.weights, best.x, atol=2e-3)
+    assert (model.weights[: len(names)] >= 0).all()
+
+
+def test_the_weight_of_no_match_may_have_any_sign() -> None:
+    features = random_features(7)
+    there = torch.tensor(list(pairs_of(features.table)))[::4]
+    absent = [pair for pair in product(range(8), range(9)) if pair not in pairs_of(features.table)]
+    signs = []
+    for links in (there, torch.tensor(absent)[::4]):
+        model = MatchModel()
+        model.fit(features, links)
+        signs.append(float(model.weights[-1]) > 0)
+    assert signs == [False, True]
+
+
+@pytest.mark.parametrize("unmatched", [True, False])
+def test_without_links_it_is_the_prior(unmatched: bool) -> None:
+    model = MatchModel(unmatched=unmatched)
+    prior = [PRIORS.get(name, UNMATCHED_PRIOR) for name in model.names]
+    assert model.weights.tolist() == prior
+    model.weights = model.weights + 1
+    model.fit(random_features(0), NO_LINKS)
+    assert model.weights.tolist() == prior
+
+
+def test_links_to_no_candidate_say_nothing_without_room_for_them() -> None:
+    features = random_features(2)
+    absent = [pair for pair in product(range(8), range(9)) if pair not in pairs_of(features.table)]
+    model = MatchModel(unmatched=False)
+    model.fit(features, torch.tensor(absent))
+    assert model.weights.tolist() == [PRIORS[name] for name in model.names]
+
+
+@pytest.mark.parametrize("names", [(), ("similarity", "colour")])
+def test_unknown_features_are_refused(names: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="features are some of"):
+        MatchModel(names)

@@ -1,0 +1,231 @@
+"""Beliefs of both sides, updated until they settle."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import softmax
+from torch import Tensor
+
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair
+from emea.em import normaliser
+from emea.em.match_model import MatchModel
+from emea.em.two_way import DEFAULT_SHARPNESS, TwoWayBeliefs, certain, fitted_sharpness
+from emea.matching.matching import NOBODY
+from emea.matching.pair_table import PairTable
+from emea.matching.similarity import Similarity
+from emea.rules.pair_evidence import PairEvidence
+from emea.rules.subsumption import Subsumption
+
+from .aligned_pairs import Aligned, aligned, as_dict
+
+NO_LINKS = torch.zeros(0, 2, dtype=torch.int64)
+
+
+def believed(rows: list[list[float]], scores: list[list[float]] | None = None) -> TwoWayBeliefs:
+    """Given probabilities of all pairs of a small table; those of 0 are empty slots."""
+    probs = torch.tensor(rows, dtype=torch.float64)
+    targets = torch.arange(probs.shape[1]).expand(probs.shape)
+    given = probs if scores is None else torch.tensor(scores, dtype=torch.float64)
+    table = PairTable(targets, given, probs > 0, probs.shape[1])
+    nothing = torch.zeros(0)
+    included = Subsumption(nothing.long(), nothing, nothing, 1)
+    evidence = PairEvidence(torch.zeros_like(probs), torch.zeros_like(probs), included)
+    return TwoWayBeliefs(table, probs.log(), probs.log(), evidence, (1.0, 1.0), 1, 0.0)
+
+
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_labelled_pairs_are_certain_and_exclusive(rounds: int, both: bool) -> None:
+    problem = aligned(0)
+    settled = problem.settled(MatchModel(both=both), rounds=rounds)
+    beliefs, labels = as_dict(settled), set(map(tuple, problem.labels.tolist()))
+    assert labels <= set(beliefs)
+    taken = [set(problem.labels[:, side].tolist()) for side in (0, 1)]
+    for pair, belief in beliefs.items():
+        if pair in labels:
+            assert belief == 1
+        elif pair[0] in taken[0] or pair[1] in taken[1]:
+            assert belief == 0
+        else:
+            assert 0 < belief < 1
+    assert set(map(tuple, settled.mutual().pairs().tolist())) >= labels
+    of_source = settled.from_source.exp() * settled.table.filled
+    assert (of_source.sum(1) <= 1 + 1e-9).all()
+
+
+def test_what_is_not_filled_is_impossible() -> None:
+    settled = aligned(1).settled()
+    empty = ~settled.table.filled
+    assert empty.any()
+    assert (settled.belief[empty] == -torch.inf).all()
+    assert (settled.from_source[empty] == -torch.inf).all()
+    assert not settled.belief.isnan().any()
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_the_first_sweep_starts_from_the_encoders_beliefs(both: bool) -> None:
+    problem = aligned(2)
+    two_way = problem.two_way(MatchModel(both=both), sweeps=1, rounds=0)
+    seen: list[tuple[PairTable, Tensor]] = []
+    evidence = two_way.evidence
+
+    def recorded(table: PairTable, probs: Tensor) -> PairEvidence:
+        seen.append((table, probs))
+        return evidence(table, probs)
+
+    two_way.evidence = recorded  # type: ignore[assignment]
+    settled = two_way(problem.similarity, problem.labels, problem.links)
+    scores = problem.similarity.scores(torch.arange(20)).numpy()
+    forth, back = (
+        softmax(sharpness * scores, axis=1 - side)
+        for side, sharpness in enumerate(settled.sharpness)
+    )
+    (table, probs) = seen[0]
+    expected = torch.from_numpy(forth * back if both else forth).gather(1, table.targets)
+    expected = certain(expected.log(), table, problem.labels).exp()
+    torch.testing.assert_close(probs, expected)
+    assert settled.num_sweeps == 1
+
+
+def test_one_more_sweep_than_needed_changes_no_more_than_the_tolerance() -> None:
+    problem, tolerance = aligned(3), 1e-3
+    settled = problem.settled(rounds=0, sweeps=50, tolerance=tolerance)
+    assert 1 < settled.num_sweeps < 50
+    assert settled.change <= tolerance
+    more = problem.settled(rounds=0, sweeps=settled.num_sweeps + 1, tolerance=-1.0)
+    assert more.num_sweeps == settled.num_sweeps + 1
+    change = (more.belief.exp() - settled.belief.exp()).abs().sum() / 20
+    assert float(change) == pytest.approx(more.change)
+    assert more.change <= tolerance
+
+
+def test_sweeps_change_what_is_believed() -> None:
+    once, often = (aligned(3).settled(rounds=0, sweeps=sweeps) for sweeps in (1, 5))
+    assert (once.belief.exp() - often.belief.exp()).abs().max() > 0.01
+
+
+def test_neighbours_bring_pairs_the_encoder_does_not_see() -> None:
+    problem = aligned(4, noise=3.0)
+    alone, helped = (set(as_dict(problem.settled(rounds=rounds))) for rounds in (0, 1))
+    assert alone < helped
+    links = set(map(tuple, problem.pair.links.tolist()))
+    assert len(links & helped) > len(links & alone)
+
+
+def test_rows_are_no_longer_than_allowed() -> None:
+    problem = aligned(4, noise=3.0)
+    long, short = (problem.settled(max_candidates=width).table for width in (20, 4))
+    assert long.filled.sum(1).max() > 4
+    assert short.filled.sum(1).max() == 4
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_implied_pairs_never_push_out_a_label(width: int) -> None:
+    problem = aligned(4, noise=3.0, num_labels=10)
+    settled = problem.settled(max_candidates=width, rounds=2)
+    assert settled.table.marked(problem.labels).sum() == 10
+
+
+def test_mutual_pairs_choose_each_other() -> None:
+    settled = believed([[0.5, 0.4, 0], [0.6, 0.2, 0.1], [0, 0.3, 0]])
+    matching = settled.mutual()
+    # entity 0 prefers target 0, which prefers 1; entity 2 prefers target 1, which prefers 0
+    assert matching.targets.tolist() == [NOBODY, 0, NOBODY]
+    assert matching.probs.tolist() == pytest.approx([0, 0.6, 0])
+    assert matching.num_target == 3
+
+
+def test_a_target_for_which_several_tie_goes_to_nobody() -> None:
+    matching = believed([[0.5, 0.1, 0], [0.5, 0.2, 0], [0, 0.1, 0.3]]).mutual()
+    assert matching.targets.tolist() == [NOBODY, NOBODY, 2]
+
+
+def test_an_entity_that_ties_between_targets_follows_the_encoder_or_nobody() -> None:
+    rows = [[0.5, 0.5, 0.1], [0.1, 0.1, 0.4]]
+    by_score = believed(rows, [[0.9, 0.8, 0.1], [0.1, 0.1, 0.4]]).mutual()
+    assert by_score.targets.tolist() == [0, 2]
+    nobody = believed(rows, [[0.9, 0.9, 0.1], [0.1, 0.1, 0.4]]).mutual()
+    assert nobody.targets.tolist() == [NOBODY, 2]
+
+
+def test_an_entity_without_pairs_has_no_match() -> None:
+    settled = believed([[0.5, 0.1], [0, 0]])
+    assert settled.mutual().targets.tolist() == [0, NOBODY]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("num_pairs", [2, 99])
+@pytest.mark.parametrize("both", [True, False])
+def test_new_names_of_entities_change_nothing_but_the_names(
+    both: bool, num_pairs: int, seed: int
+) -> None:
+    problem = aligned(seed)
+    rng = np.random.default_rng(seed)
+    source_ids, target_ids = rng.permutation(20), rng.permutation(20)
+    renamed_problem = problem.relabelled(source_ids, target_ids)
+    one, other = (
+        given.settled(MatchModel(both=both), num_pairs, rounds=2)
+        for given in (problem, renamed_problem)
+    )
+    renamed = {(source_ids[s], target_ids[t]): value for (s, t), value in as_dict(one).items()}
+    assert as_dict(other) == pytest.approx(renamed, abs=1e-9)
+    assert (other.num_sweeps, other.sharpness) == (one.num_sweeps, pytest.approx(one.sharpness))
+    moved = {(source_ids[s], target_ids[t]) for s, t in one.mutual().pairs().tolist()}
+    assert set(map(tuple, other.mutual().pairs().tolist())) == moved
+
+
+def bare(problem: Aligned) -> Aligned:
+    """The same without any triple."""
+    nothing = KnowledgeGraph(np.zeros((0, 3), dtype=np.int64), 20, 1)
+    return replace(problem, pair=GraphPair("bare", nothing, nothing, problem.pair.links))
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        replace(aligned(5), links=NO_LINKS),
+        replace(aligned(5), labels=NO_LINKS),
+        replace(aligned(5), labels=NO_LINKS, links=NO_LINKS),
+        bare(aligned(5)),
+    ],
+    ids=["no held-out links", "no labels", "no links at all", "no triples"],
+)
+@pytest.mark.parametrize("unmatched", [True, False])
+def test_little_input_gives_no_nonsense(problem: Aligned, unmatched: bool) -> None:
+    settled = problem.settled(MatchModel(unmatched=unmatched), rounds=1)
+    assert not settled.belief.isnan().any()
+    assert np.isfinite(settled.change)
+    assert (settled.belief[settled.table.filled] <= 1e-9).all()
+    if not len(problem.links):
+        assert settled.sharpness == (DEFAULT_SHARPNESS, DEFAULT_SHARPNESS)
+
+
+def test_each_side_has_a_sharpness_of_its_own() -> None:
+    problem = aligned(6)
+    forth, back = fitted_sharpness(problem.similarity, problem.links)
+    reversed_links = problem.links.flip(1)
+    assert fitted_sharpness(problem.similarity.reversed(), reversed_links) == (back, forth)
+    assert forth != back
+
+
+def test_the_fit_of_the_sharpness_holds_no_more_than_a_block(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = aligned(6)
+    links = torch.from_numpy(problem.pair.links.copy())
+    monkeypatch.setattr(normaliser, "FIT_SCORES", 200)
+    monkeypatch.setattr(normaliser, "MIN_FIT_LINKS", 2)
+    sizes = []
+    scores = Similarity.scores
+
+    def counted(self: Similarity, rows: Tensor, columns: Tensor | None = None) -> Tensor:
+        sizes.append(len(rows) * self.num_target)
+        return scores(self, rows, columns)
+
+    similarity = problem.similarity
+    monkeypatch.setattr(Similarity, "scores", counted)
+    fitted_sharpness(similarity, links)
+    assert sizes == [200, 200]

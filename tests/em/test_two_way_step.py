@@ -1,0 +1,142 @@
+"""The two-way step: its parts, and the labels it gives."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from emea.em.joint_report import JointReport
+from emea.em.protocol import Visible
+from emea.em.two_way_step import TwoWayStep
+from emea.errors import ConfigError
+from emea.rules.avoid_conflict import AvoidConflict
+from emea.rules.paris import PARIS
+
+from .aligned_pairs import Aligned, aligned
+from .two_way_parts import ALL_OFF
+
+PARTS = [{name: value} for name, value in ALL_OFF.items()]
+
+
+def visible(problem: Aligned) -> Visible:
+    train, validation = problem.labels.numpy(), problem.links.numpy()
+    return Visible(
+        train=train,
+        validation=validation,
+        normaliser_links=validation,
+        weight_links=np.concatenate([train, validation]),
+        unseen_links=None,
+        relation_links=None,
+        label_pool=None,
+        uses_test_links=False,
+    )
+
+
+def step(problem: Aligned, **options: Any) -> TwoWayStep:
+    return TwoWayStep(PARIS(problem.pair), num_candidates=4, **options)
+
+
+def reported(problem: Aligned, pool: np.ndarray | None = None, **options: Any) -> JointReport:
+    seen = replace(visible(problem), label_pool=pool)
+    return step(problem, **options)(problem.similarity, seen)
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: next(iter(part)))
+def test_it_is_off_only_once_every_part_is(part: dict[str, Any]) -> None:
+    problem = aligned(0)
+    assert step(problem, **ALL_OFF).is_off
+    assert not step(problem, **part).is_off
+    others = {name: value for name, value in ALL_OFF.items() if name not in part}
+    assert not step(problem, **others).is_off
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: next(iter(part)))
+def test_any_part_can_be_off_alone(part: dict[str, Any]) -> None:
+    problem = aligned(0)
+    report = reported(problem, **part)
+    assert len(report.labels)
+    assert report.is_answer is part.get("fused_answer", True)
+    assert (report.label_weights is None) is ("weighted_labels" in part)
+    assert not report.beliefs.probs.isnan().any()
+    assert set(problem.labels[:, 0].tolist()).isdisjoint(report.labels[:, 0].tolist())
+    assert set(problem.labels[:, 1].tolist()).isdisjoint(report.labels[:, 1].tolist())
+
+
+def test_without_a_rule_it_is_off_and_with_another_it_is_refused() -> None:
+    pair = aligned(0).pair
+    assert TwoWayStep(None).is_off
+    with pytest.raises(ConfigError, match="rule=paris"):
+        TwoWayStep(AvoidConflict(pair))
+    assert TwoWayStep(AvoidConflict(pair), **ALL_OFF).is_off
+
+
+def test_labels_are_mutual_pairs_with_their_belief() -> None:
+    problem = aligned(1)
+    report = reported(problem)
+    ranking, weights = report.ranking, report.label_weights
+    assert ranking is not None and weights is not None
+    belief = {
+        (row, int(ranking.table.targets[row, slot])): float(ranking.scores[row, slot].exp())
+        for row, slot in ranking.table.filled.nonzero().tolist()
+    }
+    assert 0 < len(report.labels) == len(weights)
+    for (source, target), weight in zip(report.labels.tolist(), weights.tolist(), strict=True):
+        assert weight == pytest.approx(belief[source, target])
+        rivals = [p for pair, p in belief.items() if (pair[0] == source) != (pair[1] == target)]
+        assert belief[source, target] > max(rivals)
+    assert len(set(report.labels[:, 1].tolist())) == len(report.labels)
+
+
+def test_without_mutual_labels_each_entity_has_its_best() -> None:
+    problem = aligned(1)
+    report = reported(problem, mutual_labels=False)
+    ranking = report.ranking
+    assert ranking is not None
+    best = ranking.table.targets.gather(1, ranking.scores.argmax(1, keepdim=True)).squeeze(1)
+    free = sorted(set(range(20)) - set(problem.labels[:, 0].tolist()))
+    assert report.labels.tolist() == [[source, int(best[source])] for source in free]
+
+
+def test_only_the_pool_gets_labels() -> None:
+    problem = aligned(1)
+    everyone = reported(problem).labels
+    pool = everyone[::2, 0]
+    assert reported(problem, pool=pool).labels.tolist() == everyone[::2].tolist()
+
+
+def test_beliefs_are_sorted_by_what_ranks_them() -> None:
+    report = reported(aligned(2))
+    ranking = report.ranking
+    assert ranking is not None
+    place = {
+        (row, int(ranking.table.targets[row, slot])): float(ranking.scores[row, slot])
+        for row, slot in ranking.table.filled.nonzero().tolist()
+    }
+    possible = report.beliefs.probs > 0
+    for row, slots in enumerate(possible):
+        scores = [place[row, t] for t in report.beliefs.targets[row][slots].tolist()]
+        assert scores == sorted(scores, reverse=True)
+    assert (report.beliefs.probs.sum(1) <= 1 + 1e-6).all()
+    assert possible.sum(1).min() > 0
+
+
+def test_it_tells_its_weights_and_how_it_settled() -> None:
+    report = reported(aligned(2), sweeps=4, features=["similarity", "coverage"])
+    assert list(report.weights) == ["similarity", "coverage", "unmatched"]
+    assert 1 <= report.details["sweeps"] <= 4
+    assert np.isfinite(report.details["change"])
+    assert report.compatibility.shape == (20,)
+    assert ((report.compatibility >= 0) & (report.compatibility <= 1)).all()
+
+
+def test_compatibility_is_that_of_the_nearest_candidate() -> None:
+    problem = aligned(3)
+    two_way = step(problem)
+    report = two_way(problem.similarity, visible(problem))
+    settled = two_way.two_way(problem.similarity, problem.labels, problem.links)
+    for row, nearest in enumerate(problem.similarity.scores(torch.arange(20)).argmax(1).tolist()):
+        slot = settled.table.targets[row].tolist().index(nearest)
+        noisy_or = 1 - settled.evidence.log_doubt[row, slot].exp()
+        assert float(report.compatibility[row]) == pytest.approx(float(noisy_or))

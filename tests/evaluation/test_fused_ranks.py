@@ -1,0 +1,135 @@
+"""Ranks by the ranked pairs first, against the full order of each link's entity."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emea.data.arrays import IntArray
+from emea.evaluation.fused_ranks import fused_ranks
+from emea.evaluation.ranks import link_ranks
+from emea.matching.cosine import Cosine
+from emea.matching.pair_table import PairRanking, PairTable
+from emea.matching.similarity import Similarity
+
+from ..matching.random_tables import pairs_of, random_table
+
+NUM_SOURCE, NUM_TARGET = 7, 6
+Key = tuple[int, float]
+
+
+def from_scores(scores: np.ndarray) -> Similarity:
+    """A similarity with exactly these scores, from either side."""
+    rows = torch.from_numpy(scores.astype(np.float32))
+    num_source, num_target = rows.shape
+    zeros = torch.zeros(num_source), torch.zeros(num_target)
+    return Similarity(rows, torch.eye(num_target), *zeros)
+
+
+def random_ranking(rng: np.random.Generator, scores: np.ndarray) -> PairRanking:
+    """Scores of few values, impossible pairs among them, for about half of all pairs."""
+    table = random_table(rng, NUM_SOURCE, NUM_TARGET, 4, dtype=torch.float32)
+    own = torch.from_numpy(scores.astype(np.float32)).gather(1, table.targets)
+    table = replace(table, scores=torch.where(table.filled, own, table.scores))
+    values = rng.choice([-np.inf, -2.0, -1.0, -0.5], table.targets.shape)
+    return PairRanking(table, torch.from_numpy(values.astype(np.float32)))
+
+
+def keys_of(ranking: PairRanking, scores: np.ndarray, row: int, reverse: bool) -> dict[int, Key]:
+    """By entity of the other side: smaller keys come first."""
+    places = pairs_of(ranking.table)
+    keys: dict[int, Key] = {}
+    for other in range(NUM_SOURCE if reverse else NUM_TARGET):
+        pair = (other, row) if reverse else (row, other)
+        if pair in places:
+            keys[other] = (0, -float(ranking.scores[places[pair]]))
+        else:
+            keys[other] = (1, -float(scores[pair]))
+    return keys
+
+
+def rank(keys: dict[int, Key], target: int, pool: set[int]) -> float:
+    """Mean over all orders of equal keys."""
+    others = [key for other, key in keys.items() if other in pool]
+    equal = others.count(keys[target])
+    return 1 + sum(key < keys[target] for key in others) + (equal - 1) / 2
+
+
+def assert_as_sorted(scores: np.ndarray, seed: int, reverse: bool, pooled: bool) -> None:
+    rng = np.random.default_rng(seed)
+    ranking = random_ranking(rng, scores)
+    num_links = rng.integers(0, NUM_TARGET + 1)
+    sides = [rng.permutation(size)[:num_links] for size in (NUM_SOURCE, NUM_TARGET)]
+    links: IntArray = np.stack(sides[::-1] if reverse else sides, axis=1).astype(np.int64)
+    num_others = NUM_SOURCE if reverse else NUM_TARGET
+    extra = rng.permutation(num_others)[:2]
+    pool = np.union1d(links[:, 1], extra) if pooled else None
+    similarity = from_scores(scores)
+    similarity = similarity.reversed() if reverse else similarity
+    neural = link_ranks(similarity, links, pool)
+    fused = fused_ranks(neural, similarity, ranking, links, pool, reverse)
+    among = set((links[:, 1] if pool is None else pool).tolist())
+    for index, (row, target) in enumerate(links.tolist()):
+        keys = keys_of(ranking, scores, row, reverse)
+        assert fused.in_all[index] == rank(keys, target, set(range(num_others)))
+        assert fused.in_pool[index] == rank(keys, target, among)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32), st.booleans(), st.booleans())
+def test_equals_the_full_order(seed: int, reverse: bool, pooled: bool) -> None:
+    rng = np.random.default_rng(seed)
+    scores = rng.permutation(NUM_SOURCE * NUM_TARGET).reshape(NUM_SOURCE, NUM_TARGET)
+    assert_as_sorted(scores, seed, reverse, pooled)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32), st.booleans(), st.booleans())
+def test_equals_the_full_order_where_the_neural_model_ties(
+    seed: int, reverse: bool, pooled: bool
+) -> None:
+    scores = np.random.default_rng(seed).integers(0, 3, (NUM_SOURCE, NUM_TARGET))
+    assert_as_sorted(scores, seed, reverse, pooled)
+
+
+def test_alike_entities_tie_whatever_the_rounding() -> None:
+    generator = torch.Generator().manual_seed(0)
+    source, target = (torch.randn(1, 100, generator=generator) for _ in range(2))
+    similarity = Cosine()(source, target.repeat(40, 1))
+    for num_ranked in (0, 1, 25):
+        targets = torch.arange(max(1, num_ranked)).unsqueeze(0)
+        filled = torch.full(targets.shape, num_ranked > 0)
+        table = PairTable(targets, similarity.scores(torch.tensor([0]))[:, targets[0]], filled, 40)
+        ranking = PairRanking(table, -targets.float())
+        links = np.array([[0, 39]])
+        neural = link_ranks(similarity, links)
+        fused = fused_ranks(neural, similarity, ranking, links)
+        assert neural.in_all.tolist() == [20.5]
+        assert fused.in_all.tolist() == [num_ranked + (1 + 40 - num_ranked) / 2]
+
+
+def test_without_ranked_pairs_it_is_the_neural_rank() -> None:
+    rng = np.random.default_rng(0)
+    similarity = from_scores(rng.integers(0, 3, (NUM_SOURCE, NUM_TARGET)))
+    empty = random_table(rng, NUM_SOURCE, NUM_TARGET, 2, fill=0.0, dtype=torch.float32)
+    ranking = PairRanking(empty, torch.zeros(empty.targets.shape))
+    links = np.stack([np.arange(5), np.arange(5)], axis=1)
+    neural = link_ranks(similarity, links)
+    fused = fused_ranks(neural, similarity, ranking, links)
+    assert fused.in_all.tolist() == neural.in_all.tolist()
+    assert fused.in_pool.tolist() == neural.in_pool.tolist()
+
+
+def test_what_is_ranked_passes_what_is_not() -> None:
+    similarity = from_scores(np.array([[0.9, 0.8, 0.7, 0.1]]))
+    filled = torch.tensor([[True, True, False]])
+    table = PairTable(torch.tensor([[3, 1, 0]]), torch.tensor([[0.1, 0.8, 0.0]]), filled, 4)
+    ranking = PairRanking(table, torch.tensor([[-0.1, -0.2, -5.0]]))
+    places = {}
+    for target in range(4):
+        links = np.array([[0, target]])
+        neural = link_ranks(similarity, links)
+        places[target] = fused_ranks(neural, similarity, ranking, links).in_all[0]
+    assert places == {3: 1, 1: 2, 0: 3, 2: 4}

@@ -1,0 +1,36 @@
+"""Tables of pairs with empty slots anywhere, whose targets and scores mean nothing."""
+
+import numpy as np
+import torch
+
+from emea.matching.pair_table import PairTable
+
+
+def random_table(
+    rng: np.random.Generator,
+    num_source: int,
+    num_target: int,
+    width: int,
+    fill: float = 0.7,
+    dtype: torch.dtype = torch.float64,
+) -> PairTable:
+    """Distinct random targets in each row, in no order."""
+    width = min(width, num_target)
+    targets = np.array([rng.permutation(num_target)[:width] for _ in range(num_source)])
+    filled = rng.random((num_source, width)) < fill
+    # empty slots hold ids of true pairs, and of none
+    targets = np.where(filled, targets, rng.integers(0, num_target, targets.shape))
+    return PairTable(
+        targets=torch.from_numpy(targets),
+        scores=torch.from_numpy(rng.normal(size=targets.shape)).to(dtype),
+        filled=torch.from_numpy(filled),
+        num_target=num_target,
+    )
+
+
+def pairs_of(table: PairTable) -> dict[tuple[int, int], tuple[int, int]]:
+    """Row and slot by (source, target)."""
+    return {
+        (row, int(table.targets[row, slot])): (row, slot)
+        for row, slot in table.filled.nonzero().tolist()
+    }
