@@ -31,9 +31,9 @@ def calibrated(beliefs: Beliefs, links: Tensor, ridge: float = 0.01) -> Beliefs:
     scaled = torch.where(best > 0, torch.sigmoid(slope * _logit(best) + shift), 0.0)
     others = beliefs.probs.sum(1) - best
     room = torch.where(others > 0, ((1 - scaled) / others.clamp(min=MARGIN)).clamp(max=1), 0.0)
-    # no other candidate may pass the best one
+    # no other candidate may come up to the best one
     second = beliefs.probs.topk(min(2, beliefs.num_candidates), dim=1).values[:, -1]
-    room = torch.minimum(room, scaled / second.clamp(min=MARGIN))
+    room = torch.minimum(room, (1 - MARGIN) * scaled / second.clamp(min=MARGIN))
     is_best = torch.zeros_like(beliefs.probs, dtype=torch.bool)
     is_best.scatter_(1, beliefs.best_slots().unsqueeze(1), True)
     probs = torch.where(is_best, scaled.unsqueeze(1), beliefs.probs * room.unsqueeze(1))
