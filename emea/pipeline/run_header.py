@@ -53,7 +53,8 @@ def run_name(config: DictConfig, data: str) -> str:
     used = {group: config[group].name for group in config.method.uses}
     model = [used["model"]] if "model" in used else []
     training = [] if used.get("training", "sup") == "sup" else [used["training"]]
-    parts = [method_name(config), *model, *training, data, share, config.protocol.name]
+    em = [] if used.get("em", "none") in ("paper", "none") else [used["em"]]
+    parts = [method_name(config), *em, *model, *training, data, share, config.protocol.name]
     seed = [f"seed{config.seed}"] if config.seed else []
     return "-".join([*parts, f"s{config.split_seed}", *seed])
 

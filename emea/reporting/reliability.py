@@ -62,12 +62,13 @@ def title(metrics: dict[str, Any]) -> str:
     """What was run on what, and whether test links could have touched it."""
     seen = "saw no test links" if metrics["protocol"] == "strict" else "USED TEST LINKS in training"
     model = "" if metrics["model"] == "none" else f" ({metrics['model']})"
+    em = "" if metrics["em"] in ("none", "paper") else f", em={metrics['em']}"
     ratio = metrics["ratio"]
     share = "official split" if ratio is None else f"{100 * ratio:.4g}% labels"
     decoder = metrics["answer"]["decoder"]
     answer = "" if decoder == "none" else f", decoding={decoder}"
     return (
-        f"{metrics['method']}{model} on {metrics['data']}, {share}{answer}\n"
+        f"{metrics['method']}{model}{em} on {metrics['data']}, {share}{answer}\n"
         f"protocol={metrics['protocol']}: {seen}"
     )
 

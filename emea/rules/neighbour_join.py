@@ -104,6 +104,7 @@ def join_neighbours(
     beliefs: Beliefs,
     skip_impossible: bool = True,
     neighbours: Beliefs | None = None,
+    filled: Tensor | None = None,
 ) -> NeighbourJoin:
     """Join the candidates of neighbouring source entities over the target graph's edges.
 
@@ -116,13 +117,14 @@ def join_neighbours(
             evidence for the entity.
         neighbours: candidates of the neighbours, to which ``neighbour_slot`` refers then;
             ``None``: the same. A few that carry the belief make a much smaller join.
+        filled: ``[num_source, k]`` whether a slot holds a candidate at all; ``None``: each does.
     """
     neighbours = neighbours or beliefs
     per_pair = beliefs.num_candidates * neighbours.num_candidates
     limit = LOOKUPS_PER_BLOCK.get(beliefs.targets.device.type, LOOKUPS_PER_BLOCK["cpu"])
     pairs = torch.arange(len(source.pair_heads), device=beliefs.targets.device)
     blocks = [
-        _join_block(source, target, edges, (beliefs, neighbours), block, skip_impossible)
+        _join_block(source, target, edges, (beliefs, neighbours), block, skip_impossible, filled)
         for block in torch.split(pairs, max(1, limit // per_pair))
     ]
     columns = zip(*blocks, strict=True) if blocks else [[pairs]] * 6
@@ -136,12 +138,15 @@ def _join_block(
     beliefs: tuple[Beliefs, Beliefs],
     pairs: Tensor,
     skip_impossible: bool,
+    filled: Tensor | None,
 ) -> tuple[Tensor, ...]:
     entity, neighbour = source.pair_heads[pairs], source.pair_tails[pairs]
     heads, tails = beliefs[0].targets[entity], beliefs[1].targets[neighbour]
     possible = edges.may_join(heads, tails)
     if skip_impossible:
         possible &= (beliefs[1].probs[neighbour] > 0).unsqueeze(1)
+    if filled is not None:
+        possible &= filled[entity].unsqueeze(2)
     row, slot, neighbour_slot = possible.nonzero(as_tuple=True)
     keys = heads[row, slot] * edges.num_entities + tails[row, neighbour_slot]
     maybe = edges.maybe(keys).nonzero().squeeze(1)

@@ -74,7 +74,14 @@ class EvidenceModel:
         """
         beliefs = Beliefs(table.targets, probs)
         carriers = self._carriers(beliefs)
-        join = join_neighbours(self.source, self.target, self.edges, beliefs, neighbours=carriers)
+        join = join_neighbours(
+            self.source,
+            self.target,
+            self.edges,
+            beliefs,
+            neighbours=carriers,
+            filled=table.filled,
+        )
         matched = probs.sum(1).clamp(max=1), table.sum_by_target(probs).clamp(max=1)
         subsumption = self._subsumption(join, beliefs, carriers, matched)
         return PairEvidence(

@@ -27,6 +27,7 @@ Configs = Callable[..., DictConfig]
     ("overrides", "name"),
     [
         (["ratio=0.01"], "emea-rrea-synthetic-1%-strict-s0"),
+        (["em=dual"], "emea-dual-rrea-synthetic-20%-strict-s0"),
         (["em=none", "ratio.value=0.075"], "neural-rrea-synthetic-7.5%-strict-s0"),
         (["protocol=released", "split_seed=3"], "emea-rrea-synthetic-20%-released-s3"),
         (["seed=2"], "emea-rrea-synthetic-20%-strict-s0-seed2"),

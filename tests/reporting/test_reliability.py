@@ -17,6 +17,7 @@ BINS = [
 METRICS: dict[str, Any] = {
     "method": "emea",
     "model": "rrea",
+    "em": "dual",
     "data": "dbp15k_zh",
     "ratio": 0.05,
     "protocol": "strict",
@@ -59,7 +60,7 @@ def test_both_forms_lie_where_they_are_wanted(name: str, folder: Path) -> None:
 
 def test_the_title_does_not_hide_what_was_seen() -> None:
     assert "USED TEST LINKS" in title(METRICS | {"protocol": "released"})
-    alone = METRICS | {"model": "none", "ratio": None, "answer": {"decoder": "none"}}
+    alone = METRICS | {"model": "none", "em": "none", "ratio": None, "answer": {"decoder": "none"}}
     assert title(alone).splitlines()[0] == "emea on dbp15k_zh, official split"
 
 

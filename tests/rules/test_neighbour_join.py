@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
@@ -49,11 +50,15 @@ def looped(
 
 
 def joined(
-    pair: GraphPair, beliefs: Beliefs, skip_impossible: bool, neighbours: Beliefs | None = None
+    pair: GraphPair,
+    beliefs: Beliefs,
+    skip_impossible: bool = True,
+    neighbours: Beliefs | None = None,
+    filled: Tensor | None = None,
 ) -> NeighbourJoin:
     source, target = DirectedTriples(pair.source), DirectedTriples(pair.target)
     edges = TargetEdges(target)
-    return join_neighbours(source, target, edges, beliefs, skip_impossible, neighbours)
+    return join_neighbours(source, target, edges, beliefs, skip_impossible, neighbours, filled)
 
 
 @settings(deadline=None)
@@ -81,6 +86,16 @@ def test_does_not_depend_on_the_blocks(data: st.DataObject, pair: GraphPair, loo
     whole = rows(joined(pair, beliefs, True))
     with patch.dict(neighbour_join.LOOKUPS_PER_BLOCK, cpu=lookups):
         assert rows(joined(pair, beliefs, True)) == whole
+
+
+@settings(deadline=None)
+@given(st.data(), pairs())
+def test_empty_slots_are_left_out(data: st.DataObject, pair: GraphPair) -> None:
+    beliefs = data.draw(beliefs_of(pair))
+    filled = torch.rand(beliefs.targets.shape, generator=torch.Generator().manual_seed(0)) < 0.5
+    every = rows(joined(pair, beliefs))
+    expected = [row for row in every if filled[row[0], row[1]]]
+    assert rows(joined(pair, beliefs, filled=filled)) == expected
 
 
 def test_blocks_bound_the_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
