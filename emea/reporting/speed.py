@@ -19,7 +19,9 @@ COLUMNS = {
 
 WHOLE_RUN = (
     "pair",
+    "ratio",
     "model",
+    "em",
     "epochs",
     "whole run, s",
     "training, s",
@@ -51,7 +53,7 @@ def _whole_runs(folder: Path) -> list[str]:
         return []
     runs.sort(key=lambda run: float(run["total_s"]))
     rows = [[*_whole_run(run), *_origin(run)] for run in runs]
-    return [markdown_table([*WHOLE_RUN, "machine", "commit"], rows, num_left=3)]
+    return [markdown_table([*WHOLE_RUN, "machine", "commit"], rows, num_left=5)]
 
 
 def _whole_run(run: dict[str, Any]) -> list[str]:
@@ -61,7 +63,9 @@ def _whole_run(run: dict[str, Any]) -> list[str]:
     name = run["data"] if len(size) == 1 else f"{run['data']} {int(size[1].split()[0]):,} x 2"
     return [
         name,
+        f"{run['ratio']:.0%}",
         run["model"],
+        run["em"],
         run["epochs"],
         f"{run['total_s']:.1f}",
         f"{run['neural_s']:.1f}",

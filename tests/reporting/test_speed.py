@@ -19,6 +19,8 @@ def test_a_whole_run_tells_its_search_and_protocol(tmp_path: Path) -> None:
     numbers = {"overrides": "data=synthetic data.num_entities=2000", "data": "synthetic"}
     numbers |= {
         "model": "rrea",
+        "em": "dual",
+        "ratio": 0.05,
         "epochs": "3 + 1 x 2",
         "total_s": 9.87,
         "neural_s": 5.0,
@@ -29,8 +31,8 @@ def test_a_whole_run_tells_its_search_and_protocol(tmp_path: Path) -> None:
     (tmp_path / "whole_run_a.json").write_text(json.dumps(numbers | {"commit": "c" * 40}))
     row = speed_tables(tmp_path).splitlines()[-1]
     assert row == (
-        "| synthetic 2,000 x 2 | rrea | 3 + 1 x 2 | 9.9 | 5.0 | 1.0 (cells, recall 0.988) | 0.2 "
-        "| 2.0 | 0.250, 0.500 (strict) | G | cccccccccc |"
+        "| synthetic 2,000 x 2 | 5% | rrea | dual | 3 + 1 x 2 | 9.9 | 5.0 "
+        "| 1.0 (cells, recall 0.988) | 0.2 | 2.0 | 0.250, 0.500 (strict) | G | cccccccccc |"
     )
 
 
