@@ -25,6 +25,7 @@ from emea.evaluation.ranking_metrics import ranking_metrics
 from emea.evaluation.ranks import link_ranks
 from emea.matching.beliefs import Beliefs
 from emea.matching.candidates import search_recall
+from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
 from emea.rules.rule import Rule, RuleView
 
@@ -67,6 +68,11 @@ class IterationReport:
         if self.joint is None or not self.joint.is_answer:
             return self.beliefs
         return self.joint.beliefs
+
+    @property
+    def answer_ranking(self) -> PairRanking | None:
+        """What ranks the answer before the neural order; ``None``: the neural order alone."""
+        return self.joint.ranking if self.joint is not None and self.joint.is_answer else None
 
 
 Observer = Callable[[IterationReport], None]

@@ -179,9 +179,11 @@ def _target_examples(features: PairFeatures, links: Tensor) -> tuple[Tensor, Ten
     flat, of_target = flat[order], of_target[order]
     slots = places_in_groups(of_target, table.num_target)
     width = int(slots.max()) + 1 if len(slots) else 1
-    places = torch.full((table.num_target, width), -1, device=links.device)
-    places[of_target, slots] = flat
-    places = places[targets]
+    # rows for the wanted alone: there may be a million others
+    number = wanted.cumsum(0) - 1
+    places = torch.full((int(wanted.sum()), width), -1, device=links.device)
+    places[number[of_target], slots] = flat
+    places = places[number[targets]]
     right = (places // table.targets.shape[1] == sources.unsqueeze(1)) & (places >= 0)
     return places, targets, torch.where(right.any(1), right.int().argmax(1), -1)
 

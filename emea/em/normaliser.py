@@ -12,6 +12,9 @@ from emea.matching.similarity import Similarity
 
 logger = logging.getLogger(__name__)
 
+DEFAULT_SHARPNESS = 20.0
+"""Of the softmax where there are no links to fit it on."""
+
 MAX_SHARPNESS = 1000.0
 """Bound of the softmax's sharpness: links that are all ranked first would push it to infinity."""
 
@@ -50,7 +53,7 @@ class SoftmaxNormaliser(Normaliser):
         default_sharpness: beta where there are no links to fit it on.
     """
 
-    def __init__(self, default_sharpness: float = 20.0) -> None:
+    def __init__(self, default_sharpness: float = DEFAULT_SHARPNESS) -> None:
         self.default_sharpness = default_sharpness
         self.sharpness = default_sharpness
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from emea.em.match_model import MatchModel, PairFeatures
-from emea.em.normaliser import sharpness_of
+from emea.em.normaliser import DEFAULT_SHARPNESS, sharpness_of
 from emea.em.propagation import Propagation
 from emea.em.score_memory import ScoreMemory
 from emea.matching.matching import NOBODY, Matching
@@ -18,9 +18,6 @@ from emea.rules.pair_evidence import EvidenceModel, PairEvidence
 FEW_CHANGES = 0.01
 """Share of entities that a round of propagation must match anew to be worth another one."""
 
-DEFAULT_SHARPNESS = 20.0
-"""Of the softmax where there are no links to fit it on."""
-
 
 @dataclass(frozen=True, eq=False)
 class TwoWayBeliefs:
@@ -31,6 +28,7 @@ class TwoWayBeliefs:
         from_source: ``[num_source, width]`` log p(e'|e), labelled entities certain.
         belief: ``[num_source, width]`` log of the probability that both choose each other,
             labelled entities certain.
+        log_probs: ``[num_source, width]`` of the encoders from either side, as they were used.
         evidence: what the beliefs rest on, beside the similarity.
         sharpness: of the neural model's softmaxes.
         num_sweeps: updates made.
@@ -40,6 +38,7 @@ class TwoWayBeliefs:
     table: PairTable
     from_source: Tensor
     belief: Tensor
+    log_probs: tuple[Tensor, Tensor]
     evidence: PairEvidence
     sharpness: tuple[float, float]
     num_sweeps: int
@@ -130,14 +129,14 @@ class TwoWay:
                 break
             known = matching
             implied = self.propagation(known, settled.evidence.subsumption, similarity)
-            preferred = _joined(preferred, similarity, *implied)
-        self.memory.remember(table, self.memory.blended(table, sides.log_probs(table)))
+            preferred = preferred.joined(ScoredPairs(*implied, similarity.of_pairs(*implied)))
+        self.memory.remember(table, settled.log_probs)
         return settled
 
     def _tabulated(
         self, similarity: Similarity, found: ScoredPairs, preferred: ScoredPairs, num_labels: int
     ) -> PairTable:
-        both = ScoredPairs(*(torch.cat(columns) for columns in zip(preferred, found, strict=True)))
+        both = preferred.joined(found)
         preference = torch.zeros_like(both.sources)
         preference[: len(preferred.sources)] = 1
         preference[:num_labels] = 2
@@ -179,6 +178,7 @@ class TwoWay:
             table,
             certain(from_source, table, labels),
             belief,
+            log_probs,
             evidence,
             sides.sharpness,
             num_sweeps,
@@ -216,14 +216,6 @@ def _named(evidence: PairEvidence) -> dict[str, Tensor]:
 def _of_matching(matching: Matching, table: PairTable) -> Tensor:
     marked = table.marked(matching.pairs())
     return torch.where(marked, matching.probs.to(table.scores.dtype).unsqueeze(1), 0.0)
-
-
-def _joined(
-    pairs: ScoredPairs, similarity: Similarity, sources: Tensor, targets: Tensor
-) -> ScoredPairs:
-    scores = similarity.of_pairs(sources, targets)
-    new = (sources, targets, scores)
-    return ScoredPairs(*(torch.cat(columns) for columns in zip(pairs, new, strict=True)))
 
 
 def _nearly_equal(one: Matching, other: Matching) -> bool:

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from emea.data.arrays import IntArray
+from emea.data.sorting import places_in_runs
 from emea.evaluation.ranks import FloatArray, Ranks
 from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
@@ -74,8 +75,7 @@ def _entries(rows: np.ndarray, wanted: IntArray) -> tuple[np.ndarray, np.ndarray
     first = np.searchsorted(rows, wanted, side="left")
     sizes = np.searchsorted(rows, wanted, side="right") - first
     link = np.repeat(np.arange(len(wanted)), sizes)
-    before = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return link, np.repeat(first, sizes) + np.arange(len(link)) - before
+    return link, first[link] + places_in_runs(sizes)
 
 
 def _merged(

@@ -22,10 +22,9 @@ class HungarianAnswer:
     candidates or stays unmatched; the latter counts as ``unmatched_prob``. Solved exactly on the
     candidates alone, by shortest augmenting paths on one core.
 
-    Memory is linear in the candidates, time grows with the square of the number of entities: of
-    10 candidates each, 20,000 take 2 seconds and 100,000 half a minute. The less staying
-    unmatched is worth, the longer it takes (20,000 with 1e-6: a minute). For still more entities
-    there is Sinkhorn's iteration, whose time is linear.
+    Memory is linear in the candidates, time grows with the square of the number of entities. The
+    less staying unmatched is worth, the longer it takes. For more entities than one cares to wait
+    for there is Sinkhorn's iteration, whose time is linear.
 
     Args:
         unmatched_prob: only a candidate that is more probable is taken, and left to whom it

@@ -14,6 +14,10 @@ class ScoredPairs(NamedTuple):
     targets: Tensor
     scores: Tensor
 
+    def joined(self, others: "ScoredPairs") -> "ScoredPairs":
+        """These pairs, then the others."""
+        return ScoredPairs(*(torch.cat(columns) for columns in zip(self, others, strict=True)))
+
 
 @dataclass(frozen=True, eq=False)
 class PairTable:

@@ -42,9 +42,10 @@ def _reverse_ranks(report: IterationReport, test: IntArray) -> Ranks:
     """Ranks of the test links' sources for their targets, by what the run stands for."""
     links, similarity = test[:, ::-1].copy(), report.similarity.reversed()
     neural = link_ranks(similarity, links)
-    if report.joint is None or report.joint.ranking is None or not report.joint.is_answer:
+    ranking = report.answer_ranking
+    if ranking is None:
         return neural
-    return fused_ranks(neural, similarity, report.joint.ranking, links, reverse=True)
+    return fused_ranks(neural, similarity, ranking, links, reverse=True)
 
 
 def run_settings(config: DictConfig, pair: GraphPair, split: Split) -> dict[str, Any]:
@@ -86,10 +87,11 @@ def _mapping(split: Split, observer: TestObserver) -> dict[str, Any]:
 
 def _chosen_back(report: IterationReport, best: Tensor, probs: Tensor) -> Tensor:
     """``[num_source]`` bool: whether an entity's answer would answer with it."""
-    if report.joint is None or report.joint.ranking is None or not report.joint.is_answer:
+    ranking = report.answer_ranking
+    if ranking is None:
         # an unlabelled entity's most probable candidate is its nearest: no need to search again
         forward = Candidates(best.unsqueeze(1), probs.unsqueeze(1))
         return mutual_best(forward, top_candidates(report.similarity.reversed(), 1))
-    table, scores = report.joint.ranking.table, report.joint.ranking.scores
+    table, scores = ranking.table, ranking.scores
     lowest = scores.new_full((table.num_target,), -torch.inf)
     return scores.max(1).values >= table.max_by_target(scores, lowest)[best]

@@ -12,7 +12,8 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.em import normaliser
 from emea.em.match_model import MatchModel
-from emea.em.two_way import DEFAULT_SHARPNESS, TwoWayBeliefs, certain, fitted_sharpness
+from emea.em.normaliser import DEFAULT_SHARPNESS
+from emea.em.two_way import TwoWayBeliefs, certain, fitted_sharpness
 from emea.matching.matching import NOBODY
 from emea.matching.pair_table import PairTable
 from emea.matching.similarity import Similarity
@@ -33,7 +34,8 @@ def believed(rows: list[list[float]], scores: list[list[float]] | None = None) -
     nothing = torch.zeros(0)
     included = Subsumption(nothing.long(), nothing, nothing, 1)
     evidence = PairEvidence(torch.zeros_like(probs), torch.zeros_like(probs), included)
-    return TwoWayBeliefs(table, probs.log(), probs.log(), evidence, (1.0, 1.0), 1, 0.0)
+    logs = probs.log()
+    return TwoWayBeliefs(table, logs, logs, (logs, logs), evidence, (1.0, 1.0), 1, 0.0)
 
 
 @pytest.mark.parametrize("both", [True, False])

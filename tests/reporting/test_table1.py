@@ -5,14 +5,13 @@ from statistics import fmean
 import pytest
 
 from emea.errors import DataError
+from emea.reporting.__main__ import DUAL, MODELS, TABLE1
 from emea.reporting.cells import cell
 from emea.reporting.paper_numbers import load_paper_numbers
 from emea.reporting.records import load_committed, load_records
 from emea.reporting.table1 import report, summary
 
 from .fabricated import scores, write_run
-
-TABLE1 = Path(__file__).resolve().parents[2] / "experiments" / "table1"
 
 
 @pytest.fixture
@@ -89,7 +88,7 @@ def test_the_papers_table_is_complete() -> None:
     assert numbers["dbp15k_ja", 0.3, "emea"] == {"hit@1": 0.771, "mrr": 0.837, "mr": 12.6}
 
 
-@pytest.mark.parametrize("folder", [TABLE1, TABLE1.parent / "models"], ids=lambda path: path.name)
+@pytest.mark.parametrize("folder", [TABLE1, MODELS, DUAL], ids=lambda path: path.name)
 def test_recorded_runs_say_which_code_made_them(folder: Path) -> None:
     for run in load_records(folder / "records"):
         assert len(run.header["tags"]["commit"]) == 40
