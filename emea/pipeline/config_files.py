@@ -4,6 +4,14 @@ from pathlib import Path
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 
+PRESETS = ("experiment", "variant")
+"""Groups that set others' values and need not be chosen."""
+
+
+def required_groups() -> list[str]:
+    """The groups of which each run has an option."""
+    return [name for name in group_names() if name not in PRESETS]
+
 
 def group_names() -> list[str]:
     """The groups of ``conf/``, Hydra's own apart."""

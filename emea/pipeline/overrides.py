@@ -3,7 +3,6 @@
 import difflib
 from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -13,7 +12,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from emea.errors import ConfigError
-from emea.pipeline.config_files import CONF, group_names, option_names
+from emea.pipeline.config_files import CONF, PRESETS, group_names, option_names
+from emea.pipeline.experiment import assignments, with_sweep
 from emea.pipeline.validation import check_config
 
 
@@ -45,7 +45,8 @@ def check_overrides(arguments: Sequence[str]) -> None:
 
     In a sweep every option and value is looked at, but not every combination of them.
     """
-    overrides = _parsed([argument for argument in arguments if not argument.startswith("-")])
+    typed = [argument for argument in with_sweep(arguments) if not argument.startswith("-")]
+    overrides = _parsed(typed)
     groups = {override.key_or_group: override for override in overrides if _is_group(override)}
     for override in groups.values():
         _check_options(override)
@@ -55,11 +56,11 @@ def check_overrides(arguments: Sequence[str]) -> None:
     for override, config in product(values, configs):
         if not _has_key(config, override):
             raise ConfigError(_unknown_key(config, override))
-    assignments = _aligned(values)
-    for assignment in assignments:
+    rounds = _aligned(values)
+    for assignment in rounds:
         check_config(composed([*choices[0], *assignment]))
     for choice in choices[1:]:
-        check_config(composed([*choice, *assignments[0]]))
+        check_config(composed([*choice, *rounds[0]]))
 
 
 def unused_overrides(config: DictConfig, overrides: Sequence[str]) -> list[str]:
@@ -94,11 +95,9 @@ def _is_group(override: Override) -> bool:
     return override.key_or_group in group_names()
 
 
-def _choices(override: Override) -> list[Any]:
-    if not override.is_sweep_override():
-        return [override.value()]
+def _assignments(override: Override) -> list[str]:
     try:
-        return list(override.sweep_iterator())
+        return assignments(override)
     except HydraException as error:
         raise ConfigError(
             f"{override.input_line}: name the options one by one, separated by commas"
@@ -108,9 +107,11 @@ def _choices(override: Override) -> list[Any]:
 def _check_options(override: Override) -> None:
     group = override.key_or_group
     options = option_names(group)
-    for choice in _choices(override):
-        name = _choice_name(choice)
-        if choice is None or override.is_delete():
+    for assignment in _assignments(override):
+        name = assignment.partition("=")[2].strip("'\"")
+        if name == "null" and group in PRESETS:
+            continue
+        if name == "null" or override.is_delete():
             raise ConfigError(f"{group} must be chosen: it has {', '.join(options)}")
         if name in options:
             continue
@@ -121,27 +122,11 @@ def _check_options(override: Override) -> None:
         )
 
 
-def _choice_name(choice: Any) -> str:
-    # a quoted choice of a sweep arrives as an object that holds its text
-    return str(getattr(choice, "text", choice))
-
-
 def _aligned(groups: Iterable[Override]) -> list[list[str]]:
     """Lists of choices such that everything a sweep names stands in at least one of them."""
-    per_group = [(override, _choices(override)) for override in groups]
-    longest = max((len(choices) for _, choices in per_group), default=1)
-    return [
-        [_assignment(override, choices[index % len(choices)]) for override, choices in per_group]
-        for index in range(longest)
-    ]
-
-
-def _assignment(override: Override, choice: Any) -> str:
-    if not override.is_sweep_override():
-        return str(override.input_line)
-    name = _choice_name(choice)
-    quoted = f"'{name}'" if _is_group(override) else name
-    return f"{override.get_key_element()}={quoted}"
+    lists = [_assignments(override) for override in groups]
+    longest = max(map(len, lists), default=1)
+    return [[choices[index % len(choices)] for choices in lists] for index in range(longest)]
 
 
 def _has_key(config: DictConfig, override: Override) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from emea.errors import ConfigError
-from emea.pipeline.config_files import group_names
+from emea.pipeline.config_files import required_groups
 
 WHOLE_NUMBERS = {
     "model.initial_epochs": 1,
@@ -87,7 +87,7 @@ def check_config(config: DictConfig) -> None:
 
 
 def _problems(config: DictConfig) -> Iterator[str]:
-    for group in group_names():
+    for group in required_groups():
         if _value(config, group) is None:
             yield f"{group} must be chosen: it cannot be removed or null"
             return

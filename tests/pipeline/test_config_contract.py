@@ -9,11 +9,13 @@ import yaml
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
-from emea.pipeline.config_files import CONF, group_names, option_names
-from emea.pipeline.overrides import composed
+from emea.pipeline.config_files import CONF, PRESETS, group_names, option_names, required_groups
+from emea.pipeline.experiment import jobs
+from emea.pipeline.overrides import check_overrides, composed
 from emea.pipeline.schema import register_schema
+from emea.pipeline.validation import check_config
 
-OPTIONS = [(group, option) for group in group_names() for option in option_names(group)]
+OPTIONS = [(group, option) for group in required_groups() for option in option_names(group)]
 GIVEN_BY_THE_RUN = {
     *("graph", "pair", "device", "params", "source", "target", "split", "search"),
     *("visible", "decoder", "rule"),
@@ -85,6 +87,29 @@ def test_help_names_every_group() -> None:
     help_text = (CONF / "hydra" / "help" / "emea.yaml").read_text(encoding="utf-8")
     for group in group_names():
         assert f"\n    {group} " in help_text
+
+
+PRESET_OPTIONS = [(group, option) for group in PRESETS for option in option_names(group)]
+
+
+@pytest.mark.parametrize(("group", "option"), PRESET_OPTIONS)
+def test_a_preset_says_what_it_is_after_where_it_belongs(group: str, option: str) -> None:
+    lines = (CONF / group / f"{option}.yaml").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "# @package _global_"  # Hydra looks for it in the first line alone
+    assert lines[1].startswith("# ")
+
+
+@pytest.mark.parametrize("variant", option_names("variant"))
+def test_a_variant_makes_a_config_that_can_run(variant: str) -> None:
+    register_schema()
+    check_config(composed([f"variant={variant}"]))
+
+
+@pytest.mark.parametrize("experiment", option_names("experiment"))
+def test_every_kind_of_job_of_an_experiment_can_run(experiment: str) -> None:
+    register_schema()
+    check_overrides(["-m", f"experiment={experiment}"])
+    assert len(jobs(experiment)) > 1
 
 
 def test_config_files_exist_where_the_package_looks() -> None:
