@@ -8,6 +8,9 @@ import numpy.typing as npt
 IntArray: TypeAlias = npt.NDArray[np.int64]
 """Triples are ``[n, 3]`` (head, relation, tail), links ``[n, 2]`` (source, target)."""
 
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+"""One number per row of something."""
+
 
 def frozen(values: npt.ArrayLike, columns: int) -> IntArray:
     """A read-only int64 copy with the given number of columns."""

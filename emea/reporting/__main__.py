@@ -1,26 +1,51 @@
 """Writes reports from recorded runs: ``python -m emea.reporting``."""
 
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from emea.errors import UserError
-from emea.reporting import dual, models
+from emea.reporting import (
+    dual,
+    figure4,
+    figure5,
+    figure6,
+    figure7,
+    table1,
+    table2,
+    table3,
+    times,
+)
+from emea.reporting.comparison import csv_text
+from emea.reporting.findings import findings_table
+from emea.reporting.records import RecordedRun, load_studies
 from emea.reporting.speed import speed_tables
-from emea.reporting.table1 import report, summary
+from emea.reporting.study import Study
 from emea.tracking.atomic import write_atomic
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE1 = ROOT / "experiments" / "table1"
-MODELS = ROOT / "experiments" / "models"
-DUAL = ROOT / "experiments" / "dual"
+EXPERIMENTS = ROOT / "experiments"
 MEASUREMENTS = ROOT / "benchmarks" / "results"
 
+STUDIES: dict[str, Callable[[Sequence[RecordedRun], Path], Study]] = {
+    "table1": table1.study,
+    "table2": table2.study,
+    "table3": table3.study,
+    "table4": times.table4,
+    "table5": times.table5,
+    "figure4": figure4.study,
+    "figure5": figure5.study,
+    "figure6": figure6.study,
+    "figure7": figure7.study,
+    "dual": dual.study,
+}
 
-def readme_with_results(readme: str) -> str:
+
+def readme_with_results(readme: str, runs: Sequence[RecordedRun]) -> str:
     """The README with its generated blocks written anew."""
-    readme = with_block(readme, "table1", summary(TABLE1))
-    readme = with_block(readme, "dual", dual.summary(DUAL, TABLE1))
-    readme = with_block(readme, "models", models.summary(MODELS, [TABLE1]))
+    readme = with_block(readme, "table1", table1.summary(runs, EXPERIMENTS / "table1"))
+    readme = with_block(readme, "dual", dual.summary(runs, EXPERIMENTS / "dual"))
+    readme = with_block(readme, "findings", findings_table(runs))
     return with_block(readme, "speed", speed_tables(MEASUREMENTS))
 
 
@@ -33,19 +58,27 @@ def with_block(text: str, name: str, content: str) -> str:
 
 
 def main() -> int:
-    """Write the report and the README's block; the exit status."""
+    """Write the reports and the README's blocks; the exit status."""
     try:
-        write_atomic(TABLE1 / "results.md", report(TABLE1))
-        write_atomic(MODELS / "results.md", models.report(MODELS, [TABLE1]))
-        write_atomic(DUAL / "results.md", dual.report(DUAL, TABLE1))
+        runs = load_studies(EXPERIMENTS)
+        studies = [make(runs, EXPERIMENTS / name) for name, make in STUDIES.items()]
+        for study in studies:
+            write_study(study, EXPERIMENTS / study.name)
         readme = ROOT / "README.md"
-        write_atomic(readme, readme_with_results(readme.read_text(encoding="utf-8")))
+        write_atomic(readme, readme_with_results(readme.read_text(encoding="utf-8"), runs))
     except UserError as error:
         print(error, file=sys.stderr)
         return 1
-    names = ", ".join(folder.name for folder in (TABLE1, MODELS, DUAL))
-    print(f"wrote results.md of {names}, and the results in README.md")
+    print(f"wrote {', '.join(STUDIES)} of {EXPERIMENTS.name}, and the results in README.md")
     return 0
+
+
+def write_study(study: Study, folder: Path) -> None:
+    """The report as Markdown, its numbers as CSV, its picture as PNG and SVG."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomic(folder / "results.md", study.markdown)
+    if study.entries:
+        write_atomic(folder / "results.csv", csv_text(study.entries))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from emea.data.arrays import FloatArray
 from emea.errors import DataError
 from emea.reporting.origin import machine_of, short_commit
 
@@ -17,14 +20,35 @@ class RecordedRun:
     metrics: dict[str, Any]
     header: dict[str, Any]
 
-    def value(self, metric: str, pool: str = "test") -> float | None:
-        """A metric of the final ranking, among test targets or all targets.
+    @property
+    def run_id(self) -> str:
+        """The run's id wherever its records go; empty where it was never given one."""
+        return str(self.header.get("run_id", ""))
+
+    @property
+    def reference(self) -> str:
+        """Where its records lie among the studies, such as ``table1/records/zh-0.01-s0``."""
+        return "/".join(self.folder.parts[-3:])
+
+    def value(self, metric: str, pool: str = "test", stage: str = "final") -> float | None:
+        """A metric of a ranking, among test targets or all targets.
 
         ``None`` where the method has none: reasoning names one counterpart and ranks no others.
         """
-        final = self.metrics["final"]
-        number: float | None = (final if pool == "test" else final["all_targets"])[metric]
+        ranking = self.metrics[stage]
+        number: float | None = (ranking if pool == "test" else ranking["all_targets"])[metric]
         return number
+
+    def ranks(self, stage: str = "final") -> FloatArray | None:
+        """Rank of each test link's target among test targets; ``None`` where it was not kept."""
+        if self.metrics["method"] == "neural":
+            stage = "final"  # before and after are one
+        try:
+            with np.load(self.folder / "ranks.npz") as arrays:
+                found = arrays.get(f"{stage}_in_pool")
+        except FileNotFoundError:
+            return None
+        return None if found is None else found.astype(np.float64)
 
 
 def load_records(folder: Path) -> list[RecordedRun]:
@@ -48,6 +72,12 @@ def load_committed(folder: Path) -> list[RecordedRun]:
     if not runs:
         raise DataError(f"{folder} holds no recorded runs of committed code")
     return runs
+
+
+def load_studies(experiments: Path) -> list[RecordedRun]:
+    """The runs that count of all studies."""
+    folders = sorted(folder for folder in experiments.glob("*/records") if folder.is_dir())
+    return [run for folder in folders for run in load_committed(folder)]
 
 
 def provenance_line(runs: list[RecordedRun]) -> str:

@@ -1,107 +1,87 @@
-"""Table 1 of the paper beside our recorded runs."""
+"""Table 1 of the paper beside our recorded runs: PARIS, RREA, PRASE, EMEA, and em=dual."""
 
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 from emea.reporting import reasoning
-from emea.reporting.cells import cell, num_splits, select, shown, signed
+from emea.reporting.cells import shown, signed
+from emea.reporting.comparison import (
+    NOT_RUN,
+    REMARK,
+    TITLES,
+    Entry,
+    comparison_table,
+    entries,
+)
 from emea.reporting.markdown import markdown_table
+from emea.reporting.methods import DUAL, EMEA, PARIS, PRASE, RREA
 from emea.reporting.paper_numbers import PaperNumbers, load_paper_numbers
-from emea.reporting.records import RecordedRun, load_committed, provenance_line
+from emea.reporting.records import RecordedRun, provenance_line
+from emea.reporting.significance import REMARK as OF_P
+from emea.reporting.significance import p_table
+from emea.reporting.study import DBP15K, DWY100K, RATIOS, Study
 
-FORMATS = {"hit@1": "{:.3f}", "mrr": "{:.3f}", "mr": "{:.1f}"}
-TITLES = {"hit@1": "Hit@1", "mrr": "MRR", "mr": "MR"}
-PAIRS = ("dbp15k_zh", "dbp15k_fr", "dbp15k_ja")
-
-Column = tuple[str, str, str | None]
-"""Title, method and protocol; the paper's have no protocol of ours."""
-
-REASONING: tuple[Column, ...] = (
-    ("PARIS paper", "paris", None),
-    ("PARIS", "paris", "strict"),
-    ("PRASE paper", "prase", None),
-    ("PRASE", "prase", "strict"),
-)
-NEURAL: tuple[Column, ...] = (
-    ("RREA paper", "rrea", None),
-    ("RREA", "neural", "strict"),
-    ("EMEA paper", "emea", None),
-    ("EMEA released", "emea", "released"),
-    ("EMEA strict", "emea", "strict"),
+METHODS = (PARIS, RREA, PRASE, EMEA, DUAL)
+CELLS = tuple(product((*DBP15K, *DWY100K), RATIOS))
+DBP15K_CELLS = tuple(product(DBP15K, RATIOS))
+COMPARED = (
+    (EMEA, "released", RREA, "strict"),
+    (EMEA, "strict", RREA, "strict"),
+    (DUAL, "strict", EMEA, "strict"),
 )
 
 
-def report(folder: Path) -> str:
-    """The whole comparison as Markdown: each metric, both pools, and where it comes from."""
-    runs = load_committed(folder / "records")
+def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
+    """The whole comparison: each metric, both pools, significance, and where it comes from."""
     paper = load_paper_numbers(folder / "paper.csv")
-    parts = ["# Table 1: PARIS, PRASE, RREA and EMEA on DBP15K", provenance_line(runs)]
-    parts += [reasoning.REMARK]
-    columns = (*REASONING, *NEURAL)
+    numbers: list[Entry] = []
+    parts = [provenance_line(_shown(runs)), REMARK, reasoning.REMARK]
     for metric, title in TITLES.items():
-        parts += [f"## {title} among test targets", table(runs, paper, metric, columns)]
-    parts += ["## Hit@1 among all targets", table(runs, {}, "hit@1", columns, pool="all")]
-    parts += ["## What PARIS and PRASE answer", reasoning.mapping_table(runs, PAIRS)]
-    parts += ["## PARIS and PRASE on other pairs", reasoning.other_pairs(runs, PAIRS)]
-    return "\n\n".join(parts) + "\n"
+        of_metric = entries("table1", runs, METHODS, paper, CELLS, metric)
+        parts += [f"## {title} among test targets", comparison_table(of_metric)]
+        numbers += of_metric
+    everywhere = entries("table1", runs, METHODS, paper, DBP15K_CELLS, "hit@1", pool="all")
+    parts += ["## Hit@1 among all targets", comparison_table(everywhere, paper=False)]
+    parts += ["## Significance", OF_P, p_table(runs, COMPARED, DBP15K_CELLS)]
+    parts += ["## What PARIS and PRASE answer", reasoning.mapping_table(runs, DBP15K)]
+    parts += ["## PARIS and PRASE on other pairs", reasoning.other_pairs(runs, DBP15K)]
+    title = "Table 1: PARIS, RREA, PRASE, EMEA and em=dual"
+    return Study("table1", title, tuple(parts), (*numbers, *everywhere))
 
 
-def summary(folder: Path) -> str:
-    """The tables of the README, Hit@1 among test targets: neural methods, then reasoning."""
-    runs = load_committed(folder / "records")
+def summary(runs: Sequence[RecordedRun], folder: Path) -> str:
+    """The tables of the README: Hit@1 among test targets, neural methods, then reasoning."""
     paper = load_paper_numbers(folder / "paper.csv")
-    neural = [run for run in runs if run.metrics["method"] in ("neural", "emea")]
-    parts = [table(neural, paper, "hit@1", NEURAL), provenance_line(neural)]
-    return "\n\n".join([*parts, *reasoning.summary(runs, paper, PAIRS)])
+    shown_runs = _shown(runs)
+    parts = [neural_table(runs, paper), provenance_line(shown_runs)]
+    return "\n\n".join([*parts, *reasoning.summary(runs, paper, DBP15K)])
 
 
-def table(
-    runs: list[RecordedRun],
-    paper: PaperNumbers,
-    metric: str,
-    columns: tuple[Column, ...],
-    pool: str = "test",
-) -> str:
-    """One metric, a row per pair and ratio that was run."""
-    columns = tuple(column for column in columns if paper or column[2])
-    titles = ["pair", "ratio", *(title for title, _, _ in columns), "released - strict"]
-    runs = [run for run in runs if run.metrics["data"] in PAIRS]
+def neural_table(runs: Sequence[RecordedRun], paper: PaperNumbers) -> str:
+    """RREA, EMEA under both protocols and em=dual, one row per cell."""
+    titles = ["pair", "ratio", "RREA paper", "RREA", "EMEA paper", "EMEA released", "EMEA strict"]
+    titles += ["released - strict", "em=dual strict"]
     rows = []
-    for data, ratio in _cells(runs):
-        here = select(runs, data=data, ratio=ratio)
-        printed = {key[2]: numbers for key, numbers in paper.items() if key[:2] == (data, ratio)}
-        values = [
-            _value(here, printed, column, metric, pool, num_splits(runs)) for column in columns
-        ]
-        rows.append([data, f"{ratio:.0%}", *values, _leak(here, metric, pool)])
+    for place in DBP15K_CELLS:
+        rrea, released, strict, dual = entries(
+            "", runs, (RREA, EMEA, DUAL), paper, [place], "hit@1"
+        )
+        cells = [_printed(rrea), _here(rrea), _printed(released), _here(released), _here(strict)]
+        means = [one.cell.mean if one.cell else None for one in (released, strict)]
+        leak = signed(means[0], means[1])
+        rows.append([place[0], f"{place[1]:.0%}", *cells, leak, _here(dual)])
     return markdown_table(titles, rows, num_left=2)
 
 
-def _cells(runs: list[RecordedRun]) -> list[tuple[str, float]]:
-    found = {(run.metrics["data"], run.metrics["ratio"]) for run in runs}
-    return sorted(found, key=lambda key: (PAIRS.index(key[0]), key[1]))
+def _shown(runs: Sequence[RecordedRun]) -> list[RecordedRun]:
+    found = entries("table1", runs, METHODS, {}, CELLS, "hit@1")
+    return list({one.run.reference: one.run for entry in found for one in entry.found}.values())
 
 
-def _value(
-    runs: list[RecordedRun],
-    printed: dict[str, dict[str, float]],
-    column: Column,
-    metric: str,
-    pool: str,
-    splits: int,
-) -> str:
-    _, method, protocol = column
-    if protocol is None:
-        number = printed.get(method, {}).get(metric)
-        return "" if number is None else FORMATS[metric].format(number)
-    found = cell(runs, metric, pool, method=method, protocol=protocol)
-    return shown(found, splits, FORMATS[metric])
+def _printed(entry: Entry) -> str:
+    return "" if entry.paper is None else f"{entry.paper:.3f}"
 
 
-def _leak(runs: list[RecordedRun], metric: str, pool: str) -> str:
-    released, strict = (
-        cell(runs, metric, pool, method="emea", protocol=protocol)
-        for protocol in ("released", "strict")
-    )
-    if released is None or strict is None:
-        return ""
-    return signed(released.mean, strict.mean, FORMATS[metric])
+def _here(entry: Entry) -> str:
+    return shown(entry.cell, entry.cell.num_runs) if entry.cell else NOT_RUN

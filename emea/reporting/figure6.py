@@ -1,0 +1,75 @@
+"""Figure 6: sets of rules, over supervised and semi-supervised RREA."""
+
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+from emea.reporting.cells import Cell, over_splits, shown, signed
+from emea.reporting.comparison import NOT_RUN
+from emea.reporting.curves import Curve, draw, panels
+from emea.reporting.links import run_links
+from emea.reporting.markdown import markdown_table
+from emea.reporting.methods import Found, Method, Source, runs_of
+from emea.reporting.records import RecordedRun, provenance_line
+from emea.reporting.study import RATIOS, Study
+
+DATA = "dbp15k_zh"
+RULES = {
+    "paris": "PARIS",
+    "avoid_conflict": "AvoidConf",
+    "paris_avoid_conflict": "both",
+}
+TRAININGS = {"sup": "supervised", "semi": "semi-supervised"}
+REMARK = (
+    "Hit@1 among test targets on DBP15K zh, `protocol=strict`, before and after EM with each set "
+    "of rules over RREA. *both* composes PARIS and AvoidConf, with one weight each; the paper "
+    "has no such run."
+)
+
+
+def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
+    """A panel per training mode; the folder holds nothing the paper printed."""
+    found = {place: with_rule(runs, *place) for place in product(TRAININGS, RULES)}
+    used = [one.run for cells in found.values() for ones in cells.values() for one in ones]
+    figure, axes = panels(
+        [f"({x}) {name}" for x, name in zip("ab", TRAININGS.values(), strict=True)]
+    )
+    names = [f"{ratio:.0%}" for ratio in RATIOS]
+    for axis, training in zip(axes, TRAININGS, strict=True):
+        of_rules = {rule: found[training, rule] for rule in RULES}
+        curves = [Curve("RREA alone", means(of_rules["avoid_conflict"], "initial"))]
+        curves += [Curve(RULES[rule], means(cells, "final")) for rule, cells in of_rules.items()]
+        draw(axis, curves, RATIOS, names)
+        axis.set_ylabel("Hit@1")
+    parts = (provenance_line(used), REMARK, _table(found))
+    return Study("figure6", "Figure 6: sets of rules", parts, figure=figure)
+
+
+def with_rule(runs: Sequence[RecordedRun], training: str, rule: str) -> dict[float, list[Found]]:
+    """Runs of one set of rules by ratio."""
+    where = {"method": "emea", "em": "paper", "model": "rrea", "training": training, "rule": rule}
+    method = Method(rule, "", (Source(where),))
+    return {ratio: list(runs_of(runs, method, "strict", DATA, ratio).values()) for ratio in RATIOS}
+
+
+def means(cells: dict[float, list[Found]], stage: str) -> dict[float, Cell]:
+    """Hit@1 of a stage over splits, where there are runs."""
+    found = {
+        r: over_splits([one.run.value("hit@1", stage=stage) for one in ones])
+        for r, ones in cells.items()
+    }
+    return {ratio: cell for ratio, cell in found.items() if cell}
+
+
+def _table(found: dict[tuple[str, str], dict[float, list[Found]]]) -> str:
+    rows = []
+    for (training, rule), cells in found.items():
+        before, after = means(cells, "initial"), means(cells, "final")
+        for ratio in RATIOS:
+            place = [TRAININGS[training], RULES[rule], f"{ratio:.0%}"]
+            first, last = before.get(ratio), after.get(ratio)
+            values = [shown(cell, cell.num_runs) if cell else NOT_RUN for cell in (first, last)]
+            lift = signed(last.mean, first.mean) if first and last else ""
+            rows.append([*place, *values, lift, run_links(one.run for one in cells[ratio])])
+    titles = ["training", "rules", "ratio", "alone", "EMEA", "lift", "runs"]
+    return markdown_table(titles, rows, num_left=3)

@@ -1,0 +1,92 @@
+"""Figure 7: sensitivity to K, the candidates of an entity, and to N, AvoidConf's neighbours."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from emea.reporting.cells import Cell, over_splits, shown
+from emea.reporting.comparison import FORMATS, NOT_RUN, TITLES
+from emea.reporting.curves import Curve, draw, panels
+from emea.reporting.links import run_links
+from emea.reporting.markdown import markdown_table
+from emea.reporting.methods import SUP, Found, Method, Source, runs_of
+from emea.reporting.records import RecordedRun, provenance_line
+from emea.reporting.study import Study
+
+DATA = "dbp15k_zh"
+RATIOS = (0.01, 0.05, 0.1)
+METRICS = ("hit@1", "mr")
+
+
+class Parameter(NamedTuple):
+    """What is varied, over which rule."""
+
+    symbol: str
+    key: str
+    rule: str
+    values: tuple[int, ...]
+
+
+PARAMETERS = (
+    Parameter("K", "em.num_candidates", "paris", (5, 10, 20, 50)),
+    Parameter("N", "rule.num_neighbours", "avoid_conflict", (5, 10, 15, 20)),
+)
+REMARK = (
+    "EMEA over RREA on DBP15K zh, `protocol=strict`, among test targets: K candidates of each "
+    "entity with the PARIS rule, N neighbours with AvoidConf. Lower MR is better."
+)
+
+
+def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
+    """A panel per parameter and metric; the folder holds nothing the paper printed."""
+    titles = [f"{p.symbol}: {TITLES[metric]}" for p in PARAMETERS for metric in METRICS]
+    figure, axes = panels(titles)
+    rows, used = [], []
+    for number, parameter in enumerate(PARAMETERS):
+        found = {ratio: sensitivity(runs, parameter, ratio) for ratio in RATIOS}
+        used += [one.run for cells in found.values() for ones in cells.values() for one in ones]
+        rows += _rows(parameter, found)
+        for axis, metric in zip(axes[2 * number :], METRICS, strict=False):
+            curves = [Curve(f"{ratio:.0%}", means(found[ratio], metric)) for ratio in RATIOS]
+            draw(axis, curves, parameter.values, [str(value) for value in parameter.values])
+            axis.set_xlabel(parameter.symbol)
+            axis.set_ylabel(TITLES[metric])
+    table = markdown_table(["parameter", "value", "ratio", "Hit@1", "MR", "runs"], rows, num_left=3)
+    parts = (provenance_line(used), REMARK, table)
+    return Study("figure7", "Figure 7: sensitivity to K and N", parts, figure=figure)
+
+
+def sensitivity(
+    runs: Sequence[RecordedRun], parameter: Parameter, ratio: float
+) -> dict[int, list[Found]]:
+    """Runs by the parameter's value, all else as usual."""
+    found = {}
+    where = {"method": "emea", "em": "paper", "rule": parameter.rule, **SUP}
+    for value in parameter.values:
+        usual = {"em.iterations": 10, "em.num_candidates": 10} | {parameter.key: value}
+        method = Method("", "", (Source(where),), usual=usual)
+        found[value] = list(runs_of(runs, method, "strict", DATA, ratio).values())
+    return found
+
+
+def means(cells: dict[int, list[Found]], metric: str) -> dict[int, Cell]:
+    """A metric over splits, where there are runs."""
+    found = {
+        value: over_splits([one.value(metric) for one in ones]) for value, ones in cells.items()
+    }
+    return {value: cell for value, cell in found.items() if cell}
+
+
+def _rows(parameter: Parameter, found: dict[float, dict[int, list[Found]]]) -> list[list[str]]:
+    rows = []
+    for ratio, cells in found.items():
+        by_metric = {metric: means(cells, metric) for metric in METRICS}
+        for value in parameter.values:
+            shown_cells = [_shown(by_metric[metric].get(value), metric) for metric in METRICS]
+            linked = run_links(one.run for one in cells[value])
+            rows.append([parameter.symbol, str(value), f"{ratio:.0%}", *shown_cells, linked])
+    return rows
+
+
+def _shown(cell: Cell | None, metric: str) -> str:
+    return shown(cell, cell.num_runs, FORMATS[metric]) if cell else NOT_RUN

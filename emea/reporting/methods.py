@@ -1,0 +1,116 @@
+"""Rows of tables: which runs stand for a method, and what of them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from emea.reporting.records import RecordedRun
+
+USUAL = {"em.iterations": 10, "em.num_candidates": 10}
+"""What the paper ran with; runs that vary it stand for themselves alone."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Runs by what their metrics say, and the part of the metrics that counts."""
+
+    where: Mapping[str, Any]
+    stage: str = "final"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row.
+
+    Args:
+        label: what tables call it.
+        paper: what the paper's numbers call it; empty where it has none.
+        sources: where its numbers come from, the first that has a run of the split.
+        protocols: under which it was run; one that sees no test links anyway has one.
+        usual: settings that its runs must have; nothing is asked of runs without the key.
+    """
+
+    label: str
+    paper: str
+    sources: tuple[Source, ...]
+    protocols: tuple[str, ...] = ("strict",)
+    usual: Mapping[str, Any] = field(default_factory=lambda: USUAL)
+
+
+class Found(NamedTuple):
+    """A run that stands for a method on one split, and the part of it that does."""
+
+    run: RecordedRun
+    stage: str
+
+    def value(self, metric: str, pool: str = "test") -> float | None:
+        """A metric of that part."""
+        return self.run.value(metric, pool, self.stage)
+
+
+def runs_of(
+    runs: Iterable[RecordedRun], method: Method, protocol: str, data: str, ratio: float
+) -> dict[int, Found]:
+    """What stands for a method in a cell, by split seed; of several runs the latest."""
+    here = [run for run in runs if _key(run) == (data, ratio) and is_usual(run, method.usual)]
+    here.sort(key=lambda run: run.header.get("start_time", 0))
+    found: dict[int, Found] = {}
+    for source in reversed(method.sources):
+        for run in here:
+            if _stands_for(run, source.where, protocol):
+                found[run.metrics["split_seed"]] = Found(run, source.stage)
+    return dict(sorted(found.items()))
+
+
+def is_usual(run: RecordedRun, usual: Mapping[str, Any]) -> bool:
+    """Whether a run has the usual settings, or none of that name."""
+    params = run.header["params"]
+    neural = run.metrics["method"] == "neural"  # has no EM, whatever its settings say
+    return neural or all(params.get(key, value) == value for key, value in usual.items())
+
+
+def _key(run: RecordedRun) -> tuple[str, float]:
+    return run.metrics["data"], run.metrics["ratio"]
+
+
+def _stands_for(run: RecordedRun, where: Mapping[str, Any], protocol: str) -> bool:
+    metrics = run.metrics
+    # a model without EM sees what any protocol shows it: nothing of the test links
+    agrees = metrics["method"] == "neural" or metrics["protocol"] == protocol
+    return agrees and all(metrics.get(key) == value for key, value in where.items())
+
+
+PARIS = Method("PARIS", "paris", (Source({"method": "paris"}),))
+PRASE = Method("PRASE", "prase", (Source({"method": "prase"}),))
+
+SUP = {"model": "rrea", "training": "sup"}
+SEMI = {"model": "rrea", "training": "semi"}
+PAPER = {"method": "emea", "em": "paper", "rule": "paris"}
+DUAL_PARTS = {
+    "em.two_way.both_directions": True,
+    "em.two_way.sweeps": 2,
+    "em.two_way.propagation": 5,
+    "em.two_way.features": "['similarity', 'noisy_or', 'evidence', 'coverage']",
+    "em.two_way.unmatched": True,
+    "em.two_way.matched_inclusions": True,
+    "em.two_way.memory": 0.0,
+    "em.two_way.mutual_labels": True,
+    "em.two_way.weighted_labels": True,
+    "em.two_way.fused_answer": True,
+}
+"""The whole of ``em=dual``: ablations have another value of one."""
+
+RREA = Method(
+    "RREA", "rrea", (Source({"method": "neural", **SUP}), Source({**PAPER, **SUP}, "initial"))
+)
+EMEA = Method("EMEA", "emea", (Source({**PAPER, **SUP}),), ("released", "strict"))
+DUAL = Method(
+    "em=dual", "", (Source({"method": "emea", "em": "dual", **SUP}),), usual=USUAL | DUAL_PARTS
+)
+RREA_SEMI = Method(
+    "RREA (semi)",
+    "rrea_semi",
+    (Source({**PAPER, **SEMI}, "initial"), Source({"method": "neural", **SEMI})),
+    ("released", "strict"),
+)
+EMEA_SEMI = Method("EMEA (semi)", "emea_semi", (Source({**PAPER, **SEMI}),), ("released", "strict"))

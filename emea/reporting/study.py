@@ -1,0 +1,39 @@
+"""What a table or figure reports."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from emea.reporting.comparison import Entry
+
+if TYPE_CHECKING:  # matplotlib loads only where something is drawn
+    from matplotlib.figure import Figure
+
+RATIOS = (0.01, 0.05, 0.1, 0.2, 0.3)
+DBP15K = ("dbp15k_zh", "dbp15k_fr", "dbp15k_ja")
+DWY100K = ("dwy100k_dbp_wd", "dwy100k_dbp_yg")
+
+
+@dataclass(frozen=True)
+class Study:
+    """A report in the forms in which it is written.
+
+    Args:
+        name: of its folder and its experiment.
+        title: of the report.
+        parts: of its Markdown, without the title.
+        entries: its numbers for a machine.
+        figure: its picture, if it has one.
+    """
+
+    name: str
+    title: str
+    parts: tuple[str, ...]
+    entries: tuple[Entry, ...] = ()
+    figure: "Figure | None" = field(default=None, compare=False)
+
+    @property
+    def markdown(self) -> str:
+        """The report's text."""
+        command = f"`python run.py -m experiment={self.name}` runs it."
+        picture = [f"![{self.title}]({self.name}.svg)"] if self.figure else []
+        return "\n\n".join([f"# {self.title}", command, *picture, *self.parts]) + "\n"
