@@ -89,7 +89,7 @@ def run_job(config: DictConfig, folder: Path) -> dict[str, Any]:
             trained = time.perf_counter()
             observer.finish()
             answer = _answer(answering, observer, parts)
-            metrics = summarise(config, pair, split, observer)
+            metrics = summarise(config, pair, split, observer, device)
             metrics |= answer_numbers(config, split, answer)
             losses = parts.module.losses
             _write_files(folder, pair, observer, answer)
@@ -150,7 +150,7 @@ def _log_curves(losses: list[tuple[int, float]], metrics: dict[str, Any], tracke
     for step, loss in losses:
         tracker.log({"loss": loss}, step)
     scalars = {key: metrics[key] for key in ("initial", "final", "final_reverse", "mapping")}
-    scalars |= {key: metrics[key] for key in ("answer", "calibration")}
+    scalars |= {key: metrics[key] for key in ("answer", "calibration", "compatibility")}
     scalars |= {"seconds": metrics["seconds"], "peak_memory_mb": metrics["peak_memory_mb"]}
     tracker.log({f"run/{key}": value for key, value in flattened(scalars).items()}, 0)
 

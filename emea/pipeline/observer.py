@@ -17,6 +17,7 @@ from emea.evaluation.joint_ranks import joint_ranks
 from emea.evaluation.mapping_metrics import mapping_metrics
 from emea.evaluation.ranking_metrics import both_pools
 from emea.evaluation.ranks import Ranks, link_ranks
+from emea.pipeline.compatibility import hard_mapping
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ class TestObserver:
         history: one entry per iteration, as ``metrics.json`` holds it.
         last: the last iteration's report.
         initial_ranks: neural ranks of the test links.
+        initial_mapping: the neural model's best targets before any EM step, labels certain.
         final_ranks: ranks of the test links by what the run stands for.
     """
 
@@ -60,6 +62,7 @@ class TestObserver:
         self.history: list[dict[str, Any]] = []
         self.last: IterationReport | None = None
         self.initial_ranks: Ranks | None = None
+        self.initial_mapping: IntArray | None = None
         self.final_ranks: Ranks | None = None
 
     def __call__(self, report: IterationReport) -> None:
@@ -69,6 +72,8 @@ class TestObserver:
         links = self.test if report.iteration == 0 else self._sample
         ranks = link_ranks(report.similarity, links, pool=self.test[:, 1])
         self.initial_ranks = self.initial_ranks or ranks
+        if self.initial_mapping is None:
+            self.initial_mapping = hard_mapping(report.beliefs)
         entry: dict[str, Any] = {
             "iteration": report.iteration,
             "neural": both_pools(ranks),

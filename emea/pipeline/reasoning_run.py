@@ -17,6 +17,7 @@ from emea.pipeline import run_files
 from emea.pipeline.answering import answer_numbers, build_answering
 from emea.pipeline.building import maker
 from emea.pipeline.checkpoint import save_matching
+from emea.pipeline.compatibility import compatibility_section
 from emea.pipeline.embedder import Embedder
 from emea.pipeline.observer import Log
 from emea.pipeline.reasoning_observer import ReasoningObserver
@@ -46,6 +47,7 @@ class ReasoningRun:
     ) -> None:
         self.config = config
         self.split = split
+        self.device = device
         self.seeds = torch.from_numpy(visible.train.copy()).to(device)
         self.observer = ReasoningObserver(split, log)
         self.reasoner: Reasoner = maker(config.method.reasoner)(pair=graphs, device=device)
@@ -66,7 +68,7 @@ class ReasoningRun:
         reports of PRASE. The ranking of the embedding stands beside it.
         """
         observer, ranks = self.observer, self.observer.final_ranks
-        assert self.answer is not None and ranks is not None
+        assert self.matching is not None and self.answer is not None and ranks is not None
         first, last = observer.history[0], observer.history[-1]
         return {
             "initial": first["joint"],
@@ -75,6 +77,10 @@ class ReasoningRun:
             "final_reverse": last["joint"],
             "embedding": last["neural"],
             "mapping": {"all": last["mapping"], "mutual": last["mapping"]},
+            # no model makes predictions before the reasoning does: there is no initial stage
+            "compatibility": compatibility_section(
+                pair, self.split, {"final": self.matching.targets.cpu().numpy()}, self.device
+            ),
             "by_degree": accuracy_by_degree(
                 ranks.in_pool, pair.source.degrees()[self.split.test[:, 0]]
             ),

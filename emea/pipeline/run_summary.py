@@ -17,12 +17,17 @@ from emea.evaluation.mapping_metrics import mapping_metrics
 from emea.evaluation.ranking_metrics import both_pools
 from emea.evaluation.ranks import Ranks, link_ranks
 from emea.matching.candidates import Candidates, mutual_best, top_candidates
+from emea.pipeline.compatibility import compatibility_section, hard_mapping
 from emea.pipeline.observer import TestObserver
 from emea.pipeline.run_header import method_name
 
 
 def summarise(
-    config: DictConfig, pair: GraphPair, split: Split, observer: TestObserver
+    config: DictConfig,
+    pair: GraphPair,
+    split: Split,
+    observer: TestObserver,
+    device: torch.device,
 ) -> dict[str, Any]:
     """All numbers of the run, each with the protocol that made it."""
     report, ranks = observer.last, observer.final_ranks
@@ -32,10 +37,19 @@ def summarise(
         "final": both_pools(ranks),
         "final_reverse": both_pools(_reverse_ranks(report, split.test)),
         "mapping": _mapping(split, observer),
+        "compatibility": _compatibility(pair, split, observer, device),
         "by_degree": accuracy_by_degree(ranks.in_pool, pair.source.degrees()[split.test[:, 0]]),
         "history": observer.history,
         **run_settings(config, pair, split),
     }
+
+
+def _compatibility(
+    pair: GraphPair, split: Split, observer: TestObserver, device: torch.device
+) -> dict[str, Any]:
+    assert observer.last is not None and observer.initial_mapping is not None
+    mappings = {"initial": observer.initial_mapping, "final": hard_mapping(observer.last.answer)}
+    return compatibility_section(pair, split, mappings, device)
 
 
 def _reverse_ranks(report: IterationReport, test: IntArray) -> Ranks:

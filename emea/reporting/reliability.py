@@ -1,7 +1,6 @@
 """Draws a run's reliability diagram: ``python -m emea.reporting.reliability RUN_FOLDER``."""
 
 import argparse
-import io
 import json
 import sys
 from collections.abc import Sequence
@@ -9,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emea.errors import DataError, UserError
-from emea.tracking.atomic import write_atomic
+from emea.reporting.figures import write_figure
 
 if TYPE_CHECKING:  # matplotlib loads only where something is drawn
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ENDINGS = ("png", "svg")
 BAR, EDGE, LINE = "0.82", "0.45", "0.1"
 """Shades of grey: the diagram is to be read in print."""
 
@@ -71,21 +69,6 @@ def title(metrics: dict[str, Any]) -> str:
         f"{metrics['method']}{model}{em} on {metrics['data']}, {share}{answer}\n"
         f"protocol={metrics['protocol']}: {seen}"
     )
-
-
-def write_figure(figure: "Figure", base: Path) -> list[Path]:
-    """The figure as PNG and SVG beside each other, the same bytes for the same numbers."""
-    from matplotlib import rc_context
-
-    stem = base.with_suffix("") if base.suffix[1:] in ENDINGS else base
-    paths = [stem.with_name(f"{stem.name}.{ending}") for ending in ENDINGS]
-    for path, ending in zip(paths, ENDINGS, strict=True):
-        buffer = io.BytesIO()
-        undated = {"Date": None} if ending == "svg" else {}
-        with rc_context({"svg.hashsalt": "emea", "svg.fonttype": "none"}):
-            figure.savefig(buffer, format=ending, dpi=200, metadata=undated)
-        write_atomic(path, buffer.getvalue())
-    return paths
 
 
 def _draw_accuracy(axes: "Axes", calibration: dict[str, Any]) -> None:

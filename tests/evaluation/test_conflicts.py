@@ -17,3 +17,8 @@ def test_equals_a_count(targets: list[int]) -> None:
 
 def test_of_nothing_is_none() -> None:
     assert conflict_share(np.empty(0, dtype=np.int64)) == 0.0
+
+
+def test_who_has_no_prediction_takes_no_part() -> None:
+    assert conflict_share(np.array([-1, -1, 3, 3, 4, 5])) == 0.5
+    assert conflict_share(np.array([-1, -1])) == 0.0

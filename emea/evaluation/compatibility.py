@@ -1,0 +1,53 @@
+"""How compatible a mapping is: the numbers behind Fig. 8."""
+
+from typing import Any
+
+import numpy as np
+
+from emea.data.arrays import IntArray
+from emea.evaluation.conflicts import conflicting
+from emea.evaluation.ranks import FloatArray
+from emea.matching.matching import NOBODY
+
+NUM_BINS = 50
+"""Bins of equal width between 0 and 1."""
+
+
+def compatibility_metrics(
+    values: FloatArray, targets: IntArray, judged: IntArray, linked: IntArray
+) -> dict[str, Any]:
+    """Mean, histogram and conflicts of a mapping over the entities that are judged.
+
+    An entity without an answer is compatible with nothing: it counts as 0 in the mean and in the
+    histogram, and takes no part in conflicts. Rivals for a target are looked for among linked
+    entities, since whatever an entity without a counterpart claims is somebody else's: with those
+    among the rivals no mapping that answers for everybody could come near the oracle's 0.
+
+    Args:
+        values: ``[num_source]`` compatibility of each source entity's counterpart.
+        targets: ``[num_source]`` that counterpart, ``NOBODY`` where there is none.
+        judged: source entities of the test links.
+        linked: source entities of all links, those of the test links among them.
+
+    Returns:
+        ``mean`` (not a number where nobody is judged), ``histogram`` (counts in ``NUM_BINS`` bins
+        over [0, 1]), ``conflicts`` (share of the judged answers whose target a rival claims) and
+        ``num_unmatched`` (judged entities without an answer).
+    """
+    answered = judged[targets[judged] != NOBODY]
+    seen = np.zeros(len(judged))
+    seen[targets[judged] != NOBODY] = values[answered]
+    return {
+        "mean": float(seen.mean()) if len(seen) else float("nan"),
+        "histogram": np.histogram(seen, bins=NUM_BINS, range=(0, 1))[0].tolist(),
+        "conflicts": _conflicts(targets, answered, linked),
+        "num_unmatched": len(judged) - len(answered),
+    }
+
+
+def _conflicts(targets: IntArray, answered: IntArray, linked: IntArray) -> float:
+    if not len(answered):
+        return 0.0
+    claims = np.full_like(targets, NOBODY)
+    claims[linked] = targets[linked]
+    return float(conflicting(claims)[answered].mean())
