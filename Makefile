@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test ui bench clean
+.PHONY: run test ui report bench clean
 
 run: $(STAMP)
 	$(BIN)/python run.py
@@ -16,6 +16,9 @@ test: $(STAMP)
 
 ui: $(STAMP)
 	$(BIN)/python -m emea.tracking ui
+
+report: $(STAMP)
+	$(BIN)/python -m emea.reporting
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks.compare

@@ -31,6 +31,7 @@ failed_jobs: list[str] = []
 def job(config: DictConfig) -> float:
     """Run one configuration; the value is what a sweeper may maximise."""
     # torch and Lightning load here, so that --help and a mistyped key answer at once
+    from emea.pipeline.already_recorded import AlreadyRecordedError
     from emea.pipeline.job import run_job
     from emea.pipeline.result_table import print_results
 
@@ -41,6 +42,9 @@ def job(config: DictConfig) -> float:
         logger.warning("method=%s has no use for %s", config.method.name, ", ".join(unused))
     try:
         metrics = run_job(config, folder)
+    except AlreadyRecordedError as recorded:
+        logger.info("%s", recorded)
+        return recorded.hit
     except UserError as error:
         logger.error("%s", error)
         failed_jobs.append(str(folder))

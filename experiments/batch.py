@@ -1,16 +1,15 @@
-"""Runs many cells of a study in one process and packs their records.
+"""Runs the cells of an experiment in one process and packs their records.
 
-    python -m experiments.batch OUT --data zh fr ja --ratio 0.01 0.05 --split-seed 0 1 2
-    python -m experiments.batch OUT --cells experiments/models/cells.txt --part 0/3
+    python -m experiments.batch table2 data=zh ratio=0.01,0.05 --out outputs/table2 --part 0/2
 
-In the first form the neural model of every cell is trained once; each protocol's EM run starts
-from its weights. In the second a file names the runs, one per line: ``name key=value ...``, where
-``@name`` stands for the checkpoint of an earlier run. Lines that belong together stand together;
-blank lines part them, and ``--part i/n`` takes every n-th such group, for n processes at once.
+What ``python run.py -m experiment=table2 data=zh ratio=0.01,0.05`` would run, without MLflow: for
+machines that have none. ``--part i/n`` takes every n-th group of cells, for n processes at once.
+With ``--share-first`` cells that differ in EM alone make a group and start from one first training.
 Cells whose records exist are passed over, and none is started after ``--budget`` seconds.
 """
 
 import argparse
+import hashlib
 import json
 import logging
 import re
@@ -18,16 +17,15 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable
-from functools import partial
-from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from omegaconf import DictConfig, OmegaConf
 
 from emea.errors import UserError
-from emea.pipeline.overrides import composed
+from emea.pipeline.experiment import jobs
+from emea.pipeline.overrides import composed, quote_numeric_choices
 from emea.pipeline.run_files import (
     CHECKPOINT_FILE,
     CONFIG_FILE,
@@ -40,7 +38,10 @@ from emea.pipeline.schema import register_schema
 logger = logging.getLogger("experiments.batch")
 
 KEPT = ("config.yaml", "metrics.json", "run.json", "series.jsonl")
-"""Files of a run that are kept as they are; of its ranks the final ones are, too."""
+"""Files of a run that are kept as they are."""
+
+RANKS_KEPT = ("initial_in_pool", "final_in_pool")
+"""What is kept of its ranks."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -49,61 +50,75 @@ def main(arguments: list[str] | None = None) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     register_schema()
     deadline = time.monotonic() + options.budget
-    for cell in [] if options.table else cells(options):
+    for name, overrides in [] if options.table else cells(options):
         if time.monotonic() > deadline:
             logger.warning("out of time: cells are missing")
             break
-        cell()
+        try:
+            run(overrides, options.out / name)
+        except Exception:
+            logger.exception("%s failed", name)  # and does not stop the others
     print(table(options.out))
     if options.pack:
         pack(options.out, options.pack)
 
 
-def cells(options: argparse.Namespace) -> list[Callable[[], None]]:
-    """What there is to run."""
-    if options.cells is None:
-        chosen = product(options.split_seed, options.ratio, options.data)
-        return [partial(run_cell, options, data, ratio, seed) for seed, ratio, data in chosen]
+def cells(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
+    """Names and overrides of the runs of this part, in order."""
     part, num_parts = (int(number) for number in options.part.split("/"))
-    groups = line_groups(options.cells.read_text(encoding="utf-8"))[part::num_parts]
-    shared = ["tracking=none", f"study={options.study}", *options.override]
-    return [partial(run_line, line, options.out, shared) for group in groups for line in group]
+    overrides = quote_numeric_choices([*options.overrides, "tracking=none", "skip_recorded=false"])
+    groups: dict[str, list[list[str]]] = {}
+    for job in jobs(options.experiment, overrides):
+        key = first_training(composed(job)) if options.share_first else None
+        groups.setdefault(key or cell_name(job), []).append(job)
+    chosen = list(groups.values())[part::num_parts]
+    return [cell for group in chosen for cell in (_shared(group, options) or _named(group))]
 
 
-def line_groups(text: str) -> list[list[str]]:
-    """Lines between blank lines, remarks left out."""
-    lines = [line.partition("#")[0].strip() for line in text.splitlines() if line[:1] != "#"]
-    groups = [list(group) for filled, group in groupby(lines, key=bool) if filled]
-    return groups
+def first_training(config: DictConfig) -> str | None:
+    """What decides the first model that EM goes on from; ``None`` where it cannot be shared."""
+    if config.method.reasoner is not None or not config.em.iterations or config.training.turns:
+        return None
+    keys = ("data", "split", "ratio", "model", "seed", "split_seed")
+    return OmegaConf.to_yaml(OmegaConf.masked_copy(config, keys), resolve=True)
 
 
-def run_line(line: str, out: Path, shared: list[str]) -> None:
-    """The run a line names; a failure is told and does not stop the others."""
-    name, *overrides = line.split()
-    found = [re.sub(r"@([\w.-]+)", rf"{out}/\1/{CHECKPOINT_FILE}", text) for text in overrides]
-    try:
-        run([*shared, *found], out / name)
-    except Exception:
-        logger.exception("%s failed", name)
+def cell_name(job: list[str]) -> str:
+    """A folder's name: pair, ratio, split, then whatever else the sweep chose."""
+    chosen = dict(text.split("=", 1) for text in job)
+    for key in ("experiment", "tracking", "skip_recorded"):
+        chosen.pop(key, None)
+    first = [chosen.pop("data", "data"), chosen.pop("ratio", "").strip("'")]
+    first.append(f"s{chosen.pop('split_seed', 0)}")
+    rest = [re.sub(r"[^\w.]+", "_", value).strip("_") or "usual" for value in chosen.values()]
+    return "-".join(part for part in [*first, *rest] if part)
 
 
-def run_cell(options: argparse.Namespace, data: str, ratio: str, split_seed: int) -> None:
-    """The neural model, then EM from its weights under each protocol; or a baseline alone."""
-    name = f"{data}-{ratio}-s{split_seed}"
-    shared = [f"data={data}", f"ratio={ratio}", f"split_seed={split_seed}", "tracking=none"]
-    shared += [f"study={options.study}"]
-    if options.method != "emea":
-        method = [f"method={options.method}", *options.override]
-        run([*shared, *method], options.out / f"{name}-{options.method}-strict")
-        return
-    of_em = [text for text in options.override if text.lstrip("+~").startswith(("em.", "rule"))]
-    shared += [text for text in options.override if text not in of_em]
-    neural = options.out / f"{name}-neural"
-    run([*shared, "em=none"], neural)
-    checkpoint = neural / CHECKPOINT_FILE
-    for protocol in options.protocol:
-        extra = [f"protocol={protocol}", f"em={options.em}", f"initial_from={checkpoint}", *of_em]
-        run([*shared, *extra], options.out / f"{name}-{options.em}-{protocol}")
+def _named(group: list[list[str]]) -> list[tuple[str, list[str]]]:
+    return [(cell_name(job), job) for job in group]
+
+
+def _shared(
+    group: list[list[str]], options: argparse.Namespace
+) -> list[tuple[str, list[str]]] | None:
+    """The first training, then the group from its weights; ``None`` where nothing is shared."""
+    if len(group) < 2 or not options.share_first:
+        return None
+    # the group's jobs agree in all that the first model depends on
+    first = [text for text in group[0] if not text.startswith(("em", "protocol=", "rule"))]
+    kept = [text for text in first if not text.startswith("variant=")]
+    digest = hashlib.sha256(str(first_training(composed(group[0]))).encode()).hexdigest()[:8]
+    name = f"{cell_name(kept)}-first-{digest}"
+    checkpoint = options.out / name / CHECKPOINT_FILE
+    later = [[*job, f"initial_from={checkpoint}"] for job in group]
+    named = [(cell_name(job), there) for job, there in zip(group, later, strict=True)]
+    return [(name, [*kept, *_model(group[0]), "em=none", "rule=none"]), *named]
+
+
+def _model(job: list[str]) -> list[str]:
+    """The model that a job's variant chose, if it was one."""
+    chosen = any(text.startswith("model=") for text in job)
+    return [] if chosen else [f"model={composed(job).model.name}"]
 
 
 def run(overrides: list[str], folder: Path) -> None:
@@ -151,27 +166,21 @@ def pack(out: Path, archive: Path) -> None:
                 tar.add(folder / name, arcname=f"{folder.name}/{name}")
             ranks = Path(scratch) / RANKS_FILE
             with np.load(folder / RANKS_FILE) as arrays:
-                final = arrays["final_in_pool"].astype(np.float32)
-            np.savez_compressed(ranks, final_in_pool=final)
+                kept = {name: arrays[name].astype(np.float32) for name in RANKS_KEPT}
+            np.savez_compressed(ranks, **kept)
             tar.add(ranks, arcname=f"{folder.name}/{RANKS_FILE}")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", type=Path, help="folder of the run folders")
-    parser.add_argument("--data", nargs="+", default=["zh"])
-    parser.add_argument("--ratio", nargs="+", default=["0.01"])
-    parser.add_argument("--split-seed", nargs="+", type=int, default=[0])
-    parser.add_argument("--protocol", nargs="*", default=["strict", "released"])
-    parser.add_argument("--em", default="paper")
-    parser.add_argument("--cells", type=Path, help="file that names the runs, one per line")
-    parser.add_argument("--part", default="0/1", help="which of the file's groups: i/n")
-    parser.add_argument("--method", default="emea", help="a baseline: paris, prase")
-    parser.add_argument("--study", default="batch", help="MLflow experiment of the runs")
+    parser.add_argument("experiment", help="an option of conf/experiment")
+    parser.add_argument("overrides", nargs="*", help="as for run.py -m")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the run folders")
+    parser.add_argument("--part", default="0/1", help="which of the groups: i/n")
+    parser.add_argument("--share-first", action="store_true", help="train first models once")
     parser.add_argument("--budget", type=float, default=1e9, help="seconds to start cells in")
     parser.add_argument("--table", action="store_true", help="run nothing, only tell and pack")
     parser.add_argument("--pack", type=Path, help="archive for the records")
-    parser.add_argument("--override", nargs="*", default=[], help="further key=value")
     return parser
 
 

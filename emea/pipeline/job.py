@@ -16,6 +16,7 @@ from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.matching.beliefs import Beliefs
 from emea.pipeline import run_files
+from emea.pipeline.already_recorded import refuse_recorded
 from emea.pipeline.answering import Answering, answer_numbers, build_answering
 from emea.pipeline.building import maker
 from emea.pipeline.fitting import quieten_lightning
@@ -49,6 +50,9 @@ def run_job(config: DictConfig, folder: Path) -> dict[str, Any]:
 
     Returns:
         What ``metrics.json`` holds.
+
+    Raises:
+        AlreadyRecordedError: where runs that are recorded are to be passed over, and this one is.
     """
     check_config(config)
     keep_freed_memory()
@@ -61,12 +65,15 @@ def run_job(config: DictConfig, folder: Path) -> dict[str, Any]:
     visible = maker(config.protocol)()(split)
     logger.info(_what_is_trained(pair, split))
     _warn_of_little(config, pair, split)
-    folder.mkdir(parents=True, exist_ok=True)
     shown = without_secrets(config)
-    run_files.write_config(folder, shown)
     tracker: Tracker = maker(config.tracking)()
+    header = make_header(shown, pair, visible.uses_test_links)
+    if config.skip_recorded:
+        refuse_recorded(header, tracker)
+    folder.mkdir(parents=True, exist_ok=True)
+    run_files.write_config(folder, shown)
     with _tracked(tracker):
-        tracker.start(make_header(shown, pair, visible.uses_test_links), folder)
+        tracker.start(header, folder)
         # what is built gets graphs without links: only what is visible reaches it
         graphs = replace(pair, links=pair.links[:0], official=None)
         if config.method.reasoner is not None:

@@ -7,8 +7,9 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from emea.data.graph_pair import GraphPair
+from emea.pipeline.fingerprint import fingerprint
 from emea.tracking.provenance import provenance
-from emea.tracking.run_record import ParamValue, RunHeader
+from emea.tracking.run_record import FINGERPRINT_TAG, ParamValue, RunHeader
 from emea.tracking.store_uri import shown_uri
 
 
@@ -20,6 +21,7 @@ def make_header(config: DictConfig, pair: GraphPair, uses_test_links: bool) -> R
         "test_links_in_training": str(uses_test_links).lower(),
         "data": pair.name,
         "data_checksum": pair.checksum(),
+        FINGERPRINT_TAG: fingerprint(config, pair),
     }
     return RunHeader(
         run_id=uuid.uuid4().hex,

@@ -36,6 +36,7 @@ class RootConfig:
     study: str = MISSING
     initial_from: str | None = None
     observed_links: int | None = None
+    skip_recorded: bool = False
 
 
 def register_schema() -> None:

@@ -11,12 +11,14 @@ from emea.reporting import (
     figure5,
     figure6,
     figure7,
+    figure8,
     table1,
     table2,
     table3,
     times,
 )
 from emea.reporting.comparison import csv_text
+from emea.reporting.figures import write_figure
 from emea.reporting.findings import findings_table
 from emea.reporting.records import RecordedRun, load_studies
 from emea.reporting.speed import speed_tables
@@ -37,6 +39,7 @@ STUDIES: dict[str, Callable[[Sequence[RecordedRun], Path], Study]] = {
     "figure5": figure5.study,
     "figure6": figure6.study,
     "figure7": figure7.study,
+    "figure8": figure8.study,
     "dual": dual.study,
 }
 
@@ -79,6 +82,8 @@ def write_study(study: Study, folder: Path) -> None:
     write_atomic(folder / "results.md", study.markdown)
     if study.entries:
         write_atomic(folder / "results.csv", csv_text(study.entries))
+    if study.figure is not None:
+        write_figure(study.figure, folder / study.name)
 
 
 if __name__ == "__main__":

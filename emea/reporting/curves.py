@@ -1,5 +1,6 @@
 """Curves of recorded runs: a mean and a spread at each place, drawn to be read in grey."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -52,19 +53,15 @@ def draw(
 ) -> None:
     """Curves over places at equal distance, with the spread over splits as bars."""
     for curve, (shade, line, marker) in zip(curves, STYLES * 2, strict=False):
-        there = [(index, curve.points.get(place)) for index, place in enumerate(places)]
-        drawn = [(index, cell.mean, cell.spread) for index, cell in there if cell and cell.mean]
-        at, means, spreads = (list(column) for column in zip(*drawn, strict=True)) if drawn else ([], [], [])
-        style: dict[str, Any] = {
-            "color": shade,
-            "linestyle": line,
-            "marker": marker,
-            "label": curve.label,
-        }
-        axis.errorbar(at, means, yerr=spreads, capsize=2, markersize=4, linewidth=1.2, **style)
+        at = [index for index, place in enumerate(places) if place in curve.points]
+        cells = [curve.points[places[index]] for index in at]
+        means = [math.nan if cell.mean is None else cell.mean for cell in cells]
+        spreads = [cell.spread for cell in cells]
+        style: dict[str, Any] = {"color": shade, "linestyle": line, "marker": marker}
+        style |= {"capsize": 2, "markersize": 4, "linewidth": 1.2}
+        axis.errorbar(at, means, yerr=spreads, label=curve.label, **style)
     axis.set_xticks(range(len(places)), names)
     if any(curve.points for curve in curves):
         axis.legend(fontsize=7, frameon=False)
     else:
         axis.text(0.5, 0.5, "not run", ha="center", va="center", transform=axis.transAxes)
-

@@ -26,8 +26,8 @@ REMARK = (
 )
 CHANGED = (
     "Hit@1 among test targets of runs on zh, split 0, that differ in one setting and start from "
-    "one first training (other models and training modes: from their own), and how far they lie from "
-    "the run with all parts. One run each: differences of a few thousandths are noise."
+    "one first training (other models and training modes: from their own), and how far they lie "
+    "from the run with all parts. One run each: differences of a few thousandths are noise."
 )
 FEATURES = ("similarity", "noisy_or", "evidence", "coverage")
 NAMES = {

@@ -1,23 +1,25 @@
 """Fig. 8 of the paper: compatibility of a model's predictions, and how many of them conflict."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from emea.data.arrays import FloatArray
 from emea.errors import DataError
 from emea.reporting.cells import Cell, num_splits, over_splits, select, shown
-from emea.reporting.em_runs import PAIR
+from emea.reporting.comparison import NOT_RUN
 from emea.reporting.markdown import markdown_table
-from emea.reporting.records import RecordedRun
+from emea.reporting.methods import USUAL, is_usual
+from emea.reporting.records import RecordedRun, provenance_line
+from emea.reporting.study import Study
 
 if TYPE_CHECKING:  # matplotlib loads only where something is drawn
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-
+PAIR = "dbp15k_zh"
 STAGES = {"initial": "RREA", "final": "EMEA"}
 """Part of the compatibility section, and whose predictions it is about."""
 
@@ -43,6 +45,25 @@ WIDTH = 0.42
 BLUR = 2.5
 """Standard deviation, in bins, of what smooths a violin's outline: of 50 bins about what the
 usual rule of thumb takes for ten thousand entities."""
+
+
+REMARK = (
+    "PARIS compatibility (Eq. 19) of each test entity's predicted counterpart, given the "
+    "predictions for its neighbours, by RREA before EM and by EMEA after it; the oracle predicts "
+    "the true links. Conflicts: the share of predictions whose target another linked entity "
+    "claims, too."
+)
+
+
+def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
+    """The figure and its numbers; the folder holds nothing the paper printed."""
+    title = "Figure 8: compatibility and conflicts"
+    try:
+        used = figure_runs(runs)
+    except DataError:
+        return Study("figure8", title, (REMARK, NOT_RUN))
+    parts = (provenance_line(used), REMARK, table(used))
+    return Study("figure8", title, parts, figure=draw(used))
 
 
 def draw(runs: Sequence[RecordedRun], data: str = PAIR) -> "Figure":
@@ -89,7 +110,7 @@ def figure_runs(runs: Iterable[RecordedRun], data: str = PAIR) -> list[RecordedR
     """
     # an official split has no ratio, and no place on the axis
     drawn = [run for run in runs if run.metrics["ratio"] is not None]
-    telling = [run for run in drawn if "compatibility" in run.metrics]
+    telling = [run for run in drawn if "compatibility" in run.metrics and is_usual(run, USUAL)]
     wanted = {"data": data, "model": "rrea", "training": "sup", "rule": "paris", "em": "paper"}
     found = select(telling, method="emea", protocol="strict", **wanted)
     if not found:

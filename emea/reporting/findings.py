@@ -55,15 +55,9 @@ def findings_table(runs: Sequence[RecordedRun]) -> str:
     for finding in FINDINGS:
         by_protocol = {protocol: list(finding.cases(runs, protocol)) for protocol in PROTOCOLS}
         verdicts = [verdict(cases) for cases in by_protocol.values()]
-        failed, missing = (
-            [
-                f"{case} ({p})"
-                for p, cases in by_protocol.items()
-                for case, now in cases
-                if now is of
-            ]
-            for of in (False, None)
-        )
+        told = _told(by_protocol)
+        failed = [name for name, holds in told if holds is False]
+        missing = [name for name, holds in told if holds is None]
         rest = [_some(failed), str(len(missing) or "")]
         rows.append([finding.claim, finding.place, *verdicts, *rest])
     return markdown_table(titles, rows, num_left=2)

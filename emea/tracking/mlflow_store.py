@@ -85,6 +85,12 @@ class MlflowStore:
             self.client.search_runs([experiment], f"tags.`{RUN_ID_TAG}` = '{header.run_id}'")
         )
 
+    def find_finished(self, tag: str, value: str) -> "Run | None":
+        """A finished run of any experiment with this tag."""
+        experiments = [found.experiment_id for found in self.client.search_experiments()]
+        wanted = f"tags.`{tag}` = '{value}' and attributes.status = 'FINISHED'"
+        return next(iter(self.client.search_runs(experiments, wanted, max_results=1)), None)
+
     def has_complete(self, header: RunHeader) -> bool:
         """Whether the store already holds everything about the run."""
         return any(run.data.tags.get(COMPLETE_TAG) == "true" for run in self.find_runs(header))

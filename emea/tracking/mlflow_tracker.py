@@ -6,7 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from emea.tracking.mlflow_store import MlflowStore
-from emea.tracking.run_record import MetricPoint, RunHeader, RunRecord, read_series
+from emea.tracking.run_record import (
+    FINGERPRINT_TAG,
+    MetricPoint,
+    RunHeader,
+    RunRecord,
+    read_series,
+)
 from emea.tracking.store_uri import (
     DEFAULT_ARTIFACT_ROOT,
     DEFAULT_URI,
@@ -56,6 +62,15 @@ class MlflowTracker:
         if uri == absolute_uri(DEFAULT_URI) and Path("Makefile").exists():
             return "make ui"
         return f"python -m emea.tracking ui --uri {uri}"
+
+    def recorded(self, fingerprint: str) -> str | None:
+        """A finished run of the store; a store that cannot be asked has none."""
+        try:
+            found = self._store.find_finished(FINGERPRINT_TAG, fingerprint)
+        except Exception as error:  # as below: the store must not stop the run
+            logger.warning("MLflow cannot tell what it holds (%s).", _first_line(error))
+            return None
+        return f"{found.info.run_name} ({found.info.run_id})" if found else None
 
     def start(self, header: RunHeader, folder: Path) -> None:
         """Write the header into the folder and open the MLflow run."""

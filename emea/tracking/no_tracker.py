@@ -17,6 +17,10 @@ class NoTracker:
         """There is no UI to open."""
         return None
 
+    def recorded(self, fingerprint: str) -> str | None:
+        """Nobody remembers earlier runs."""
+        return None
+
     def start(self, header: RunHeader, folder: Path) -> None:
         """Write the header into the folder."""
         self._record = RunRecord(folder)

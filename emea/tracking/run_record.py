@@ -16,6 +16,7 @@ logger = logging.getLogger(__name__)
 RUN_FILE = "run.json"
 SERIES_FILE = "series.jsonl"
 STATUSES = ("FINISHED", "FAILED", "KILLED")
+FINGERPRINT_TAG = "fingerprint"
 
 ParamValue = str | int | float | bool | None
 

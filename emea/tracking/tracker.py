@@ -14,6 +14,9 @@ class Tracker(Protocol):
     def ui_hint(self) -> str | None:
         """The command that opens the runs for a person; None where there is nothing to open."""
 
+    def recorded(self, fingerprint: str) -> str | None:
+        """Where a finished run with this fingerprint is to be found; None: there is none."""
+
     def start(self, header: RunHeader, folder: Path) -> None:
         """Begin the run whose records go to `folder`."""
 

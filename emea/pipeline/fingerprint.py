@@ -1,0 +1,59 @@
+"""What decides a run's numbers, in one word: settings, data, and the code that computes."""
+
+import ast
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+
+from emea.data.graph_pair import GraphPair
+
+PACKAGE = Path(__file__).resolve().parents[1]
+TELLS_ONLY = ("tracking", "reporting")
+"""Rooms of the package that record and show numbers and change none."""
+
+NO_MATTER = ("data", "tracking", "trainer", "study", "skip_recorded", "initial_from")
+"""Keys of the config that a run's numbers do not come from, or that are told by contents."""
+
+
+def fingerprint(config: DictConfig, pair: GraphPair) -> str:
+    """The same for runs that compute the same: comments, paths and the device are left out."""
+    settings = OmegaConf.to_container(config, resolve=True)
+    assert isinstance(settings, dict)
+    told = {str(key): value for key, value in settings.items() if key not in NO_MATTER}
+    told |= {"data": pair.checksum(), "code": code_digest(), "weights": _weights(config)}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def code_digest() -> str:
+    """Of the sources that compute, as the interpreter reads them: no comments, no docstrings."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = path.relative_to(PACKAGE)
+        if place.parts[0] not in TELLS_ONLY:
+            digest.update(f"{place.as_posix()}\n{bare_code(path.read_text('utf-8'))}\n".encode())
+    return digest.hexdigest()
+
+
+def bare_code(source: str) -> str:
+    """The source without what does not run."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and _is_text(body[0]):
+            body[0] = ast.Pass()
+    return ast.unparse(tree)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+def _weights(config: DictConfig) -> str | None:
+    if not config.initial_from:
+        return None
+    return hashlib.sha256(Path(config.initial_from).read_bytes()).hexdigest()
