@@ -109,7 +109,7 @@ def test_a_variant_makes_a_config_that_can_run(variant: str) -> None:
 def test_every_kind_of_job_of_an_experiment_can_run(experiment: str) -> None:
     register_schema()
     check_overrides(["-m", f"experiment={experiment}"])
-    assert len(jobs(experiment)) > 1
+    assert jobs(experiment)
 
 
 def test_config_files_exist_where_the_package_looks() -> None:
