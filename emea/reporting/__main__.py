@@ -1,5 +1,6 @@
 """Writes reports from recorded runs: ``python -m emea.reporting``."""
 
+import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from emea.reporting.figures import write_figure
 from emea.reporting.findings import findings_table
 from emea.reporting.records import RecordedRun, load_studies
 from emea.reporting.speed import speed_tables
+from emea.reporting.store_runs import load_store
 from emea.reporting.study import Study
 from emea.tracking.atomic import write_atomic
 
@@ -60,20 +62,30 @@ def with_block(text: str, name: str, content: str) -> str:
     return f"{before}{begin}\n{content}\n{end}{after}"
 
 
-def main() -> int:
-    """Write the reports and the README's blocks; the exit status."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the reports and, of the committed records, the README's blocks; the exit status."""
+    options = _parser().parse_args(arguments)
     try:
-        runs = load_studies(EXPERIMENTS)
+        runs = load_store(options.store) if options.store else load_studies(EXPERIMENTS)
+        out = options.out or (Path("report") if options.store else EXPERIMENTS)
         studies = [make(runs, EXPERIMENTS / name) for name, make in STUDIES.items()]
         for study in studies:
-            write_study(study, EXPERIMENTS / study.name)
-        readme = ROOT / "README.md"
-        write_atomic(readme, readme_with_results(readme.read_text(encoding="utf-8"), runs))
+            write_study(study, out / study.name)
+        if out == EXPERIMENTS:
+            readme = ROOT / "README.md"
+            write_atomic(readme, readme_with_results(readme.read_text(encoding="utf-8"), runs))
     except UserError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"wrote {', '.join(STUDIES)} of {EXPERIMENTS.name}, and the results in README.md")
+    print(f"{len(runs)} runs: wrote {', '.join(STUDIES)} in {out}")
     return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m emea.reporting", description=__doc__)
+    parser.add_argument("--store", help="address of an MLflow store; else the committed records")
+    parser.add_argument("--out", type=Path, help="folder for the reports (of a store: report)")
+    return parser
 
 
 def write_study(study: Study, folder: Path) -> None:

@@ -27,8 +27,10 @@ class RecordedRun:
 
     @property
     def reference(self) -> str:
-        """Where its records lie among the studies, such as ``table1/records/zh-0.01-s0``."""
-        return "/".join(self.folder.parts[-3:])
+        """Where its records lie, from a study's folder; elsewhere: the whole address."""
+        if self.folder.parent.name != "records":
+            return self.folder.resolve().as_uri()
+        return "/".join(["..", *self.folder.parts[-3:]])
 
     def value(self, metric: str, pool: str = "test", stage: str = "final") -> float | None:
         """A metric of a ranking, among test targets or all targets.
