@@ -40,12 +40,13 @@ FEW_LINKS = 10
 """Fewer labelled links than this deserve a warning."""
 
 
-def run_job(config: DictConfig, folder: Path) -> dict[str, Any]:
+def run_job(config: DictConfig, folder: Path, sweep: str | None = None) -> dict[str, Any]:
     """Run one configuration and leave its records in the folder.
 
     Args:
         config: a composed config.
         folder: the run's folder, made if missing.
+        sweep: name of the sweep the run belongs to, by which its runs are grouped.
 
     Returns:
         What ``metrics.json`` holds.
@@ -66,7 +67,7 @@ def run_job(config: DictConfig, folder: Path) -> dict[str, Any]:
     run_files.write_config(folder, shown)
     tracker: Tracker = maker(config.tracking)()
     with _tracked(tracker):
-        tracker.start(make_header(shown, pair, visible.uses_test_links), folder)
+        tracker.start(make_header(shown, pair, visible.uses_test_links, sweep), folder)
         # what is built gets graphs without links: only what is visible reaches it
         graphs = replace(pair, links=pair.links[:0], official=None)
         if config.method.reasoner is not None:
