@@ -34,21 +34,24 @@ def job(config: DictConfig) -> float:
     from emea.pipeline.already_recorded import AlreadyRecordedError
     from emea.pipeline.job import run_job
     from emea.pipeline.result_table import print_results
+    from emea.pipeline.run_header import sweep_name
 
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
     unused = unused_overrides(config, hydra_config.overrides.task)
     if unused:
         logger.warning("method=%s has no use for %s", config.method.name, ", ".join(unused))
+    is_sweep = hydra_config.mode == RunMode.MULTIRUN
+    sweep = sweep_name(Path(hydra_config.sweep.dir)) if is_sweep else None
     try:
-        metrics = run_job(config, folder)
+        metrics = run_job(config, folder, sweep)
     except AlreadyRecordedError as recorded:
         logger.info("%s", recorded)
         return recorded.hit
     except UserError as error:
         logger.error("%s", error)
         failed_jobs.append(str(folder))
-        if hydra_config.mode == RunMode.MULTIRUN:
+        if is_sweep:
             return math.nan  # the sweep's other jobs are none the worse for it
         raise SystemExit(1) from None
     print_results(metrics, folder)

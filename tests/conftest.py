@@ -2,6 +2,10 @@
 
 import contextlib
 import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
 
 # tiny models: a second thread costs more than it brings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -12,3 +16,22 @@ with contextlib.suppress(ImportError):  # machines that only run the GPU tests m
     # a busy machine is no failure
     settings.register_profile("unhurried", deadline=None)
     settings.load_profile("unhurried")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One Chromium for all tests that look at pages; they are skipped where it is missing."""
+    from .browser import launched
+
+    with launched() as chromium:
+        yield chromium
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Any]:
+    """A fresh page in it, whose requests and errors are written down."""
+    from .browser import Visit
+
+    fresh = Visit(browser)
+    yield fresh
+    fresh.close()

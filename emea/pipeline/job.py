@@ -41,12 +41,13 @@ FEW_LINKS = 10
 """Fewer labelled links than this deserve a warning."""
 
 
-def run_job(config: DictConfig, folder: Path) -> dict[str, Any]:
+def run_job(config: DictConfig, folder: Path, sweep: str | None = None) -> dict[str, Any]:
     """Run one configuration and leave its records in the folder.
 
     Args:
         config: a composed config.
         folder: the run's folder, made if missing.
+        sweep: name of the sweep the run belongs to, by which its runs are grouped.
 
     Returns:
         What ``metrics.json`` holds.
@@ -67,7 +68,7 @@ def run_job(config: DictConfig, folder: Path) -> dict[str, Any]:
     _warn_of_little(config, pair, split)
     shown = without_secrets(config)
     tracker: Tracker = maker(config.tracking)()
-    header = make_header(shown, pair, visible.uses_test_links)
+    header = make_header(shown, pair, visible.uses_test_links, sweep)
     if config.skip_recorded:
         refuse_recorded(header, tracker)
     folder.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 import copy
 import uuid
+from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -12,9 +13,14 @@ from emea.tracking.provenance import provenance
 from emea.tracking.run_record import FINGERPRINT_TAG, ParamValue, RunHeader
 from emea.tracking.store_uri import shown_uri
 
+SWEEPS = "multirun"
+"""The folder in which Hydra puts sweeps by day and time; the time alone would not be unique."""
 
-def make_header(config: DictConfig, pair: GraphPair, uses_test_links: bool) -> RunHeader:
-    """The header of a run about to start."""
+
+def make_header(
+    config: DictConfig, pair: GraphPair, uses_test_links: bool, sweep: str | None = None
+) -> RunHeader:
+    """The header of a run about to start; ``sweep`` names the sweep it belongs to."""
     tags = {
         **provenance(),
         "protocol": config.protocol.name,
@@ -23,6 +29,8 @@ def make_header(config: DictConfig, pair: GraphPair, uses_test_links: bool) -> R
         "data_checksum": pair.checksum(),
         FINGERPRINT_TAG: fingerprint(config, pair),
     }
+    if sweep is not None:
+        tags["sweep"] = sweep
     return RunHeader(
         run_id=uuid.uuid4().hex,
         name=run_name(config, pair.name),
@@ -30,6 +38,17 @@ def make_header(config: DictConfig, pair: GraphPair, uses_test_links: bool) -> R
         params=flat_params(OmegaConf.to_container(config, resolve=True)),
         tags=tags,
     )
+
+
+def sweep_name(folder: Path) -> str:
+    """What the runs of a sweep are grouped by: its folder, such as ``2022-12-07/09-00-00``.
+
+    Args:
+        folder: The folder of all the sweep's runs.
+    """
+    parts = folder.parts
+    below = parts[parts.index(SWEEPS) + 1 :] if SWEEPS in parts else ()
+    return "/".join(below) or folder.name
 
 
 def without_secrets(config: DictConfig) -> DictConfig:

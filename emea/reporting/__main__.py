@@ -21,6 +21,7 @@ from emea.reporting import (
 from emea.reporting.comparison import csv_text
 from emea.reporting.figures import write_figure
 from emea.reporting.findings import findings_table
+from emea.reporting.html_page import HtmlPart, page
 from emea.reporting.records import RecordedRun, load_studies
 from emea.reporting.speed import speed_tables
 from emea.reporting.store_runs import load_store
@@ -28,6 +29,11 @@ from emea.reporting.study import Study
 from emea.tracking.atomic import write_atomic
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGE = "report.html"
+CLAIMS = (
+    "Each claim of the paper's text, checked on the recorded runs under each protocol: in how many "
+    "of the cells that were run it holds, and where it does not."
+)
 EXPERIMENTS = ROOT / "experiments"
 MEASUREMENTS = ROOT / "benchmarks" / "results"
 
@@ -71,6 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         studies = [make(runs, EXPERIMENTS / name) for name, make in STUDIES.items()]
         for study in studies:
             write_study(study, out / study.name)
+        write_atomic(out / PAGE, report_page(studies, runs, out))
         if out == EXPERIMENTS:
             readme = ROOT / "README.md"
             write_atomic(readme, readme_with_results(readme.read_text(encoding="utf-8"), runs))
@@ -86,6 +93,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--store", help="address of an MLflow store; else the committed records")
     parser.add_argument("--out", type=Path, help="folder for the reports (of a store: report)")
     return parser
+
+
+def report_page(studies: Sequence[Study], runs: Sequence[RecordedRun], folder: Path) -> str:
+    """All reports on one page that needs nothing else, from what lies in the folder."""
+    claims = f"# What the paper claims\n\n{CLAIMS}\n\n{findings_table(runs)}\n"
+    parts = [HtmlPart("claims", claims, folder / "claims")]
+    parts += [HtmlPart(study.name, study.markdown, folder / study.name) for study in studies]
+    return page("EMEA, reproduced: tables, figures and claims beside the paper's", parts, folder)
 
 
 def write_study(study: Study, folder: Path) -> None:

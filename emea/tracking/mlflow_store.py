@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from emea.tracking.artifacts import run_files
+from emea.tracking.compared_params import compared_params
 from emea.tracking.mlflow_client import open_client
 from emea.tracking.mlflow_names import MAX_PARAM_LENGTH, MAX_TAG_LENGTH, cut, metric_name
 from emea.tracking.run_record import MetricPoint, RunClosing, RunHeader
@@ -115,7 +116,7 @@ class MlflowStore:
         run_id: str = run.info.run_id
         params = [
             Param(metric_name(key), cut(value, MAX_PARAM_LENGTH))
-            for key, value in header.params.items()
+            for key, value in compared_params(header.params).items()
         ]
         for batch in _batches(params, PARAMS_PER_BATCH):
             self.client.log_batch(run_id, params=batch)

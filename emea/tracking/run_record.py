@@ -29,7 +29,7 @@ class RunHeader:
         run_id: A uuid4 hex that names the run wherever its records go.
         name: What a person reads, e.g. `emea-rrea-dbp15k_zh-1%-strict-s0`.
         experiment: The group of runs it is compared with.
-        params: The flattened resolved configuration.
+        params: The flattened resolved configuration, complete; MLflow shows a part of it.
         tags: Commit, data checksum, protocol and the like.
         start_time: Milliseconds since the epoch.
     """

@@ -4,15 +4,22 @@ import logging
 import os
 import socket
 import sys
+from typing import TYPE_CHECKING
 
 from emea.errors import UserError
 from emea.tracking.mlflow_client import open_client, set_environment
 from emea.tracking.store_uri import absolute_uri, artifact_location, shown_uri
 
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
 logger = logging.getLogger(__name__)
 
 # The server has no login, so it is for this machine's own loopback and nothing else.
 HOST = "127.0.0.1"
+
+# Part of the addresses of runs: left to itself the UI opens on its pages for chats and prompts.
+TRAINING_VIEW = "workflowType=machine_learning"
 
 
 def server_command(uri: str, artifact_root: str, port: int) -> list[str]:
@@ -22,6 +29,15 @@ def server_command(uri: str, artifact_root: str, port: int) -> list[str]:
     location = artifact_location(uri, artifact_root)
     # Files lie where the experiments say; a proxy folder of the server's own would stay empty.
     return [*command, "--no-serve-artifacts", "--default-artifact-root", location or "mlruns"]
+
+
+def study_addresses(client: "MlflowClient", port: int) -> dict[str, str]:
+    """Where the UI shows the runs of each study that has some, the latest first."""
+    return {
+        found.name: f"http://{HOST}:{port}/#/experiments/{found.experiment_id}/runs?{TRAINING_VIEW}"
+        for found in client.search_experiments(order_by=["last_update_time DESC"])
+        if client.search_runs([found.experiment_id], max_results=1)
+    }
 
 
 def serve_ui(uri: str, artifact_root: str, port: int) -> None:
@@ -35,11 +51,13 @@ def serve_ui(uri: str, artifact_root: str, port: int) -> None:
     _check_port(port)
     uri = absolute_uri(uri)
     # The server's own processes would race to create the tables.
-    open_client(uri)
+    client = open_client(uri)
     set_environment()
     # The job runner starts a dozen processes that runs and charts do not need.
     os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
     logger.info("MLflow UI of %s: http://%s:%d (Ctrl-C ends it)", uri, HOST, port)
+    for study, address in study_addresses(client, port).items():
+        logger.info("Runs of study=%s: %s", study, address)
     command = server_command(uri, artifact_root, port)
     # Replaces this process, so that whoever stops it stops the server.
     os.execv(command[0], command)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from emea.data.synthetic import synthetic_pair
+from emea.tracking.run_record import read_header
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = (
@@ -70,6 +71,10 @@ def test_the_sweep_command_letter_for_letter(data_root: Path, tmp_path: Path) ->
     expected = {(f"dbp15k_{name}", ratio) for name in ("zh", "fr", "ja") for ratio in (0.01, 0.05)}
     assert found == expected
     assert len(runs) == 6
+    headers = [read_header(file.parent) for file in files]
+    assert {header.tags["sweep"] for header in headers} == {
+        file.parent.parent.relative_to(tmp_path / "multirun").as_posix() for file in files
+    }
 
 
 def test_a_run_ends_with_a_table_and_where_to_look(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 from emea.errors import ConfigError, DataError, DivergedError
 from emea.pipeline.job import run_job
 from emea.pipeline.run_header import without_secrets
-from emea.tracking.run_record import read_closing, read_series
+from emea.tracking.run_record import read_closing, read_header, read_series
 
 Configs = Callable[..., DictConfig]
 
@@ -58,6 +58,7 @@ def test_a_run_leaves_what_the_contract_names(tiny_config: Configs, tmp_path: Pa
     assert closing.status == "FINISHED"
     steps = [point.step for point in read_series(tmp_path) if "neural/hit@1" in point.metrics]
     assert steps == [0, 1, 2]
+    assert "sweep" not in read_header(tmp_path).tags
 
 
 def test_the_same_seed_gives_the_same_bits(tiny_config: Configs, tmp_path: Path) -> None:

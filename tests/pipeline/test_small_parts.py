@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from io import StringIO
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from emea.pipeline.observer import flattened
 from emea.pipeline.parts import build_parts, draw_split, load_pair
 from emea.pipeline.result_table import result_table
 from emea.pipeline.run_files import finite
-from emea.pipeline.run_header import flat_params, run_name
+from emea.pipeline.run_header import flat_params, run_name, sweep_name
 
 Configs = Callable[..., DictConfig]
 
@@ -42,6 +43,19 @@ def test_run_names_read(overrides: list[str], name: str, tiny_config: Configs) -
 def test_params_are_flat() -> None:
     nested = {"a": {"b": 1, "c": [1, 2]}, "d": None}
     assert flat_params(nested) == {"a.b": 1, "a.c": "[1, 2]", "d": None}
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("multirun/2022-12-07/09-00-00", "2022-12-07/09-00-00"),
+        ("/home/me/multirun/margins", "margins"),
+        ("outputs/margins", "margins"),
+        ("multirun", "multirun"),
+    ],
+)
+def test_sweeps_go_by_their_folder(folder: str, name: str) -> None:
+    assert sweep_name(Path(folder)) == name
 
 
 def test_numbers_are_flattened_by_path() -> None:

@@ -40,7 +40,7 @@ def make_header() -> MakeHeader:
         values: dict[str, object] = {
             "name": "emea-rrea-dbp15k_zh-1%-strict-s0",
             "experiment": "tests",
-            "params": {"em.k": 10, "ratio": 0.01, "split.seed": None, "em.two_way": True},
+            "params": {"em.k": 10, "ratio": 0.01, "split_seed": None, "em.two_way": True},
             "tags": {"commit": "abc", "protocol": "strict"},
             "start_time": 1_700_000_000_000,
         }

@@ -42,7 +42,7 @@ def test_a_whole_run(store: MlflowStore, tmp_path: Path, make_header: MakeHeader
     assert run.data.params == {
         "em.k": "10",
         "ratio": "0.01",
-        "split.seed": "None",
+        "split_seed": "None",
         "em.two_way": "True",
     }
     expected = {"commit": "abc", "protocol": "strict", "emea.run_id": "a" * 32}

@@ -1,63 +1,25 @@
 """The UI serves the store on the loopback address only."""
 
 import json
-import os
 import socket
-import subprocess
-import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from emea.errors import UserError
 from emea.tracking.mlflow_store import MlflowStore
 from emea.tracking.sync import sync
-from emea.tracking.ui import HOST, serve_ui, server_command
+from emea.tracking.ui import HOST, serve_ui, server_command, study_addresses
 
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
-
-
-def ask(url: str, body: dict[str, Any] | None = None) -> bytes:
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        return bytes(answer.read())
+from .serving import ask, served
 
 
 @pytest.fixture
 def server(store: MlflowStore, tmp_path: Path) -> Iterator[str]:
-    port = free_port()
-    command = [sys.executable, "-m", "emea.tracking", "ui", "--port", str(port)]
-    root = Path(__file__).resolve().parents[2]
-    with open(tmp_path / "server.log", "w") as log:
-        process = subprocess.Popen(
-            [*command, "--uri", store.uri],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(root)},
-            stdout=log,
-            stderr=log,
-        )
-    address = f"http://{HOST}:{port}"
-    try:
-        for _ in range(120):
-            try:
-                ask(f"{address}/health")
-                break
-            except OSError:
-                assert process.poll() is None, (tmp_path / "server.log").read_text()
-                time.sleep(0.5)
+    with served(store.uri, tmp_path) as address:
         yield address
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
     # Whoever stops the command stops the server: nobody may still answer.
     with pytest.raises(OSError):
         for _ in range(20):
@@ -89,6 +51,16 @@ def test_command_is_for_this_machine_only() -> None:
     assert command[command.index("--host") + 1] == "127.0.0.1"
     assert command[command.index("--workers") + 1] == "1"
     assert command[command.index("--port") + 1] == "5001"
+
+
+def test_the_addresses_of_studies_with_runs_are_told(
+    store: MlflowStore, make_folder: Callable[..., Path]
+) -> None:
+    assert study_addresses(store.client, 5001) == {}
+    sync([make_folder()], store)
+    experiment = store.experiment_id("tests")
+    address = f"http://127.0.0.1:5001/#/experiments/{experiment}/runs?workflowType=machine_learning"
+    assert study_addresses(store.client, 5001) == {"tests": address}
 
 
 def test_taken_port_is_one_sentence() -> None:
