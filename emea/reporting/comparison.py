@@ -101,7 +101,7 @@ def comparison_table(found: Iterable[Entry], paper: bool = True) -> str:
         [data, f"{ratio:.0%}", method, *_row(by_protocol, splits, paper)]
         for (data, ratio, method), by_protocol in rows.items()
     ]
-    return markdown_table([*titles, "runs"], lines, num_left=3)
+    return markdown_table([*titles, "runs"], lines, num_left=3, text=["verdict", "runs"])
 
 
 def csv_text(found: Iterable[Entry]) -> str:

@@ -50,7 +50,7 @@ class Finding(NamedTuple):
 
 def findings_table(runs: Sequence[RecordedRun]) -> str:
     """A row per claim, a verdict per protocol, and where it fails or is not known."""
-    titles = ["claim", "paper", *PROTOCOLS, "where it does not hold", "cells not run"]
+    titles = ["claim", "paper", *PROTOCOLS, "cells not run", "where it does not hold"]
     rows = []
     for finding in FINDINGS:
         by_protocol = {protocol: list(finding.cases(runs, protocol)) for protocol in PROTOCOLS}
@@ -58,9 +58,9 @@ def findings_table(runs: Sequence[RecordedRun]) -> str:
         told = _told(by_protocol)
         failed = [name for name, holds in told if holds is False]
         missing = [name for name, holds in told if holds is None]
-        rest = [_some(failed), str(len(missing) or "")]
+        rest = [str(len(missing) or ""), _some(failed)]
         rows.append([finding.claim, finding.place, *verdicts, *rest])
-    return markdown_table(titles, rows, num_left=2)
+    return markdown_table(titles, rows, num_left=2, text=[*PROTOCOLS, titles[-1]])
 
 
 def _told(by_protocol: dict[str, list[Case]]) -> list[Case]:
