@@ -1,11 +1,52 @@
 """Where the configuration lies and which options it offers."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-CONF = Path(__file__).resolve().parents[2] / "conf"
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig
 
+from emea.errors import ConfigError
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
 PRESETS = ("experiment", "variant")
 """Groups that set others' values and need not be chosen."""
+
+CONFIG_DIR_FLAGS = ("--config-dir", "-cd")
+_further: list[Path] = []
+
+
+def search_also(folders: Sequence[Path]) -> None:
+    """Look for options in these folders, too, and in no others that were named before.
+
+    Raises:
+        ConfigError: one of them is no folder.
+    """
+    for folder in folders:
+        if not folder.is_dir():
+            raise ConfigError(f"--config-dir {folder} is no folder")
+    _further[:] = [folder.resolve() for folder in folders]
+
+
+def without_config_dirs(arguments: Sequence[str]) -> tuple[list[str], list[Path]]:
+    """A command line without its ``--config-dir FOLDER``, and the folders."""
+    rest, folders = [], []
+    waiting = iter(arguments)
+    for argument in waiting:
+        flag, equals, value = argument.partition("=")
+        if flag in CONFIG_DIR_FLAGS:
+            folders.append(Path(value if equals else next(waiting, "")))
+        else:
+            rest.append(argument)
+    return rest, folders
+
+
+def compose_config(overrides: Sequence[str], with_hydra: bool = False) -> DictConfig:
+    """The config of these overrides, from all folders that are searched."""
+    paths = ",".join(f"'file://{folder}'" for folder in _further)
+    further = [f"hydra.searchpath=[{paths}]"] if _further else []
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return compose("config", [*overrides, *further], return_hydra_config=with_hydra)
 
 
 def required_groups() -> list[str]:
@@ -19,7 +60,12 @@ def group_names() -> list[str]:
 
 
 def option_names(group: str) -> list[str]:
-    """The options of a group, those in subfolders with their path."""
-    folder = CONF / group
-    files = folder.rglob("*.yaml")
-    return sorted((file.relative_to(folder).as_posix().removesuffix(".yaml")) for file in files)
+    """The options of a group in all folders, those in subfolders with their path."""
+    folders = [folder / group for folder in (CONF, *_further)]
+    return sorted(
+        {
+            file.relative_to(folder).as_posix().removesuffix(".yaml")
+            for folder in folders
+            for file in folder.rglob("*.yaml")
+        }
+    )

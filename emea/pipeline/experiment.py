@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Sequence
 from itertools import product
 
-from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 
 from emea.errors import ConfigError
-from emea.pipeline.config_files import CONF, option_names
+from emea.pipeline.config_files import compose_config, option_names
 
 SWEEP_FLAGS = ("-m", "--multirun")
 
@@ -43,8 +42,7 @@ def chosen_experiment(arguments: Iterable[str]) -> str | None:
 
 def sweep_params(experiment: str) -> dict[str, str]:
     """What an experiment sweeps over: values as they would be typed, by key."""
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = compose("config", [f"experiment={experiment}"], return_hydra_config=True)
+    config = compose_config([f"experiment={experiment}"], with_hydra=True)
     return {str(key): str(value) for key, value in config.hydra.sweeper.params.items()}
 
 

@@ -4,7 +4,6 @@ import difflib
 from collections.abc import Iterable, Sequence
 from itertools import product
 
-from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
@@ -12,7 +11,14 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from emea.errors import ConfigError
-from emea.pipeline.config_files import CONF, PRESETS, group_names, option_names
+from emea.pipeline.config_files import (
+    PRESETS,
+    compose_config,
+    group_names,
+    option_names,
+    search_also,
+    without_config_dirs,
+)
 from emea.pipeline.experiment import assignments, with_sweep
 from emea.pipeline.validation import check_config
 
@@ -34,8 +40,7 @@ def sweep_flag_first(arguments: Sequence[str]) -> list[str]:
 def composed(overrides: Sequence[str]) -> DictConfig:
     """The config of these overrides, typed as on the command line."""
     try:
-        with initialize_config_dir(str(CONF), version_base="1.3"):
-            return compose("config", quote_numeric_choices(overrides))
+        return compose_config(quote_numeric_choices(overrides))
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(_sentence(error)) from error
 
@@ -45,6 +50,8 @@ def check_overrides(arguments: Sequence[str]) -> None:
 
     In a sweep every option and value is looked at, but not every combination of them.
     """
+    arguments, folders = without_config_dirs(arguments)
+    search_also(folders)
     typed = [argument for argument in with_sweep(arguments) if not argument.startswith("-")]
     overrides = _parsed(typed)
     groups = {override.key_or_group: override for override in overrides if _is_group(override)}
