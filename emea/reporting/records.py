@@ -26,6 +26,11 @@ class RecordedRun:
         return str(self.header.get("run_id", ""))
 
     @property
+    def started(self) -> int:
+        """When it began, in milliseconds since the epoch."""
+        return int(self.header.get("start_time", 0))
+
+    @property
     def reference(self) -> str:
         """Where its records lie among the studies, such as ``table1/records/zh-0.01-s0``."""
         return "/".join(self.folder.parts[-3:])
