@@ -9,6 +9,7 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from emea.data.graph_pair import GraphPair
+from emea.errors import DataError
 
 PACKAGE = Path(__file__).resolve().parents[1]
 TELLS_ONLY = ("tracking", "reporting")
@@ -23,7 +24,8 @@ def fingerprint(config: DictConfig, pair: GraphPair) -> str:
     settings = OmegaConf.to_container(config, resolve=True)
     assert isinstance(settings, dict)
     told = {str(key): value for key, value in settings.items() if key not in NO_MATTER}
-    told |= {"data": pair.checksum(), "code": code_digest(), "weights": _weights(config)}
+    told |= {"data": pair.checksum(), "parts": _official_parts(config, pair)}
+    told |= {"code": code_digest(), "weights": _weights(config)}
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
@@ -39,12 +41,12 @@ def code_digest() -> str:
 
 
 def bare_code(source: str) -> str:
-    """The source without what does not run."""
+    """The source without what does not run: comments, and text that stands for itself."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
-        if isinstance(body, list) and body and _is_text(body[0]):
-            body[0] = ast.Pass()
+        if isinstance(body, list):
+            body[:] = [line for line in body if not _is_text(line)] or [ast.Pass()]
     return ast.unparse(tree)
 
 
@@ -53,7 +55,19 @@ def _is_text(statement: ast.stmt) -> bool:
     return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
+def _official_parts(config: DictConfig, pair: GraphPair) -> str | None:
+    """Of the authors' parts where the split is theirs; a pair's checksum is of all its links."""
+    if config.split.name != "official" or pair.official is None:
+        return None
+    parts = (pair.official.train, pair.official.validation, pair.official.test)
+    digests = [hashlib.sha256(part.tobytes()).hexdigest() for part in parts]
+    return " ".join(digests)
+
+
 def _weights(config: DictConfig) -> str | None:
     if not config.initial_from:
         return None
-    return hashlib.sha256(Path(config.initial_from).read_bytes()).hexdigest()
+    try:
+        return hashlib.sha256(Path(config.initial_from).read_bytes()).hexdigest()
+    except OSError as error:
+        raise DataError(f"initial_from={config.initial_from} cannot be read ({error})") from error

@@ -53,7 +53,7 @@ class Entry:
             return ""
         distance = self.cell.mean - self.paper
         allowed = MR_TOLERANCE * self.paper if self.metric == "mr" else TOLERANCE
-        if abs(distance) <= allowed:
+        if round(abs(distance) - allowed, 9) <= 0:  # 0.52 - 0.5 is a little more than 0.02
             return "within"
         return "above" if distance > 0 else "below"
 
@@ -127,7 +127,8 @@ def csv_text(found: Iterable[Entry]) -> str:
     )
     for one in found:
         cell = one.cell or Cell(None, 0.0, 0)
-        numbers = [cell.mean, cell.spread if cell.num_runs > 1 else None, cell.num_runs, one.paper]
+        spread = cell.spread if cell.mean is not None and cell.num_runs > 1 else None
+        numbers = [cell.mean, spread, cell.num_runs, one.paper]
         ids = " ".join(there.run.run_id for there in one.found)
         place = [one.study, one.metric, one.pool, one.data, one.ratio, one.method, one.protocol]
         writer.writerow([*place, *map(_plain, numbers), one.verdict, ids])

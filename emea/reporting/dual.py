@@ -60,7 +60,8 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
 def summary(runs: Sequence[RecordedRun], folder: Path) -> str:
     """The tables of the README: results, other pairs, and one part less."""
     published = load_paper_numbers(folder / "published.csv")
-    return "\n\n".join([table(runs, published), other_pairs(runs), CHANGED, changes(runs)])
+    changed = changes(runs, folder.parent.name)
+    return "\n\n".join([table(runs, published), other_pairs(runs), CHANGED, changed])
 
 
 def table(runs: Sequence[RecordedRun], published: PaperNumbers) -> str:
@@ -99,20 +100,21 @@ def other_pairs(runs: Sequence[RecordedRun]) -> str:
     return markdown_table(titles, rows, num_left=2)
 
 
-def changes(runs: Sequence[RecordedRun]) -> str:
-    """A row per changed setting; how far it lies from the whole."""
+def changes(runs: Sequence[RecordedRun], studies: str = "..") -> str:
+    """A row per changed setting; how far it lies from the whole.
+
+    Args:
+        runs: recorded runs; of several of a cell the latest counts.
+        studies: where the studies lie, seen from the text.
+    """
     ratios = (0.01, 0.05, 0.3)
     found: dict[str, dict[float, RecordedRun]] = {}
-    for run in runs:
-        metrics = run.metrics
-        if (
-            metrics.get("em") == "dual"
-            and metrics["data"] == "dbp15k_zh"
-            and not metrics["split_seed"]
-        ):
+    wanted = {"em": "dual", "data": "dbp15k_zh", "split_seed": 0, "protocol": "strict"}
+    for run in sorted(runs, key=lambda run: run.started):
+        if all(run.metrics.get(key) == value for key, value in wanted.items()):
             change = changed_setting(run)
             if change:
-                found.setdefault(change, {})[metrics["ratio"]] = run
+                found.setdefault(change, {})[run.metrics["ratio"]] = run
     whole = {}
     for ratio in ratios:
         usual = runs_of(runs, DUAL, "strict", "dbp15k_zh", ratio).get(0)
@@ -120,7 +122,8 @@ def changes(runs: Sequence[RecordedRun]) -> str:
     rows = [["nothing", *(_changed(whole[ratio], None) for ratio in ratios), ""]]
     for change, by_ratio in sorted(found.items()):
         cells = [_changed(by_ratio.get(ratio), whole[ratio]) for ratio in ratios]
-        rows.append([change, *cells, run_links(by_ratio.values())])
+        linked = [by_ratio[ratio] for ratio in ratios if ratio in by_ratio]
+        rows.append([change, *cells, run_links(linked, studies)])
     return markdown_table(["changed", *(f"{ratio:.0%}" for ratio in ratios), "runs"], rows, 1)
 
 

@@ -9,7 +9,7 @@ from emea.reporting.comparison import FORMATS, NOT_RUN, TITLES
 from emea.reporting.curves import Curve, draw, panels
 from emea.reporting.links import run_links
 from emea.reporting.markdown import markdown_table
-from emea.reporting.methods import SUP, Found, Method, Source, runs_of
+from emea.reporting.methods import SUP, USUAL, Found, Method, Source, runs_of
 from emea.reporting.records import RecordedRun, provenance_line
 from emea.reporting.study import Study
 
@@ -63,8 +63,7 @@ def sensitivity(
     found = {}
     where = {"method": "emea", "em": "paper", "rule": parameter.rule, **SUP}
     for value in parameter.values:
-        usual = {"em.iterations": 10, "em.num_candidates": 10} | {parameter.key: value}
-        method = Method("", "", (Source(where),), usual=usual)
+        method = Method("", "", (Source(where),), usual=USUAL | {parameter.key: value})
         found[value] = list(runs_of(runs, method, "strict", DATA, ratio).values())
     return found
 

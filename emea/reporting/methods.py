@@ -6,7 +6,12 @@ from typing import Any, NamedTuple
 
 from emea.reporting.records import RecordedRun
 
-USUAL = {"em.iterations": 10, "em.num_candidates": 10}
+USUAL = {
+    "em.iterations": 10,
+    "em.num_candidates": 10,
+    "rule.num_neighbours": 5,
+    "rule.rules.avoid_conflict.num_neighbours": 5,
+}
 """What the paper ran with; runs that vary it stand for themselves alone."""
 
 
@@ -53,7 +58,7 @@ def runs_of(
 ) -> dict[int, Found]:
     """What stands for a method in a cell, by split seed; of several runs the latest."""
     here = [run for run in runs if _key(run) == (data, ratio) and is_usual(run, method.usual)]
-    here.sort(key=lambda run: run.header.get("start_time", 0))
+    here.sort(key=lambda run: run.started)
     found: dict[int, Found] = {}
     for source in reversed(method.sources):
         for run in here:

@@ -60,7 +60,13 @@ def other_pairs(runs: Iterable[RecordedRun], pairs: Sequence[str]) -> str:
 
 
 def _of_reasoning(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
-    return [run for run in runs if run.metrics["method"] in METHODS]
+    """Of several runs of a split the latest."""
+    found = {}
+    for run in sorted(runs, key=lambda run: run.started):
+        if run.metrics["method"] in METHODS:
+            keys = ("method", "data", "ratio", "split_seed")
+            found[tuple(run.metrics[key] for key in keys)] = run
+    return list(found.values())
 
 
 def _paper_and_ours(

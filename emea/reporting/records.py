@@ -26,11 +26,14 @@ class RecordedRun:
         return str(self.header.get("run_id", ""))
 
     @property
+    def started(self) -> int:
+        """When it began, in milliseconds since the epoch."""
+        return int(self.header.get("start_time", 0))
+
+    @property
     def reference(self) -> str:
-        """Where its records lie, from a study's folder; elsewhere: the whole address."""
-        if self.folder.parent.name != "records":
-            return self.folder.resolve().as_uri()
-        return "/".join(["..", *self.folder.parts[-3:]])
+        """Where its records lie among the studies, such as ``table1/records/zh-0.01-s0``."""
+        return "/".join(self.folder.parts[-3:])
 
     def value(self, metric: str, pool: str = "test", stage: str = "final") -> float | None:
         """A metric of a ranking, among test targets or all targets.
@@ -84,6 +87,8 @@ def load_studies(experiments: Path) -> list[RecordedRun]:
 
 def provenance_line(runs: list[RecordedRun]) -> str:
     """By which code and on which machine the runs were made, in one sentence."""
+    if not runs:
+        return "No run is recorded yet."
     tags = [run.header["tags"] for run in runs]
 
     def all_of(key: str) -> str:

@@ -1,32 +1,83 @@
 """Small fabricated records, in the form in which runs leave them."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from emea.reporting.records import RecordedRun
+
 TAGS = {"commit": "c" * 40, "dirty": "false", "gpu": "some GPU", "torch": "2"}
 PARAMS = {"em.iterations": 10, "em.num_candidates": 10, "training.epochs_per_turn": 100}
+NEURAL = {"method": "neural", "em": "none", "rule": "none"}
+
+
+def made(
+    name: str = "a",
+    study: Path = Path("study"),
+    tags: dict[str, str] | None = None,
+    params: dict[str, Any] | None = None,
+    started: int = 0,
+    **changes: Any,
+) -> RecordedRun:
+    """An EM run on zh at 1% that lifts Hit@1 from 0.1234 to 0.5, but for what is changed."""
+    metrics: dict[str, Any] = {"data": "dbp15k_zh", "model": "rrea", "training": "sup"}
+    metrics |= {"rule": "paris", "em": "paper", "protocol": "strict", "method": "emea"}
+    metrics |= {"ratio": 0.01, "split_seed": 0, "initial": scores(0.1234), "final": scores(0.5)}
+    metrics["history"] = history((0.1234, 0.2), (0.5, 0.4))
+    header = {"run_id": f"id-{name}", "start_time": started}
+    header |= {"tags": TAGS | (tags or {}), "params": PARAMS | (params or {})}
+    return RecordedRun(study / "records" / name, metrics | changes, header)
+
+
+def alone(hit: float, name: str = "alone", **changes: Any) -> RecordedRun:
+    """A run of the neural model without EM."""
+    return made(name, **(NEURAL | {"initial": scores(hit), "final": scores(hit)} | changes))
+
+
+def reasoned(method: str, hit: float, **changes: Any) -> RecordedRun:
+    """A run of PARIS or PRASE, which name one counterpart and rank no others."""
+    answers = {"mapping": {"all": {"precision": hit + 0.1, "recall": hit, "f1": hit + 0.05}}}
+    kind = {"method": method, "em": "none", "rule": "none", "final": scores(hit, others=False)}
+    return made(method, **(kind | answers | changes))
 
 
 def write_run(
-    study: Path,
-    name: str,
-    tags: dict[str, str] | None = None,
-    params: dict[str, Any] | None = None,
-    **changes: Any,
-) -> None:
-    """An EM run on zh at 1% that lifts Hit@1 from 0.1234 to 0.5, but for what is changed."""
-    metrics: dict[str, Any] = {"data": "dbp15k_zh", "model": "rrea", "training": "sup"}
-    metrics |= {"rule": "paris", "protocol": "strict", "method": "emea", "ratio": 0.01}
-    metrics |= {"split_seed": 0, "initial": scores(0.1234), "final": scores(0.5)}
-    folder = study / "records" / name
-    folder.mkdir(parents=True)
-    (folder / "metrics.json").write_text(json.dumps(metrics | changes))
-    header = {"tags": TAGS | (tags or {}), "params": PARAMS | (params or {})}
-    (folder / "run.json").write_text(json.dumps(header))
+    study: Path, name: str, ranks: dict[str, Sequence[float]] | None = None, **changes: Any
+) -> RecordedRun:
+    """The same on disk, with ranks of the test links where they are given."""
+    run = made(name, study, **changes)
+    run.folder.mkdir(parents=True)
+    (run.folder / "metrics.json").write_text(json.dumps(run.metrics))
+    (run.folder / "run.json").write_text(json.dumps(run.header))
+    if ranks is not None:
+        kept = {f"{stage}_in_pool": np.float32(values) for stage, values in ranks.items()}
+        np.savez(run.folder / "ranks.npz", **kept)  # type: ignore[arg-type]
+    return run
 
 
 def scores(hit: float, others: bool = True) -> dict[str, Any]:
     """Metrics of one ranking; those of further ranks are missing where there are no others."""
     ranked = {"hit@1": hit, "mrr": hit if others else None, "mr": 10 * hit if others else None}
     return {**ranked, "all_targets": {**ranked, "hit@1": hit / 2}}
+
+
+def history(*hits: tuple[float, float], neural: Sequence[float] = ()) -> list[dict[str, Any]]:
+    """Hit@1 of the neural model and the joint distribution in each iteration, and its seconds."""
+    trained = [*neural, *[1.0] * len(hits)]
+    return [
+        {
+            "neural": scores(of_neural),
+            "joint": scores(of_joint),
+            "seconds": {"neural": seconds, "search": 0.5, "joint": 0.25},
+        }
+        for (of_neural, of_joint), seconds in zip(hits, trained, strict=False)
+    ]
+
+
+def rows_of(table: str) -> list[list[str]]:
+    """The cells of a Markdown table, without its head."""
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]

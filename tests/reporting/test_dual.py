@@ -1,49 +1,155 @@
 """The report of two-way compatibility."""
 
 from pathlib import Path
+from typing import Any
 
-from emea.reporting.dual import changes, report, summary, variant
-from emea.reporting.records import load_committed
+import pytest
 
-from .fabricated import scores, write_run
+from emea.reporting.dual import NAMES, changed_setting, changes, study, summary
+from emea.reporting.methods import DUAL_PARTS
+from emea.reporting.records import RecordedRun
+
+from .fabricated import alone, made, rows_of, scores
 
 PUBLISHED = "data,ratio,method,hit@1\ndbp15k_zh,0.01,Best,0.6\ndbp15k_zh,0.01,Second,0.5\n"
-EXTRA = {"calibration": {"ece": 0.02}, "peak_memory_mb": 100.0, "seconds": {"total": 5.0}}
+COSTS = {"calibration": {"ece": 0.02}, "peak_memory_mb": 100.0, "seconds": {"total": 5.0}}
 
 
-def write_study(folder: Path) -> tuple[Path, Path]:
-    study, table1 = folder / "dual", folder / "table1"
-    history = [{"neural": scores(0.64), "joint": scores(0.7)}]
-    for split in (0, 1):
-        value = {**scores(0.7 + 0.02 * split), "hit@10": 0.9}
-        more = {"final": value, "final_reverse": value, "history": history, **EXTRA}
-        write_run(study, f"zh-0.01-s{split}-dual-strict", split_seed=split, em="dual", **more)
-    less = {"final": scores(0.66), "history": history, **EXTRA}
-    write_run(study, "zh-0.01-s1-dual-no_propagation", split_seed=1, em="dual", **less)
-    write_run(table1, "a", method="neural", final=scores(0.15))
-    write_run(table1, "b", final=scores(0.46))
-    write_run(table1, "c", final=scores(0.52), protocol="released")
-    (study / "published.csv").write_text(PUBLISHED)
-    return study, table1
+def dual(name: str, hit: float, params: dict[str, Any] | None = None, **more: Any) -> RecordedRun:
+    value = {**scores(hit), "hit@10": 0.9}
+    measured = {"final": value, "final_reverse": value, "em": "dual", **COSTS}
+    return made(name, params=DUAL_PARTS | (params or {}), **(measured | more))
 
 
-def test_beside_the_papers_em_and_the_best_published(tmp_path: Path) -> None:
-    rows = summary(*write_study(tmp_path)).splitlines()[2:]
-    assert rows == [
-        "| dbp15k_zh | 1% | 0.150 | 0.460 | 0.640 | 0.710 ± 0.014 | 0.600 Best | +0.110 |"
+def other(key: str, value: Any) -> dict[str, Any]:
+    return {f"em.two_way.{key}": value}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "dual").mkdir()
+    (tmp_path / "dual" / "published.csv").write_text(PUBLISHED)
+    return tmp_path / "dual"
+
+
+def runs() -> list[RecordedRun]:
+    found = [dual("s0", 0.7), dual("s1", 0.72, split_seed=1), alone(0.15)]
+    found += [alone(0.15, split_seed=1), made("em", final=scores(0.46))]
+    found += [made("released", final=scores(0.52), protocol="released")]
+    return [*found, dual("no_propagation", 0.66, other("propagation", 0))]
+
+
+@pytest.mark.parametrize(
+    ("params", "metrics", "told"),
+    [
+        ({}, {}, None),
+        (other("features", "['similarity', 'noisy_or', 'coverage']"), {}, "without evidence"),
+        (other("features", "['noisy_or']"), {}, "without similarity, evidence, coverage"),
+        (other("both_directions", False), {}, "one direction"),
+        (other("sweeps", 1), {}, "one sweep"),
+        (other("sweeps", 7), {}, "two_way.sweeps=7"),
+        (other("memory", 0.5), {}, "similarities remembered"),
+        (other("fused_answer", False), {}, "the encoder's answer"),
+        ({"em.iterations": 3}, {}, "iterations=3"),
+        ({}, {"model": "lightea"}, "model=lightea"),
+        ({}, {"training": "semi"}, "training=semi"),
+        (other("sweeps", 1), {"model": "lightea"}, None),
+        (other("sweeps", 1) | other("propagation", 0), {}, None),
+        ({}, {"model": "lightea", "training": "semi"}, None),
+    ],
+)
+def test_the_one_thing_that_is_changed(
+    params: dict[str, Any], metrics: dict[str, Any], told: str | None
+) -> None:
+    assert changed_setting(dual("a", 0.5, params, **metrics)) == told
+
+
+def test_every_part_has_a_name_for_being_off() -> None:
+    assert {key for key, _ in NAMES} == set(DUAL_PARTS) - {"em.two_way.features"}
+    for key, value in NAMES:
+        assert value != str(DUAL_PARTS[key])
+
+
+def test_changes_are_told_from_the_whole_of_the_same_split() -> None:
+    link = "[1](../study/records/no_propagation/run.json)"
+    assert rows_of(changes(runs())) == [
+        ["nothing", "0.700", "", "", ""],
+        ["no propagation of candidates", "0.660 (-0.040)", "", "", link],
     ]
 
 
-def test_variants_are_compared_on_their_own_split(tmp_path: Path) -> None:
-    runs = load_committed(write_study(tmp_path)[0] / "records")
-    assert sorted({variant(run) for run in runs}) == ["no_propagation", "strict"]
-    rows = changes(runs).splitlines()[2:]
-    assert rows == ["| no_propagation | dbp15k_zh | 0.660 (-0.060) |  |  |  |  |"]
-    assert changes([run for run in runs if variant(run) == "strict"]) == "no record"
+def test_changes_without_a_whole_have_no_difference() -> None:
+    run = dual("a", 0.66, other("propagation", 0), ratio=0.3)
+    assert rows_of(changes([run])) == [
+        ["nothing", "", "", "", ""],
+        [
+            "no propagation of candidates",
+            "",
+            "",
+            "0.660",
+            "[1](../study/records/a/run.json)",
+        ],
+    ]
 
 
-def test_the_report_has_every_part(tmp_path: Path) -> None:
-    text = report(*write_study(tmp_path))
-    headline, rest, changed = text.split("\n## ")[1:]
-    assert "0.710" in headline and "| dbp15k_zh | 1% | 2 |" in rest
-    assert "no_propagation" in changed and "no_propagation" not in rest
+@pytest.mark.parametrize(
+    "elsewhere",
+    [{"protocol": "released"}, {"split_seed": 1}, {"data": "dbp15k_ja"}, {"em": "paper"}],
+)
+def test_changes_are_of_one_cell(elsewhere: dict[str, Any]) -> None:
+    run = dual("a", 0.66, other("propagation", 0), **elsewhere)
+    assert len(rows_of(changes([run]))) == 1
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_several_runs_of_a_change_the_latest_counts(turned: bool) -> None:
+    off = other("propagation", 0)
+    found = [dual("early", 0.6, off, started=1), dual("late", 0.65, off, started=2)]
+    row = rows_of(changes(found[::-1] if turned else found))[1]
+    assert row[1:] == ["0.650", "", "", "[1](../study/records/late/run.json)"]
+
+
+def test_beside_the_papers_em_and_the_best_published(folder: Path) -> None:
+    first, second, *_ = rows_of(summary(runs(), folder).split("\n\n")[0])
+    assert first == [
+        "dbp15k_zh",
+        "1%",
+        "0.150",
+        "0.460",
+        "0.500",
+        "0.710 ± 0.014 (2 splits)",
+        "0.600 Best",
+        "+0.110",
+    ]
+    assert second[2:] == ["", "", "", "not run", "", ""]
+
+
+def test_the_readme_links_from_where_it_lies(folder: Path) -> None:
+    link = f"({folder.parent.name}/study/records/no_propagation/run.json)"
+    assert link in summary(runs(), folder)
+
+
+def test_other_pairs_tell_what_they_cost(folder: Path) -> None:
+    run = dual("a", 0.7, data="contea_fr_en", ratio=0.2)
+    rows = rows_of(summary([run], folder).split("\n\n")[1])
+    assert rows[-1] == [
+        "contea_fr_en",
+        "20%",
+        "",
+        "0.123",
+        "0.700 (1 split)",
+        "0.350",
+        "5",
+        "100",
+    ]
+    assert rows[0][2:] == ["", "", "not run", "", "", ""]
+
+
+def test_the_report_has_every_part(folder: Path) -> None:
+    report = study(runs(), folder)
+    assert report.parts[0].startswith("3 recorded runs")
+    rest = rows_of(report.parts[report.parts.index("## The rest of it") + 1])
+    assert [row[:9] for row in rest] == [
+        ["dbp15k_zh", "1%", "2", "0.710", "0.900", "0.355", "0.710", "0.020", "5"]
+    ]
+    assert [entry.verdict for entry in report.entries].count("") == 1

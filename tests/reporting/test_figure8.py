@@ -13,7 +13,7 @@ from emea.reporting import figure8
 from emea.reporting.figures import write_figure
 from emea.reporting.records import RecordedRun, load_records
 
-from .fabricated import write_run
+from .fabricated import made, write_run
 
 
 def stage(mean: float, conflicts: float, num_entities: int = 100) -> dict[str, Any]:
@@ -50,6 +50,25 @@ def test_the_table_holds_what_the_runs_told(runs: list[RecordedRun]) -> None:
         "| 30% | 0.700 (1 split) | 0.750 (1 split) | 0.300 (1 split) | 0.250 (1 split) |",
         "| oracle | 0.900 |  | 0.000 |  |",
     ]
+
+
+def test_of_several_runs_of_a_split_the_latest_counts(runs: list[RecordedRun]) -> None:
+    again = {"em": "paper", "ratio": 0.3, "compatibility": told(0.6, 0.95)}
+    late, early = (made(name, started=time, **again) for name, time in (("late", 1), ("early", -1)))
+    row = figure8.table([late, *runs, early]).splitlines()[3]
+    assert row.startswith("| 30% | 0.600 (1 split) | 0.950 (1 split) |")
+
+
+def test_runs_with_other_settings_are_left_out(runs: list[RecordedRun]) -> None:
+    more = {"em": "paper", "ratio": 0.3, "params": {"em.num_candidates": 50}, "started": 9}
+    varied = made("varied", compatibility=told(0.1, 0.1), **more)
+    assert figure8.table([*runs, varied]) == figure8.table(runs)
+
+
+def test_without_such_runs_it_says_so(tmp_path: Path) -> None:
+    told_nothing = figure8.study([made()], tmp_path)
+    assert told_nothing.figure is None
+    assert told_nothing.parts[-1] == "not run"
 
 
 def test_splits_count_alike_whatever_their_size(runs: list[RecordedRun]) -> None:

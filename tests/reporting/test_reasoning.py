@@ -35,6 +35,18 @@ def test_two_rows_per_method_and_pair(tmp_path: Path) -> None:
     assert origin.startswith("3 recorded runs")
 
 
+def test_of_several_runs_of_a_split_the_latest_counts(tmp_path: Path) -> None:
+    for name, hit, started in (("a", 0.4, 2), ("b", 0.9, 1)):
+        write_answers(tmp_path, name, hit, started=started)
+    runs = load_records(tmp_path / "records")
+    table, origin = summary(runs, {}, PAIRS[:1])
+    assert "| PARIS | dbp15k_zh | here | 0.400 (1 split) |" in table
+    assert origin.startswith("1 recorded runs")
+    assert (
+        mapping_table(runs, PAIRS).splitlines()[2].endswith("| 0.500 (1 split) | 0.450 (1 split) |")
+    )
+
+
 def test_without_such_runs_there_is_no_table(tmp_path: Path) -> None:
     write_run(tmp_path, "em")
     assert summary(load_records(tmp_path / "records"), {}, PAIRS) == []

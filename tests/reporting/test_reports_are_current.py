@@ -1,17 +1,85 @@
 """What stands in the README and the reports is what the records say."""
 
+import re
 from pathlib import Path
 
-from emea.reporting import dual, models, table1
-from emea.reporting.__main__ import DUAL, MODELS, ROOT, TABLE1, readme_with_results
+import pytest
+
+from emea.pipeline.config_files import option_names
+from emea.reporting.__main__ import (
+    EXPERIMENTS,
+    PAGE,
+    ROOT,
+    STUDIES,
+    readme_with_results,
+    report_page,
+)
+from emea.reporting.cells import cell
+from emea.reporting.comparison import csv_text
+from emea.reporting.methods import EMEA, PRASE, runs_of
+from emea.reporting.records import RecordedRun, load_studies
+from emea.reporting.study import DBP15K
+
+AGAIN = "run python -m emea.reporting"
+REPORTS = [ROOT / "README.md", EXPERIMENTS / "README.md", *sorted(EXPERIMENTS.glob("*/results.md"))]
 
 
-def test_the_readme_holds_the_recorded_results() -> None:
-    readme = (Path(ROOT) / "README.md").read_text(encoding="utf-8")
-    assert readme_with_results(readme) == readme, "run python -m emea.reporting"
+@pytest.fixture(scope="module")
+def runs() -> list[RecordedRun]:
+    return load_studies(EXPERIMENTS)
 
 
-def test_the_reports_hold_the_recorded_results() -> None:
-    assert (TABLE1 / "results.md").read_text(encoding="utf-8") == table1.report(TABLE1)
-    assert (MODELS / "results.md").read_text(encoding="utf-8") == models.report(MODELS, [TABLE1])
-    assert (DUAL / "results.md").read_text(encoding="utf-8") == dual.report(DUAL, TABLE1)
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_report_holds_the_recorded_results(name: str, runs: list[RecordedRun]) -> None:
+    folder = EXPERIMENTS / name
+    study = STUDIES[name](runs, folder)
+    assert study.name == name
+    assert (folder / "results.md").read_text(encoding="utf-8") == study.markdown, AGAIN
+    numbers = folder / "results.csv"
+    assert numbers.exists() == bool(study.entries)
+    if study.entries:
+        assert numbers.read_text(encoding="utf-8") == csv_text(study.entries), AGAIN
+    pictures = {path.name for path in folder.glob(f"{name}.*")}
+    assert pictures == ({f"{name}.png", f"{name}.svg"} if study.figure else set()), AGAIN
+
+
+def test_the_readme_holds_the_recorded_results(runs: list[RecordedRun]) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert readme_with_results(readme, runs) == readme, AGAIN
+
+
+def test_every_experiment_has_a_report() -> None:
+    assert sorted(STUDIES) == [name for name in option_names("experiment") if "/" not in name]
+
+
+def test_the_page_holds_the_recorded_results(runs: list[RecordedRun]) -> None:
+    studies = [make(runs, EXPERIMENTS / name) for name, make in STUDIES.items()]
+    written = (EXPERIMENTS / PAGE).read_text(encoding="utf-8")
+    assert report_page(studies, runs, EXPERIMENTS) == written, AGAIN
+
+
+@pytest.mark.parametrize("path", REPORTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_to_files(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8"))
+    missing = [
+        link for link in links if not link.startswith("http") and not (path.parent / link).exists()
+    ]
+    assert not missing
+
+
+@pytest.mark.parametrize("ratio", [0.1, 0.2, 0.3])
+@pytest.mark.parametrize("data", DBP15K)
+def test_prase_is_ahead_among_all_targets_as_the_readme_says(
+    data: str, ratio: float, runs: list[RecordedRun]
+) -> None:
+    prase, emea = (
+        cell(
+            (one.run for one in runs_of(runs, method, "strict", data, ratio).values()),
+            "hit@1",
+            "all",
+        )
+        for method in (PRASE, EMEA)
+    )
+    assert prase is not None and prase.mean is not None
+    assert emea is not None and emea.mean is not None
+    assert prase.mean > emea.mean

@@ -1,38 +1,46 @@
-"""Table 2 beside the runs."""
+"""Table 2 from fabricated runs."""
 
 from pathlib import Path
 
-from emea.reporting.paper_numbers import PaperNumbers
-from emea.reporting.records import load_records
-from emea.reporting.table2 import paper_row, table
+from emea.reporting.records import RecordedRun
+from emea.reporting.table2 import study
 
-from .fabricated import scores, write_run
+from .fabricated import alone, made, rows_of, scores, write_run
 
-PAPER: PaperNumbers = {
-    ("dbp15k_zh", 0.01, "rrea_semi"): {"hit@1": 0.3, "mrr": 0.35},
-    ("dbp15k_zh", 0.01, "emea_semi"): {"hit@1": 0.45},
-    ("dbp15k_fr", 0.05, "rrea_semi"): {"hit@1": 0.9},
-}
+PAPER = "data,ratio,method,hit@1,mrr\ndbp15k_zh,0.01,rrea_semi,0.3,0.35\n"
+PAPER += "dbp15k_zh,0.01,emea_semi,0.49,\n"
 
 
-def test_runs_stand_beside_the_paper_with_their_turns(tmp_path: Path) -> None:
-    write_run(tmp_path, "a", training="semi", protocol="released", initial=scores(0.31))
-    write_run(tmp_path, "b", protocol="released", initial=scores(0.9))
-    runs = load_records(tmp_path / "records")
-    assert table(runs, PAPER).splitlines()[2:] == [
-        "| dbp15k_zh | 1% | released | 100 | 0.300 | 0.310 | +0.010 | 0.450 | 0.500 | +0.050 |",
-        "| dbp15k_zh | 1% | strict |  | 0.300 | no record |  | 0.450 | no record |  |",
-    ]
-    assert table(runs, PAPER, "mrr").splitlines()[2].endswith("| -0.040 |  | 0.500 |  |")
+def told(runs: list[RecordedRun], folder: Path) -> tuple[str, ...]:
+    (folder / "paper.csv").write_text(PAPER)
+    return study(runs, folder).parts
 
 
-def test_runs_of_other_turns_have_rows_of_their_own(tmp_path: Path) -> None:
-    for steps in (100, 1200):
-        params = {"training.epochs_per_turn": steps}
-        write_run(tmp_path, f"run-{steps}", params=params, training="semi")
-    rows = table(load_records(tmp_path / "records"), PAPER).splitlines()[3:]
-    assert [row.split(" | ")[3] for row in rows] == ["100", "1200"]
+def test_both_stages_of_a_run_stand_beside_the_paper(tmp_path: Path) -> None:
+    semi = {"training": "semi", "initial": scores(0.31)}
+    runs = [made(protocol="released", **semi), made("sup", protocol="released")]
+    parts = told(runs, tmp_path)
+    rows = rows_of(parts[parts.index("## Hit@1 among test targets") + 1])
+    assert len(rows) == 3 * 5 * 2
+    missing = ["not run", "", ""]
+    rrea, emea = rows[:2]
+    assert rrea[2:-1] == ["RREA (semi)", "0.300", "0.310 (1 split)", "+0.010", "within", *missing]
+    assert emea[2:-1] == ["EMEA (semi)", "0.490", "0.500 (1 split)", "+0.010", "within", *missing]
+    assert rrea[-1] == emea[-1] == "[1](../study/records/a/run.json)"
+    mrr = rows_of(parts[parts.index("## MRR among test targets") + 1])
+    assert mrr[0][3:7] == ["0.350", "0.310 (1 split)", "-0.040", "below"]
+    assert mrr[1][3:7] == ["", "0.500 (1 split)", "", ""]
 
 
-def test_the_papers_row_leaves_out_what_was_not_printed() -> None:
-    assert paper_row(PAPER, [0.01, 0.05])[-2:] == ["0.300 → 0.450", ""]
+def test_a_model_alone_stands_where_there_is_no_run_with_em(tmp_path: Path) -> None:
+    parts = told([alone(0.32, training="semi")], tmp_path)
+    rows = rows_of(parts[parts.index("## Hit@1 among test targets") + 1])
+    assert rows[0][4] == rows[0][7] == "0.320 (1 split)"
+    assert rows[1][4] == rows[1][7] == "not run"
+
+
+def test_p_is_of_the_same_protocol(tmp_path: Path) -> None:
+    ranks = {"initial": [2, 2, 2, 1], "final": [1, 1, 2, 2]}
+    run = write_run(tmp_path, "a", ranks, training="semi")
+    rows = rows_of(told([run], tmp_path)[-1])
+    assert rows == [["dbp15k_zh", "1%", "", "", "0.638", "0.638"]]

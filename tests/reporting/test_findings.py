@@ -1,0 +1,232 @@
+"""What the paper claims, checked on fabricated runs."""
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from emea.reporting.findings import FINDINGS, Case, findings_table, verdict
+from emea.reporting.records import RecordedRun
+from emea.reporting.study import DBP15K, RATIOS
+
+from .fabricated import NEURAL, alone, history, made, reasoned, rows_of, scores, write_run
+
+BY_CLAIM = {finding.claim: finding for finding in FINDINGS}
+STRICT_ONLY = (
+    "EMEA lifts every model in every cell",
+    "the PARIS rule is stronger than AvoidConf",
+    "AvoidConf: no gain for semi above 10%",
+    "stable in K above 10",
+)
+OF_SEVERAL_RUNS = (
+    "EMEA at 5% ≈ RREA at 20%",
+    "EMEA beats PARIS in every cell",
+    "RREA beats PARIS in every cell",
+    "EMEA beats PRASE in every cell",
+    "PRASE beats PARIS in every cell",
+    "PRASE is below RREA in some cell",
+    "semi better than sup after EMEA, not at 1%",
+    "the PARIS rule is stronger than AvoidConf",
+    "stable in K above 10",
+)
+SEMI = {"training": "semi"}
+CONFLICT = {"rule": "avoid_conflict"}
+
+
+def emea(hit: float, before: float = 0.1, **changes: Any) -> RecordedRun:
+    return made(initial=scores(before), final=scores(hit), **changes)
+
+
+def with_k(value: int, hit: float) -> RecordedRun:
+    return emea(hit, params={"em.num_candidates": value})
+
+
+def parts(*hits: tuple[float, float]) -> RecordedRun:
+    """An EM run by what the neural model and the joint distribution are after each iteration."""
+    return made(history=history(*hits))
+
+
+def everywhere(rrea: float, prase: float) -> list[RecordedRun]:
+    cells = [{"data": data, "ratio": ratio} for data, ratio in product(DBP15K, RATIOS)]
+    found = [alone(rrea, **cell) for cell in cells]
+    return [*found, *(reasoned("prase", prase, **cell) for cell in cells)]
+
+
+Example = tuple[str, list[RecordedRun], list[RecordedRun]]
+EXAMPLES: list[Example] = [
+    (
+        "EMEA at 5% ≈ RREA at 20%",
+        [emea(0.5, ratio=0.05), alone(0.519, ratio=0.2)],
+        [emea(0.5, ratio=0.05), alone(0.521, ratio=0.2)],
+    ),
+    ("EMEA beats RREA in every cell", [emea(0.5), alone(0.4)], [emea(0.5), alone(0.5)]),
+    (
+        "EMEA beats PARIS in every cell",
+        [emea(0.5), reasoned("paris", 0.4)],
+        [emea(0.5), reasoned("paris", 0.6)],
+    ),
+    (
+        "RREA beats PARIS in every cell",
+        [alone(0.5), reasoned("paris", 0.4)],
+        [alone(0.5), reasoned("paris", 0.6)],
+    ),
+    (
+        "EMEA beats PRASE in every cell",
+        [emea(0.5), reasoned("prase", 0.4)],
+        [emea(0.5), reasoned("prase", 0.6)],
+    ),
+    (
+        "PRASE beats PARIS in every cell",
+        [reasoned("prase", 0.5), reasoned("paris", 0.4)],
+        [reasoned("prase", 0.5), reasoned("paris", 0.6)],
+    ),
+    (
+        "PRASE is below RREA in some cell",
+        [alone(0.5), reasoned("prase", 0.4)],
+        everywhere(rrea=0.4, prase=0.5),
+    ),
+    (
+        "EMEA lifts every model in every cell",
+        [emea(0.4, before=0.3, model="dual_amn")],
+        [emea(0.4, before=0.3), emea(0.3, before=0.3, split_seed=1)],
+    ),
+    (
+        "EMEA lifts semi-supervised RREA",
+        [emea(0.4, before=0.3, **SEMI)],
+        [emea(0.3, before=0.4, **SEMI)],
+    ),
+    (
+        "semi better than sup after EMEA, not at 1%",
+        [emea(0.5, ratio=0.05), emea(0.6, ratio=0.05, **SEMI), emea(0.5), emea(0.4, **SEMI)],
+        [emea(0.5), emea(0.6, **SEMI)],
+    ),
+    (
+        "joint better early, worse late",
+        [parts((0.1, 0.2), (0.5, 0.4))],
+        [parts((0.1, 0.2), (0.4, 0.5))],
+    ),
+    (
+        "the PARIS rule is stronger than AvoidConf",
+        [emea(0.5), emea(0.4, **CONFLICT)],
+        [emea(0.5, **SEMI), emea(0.6, **SEMI, **CONFLICT)],
+    ),
+    (
+        "AvoidConf: no gain for semi above 10%",
+        [emea(0.509, before=0.5, ratio=0.2, **SEMI, **CONFLICT)],
+        [emea(0.511, before=0.5, ratio=0.3, **SEMI, **CONFLICT)],
+    ),
+    (
+        "stable in K above 10",
+        [with_k(10, 0.5), with_k(20, 0.519), with_k(50, 0.51), with_k(5, 0.3)],
+        [with_k(10, 0.5), with_k(20, 0.521), with_k(50, 0.51)],
+    ),
+]
+
+
+def told(claim: str, runs: list[RecordedRun], protocol: str = "strict") -> str:
+    return verdict(list(BY_CLAIM[claim].cases(runs, protocol)))
+
+
+@pytest.mark.parametrize(("claim", "holds", "fails"), EXAMPLES, ids=[one[0] for one in EXAMPLES])
+def test_a_claim_is_upheld_or_not(
+    claim: str, holds: list[RecordedRun], fails: list[RecordedRun]
+) -> None:
+    assert told(claim, holds).startswith("upheld (")
+    assert told(claim, fails).startswith("not upheld (")
+
+
+def test_every_claim_has_an_example() -> None:
+    told_apart = {claim for claim in BY_CLAIM if "p <" in claim}
+    assert {claim for claim, _, _ in EXAMPLES} | told_apart == set(BY_CLAIM)
+
+
+@pytest.mark.parametrize("protocol", ["strict", "released"])
+@pytest.mark.parametrize("claim", BY_CLAIM)
+def test_without_runs_nothing_is_claimed(claim: str, protocol: str) -> None:
+    assert told(claim, [], protocol) == "not run"
+
+
+@pytest.mark.parametrize("claim", OF_SEVERAL_RUNS)
+def test_one_of_the_runs_compared_is_not_enough(claim: str) -> None:
+    _, holds, _ = next(one for one in EXAMPLES if one[0] == claim)
+    assert told(claim, holds[:1]) == told(claim, holds[1:2]) == "not run"
+
+
+def test_a_strict_run_tells_nothing_of_the_released_protocol() -> None:
+    runs = [emea(0.5), alone(0.4), emea(0.3, protocol="released")]
+    claim = "EMEA beats RREA in every cell"
+    assert told(claim, runs, "strict") == "upheld (1 of 1)"
+    assert told(claim, runs, "released") == "not upheld (0 of 1)"
+    assert told(claim, runs[:2], "released") == "not run"
+
+
+@pytest.mark.parametrize("claim", STRICT_ONLY)
+def test_studies_of_one_protocol_are_checked_under_it_alone(claim: str) -> None:
+    _, holds, _ = next(one for one in EXAMPLES if one[0] == claim)
+    assert list(BY_CLAIM[claim].cases(holds, "released")) == []
+
+
+@pytest.mark.parametrize(
+    ("claim", "kind"),
+    [
+        ("EMEA differs from RREA, p < 0.01", {"training": "sup"}),
+        ("EMEA differs from RREA (semi), p < 0.05", {"training": "semi"}),
+    ],
+)
+def test_differences_are_told_by_their_p(claim: str, kind: dict[str, Any], tmp_path: Path) -> None:
+    many = {"initial": [2] * 20 + [1] * 5, "final": [1] * 25}
+    few = {"initial": [2] + [1] * 24, "final": [1] * 25}
+    assert told(claim, [write_run(tmp_path, "many", many, **kind)]) == "upheld (1 of 1)"
+    assert told(claim, [write_run(tmp_path, "few", few, **kind)]) == "not upheld (0 of 1)"
+
+
+def test_bounds_of_p_are_the_claims_own(tmp_path: Path) -> None:
+    # five of 25 entities differ: p = 0.022
+    ranks = {"initial": [2] * 5 + [1] * 20, "final": [1] * 25}
+    run, semi = (write_run(tmp_path, kind, ranks, training=kind) for kind in ("sup", "semi"))
+    assert told("EMEA differs from RREA, p < 0.01", [run]) == "not upheld (0 of 1)"
+    assert told("EMEA differs from RREA (semi), p < 0.05", [semi]) == "upheld (1 of 1)"
+
+
+def test_a_model_alone_is_compared_under_either_protocol(tmp_path: Path) -> None:
+    ranks = {"final": [1] * 25}
+    run = write_run(tmp_path, "em", ranks, protocol="released")
+    model = write_run(tmp_path, "alone", {"final": [2] * 20 + [1] * 5}, **NEURAL)
+    claim = "EMEA differs from RREA, p < 0.01"
+    assert told(claim, [run, model], "released") == "upheld (1 of 1)"
+
+
+@pytest.mark.parametrize(
+    ("cases", "text"),
+    [
+        ([], "not run"),
+        ([("a", None)], "not run"),
+        ([("a", True), ("b", None), ("c", True)], "upheld (2 of 2)"),
+        ([("a", True), ("b", False)], "not upheld (1 of 2)"),
+    ],
+)
+def test_a_verdict_counts_what_was_run(cases: list[Case], text: str) -> None:
+    assert verdict(cases) == text
+
+
+def test_the_table_names_where_a_claim_fails() -> None:
+    runs = [emea(0.5), alone(0.6), emea(0.7, protocol="released")]
+    rows = {row[0]: row[1:] for row in rows_of(findings_table(runs))}
+    assert set(rows) == set(BY_CLAIM)
+    assert rows["EMEA beats RREA in every cell"] == [
+        "Results (1)",
+        "upheld (1 of 1)",
+        "not upheld (0 of 1)",
+        "28",
+        "zh 1% (strict)",
+    ]
+
+
+def test_many_failures_are_counted() -> None:
+    cells = [{"data": data, "ratio": ratio} for data, ratio in product(DBP15K, RATIOS)]
+    runs = [run for cell in cells for run in (emea(0.5, **cell), alone(0.6, **cell))]
+    rows = {row[0]: row[1:] for row in rows_of(findings_table(runs))}
+    failed = rows["EMEA beats RREA in every cell"][4]
+    assert failed.count("(strict)") == 6
+    assert failed.endswith(" and 9 more")

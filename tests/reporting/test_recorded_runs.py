@@ -1,0 +1,109 @@
+"""The records of this repository: which code made them, and whether it could again."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from emea.pipeline.config_files import option_names
+from emea.pipeline.overrides import composed
+from emea.pipeline.schema import register_schema
+from emea.pipeline.validation import check_config
+from emea.reporting.__main__ import EXPERIMENTS
+from emea.reporting.records import RecordedRun, load_records
+
+RECORDED = sorted(path.parent.name for path in EXPERIMENTS.glob("*/records"))
+GROUPS = ("protocol", "model", "training", "rule", "em")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def schema() -> None:
+    register_schema()
+
+
+def records(study: str) -> list[RecordedRun]:
+    return load_records(EXPERIMENTS / study / "records")
+
+
+@pytest.mark.parametrize("study", RECORDED)
+def test_runs_say_which_code_made_them(study: str) -> None:
+    for run in records(study):
+        tags, name = run.header["tags"], run.reference
+        assert len(tags["commit"]) == 40 and int(tags["commit"], 16), name
+        assert tags["dirty"] == "false", name
+        assert run.header["status"] == "FINISHED", name
+        assert tags["protocol"] == run.metrics["protocol"] == _param(run, "protocol.name"), name
+        leaks = run.metrics["protocol"] == "released" and run.metrics["method"] == "emea"
+        assert tags["test_links_in_training"] == str(leaks).lower(), name
+        assert run.started > 0, name
+
+
+def test_runs_are_told_apart() -> None:
+    runs = [run for study in RECORDED for run in records(study)]
+    assert all(len(run.run_id) == 32 for run in runs)
+    assert len({run.run_id for run in runs}) == len(runs)
+
+
+@pytest.mark.parametrize("study", RECORDED)
+def test_numbers_of_ranks_are_those_of_the_metrics(study: str) -> None:
+    for run in records(study):
+        ranks = run.ranks()
+        assert ranks is not None, run.reference
+        assert len(ranks) == run.metrics["num_links"]["test"], run.reference
+        assert np.mean(ranks <= 1) == pytest.approx(run.value("hit@1"), abs=1e-6), run.reference
+
+
+@pytest.mark.parametrize("study", RECORDED)
+def test_runs_are_of_options_that_exist(study: str) -> None:
+    """Each could be asked for again: by overrides of its experiment that make a valid config."""
+    assert study in option_names("experiment")
+    for choice in sorted({_overrides(run) for run in records(study)}):
+        check_config(composed(choice))
+
+
+@pytest.mark.parametrize("study", RECORDED)
+def test_a_folders_name_says_pair_ratio_and_split(study: str) -> None:
+    names = {data: _pair(data) for data in option_names("data")}
+    for run in records(study):
+        data, ratio, split, *_ = run.folder.name.split("-")
+        assert names[data] == run.metrics["data"], run.reference
+        assert (float(ratio), split) == (
+            run.metrics["ratio"],
+            f"s{run.metrics['split_seed']}",
+        ), run.reference
+
+
+def test_runs_of_one_split_share_the_first_model() -> None:
+    runs = {run.folder.name: run for run in records("table1")}
+    compared = 0
+    for name, run in runs.items():
+        alone = runs.get("-".join(name.split("-")[:3]) + "-neural")
+        if run.metrics["method"] == "emea" and alone is not None:
+            first, last = run.value("hit@1", stage="initial"), alone.value("hit@1")
+            assert first == pytest.approx(last, abs=2e-3), name
+            compared += 1
+    assert compared >= 90
+
+
+def _param(run: RecordedRun, key: str) -> object:
+    return run.header["params"][key]
+
+
+@cache
+def _pair(option: str) -> str:
+    data = composed([f"data={option}"]).data
+    return str(data.get("name") or data.folder.split("/")[-1])
+
+
+def _overrides(run: RecordedRun) -> tuple[str, ...]:
+    """The choices that the run's metrics name; a group its method does not use is ``none``."""
+    assert f"{run.metrics['ratio']:g}" in option_names("ratio"), run.reference
+    method = run.metrics["method"]
+    chosen = {"method": "emea" if method == "neural" else method}
+    for group in GROUPS:
+        name = run.metrics[group]
+        if name in option_names(group):
+            chosen[group] = name
+        else:
+            assert name == "none" and method in ("paris", "prase"), (run.reference, group)
+    return tuple(f"{group}={name}" for group, name in chosen.items())

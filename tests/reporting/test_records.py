@@ -1,0 +1,67 @@
+"""Reading recorded runs back."""
+
+from pathlib import Path
+
+import pytest
+
+from emea.errors import DataError
+from emea.reporting.records import load_committed, load_records, load_studies, provenance_line
+
+from .fabricated import made, write_run
+
+
+def test_a_run_tells_who_it_is_and_where_it_lies(tmp_path: Path) -> None:
+    written = write_run(tmp_path / "table1", "zh-0.01-s0", started=7)
+    [run] = load_records(tmp_path / "table1" / "records")
+    assert run == written
+    assert run.run_id == "id-zh-0.01-s0"
+    assert run.started == 7
+    assert run.reference == "table1/records/zh-0.01-s0"
+
+
+def test_values_by_pool_and_stage() -> None:
+    run = made()
+    assert run.value("hit@1") == 0.5
+    assert run.value("hit@1", "all") == 0.25
+    assert run.value("hit@1", stage="initial") == 0.1234
+    assert run.value("hit@1", "all", "initial") == 0.0617
+
+
+def test_ranks_by_stage(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "a", {"initial": [3, 2], "final": [1, float("inf")]})
+    ranks = [run.ranks(stage) for stage in ("initial", "final", "final_reverse")]
+    assert ranks[0] is not None and ranks[0].tolist() == [3, 2]
+    assert ranks[1] is not None and ranks[1].tolist() == [1, float("inf")]
+    assert ranks[2] is None
+    assert made().ranks() is None
+
+
+def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no recorded runs"):
+        load_records(tmp_path)
+
+
+def test_runs_of_uncommitted_code_do_not_count(tmp_path: Path) -> None:
+    write_run(tmp_path, "a", tags={"dirty": "true"})
+    with pytest.raises(DataError, match="committed code"):
+        load_committed(tmp_path / "records")
+    write_run(tmp_path, "b")
+    assert [run.folder.name for run in load_committed(tmp_path / "records")] == ["b"]
+
+
+def test_the_runs_of_all_studies_are_one_pool(tmp_path: Path) -> None:
+    for study in ("table2", "table1"):
+        write_run(tmp_path / study, "a")
+    (tmp_path / "figure5").mkdir()
+    found = [run.reference for run in load_studies(tmp_path)]
+    assert found == ["table1/records/a", "table2/records/a"]
+
+
+def test_where_runs_come_from_is_told_in_a_sentence() -> None:
+    cores = {"commit": "d" * 40, "gpu": "", "cpu_count": "2", "machine": "x86_64"}
+    line = provenance_line([made(), made("b", tags=cores, split_seed=3)])
+    assert line.startswith(
+        "2 recorded runs; commit cccccccccc, dddddddddd (dirty: false), "
+        "2 x86_64 cores, some GPU, torch 2;"
+    )
+    assert "split seeds 0, 3 unless" in line

@@ -1,0 +1,112 @@
+"""Paired t-tests over test entities."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+
+from emea.reporting.methods import EMEA, RREA, Found
+from emea.reporting.significance import largest_p, p_table, p_value, scores, shown_p
+
+from .fabricated import NEURAL, rows_of, write_run
+
+BEFORE = [[1, 2, 3, 9, 4], [2, 2, 1, 9, 4]]
+AFTER = [[1, 1, 1, 2, 4], [1, 2, 1, 1, 1]]
+
+
+def test_p_by_hand() -> None:
+    # differences 1, 2, 3: t = 2 sqrt(3); with two degrees of freedom p = 1 - t / sqrt(2 + t^2)
+    t = 2 * math.sqrt(3)
+    p = p_value(np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0]))
+    assert p == pytest.approx(1 - t / math.sqrt(2 + t**2)) == pytest.approx(0.0742, abs=1e-4)
+
+
+def test_both_ways_are_alike() -> None:
+    first, second = np.array([1.0, 0, 1, 1]), np.array([0.0, 0, 1, 0])
+    assert p_value(first, second) == p_value(second, first)
+
+
+def test_what_is_the_same_does_not_differ() -> None:
+    ranks = np.array([1.0, 2, np.inf])
+    assert p_value(scores(ranks, "mrr"), scores(ranks, "mrr")) == 1.0
+
+
+def test_entities_without_an_answer_count_nothing() -> None:
+    ranks = np.array([1.0, 4, np.inf, np.nan])
+    assert scores(ranks, "hit@1").tolist() == [1, 0, 0, 0]
+    assert scores(ranks, "mrr").tolist() == [1, 0.25, 0, 0]
+
+
+def split(folder: Path, seed: int, before: Any, after: Any) -> tuple[Found, Found]:
+    run = write_run(folder, f"s{seed}", {"initial": before, "final": after}, split_seed=seed)
+    return Found(run, "initial"), Found(run, "final")
+
+
+@pytest.mark.parametrize("metric", ["hit@1", "mrr"])
+def test_the_largest_over_the_splits_counts(metric: str, tmp_path: Path) -> None:
+    splits = {seed: split(tmp_path, seed, BEFORE[seed], AFTER[seed]) for seed in (0, 1)}
+    first = {seed: found[0] for seed, found in splits.items()}
+    second = {seed: found[1] for seed, found in splits.items()}
+    values = [
+        [np.equal(ranks, 1) if metric == "hit@1" else 1 / np.array(ranks) for ranks in both]
+        for both in zip(BEFORE, AFTER, strict=True)
+    ]
+    expected = [ttest_rel(*np.array(both, dtype=float)).pvalue for both in values]
+    assert expected[0] != expected[1]
+    assert largest_p(first, second, metric) == pytest.approx(max(expected))
+    # a split that only one of them has tells nothing
+    assert largest_p({0: first[0]}, second, metric) == pytest.approx(expected[0])
+    assert largest_p({0: first[0]}, {1: second[1]}, metric) is None
+
+
+def test_other_entities_are_not_compared(tmp_path: Path) -> None:
+    first, _ = split(tmp_path, 0, [1, 2, 3], [1, 1, 1])
+    _, second = split(tmp_path, 1, [1, 2], [1, 1])
+    assert largest_p({0: first}, {0: second}, "mrr") is None
+
+
+def test_runs_without_ranks_are_not_compared(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "none")
+    assert largest_p({0: Found(run, "initial")}, {0: Found(run, "final")}, "mrr") is None
+    part = write_run(tmp_path, "part", {"final": [1, 2]})
+    assert largest_p({0: Found(part, "initial")}, {0: Found(part, "final")}, "mrr") is None
+
+
+def test_before_and_after_are_one_in_a_model_alone(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "a", {"final": [1, 3]}, **NEURAL)
+    ranks = run.ranks("initial")
+    assert ranks is not None and ranks.tolist() == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, ""),
+        (math.nan, ""),
+        (1.0, "1.000"),
+        (0.0123, "0.012"),
+        (0.001, "0.001"),
+        (0.00099, "< 0.001"),
+        (0.0, "< 0.001"),
+    ],
+)
+def test_how_p_is_shown(value: float | None, text: str) -> None:
+    assert shown_p(value) == text
+
+
+def test_a_row_per_cell_that_was_run(tmp_path: Path) -> None:
+    run, _ = split(tmp_path, 0, BEFORE[0], AFTER[0])
+    cells = [("dbp15k_zh", 0.01), ("dbp15k_fr", 0.01)]
+    table = p_table([run.run], [(EMEA, "strict", RREA, "strict")], cells)
+    hit, mrr = (
+        ttest_rel(before, after).pvalue
+        for before, after in [
+            ([1, 0, 0, 0, 0], [1, 1, 1, 0, 0]),
+            (1 / np.array(BEFORE[0]), 1 / np.array(AFTER[0])),
+        ]
+    )
+    assert "EMEA strict / RREA: Hit@1" in table
+    assert rows_of(table) == [["dbp15k_zh", "1%", f"{hit:.3f}", f"{mrr:.3f}"]]
