@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 TELLS_ONLY = ("tracking", "reporting")
 """Rooms of the package that record and show numbers and change none."""
 
-NO_MATTER = ("data", "tracking", "trainer", "study", "skip_recorded", "initial_from")
+NO_MATTER = ("data", "tracking", "trainer", "study", "skip_recorded", "initial_from", "trust")
 """Keys of the config that a run's numbers do not come from, or that are told by contents."""
 
 

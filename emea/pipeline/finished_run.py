@@ -1,6 +1,7 @@
 """A finished run, read back from its folder."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from emea.errors import DataError
 from emea.matching.beliefs import Beliefs
 from emea.pipeline.parts import draw_split, load_pair
 from emea.pipeline.run_files import BELIEFS_FILE, CONFIG_FILE, METRICS_FILE
+from emea.pipeline.validation import check_config
 from emea.tracking.run_record import read_closing, read_header
 
 
@@ -50,8 +52,13 @@ class FinishedRun:
         return found
 
 
-def load_run(folder: Path | str) -> FinishedRun:
+def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
     """Read a run back; nothing is trained and nothing is written.
+
+    Args:
+        folder: the run's.
+        trust: modules beside ours that its configuration may name; what it says itself of that
+            does not count, since the folder may come from a stranger.
 
     Raises:
         DataError: the folder holds no finished run, or its data changed since.
@@ -63,6 +70,8 @@ def load_run(folder: Path | str) -> FinishedRun:
         raise DataError(f"{folder} is no finished run: it {state}")
     config = OmegaConf.load(folder / CONFIG_FILE)
     assert isinstance(config, DictConfig)
+    config.trust = list(trust)
+    check_config(config)
     pair = load_pair(config)
     if pair.checksum() != header.tags["data_checksum"]:
         raise DataError(f"{folder} was made with other data than {pair.name} holds now")

@@ -37,6 +37,7 @@ class RootConfig:
     initial_from: str | None = None
     observed_links: int | None = None
     skip_recorded: bool = False
+    trust: list[str] = field(default_factory=list)
 
 
 def register_schema() -> None:

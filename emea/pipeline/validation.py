@@ -8,6 +8,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from emea.errors import ConfigError
 from emea.pipeline.config_files import required_groups
+from emea.pipeline.trusted_targets import untrusted_targets
 
 WHOLE_NUMBERS = {
     "model.initial_epochs": 1,
@@ -91,6 +92,7 @@ def _problems(config: DictConfig) -> Iterator[str]:
         if _value(config, group) is None:
             yield f"{group} must be chosen: it cannot be removed or null"
             return
+    yield from untrusted_targets(config)
     ratio = _value(config, "ratio.value")
     if not _is_number(ratio) or not 0 < ratio < 1:
         yield f"ratio.value must be a number between 0 and 1 (exclusive), got {ratio}"

@@ -5,7 +5,7 @@ import pytest
 import torch
 from omegaconf import DictConfig
 
-from emea.errors import DataError, UserError
+from emea.errors import ConfigError, DataError, UserError
 from emea.pipeline.finished_run import load_run
 from emea.pipeline.job import run_job
 
@@ -54,3 +54,12 @@ def test_an_unfinished_run_is_refused(tiny_config: Configs, tmp_path: Path) -> N
         load_run(tmp_path)
     with pytest.raises(UserError, match="not a run's folder"):
         load_run(tmp_path / "nowhere")
+
+
+def test_a_strangers_config_cannot_vouch_for_itself(tiny_config: Configs, tmp_path: Path) -> None:
+    run_job(tiny_config("em=none", "rule=none"), tmp_path)
+    file = tmp_path / "config.yaml"
+    text = file.read_text().replace("emea.data.synthetic.synthetic_pair", "os.system")
+    file.write_text(text.replace("trust: []", "trust: [os]"))
+    with pytest.raises(ConfigError, match=r"data._target_ names os.system"):
+        load_run(tmp_path)

@@ -15,7 +15,7 @@ from emea.pipeline.overrides import check_overrides, composed
 from emea.pipeline.schema import register_schema
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDES = {"add_encoder": "model=neighbour_mean", "add_rule": "rule=paris_degree"}
+GUIDES = {"add_encoder": "trust=[neighbour_mean]", "add_rule": "trust=[similar_degree]"}
 SHORT = ["data.num_entities=150", "split.num_validation=10", "em.iterations=1", "ratio=0.2"]
 SHORT += ["model.initial_epochs=3", "model.epochs_per_iteration=2", "tracking=none", "trainer=cpu"]
 

@@ -1,0 +1,43 @@
+import pytest
+
+from emea.errors import ConfigError
+from emea.pipeline.overrides import composed
+from emea.pipeline.schema import register_schema
+from emea.pipeline.trusted_targets import untrusted_targets
+from emea.pipeline.validation import check_config
+
+HOSTILE = [
+    "model.encoder._target_=os.system",
+    "model.optimizer._target_=subprocess.Popen",
+    "tracking._target_=builtins.eval",
+    "data._target_=emeas.data.read",
+    "em.normaliser._target_=torch.load",
+    "rule._target_=emea",
+    "+rule.nested.deep=[{_target_:os.system}]",
+    "model.encoder._target_=${study}",
+]
+
+
+@pytest.fixture(autouse=True)
+def schema() -> None:
+    register_schema()
+
+
+@pytest.mark.parametrize("override", HOSTILE)
+def test_a_class_from_elsewhere_is_refused(override: str) -> None:
+    with pytest.raises(ConfigError, match=r"_target_ names .* trust="):
+        check_config(composed([override]))
+
+
+def test_a_module_the_user_vouches_for_is_taken() -> None:
+    own = "model.encoder._target_=mine.encoders.Mine"
+    assert list(untrusted_targets(composed([own, "trust=[mine.encoders]"]))) == []
+    assert list(untrusted_targets(composed([own, "trust=[mine]"]))) == []
+    (told,) = untrusted_targets(composed([own, "trust=[min]"]))
+    assert "trust=[mine.encoders]" in told
+
+
+@pytest.mark.parametrize("option", ["rrea", "dual_amn", "alinet", "iptranse", "lightea"])
+def test_all_that_is_ours_is_taken(option: str) -> None:
+    config = composed([f"model={option}", "em=dual", "rule=paris_avoid_conflict", "tracking=none"])
+    assert list(untrusted_targets(config)) == []
