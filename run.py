@@ -24,8 +24,6 @@ logger = logging.getLogger(__name__)
 ASKS_FOR_NO_RUN = ("-h", "--help", "--hydra-help", "--version", "-c", "--cfg", "--info", "-sc")
 """Flags after which Hydra only prints; ``--flag=value`` counts, too."""
 
-failed_jobs: list[str] = []
-
 
 @hydra.main(config_path="conf", config_name="config", version_base="1.3")
 def job(config: DictConfig) -> float:
@@ -35,6 +33,7 @@ def job(config: DictConfig) -> float:
     from emea.pipeline.job import run_job
     from emea.pipeline.result_table import print_results
     from emea.pipeline.run_header import sweep_name
+    from emea.pipeline.sweep_summary import write_outcome
 
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
@@ -47,13 +46,19 @@ def job(config: DictConfig) -> float:
         metrics = run_job(config, folder, sweep)
     except AlreadyRecordedError as recorded:
         logger.info("%s", recorded)
+        write_outcome(folder, recorded=recorded.place)
         return recorded.hit
-    except UserError as error:
-        logger.error("%s", error)
-        failed_jobs.append(str(folder))
-        if is_sweep:
-            return math.nan  # the sweep's other jobs are none the worse for it
-        raise SystemExit(1) from None
+    except Exception as error:
+        if isinstance(error, UserError):
+            logger.error("%s", error)
+        elif is_sweep:
+            logger.exception("the job failed")  # into its own log, too
+        else:
+            raise
+        if not is_sweep:
+            raise SystemExit(1) from None
+        write_outcome(folder, failed=f"{type(error).__name__}: {error}")
+        return math.nan  # the sweep's other jobs are none the worse for it
     print_results(metrics, folder)
     hit: float = metrics["final"]["hit@1"]
     return hit
@@ -69,8 +74,6 @@ def main() -> None:
         except UserError as error:
             raise SystemExit(f"error: {error}") from None
     job()
-    if failed_jobs:
-        raise SystemExit(f"error: {len(failed_jobs)} jobs failed: {', '.join(failed_jobs)}")
 
 
 if __name__ == "__main__":

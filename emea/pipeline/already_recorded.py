@@ -23,6 +23,7 @@ class AlreadyRecordedError(Exception):
     """
 
     def __init__(self, place: str, hit: float = math.nan) -> None:
+        self.place = place
         super().__init__(f"recorded already as {place}: passed over (skip_recorded=false: again)")
         self.hit = hit
 

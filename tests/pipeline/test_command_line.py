@@ -122,6 +122,8 @@ def test_a_failing_job_does_not_stop_the_sweep(tmp_path: Path) -> None:
     done = run("-m", shares, "data.num_entities=150", *QUICK, cwd=tmp_path)
     assert done.returncode == 1
     assert "no training link is left" in done.stderr
+    assert "1 of 2 jobs failed" in done.stderr
+    assert "failed: " in done.stdout
     assert len(list((tmp_path / "multirun").rglob("metrics.json"))) == 1
 
 

@@ -1,0 +1,22 @@
+"""Hydra's hook at the end of a sweep."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig
+
+from emea.pipeline.sweep_summary import print_summary, read_outcomes
+
+
+class SweepSummary(Callback):
+    """Prints what the sweep's jobs left in their folders, whichever process ran them."""
+
+    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
+        """Print the summary; a sweep with a failed job ends with a status that says so."""
+        outcomes = read_outcomes(Path(config.hydra.sweep.dir))
+        print_summary(outcomes)
+        failed = sum(one.metrics is None for one in outcomes)
+        if failed:
+            sys.exit(f"error: {failed} of {len(outcomes)} jobs failed")

@@ -1,0 +1,84 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from omegaconf import OmegaConf
+from rich.console import Console
+
+from emea.pipeline.sweep_callback import SweepSummary
+from emea.pipeline.sweep_summary import print_summary, read_outcomes, write_outcome
+
+
+def job(sweep: Path, number: int, overrides: list[str], hit: float | None) -> Path:
+    """A job's folder as Hydra and the run leave it."""
+    folder = sweep / f"{number}-synthetic"
+    (folder / ".hydra").mkdir(parents=True)
+    (folder / ".hydra" / "overrides.yaml").write_text(json.dumps(overrides))
+    if hit is not None:
+        metrics = {"protocol": "strict", "final": {"hit@1": hit, "mrr": hit / 2}}
+        (folder / "metrics.json").write_text(json.dumps(metrics))
+    return folder
+
+
+def printed(sweep: Path) -> str:
+    console = Console(width=200, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    print_summary(read_outcomes(sweep), console)
+    return console.export_text()
+
+
+def test_seeds_are_taken_together_and_what_all_share_is_left_out(tmp_path: Path) -> None:
+    for number, (em, seed, hit) in enumerate(
+        [("paper", 0, 0.2), ("paper", 1, 0.4), ("dual", 0, 0.9)]
+    ):
+        job(tmp_path, number, ["data=zh", f"em={em}", f"split_seed={seed}"], hit)
+    lines = [line for line in printed(tmp_path).splitlines() if "em=" in line]
+    assert cells(lines[0]) == ["em=paper", "2", "0.3000 ± 0.1414", "0.1500 ± 0.0707"]
+    assert cells(lines[1]) == ["em=dual", "1", "0.9000", "0.4500"]
+
+
+def cells(line: str) -> list[str]:
+    found = [cell.strip() for cell in line.strip("│ ").split("│")]
+    assert found.pop(1) == "strict"
+    return found
+
+
+def test_jobs_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    for number in (10, 2, 0):
+        job(tmp_path, number, [f"ratio={number}"], 0.5)
+    assert [one.setting for one in read_outcomes(tmp_path)] == [
+        ("ratio=0",),
+        ("ratio=2",),
+        ("ratio=10",),
+    ]
+
+
+def test_a_recorded_run_counts_with_its_numbers(tmp_path: Path) -> None:
+    earlier = job(tmp_path / "earlier", 0, [], 0.7)
+    write_outcome(job(tmp_path / "sweep", 0, ["em=paper"], None), recorded=str(earlier))
+    (outcome,) = read_outcomes(tmp_path / "sweep")
+    assert outcome.metrics is not None
+    assert outcome.metrics["final"]["hit@1"] == 0.7
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"), [({"failed": "ValueError: no"}, "no"), ({}, "neither")]
+)
+def test_who_failed_is_told_with_the_reason(
+    told: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    folder = job(tmp_path, 3, ["em=paper"], None)
+    if told:
+        write_outcome(folder, **told)
+    text = printed(tmp_path)
+    assert f"failed: {folder}" in text
+    assert reason in text
+
+
+def test_a_sweep_with_a_failure_ends_with_a_status(tmp_path: Path) -> None:
+    config = OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}})
+    job(tmp_path, 0, [], 0.5)
+    SweepSummary().on_multirun_end(config)
+    job(tmp_path, 1, [], None)
+    with pytest.raises(SystemExit, match="1 of 2 jobs failed"):
+        SweepSummary().on_multirun_end(config)
