@@ -27,12 +27,13 @@ ASKS_FOR_NO_RUN = ("-h", "--help", "--hydra-help", "--version", "-c", "--cfg", "
 
 @hydra.main(config_path="conf", config_name="config", version_base="1.3")
 def job(config: DictConfig) -> float:
-    """Run one configuration; the value is what a sweeper may maximise."""
+    """Run one configuration; the value, of validation links, is what a sweeper may maximise."""
     # torch and Lightning load here, so that --help and a mistyped key answer at once
     from emea.pipeline.already_recorded import AlreadyRecordedError
     from emea.pipeline.job import run_job
     from emea.pipeline.result_table import print_results
     from emea.pipeline.run_header import sweep_name
+    from emea.pipeline.sweep_objective import sweep_objective
     from emea.pipeline.sweep_summary import write_outcome
 
     hydra_config = HydraConfig.get()
@@ -47,7 +48,7 @@ def job(config: DictConfig) -> float:
     except AlreadyRecordedError as recorded:
         logger.info("%s", recorded)
         write_outcome(folder, recorded=recorded.place)
-        return recorded.hit
+        return recorded.objective
     except Exception as error:
         if isinstance(error, UserError):
             logger.error("%s", error)
@@ -60,8 +61,7 @@ def job(config: DictConfig) -> float:
         write_outcome(folder, failed=f"{type(error).__name__}: {error}")
         return math.nan  # the sweep's other jobs are none the worse for it
     print_results(metrics, folder)
-    hit: float = metrics["final"]["hit@1"]
-    return hit
+    return sweep_objective(metrics)
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 from emea.pipeline.run_files import METRICS_FILE
+from emea.pipeline.sweep_objective import sweep_objective
 from emea.tracking.recorded import recorded_folder
 from emea.tracking.run_record import FINGERPRINT_TAG, RunHeader
 from emea.tracking.tracker import Tracker
@@ -19,13 +20,13 @@ class AlreadyRecordedError(Exception):
 
     Args:
         place: where to find it.
-        hit: its final Hit@1; NaN where only the place is known.
+        objective: what a sweeper may maximise; NaN where only the place is known.
     """
 
-    def __init__(self, place: str, hit: float = math.nan) -> None:
+    def __init__(self, place: str, objective: float = math.nan) -> None:
         self.place = place
         super().__init__(f"recorded already as {place}: passed over (skip_recorded=false: again)")
-        self.hit = hit
+        self.objective = objective
 
 
 def refuse_recorded(header: RunHeader, tracker: Tracker) -> None:
@@ -37,12 +38,11 @@ def refuse_recorded(header: RunHeader, tracker: Tracker) -> None:
     fingerprint = header.tags[FINGERPRINT_TAG]
     folder = recorded_folder(fingerprint, [*map(Path, RUNS), RECORDS])
     if folder is not None:
-        raise AlreadyRecordedError(str(folder), _hit(folder))
+        raise AlreadyRecordedError(str(folder), _objective(folder))
     found = tracker.recorded(fingerprint)
     if found is not None:
         raise AlreadyRecordedError(f"MLflow run {found}")
 
 
-def _hit(folder: Path) -> float:
-    metrics = json.loads((folder / METRICS_FILE).read_text(encoding="utf-8"))
-    return float(metrics["final"]["hit@1"])
+def _objective(folder: Path) -> float:
+    return sweep_objective(json.loads((folder / METRICS_FILE).read_text(encoding="utf-8")))

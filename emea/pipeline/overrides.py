@@ -3,9 +3,10 @@
 import difflib
 from collections.abc import Iterable, Sequence
 from itertools import product
+from typing import cast
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import IntervalSweep, Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -103,6 +104,10 @@ def _is_group(override: Override) -> bool:
 
 
 def _assignments(override: Override) -> list[str]:
+    if override.is_interval_sweep():  # for sweepers that search: its ends must be possible
+        interval = cast(IntervalSweep, override.value())
+        key = override.get_key_element()
+        return [f"{key}={interval.start}", f"{key}={interval.end}"]
     try:
         return assignments(override)
     except HydraException as error:

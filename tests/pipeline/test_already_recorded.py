@@ -30,7 +30,7 @@ def test_the_second_time_it_is_passed_over(root: str, tiny_config: Configs) -> N
     again = Path("multirun") / "later" / "0"
     with pytest.raises(AlreadyRecordedError, match=f"recorded already as .*{first}") as told:
         run_job(tiny_config(*QUICK, "study=another"), again)
-    assert told.value.hit == metrics["final"]["hit@1"]
+    assert told.value.objective == metrics["history"][-1]["validation"]["mrr"]
     assert not again.exists()
 
 
@@ -81,7 +81,7 @@ def test_the_tracker_is_asked_where_no_folder_is_left(
     monkeypatch.setattr(NoTracker, "recorded", recorded)
     with pytest.raises(AlreadyRecordedError, match=r"MLflow run a name \(an id\)") as told:
         run_job(tiny_config(*QUICK), Path("multirun/0"))
-    assert math.isnan(told.value.hit)
+    assert math.isnan(told.value.objective)
     assert [len(fingerprint) for fingerprint in asked] == [64]
     run_job(tiny_config(*QUICK, "skip_recorded=false"), Path("multirun/0"))
     header = json.loads(Path("multirun/0/run.json").read_text())
