@@ -3,6 +3,7 @@
 import logging
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import hydra
@@ -64,16 +65,52 @@ def job(config: DictConfig) -> float:
     return sweep_objective(metrics)
 
 
+def resumed_folder(arguments: Sequence[str]) -> Path | None:
+    """The run that ``resume=FOLDER`` names; it keeps its settings, so nothing else may be typed."""
+    named = [argument for argument in arguments if argument.startswith("resume=")]
+    if not named:
+        return None
+    if len(arguments) > 1:
+        raise SystemExit("error: a resumed run keeps its settings: type resume=FOLDER alone")
+    return Path(named[0].partition("=")[2])
+
+
+def go_on(folder: Path) -> None:
+    """Finish an interrupted run in its own folder."""
+    from emea.pipeline.job import run_job
+    from emea.pipeline.result_table import print_results
+    from emea.pipeline.resuming import config_to_resume
+
+    line = "%(asctime)s %(levelname)s %(message)s"
+    logging.basicConfig(level=logging.INFO, format=line, datefmt="%H:%M:%S")
+    try:
+        config = config_to_resume(folder)
+        config.skip_recorded = False
+        print_results(run_job(config, folder), folder)
+    except UserError as error:
+        raise SystemExit(f"error: {error}") from None
+
+
 def main() -> None:
     """Prepare the command line, then hand over to Hydra."""
     register_schema()
     sys.argv[1:] = sweep_flag_first(quote_numeric_choices(sys.argv[1:]))
-    if not any(argument.split("=")[0] in ASKS_FOR_NO_RUN for argument in sys.argv[1:]):
+    unchecked = (*ASKS_FOR_NO_RUN, "resume")
+    if not any(argument.split("=")[0] in unchecked for argument in sys.argv[1:]):
         try:
             check_overrides(sys.argv[1:])
         except UserError as error:
             raise SystemExit(f"error: {error}") from None
-    job()
+    try:
+        resume = resumed_folder(sys.argv[1:])
+        if resume is None:
+            job()
+        else:
+            go_on(resume)
+    except KeyboardInterrupt:
+        from emea.pipeline.interruption import exit_status
+
+        raise SystemExit(exit_status()) from None
 
 
 if __name__ == "__main__":

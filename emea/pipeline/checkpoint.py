@@ -2,8 +2,9 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy.typing as npt
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -14,13 +15,40 @@ from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import DataError
 from emea.matching.matching import Matching
+from emea.pipeline.run_files import CHECKPOINT_FILE
 from emea.tracking.atomic import write_atomic
+
+PREVIOUS_FILE = f"previous-{CHECKPOINT_FILE}"
+
+
+class Progress(NamedTuple):
+    """How far a run has come.
+
+    Args:
+        num_stages: fits that are done.
+        is_last: whether no fit is to come.
+        plain: what its observer has seen, as plain values.
+        arrays: the same as arrays.
+    """
+
+    num_stages: int
+    is_last: bool
+    plain: dict[str, Any]
+    arrays: dict[str, npt.NDArray[Any]]
 
 
 def save_checkpoint(
-    path: Path, module: AlignmentModule, data: LabelDataModule, em: EMCallback
+    path: Path,
+    module: AlignmentModule,
+    data: LabelDataModule,
+    em: EMCallback,
+    progress: Progress | None = None,
 ) -> None:
-    """Write weights, labels, EM state and random generators, atomically."""
+    """Write weights, labels, EM state, random generators and progress, atomically.
+
+    The checkpoint before stays beside it: a run that is killed after its last fit, before its
+    records are written, does that fit again.
+    """
     tensors = {f"module.{name}": value for name, value in module.state_dict().items()}
     tensors["links"] = data.links
     if data.weights is not None:
@@ -31,15 +59,43 @@ def save_checkpoint(
     plain: dict[str, Any] = {
         "num_steps_done": module.num_steps_done,
         "seed": torch.initial_seed(),
+        "losses": module.losses,
         "em": {},
     }
+    if progress is not None:
+        plain["progress"] = {
+            "num_stages": progress.num_stages,
+            "is_last": progress.is_last,
+            "observer": progress.plain,
+        }
+        for name, array in progress.arrays.items():
+            tensors[f"observer.{name}"] = torch.from_numpy(array)
     for name, value in em.state_dict().items():
         if isinstance(value, Tensor):
             tensors[f"em.{name}"] = value
         else:
             plain["em"][name] = value
     tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    write_atomic(path, save(tensors, metadata={"state": json.dumps(plain)}))
+    content = save(tensors, metadata={"state": json.dumps(plain)})
+    if progress is not None and path.exists():
+        path.replace(path.with_name(PREVIOUS_FILE))
+    write_atomic(path, content)
+
+
+def resumable(folder: Path) -> Path | None:
+    """The latest checkpoint of a run's folder after which a fit was to come."""
+    for path in (folder / CHECKPOINT_FILE, folder / PREVIOUS_FILE):
+        if path.exists() and not load_progress(path).is_last:
+            return path
+    return None
+
+
+def load_progress(path: Path) -> Progress:
+    """How far the run of a checkpoint had come."""
+    tensors, plain = _read(path)
+    arrays = {name: value.numpy() for name, value in _below(tensors, "observer.").items()}
+    told = plain["progress"]
+    return Progress(told["num_stages"], told["is_last"], told["observer"], arrays)
 
 
 def save_matching(path: Path, matching: Matching, module: AlignmentModule | None) -> None:
@@ -57,6 +113,7 @@ def load_checkpoint(
     """Put a run back where the checkpoint left it."""
     tensors, plain = _read(path)
     _restore_module(module, tensors, plain, generators=True)
+    module.losses = [(int(step), float(loss)) for step, loss in plain.get("losses", ())]
     data.links, data.weights = tensors["links"], tensors.get("link_weights")
     em.load_state_dict({**plain["em"], **_below(tensors, "em.")})
 

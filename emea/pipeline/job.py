@@ -20,6 +20,7 @@ from emea.pipeline.already_recorded import refuse_recorded
 from emea.pipeline.answering import Answering, answer_numbers, build_answering
 from emea.pipeline.building import maker
 from emea.pipeline.fitting import quieten_lightning
+from emea.pipeline.interruption import TERMINATED, exit_status, terminable
 from emea.pipeline.machine import (
     choose_device,
     forget_peak_memory,
@@ -29,6 +30,7 @@ from emea.pipeline.machine import (
 from emea.pipeline.observer import TestObserver, flattened
 from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
 from emea.pipeline.reasoning_run import ReasoningRun
+from emea.pipeline.resuming import Start, forget_previous, held, interrupted_folder
 from emea.pipeline.run_header import make_header, without_secrets
 from emea.pipeline.run_summary import summarise
 from emea.pipeline.training_loop import train
@@ -71,10 +73,11 @@ def run_job(config: DictConfig, folder: Path, sweep: str | None = None) -> dict[
     header = make_header(shown, pair, visible.uses_test_links, sweep)
     if config.skip_recorded:
         refuse_recorded(header, tracker)
-    folder.mkdir(parents=True, exist_ok=True)
+        folder = interrupted_folder(header) or folder
+    start = Start.of(folder, header)
     run_files.write_config(folder, shown)
-    with _tracked(tracker):
-        tracker.start(header, folder)
+    with held(folder), terminable(), _tracked(tracker):
+        tracker.start(start.header, folder)
         # what is built gets graphs without links: only what is visible reaches it
         graphs = replace(pair, links=pair.links[:0], official=None)
         if config.method.reasoner is not None:
@@ -93,7 +96,8 @@ def run_job(config: DictConfig, folder: Path, sweep: str | None = None) -> dict[
             parts = build_parts(config, graphs, visible, observer, device)
             answering = build_answering(config)  # settings it refuses are told before training
             loaded = time.perf_counter()
-            train(config, parts, observer, device, folder / run_files.CHECKPOINT_FILE)
+            checkpoint = folder / run_files.CHECKPOINT_FILE
+            train(config, parts, observer, device, checkpoint, start.checkpoint)
             trained = time.perf_counter()
             observer.finish()
             answer = _answer(answering, observer, parts)
@@ -110,6 +114,7 @@ def run_job(config: DictConfig, folder: Path, sweep: str | None = None) -> dict[
         metrics["peak_memory_mb"] = peak_memory_mb(device)
         _log_curves(losses, metrics, tracker)
         run_files.write_metrics(folder, metrics)
+        forget_previous(folder)
     metrics["ui_hint"] = tracker.ui_hint
     return metrics
 
@@ -120,7 +125,7 @@ def _tracked(tracker: Tracker) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        tracker.finish("KILLED", "interrupted")
+        tracker.finish("KILLED", "terminated" if exit_status() == TERMINATED else "interrupted")
         raise
     except BaseException as error:
         tracker.finish("FAILED", f"{type(error).__name__}: {error}")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from emea.data.arrays import IntArray
 from emea.em.em_callback import IterationReport
@@ -93,6 +94,23 @@ class TestObserver:
         self.final_ranks = ranks
         entry["seconds"]["evaluate"] = time.perf_counter() - start
         self.history.append(entry)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """What it has seen so far, as plain values and as arrays, for a run that goes on later."""
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        if self.initial_ranks is not None:
+            arrays["initial_in_pool"] = self.initial_ranks.in_pool
+            arrays["initial_in_all"] = self.initial_ranks.in_all
+        if self.initial_mapping is not None:
+            arrays["initial_mapping"] = self.initial_mapping
+        return {"history": self.history}, arrays
+
+    def restore(self, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """Go on from a state; what the last iteration ranked comes with the next one."""
+        self.history = list(plain["history"])
+        if "initial_in_pool" in arrays:
+            self.initial_ranks = Ranks(arrays["initial_in_pool"], arrays["initial_in_all"])
+        self.initial_mapping = arrays.get("initial_mapping")
 
     def tell(self, neural_seconds: float, num_epochs: int) -> None:
         """Log the last iteration, whose fit took so long and had so many epochs."""

@@ -8,7 +8,13 @@ from typing import NamedTuple
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from emea.pipeline.checkpoint import load_weights, save_checkpoint
+from emea.pipeline.checkpoint import (
+    Progress,
+    load_checkpoint,
+    load_progress,
+    load_weights,
+    save_checkpoint,
+)
 from emea.pipeline.estimate import duration, seconds_per_step
 from emea.pipeline.fitting import fit
 from emea.pipeline.observer import TestObserver
@@ -54,15 +60,31 @@ def stages(config: DictConfig) -> list[Stage]:
 
 
 def train(
-    config: DictConfig, parts: Parts, observer: TestObserver, device: torch.device, checkpoint: Path
+    config: DictConfig,
+    parts: Parts,
+    observer: TestObserver,
+    device: torch.device,
+    checkpoint: Path,
+    resume_from: Path | None = None,
 ) -> None:
-    """One fit per stage; the EM callback acts at the end of each."""
+    """One fit per stage; the EM callback acts at the end of each.
+
+    Args:
+        config: of the run.
+        parts: what is trained.
+        observer: told of each stage.
+        device: where to compute.
+        checkpoint: written after each stage.
+        resume_from: a checkpoint of this run after which to go on; ``None``: from the beginning.
+    """
     plan = stages(config)
+    num_done = 0 if resume_from is None else go_on(resume_from, parts, observer, device)
     # of the links known now: more labels can only make an epoch longer
     expected = [_expected_steps(stage, parts) for stage in plan]
     announce(parts, sum(expected), device)
     with StepProgress(sum(expected)) as progress:
-        for stage, num_expected in zip(plan, expected, strict=True):
+        progress.skip(sum(expected[:num_done]))
+        for number, stage in enumerate(plan[num_done:], start=num_done):
             start = time.perf_counter()
             module = parts.module
             steps, epochs = module.num_steps_done, module.num_epochs_done
@@ -74,11 +96,23 @@ def train(
             elsewhere = sum(observer.history[-1]["seconds"].values())
             num_epochs = round(module.num_epochs_done - epochs)
             observer.tell(time.perf_counter() - start - elsewhere, num_epochs)
-            progress.skip(max(0, num_expected - (module.num_steps_done - steps)))
-            save_checkpoint(checkpoint, module, parts.data, parts.em)
+            progress.skip(max(0, expected[number] - (module.num_steps_done - steps)))
+            is_last = parts.em.converged or number + 1 == len(plan)
+            reached = Progress(number + 1, is_last, *observer.state())
+            save_checkpoint(checkpoint, module, parts.data, parts.em, reached)
             if parts.em.converged:
                 logger.info("converged: no better MRR on the validation links")
                 break
+
+
+def go_on(checkpoint: Path, parts: Parts, observer: TestObserver, device: torch.device) -> int:
+    """Put a run back where a checkpoint left it; how many of its stages are done."""
+    progress = load_progress(checkpoint)
+    parts.module.to(device)
+    load_checkpoint(checkpoint, parts.module, parts.data, parts.em)
+    observer.restore(progress.plain, progress.arrays)
+    logger.info("going on after stage %d of an earlier start", progress.num_stages)
+    return progress.num_stages
 
 
 def fit_stage(stage: Stage, parts: Parts, device: torch.device, progress: StepProgress) -> None:

@@ -37,3 +37,14 @@ def file_lock(path: Path, timeout: float = 120.0) -> Iterator[None]:
                 time.sleep(POLL_SECONDS)
         # Closing the file releases the lock.
         yield
+
+
+def is_locked(path: Path) -> bool:
+    """Whether somebody holds the lock at this moment."""
+    if not path.exists():
+        return False
+    try:
+        with file_lock(path, timeout=0.0):
+            return False
+    except TimeoutError:
+        return True

@@ -109,6 +109,13 @@ class RunRecord:
         write_atomic(series, "".join(json.dumps(asdict(point)) + "\n" for point in kept))
 
 
+def drop_points_from(folder: Path | str, step: int) -> None:
+    """Take back points of this step and later ones: a run that goes on measures them again."""
+    kept = [point for point in read_series(folder) if point.step < step]
+    lines = "".join(json.dumps(asdict(point)) + "\n" for point in kept)
+    write_atomic(Path(folder) / SERIES_FILE, lines)
+
+
 def is_run_folder(folder: Path | str) -> bool:
     """Whether the folder holds a run's records."""
     return (Path(folder) / RUN_FILE).is_file()

@@ -1,0 +1,105 @@
+"""Going on with a run that was interrupted, in its own folder."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+
+from emea.errors import DataError, UserError
+from emea.pipeline.checkpoint import PREVIOUS_FILE, load_progress, resumable
+from emea.pipeline.run_files import CONFIG_FILE
+from emea.tracking.file_lock import file_lock
+from emea.tracking.recorded import LOCK_FILE, unfinished_folder
+from emea.tracking.run_record import (
+    FINGERPRINT_TAG,
+    RunHeader,
+    drop_points_from,
+    is_run_folder,
+    read_closing,
+    read_header,
+)
+
+logger = logging.getLogger(__name__)
+
+RUNS = ("multirun", "outputs")
+"""Where runs leave their folders, from where the command was given."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a run begins.
+
+    Args:
+        header: its own; of a run that goes on, the one it had.
+        checkpoint: after which it goes on; ``None``: from the beginning.
+    """
+
+    header: RunHeader
+    checkpoint: Path | None
+
+    @classmethod
+    def of(cls, folder: Path, header: RunHeader) -> "Start":
+        """Go on where the folder holds an unfinished run of the same settings, data and code."""
+        folder.mkdir(parents=True, exist_ok=True)
+        if not _is_unfinished(folder, header):
+            return cls(header, None)
+        checkpoint = resumable(folder)
+        drop_points_from(folder, 0 if checkpoint is None else load_progress(checkpoint).num_stages)
+        earlier = read_header(folder)
+        same = replace(header, run_id=earlier.run_id, start_time=earlier.start_time)
+        return cls(same, checkpoint)
+
+
+def interrupted_folder(header: RunHeader) -> Path | None:
+    """The folder of the same run, begun earlier and not finished, that nobody else goes on with."""
+    folder = unfinished_folder(header.tags[FINGERPRINT_TAG], map(Path, RUNS))
+    if folder is not None:
+        logger.info("going on in %s, where it was interrupted", folder)
+    return folder
+
+
+def config_to_resume(folder: Path) -> DictConfig:
+    """The settings of an interrupted run.
+
+    Raises:
+        DataError: the folder holds none, or one that finished.
+    """
+    closing = read_closing(folder)
+    if closing is not None and closing.status == "FINISHED":
+        raise DataError(f"{folder} finished: there is nothing to go on with")
+    try:
+        config = OmegaConf.load(folder / CONFIG_FILE)
+    except OSError as error:
+        raise DataError(f"{folder} has no {CONFIG_FILE}: it cannot be resumed") from error
+    assert isinstance(config, DictConfig)
+    return config
+
+
+def forget_previous(folder: Path) -> None:
+    """A finished run needs the checkpoint before its last no more."""
+    (folder / PREVIOUS_FILE).unlink(missing_ok=True)
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep others from computing in the folder.
+
+    Raises:
+        UserError: somebody does.
+    """
+    try:
+        with file_lock(folder / LOCK_FILE, timeout=0.0):
+            yield
+    except TimeoutError as error:
+        raise UserError(f"{folder} is in use by a run that goes on") from error
+
+
+def _is_unfinished(folder: Path, header: RunHeader) -> bool:
+    if not is_run_folder(folder):
+        return False
+    closing = read_closing(folder)
+    same = read_header(folder).tags.get(FINGERPRINT_TAG) == header.tags[FINGERPRINT_TAG]
+    return same and (closing is None or closing.status != "FINISHED")

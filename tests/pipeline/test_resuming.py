@@ -1,0 +1,178 @@
+"""A run that is killed goes on where it was, and ends as if nothing had happened."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from omegaconf import DictConfig
+
+from emea.errors import DataError, UserError
+from emea.pipeline import training_loop
+from emea.pipeline.job import run_job
+from emea.pipeline.resuming import config_to_resume, held
+from emea.tracking.run_record import read_series
+
+Configs = Callable[..., DictConfig]
+ROOT = Path(__file__).resolve().parents[2]
+SAME = ("initial", "final", "final_reverse", "mapping", "answer", "calibration", "compatibility")
+
+
+class KilledError(Exception):
+    """Stands for a kill."""
+
+
+def essence(metrics: dict[str, Any]) -> dict[str, Any]:
+    """All numbers but times."""
+    history = [{k: v for k, v in entry.items() if k != "seconds"} for entry in metrics["history"]]
+    return {key: metrics[key] for key in SAME} | {"history": history}
+
+
+def killed_after(stage: int, config: DictConfig, folder: Path, monkeypatch: Any) -> None:
+    """Run until the checkpoint after a stage is written, then die."""
+    save = training_loop.save_checkpoint
+
+    def save_and_die(*arguments: Any) -> None:
+        save(*arguments)
+        if arguments[-1].num_stages == stage:
+            raise KilledError
+
+    with monkeypatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr(training_loop, "save_checkpoint", save_and_die)
+        run_job(config, folder)
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+@pytest.mark.parametrize("em", ["paper", "dual"])
+def test_it_ends_as_if_never_stopped(
+    em: str, stage: int, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config(f"em={em}", "em.iterations=2", "data.num_entities=100")
+    whole = run_job(config, tmp_path / "whole")
+    killed_after(stage, config, tmp_path / "half", monkeypatch)
+    assert not (tmp_path / "half" / "metrics.json").exists()
+    resumed = run_job(config_to_resume(tmp_path / "half"), tmp_path / "half")
+    assert essence(resumed) == essence(whole)
+    for name in ("alignment.tsv", "ranks.npz", "beliefs.npz"):
+        assert (tmp_path / "half" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    left = {path.name for path in (tmp_path / "half").iterdir()}
+    assert left == {path.name for path in (tmp_path / "whole").iterdir()}
+
+
+def test_series_and_run_id_go_on(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config("em.iterations=2", "data.num_entities=100")
+    run_job(config, tmp_path / "whole")
+    killed_after(2, config, tmp_path / "half", monkeypatch)
+    before = json.loads((tmp_path / "half" / "run.json").read_text())
+    run_job(config, tmp_path / "half")
+    after = json.loads((tmp_path / "half" / "run.json").read_text())
+    assert (after["run_id"], after["start_time"]) == (before["run_id"], before["start_time"])
+    assert after["status"] == "FINISHED"
+    names = [
+        sorted((point.step, *sorted(point.metrics)) for point in read_series(tmp_path / folder))
+        for folder in ("whole", "half")
+    ]
+    assert names[0] == names[1]
+
+
+def test_other_settings_begin_anew(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_after(1, tiny_config("em.iterations=1"), tmp_path, monkeypatch)
+    other = run_job(tiny_config("em.iterations=1", "seed=1"), tmp_path)
+    assert len(other["history"]) == 2
+    assert other["seed"] == 1
+
+
+def test_the_same_command_goes_on_in_the_old_folder(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = tiny_config("em.iterations=1", "skip_recorded=true")
+    killed_after(1, config, Path("multirun/earlier/0"), monkeypatch)
+    run_job(config, Path("multirun/later/0"))
+    assert Path("multirun/earlier/0/metrics.json").exists()
+    assert not Path("multirun/later/0/metrics.json").exists()
+
+
+def test_a_run_that_goes_on_is_left_alone(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = tiny_config("em.iterations=1", "skip_recorded=true")
+    killed_after(1, config, Path("multirun/earlier/0"), monkeypatch)
+    with held(Path("multirun/earlier/0")):
+        with pytest.raises(UserError, match="in use"):
+            run_job(config, Path("multirun/earlier/0"))
+        run_job(config, Path("multirun/later/0"))
+    assert Path("multirun/later/0/metrics.json").exists()
+
+
+def test_nothing_to_go_on_with_is_told(tiny_config: Configs, tmp_path: Path) -> None:
+    run_job(tiny_config("em=none", "rule=none"), tmp_path / "done")
+    with pytest.raises(DataError, match="finished"):
+        config_to_resume(tmp_path / "done")
+    with pytest.raises(UserError, match="not a run's folder"):
+        config_to_resume(tmp_path)
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, str(ROOT / "run.py"), *arguments]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+@pytest.mark.slow
+def test_killed_at_ten_random_moments_it_ends_the_same(tmp_path: Path) -> None:
+    settings = ["data.num_entities=300", "ratio=0.2", "split.num_validation=20", "trainer=cpu"]
+    settings += ["model.initial_epochs=60", "model.epochs_per_iteration=30", "em.iterations=4"]
+    settings += ["tracking=none"]
+    whole, half = tmp_path / "whole", tmp_path / "half"
+    began = time.monotonic()
+    subprocess.run(command(*settings, f"hydra.run.dir={whole}"), env=environment(), check=True)
+    took = time.monotonic() - began
+    rng = random.Random(0)
+    for _ in range(10):
+        shutil.rmtree(half, ignore_errors=True)
+        begin = command(*settings, f"hydra.run.dir={half}")
+        process = subprocess.Popen(begin, env=environment(), stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.3, 1.0) * took)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        again = begin if not (half / "run.json").exists() else command(f"resume={half}")
+        if not (half / "metrics.json").exists():
+            subprocess.run(again, env=environment(), check=True)
+        metrics = [json.loads((folder / "metrics.json").read_text()) for folder in (whole, half)]
+        assert essence(metrics[0]) == essence(metrics[1])
+        assert (half / "alignment.tsv").read_bytes() == (whole / "alignment.tsv").read_bytes()
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_closes_the_records_and_is_told_by_the_status(
+    number: signal.Signals, status: int, tmp_path: Path
+) -> None:
+    settings = ["data.num_entities=300", "trainer=cpu", "tracking=none", "trainer.block_size=5"]
+    process = subprocess.Popen(
+        command(*settings, f"hydra.run.dir={tmp_path}/run"),
+        env=environment(),
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "run" / "run.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(2)
+    process.send_signal(number)
+    assert process.wait(timeout=60) == status
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "KILLED"
