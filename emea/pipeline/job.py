@@ -1,5 +1,6 @@
 """One job: build, fit, evaluate, record."""
 
+import errno
 import logging
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from omegaconf import DictConfig
 
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
+from emea.errors import UserError
 from emea.matching.beliefs import Beliefs
 from emea.pipeline import run_files
 from emea.pipeline.already_recorded import refuse_recorded
@@ -38,6 +40,10 @@ from emea.pipeline.validation import check_config
 from emea.tracking.tracker import Tracker
 
 logger = logging.getLogger(__name__)
+
+FULL_DISK = (
+    "the disk is full; what was written before is whole: make room, then go on with resume=FOLDER"
+)
 
 FEW_LINKS = 10
 """Fewer labelled links than this deserve a warning."""
@@ -129,6 +135,8 @@ def _tracked(tracker: Tracker) -> Iterator[None]:
         raise
     except BaseException as error:
         tracker.finish("FAILED", f"{type(error).__name__}: {error}")
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise UserError(FULL_DISK) from error
         raise
     tracker.finish("FINISHED")
 

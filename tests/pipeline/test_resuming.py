@@ -1,5 +1,6 @@
 """A run that is killed goes on where it was, and ends as if nothing had happened."""
 
+import errno
 import json
 import os
 import random
@@ -124,6 +125,28 @@ def test_nothing_to_go_on_with_is_told(tiny_config: Configs, tmp_path: Path) -> 
         config_to_resume(tmp_path / "done")
     with pytest.raises(UserError, match="not a run's folder"):
         config_to_resume(tmp_path)
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config("em.iterations=2")
+    whole = run_job(config, tmp_path / "whole")
+
+    def no_room(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def save_twice(*arguments: Any) -> None:
+        if arguments[-1].num_stages == 2:
+            monkeypatch.setattr("emea.pipeline.checkpoint.write_atomic", no_room)
+        save(*arguments)
+
+    save = training_loop.save_checkpoint
+    with monkeypatch.context() as patch, pytest.raises(UserError, match="disk is full"):
+        patch.setattr(training_loop, "save_checkpoint", save_twice)
+        run_job(config, tmp_path / "half")
+    monkeypatch.undo()
+    assert essence(run_job(config, tmp_path / "half")) == essence(whole)
 
 
 def command(*arguments: str) -> list[str]:
