@@ -26,13 +26,11 @@ class Progress(NamedTuple):
 
     Args:
         num_stages: fits that are done.
-        is_last: whether no fit is to come.
         plain: what its observer has seen, as plain values.
         arrays: the same as arrays.
     """
 
     num_stages: int
-    is_last: bool
     plain: dict[str, Any]
     arrays: dict[str, npt.NDArray[Any]]
 
@@ -44,10 +42,17 @@ def save_checkpoint(
     em: EMCallback,
     progress: Progress | None = None,
 ) -> None:
-    """Write weights, labels, EM state, random generators and progress, atomically.
+    """Write weights, labels, EM state and random generators, atomically.
 
     The checkpoint before stays beside it: a run that is killed after its last fit, before its
     records are written, does that fit again.
+
+    Args:
+        path: the file.
+        module: whose weights.
+        data: whose labels.
+        em: whose state.
+        progress: how far the run has come; ``None`` after its last fit.
     """
     tensors = {f"module.{name}": value for name, value in module.state_dict().items()}
     tensors["links"] = data.links
@@ -65,7 +70,6 @@ def save_checkpoint(
     if progress is not None:
         plain["progress"] = {
             "num_stages": progress.num_stages,
-            "is_last": progress.is_last,
             "observer": progress.plain,
         }
         for name, array in progress.arrays.items():
@@ -77,7 +81,7 @@ def save_checkpoint(
             plain["em"][name] = value
     tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     content = save(tensors, metadata={"state": json.dumps(plain)})
-    if progress is not None and path.exists():
+    if path.exists():
         path.replace(path.with_name(PREVIOUS_FILE))
     write_atomic(path, content)
 
@@ -85,17 +89,17 @@ def save_checkpoint(
 def resumable(folder: Path) -> Path | None:
     """The latest checkpoint of a run's folder after which a fit was to come."""
     for path in (folder / CHECKPOINT_FILE, folder / PREVIOUS_FILE):
-        if path.exists() and not load_progress(path).is_last:
+        if path.exists() and load_progress(path) is not None:
             return path
     return None
 
 
-def load_progress(path: Path) -> Progress:
-    """How far the run of a checkpoint had come."""
+def load_progress(path: Path) -> Progress | None:
+    """How far the run of a checkpoint had come; ``None``: to the end of its last fit."""
     tensors, plain = _read(path)
     arrays = {name: value.numpy() for name, value in _below(tensors, "observer.").items()}
-    told = plain["progress"]
-    return Progress(told["num_stages"], told["is_last"], told["observer"], arrays)
+    told = plain.get("progress")
+    return told and Progress(told["num_stages"], told["observer"], arrays)
 
 
 def save_matching(path: Path, matching: Matching, module: AlignmentModule | None) -> None:

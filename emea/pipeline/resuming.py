@@ -47,7 +47,8 @@ class Start:
         if not _is_unfinished(folder, header):
             return cls(header, None)
         checkpoint = resumable(folder)
-        drop_points_from(folder, 0 if checkpoint is None else load_progress(checkpoint).num_stages)
+        progress = load_progress(checkpoint) if checkpoint else None
+        drop_points_from(folder, progress.num_stages if progress else 0)
         earlier = read_header(folder)
         same = replace(header, run_id=earlier.run_id, start_time=earlier.start_time)
         return cls(same, checkpoint)

@@ -98,7 +98,7 @@ def train(
             observer.tell(time.perf_counter() - start - elsewhere, num_epochs)
             progress.skip(max(0, expected[number] - (module.num_steps_done - steps)))
             is_last = parts.em.converged or number + 1 == len(plan)
-            reached = Progress(number + 1, is_last, *observer.state())
+            reached = None if is_last else Progress(number + 1, *observer.state())
             save_checkpoint(checkpoint, module, parts.data, parts.em, reached)
             if parts.em.converged:
                 logger.info("converged: no better MRR on the validation links")
@@ -108,6 +108,7 @@ def train(
 def go_on(checkpoint: Path, parts: Parts, observer: TestObserver, device: torch.device) -> int:
     """Put a run back where a checkpoint left it; how many of its stages are done."""
     progress = load_progress(checkpoint)
+    assert progress is not None, "a fit was to come after it"
     parts.module.to(device)
     load_checkpoint(checkpoint, parts.module, parts.data, parts.em)
     observer.restore(progress.plain, progress.arrays)
