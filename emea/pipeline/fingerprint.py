@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from emea.data.graph_pair import GraphPair
 
 PACKAGE = Path(__file__).resolve().parents[1]
-TELLS_ONLY = ("tracking", "reporting")
+TELLS_ONLY = ("tracking", "reporting", "export")
 """Rooms of the package that record and show numbers and change none."""
 
 NO_MATTER = ("data", "tracking", "trainer", "study", "skip_recorded", "initial_from")
