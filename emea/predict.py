@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     try:
         _write(options)
-    except UserError as error:
+    except (UserError, OSError) as error:  # OSError: a folder that cannot be written to
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0

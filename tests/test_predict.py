@@ -62,6 +62,9 @@ def test_errors_are_one_sentence(
 ) -> None:
     assert main([str(tmp_path)]) == 1
     assert "is not a run's folder" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    assert main([str(run), "--out", str(tmp_path / "file")]) == 1
+    assert capsys.readouterr().err.startswith("error: ")
     assert "not allowed with" in refused(
         [str(run), "--threshold", "0.5", "--target-precision", "0.9"], capsys
     )

@@ -76,6 +76,8 @@ def with_decoding(config: DictConfig, decoding: str) -> DictConfig:
         raise ConfigError(f"decoding has no option {decoding}; it has {', '.join(options)}")
     if "decoding" not in config.method.uses:
         raise ConfigError(f"method={config.method.name} answers with its matching: no decoding")
+    if config.decoding.name == decoding:  # with the settings that the run gave it
+        return config
     register_schema()
     changed = config.copy()
     changed.decoding = composed([f"decoding={decoding}"]).decoding

@@ -93,6 +93,14 @@ def test_another_decoding_answers_as_a_run_with_it(
     assert one == other
 
 
+def test_the_decoding_of_the_run_keeps_its_settings(tiny_config: Configs, tmp_path: Path) -> None:
+    own = ("decoding=hungarian", "decoding.answer.unmatched_prob=0.4")
+    run_job(tiny_config(*QUICK, *own), tmp_path)
+    predict(load_run(tmp_path), tmp_path / "out", ExportSettings(), "hungarian")
+    one, other = (tmp_path / "alignment.tsv", tmp_path / "out" / "alignment.tsv")
+    assert one.read_bytes() == other.read_bytes()
+
+
 def test_a_threshold_leaves_the_improbable_unmatched(finished: FinishedRun, tmp_path: Path) -> None:
     everything, _ = predict(finished, tmp_path / "a", ExportSettings(("jsonl",), top_k=4))
     some, _ = predict(finished, tmp_path / "b", ExportSettings(("jsonl",), 4, threshold=0.5))
