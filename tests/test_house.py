@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LAYERS = (
     ("data",),
     ("matching", "tracking"),
-    ("evaluation",),
+    ("evaluation", "export"),
     ("encoders", "rules"),
     ("em", "baselines"),
     ("training",),

@@ -28,11 +28,15 @@ def build_answering(config: DictConfig) -> Answering:
 def answer_numbers(config: DictConfig, split: Split, answer: Beliefs) -> dict[str, Any]:
     """What ``metrics.json`` says of the answer, beside the metrics of the ranking."""
     known = np.concatenate([split.supervision.train, split.supervision.validation])[:, 0]
-    decoder = config.decoding.name if _uses_decoding(config) else "none"
     return {
-        "answer": {"decoder": decoder, **answer_metrics(answer, known, split.test)},
+        "answer": {"decoder": decoder_name(config), **answer_metrics(answer, known, split.test)},
         "calibration": answer_calibration(answer, split.test),
     }
+
+
+def decoder_name(config: DictConfig) -> str:
+    """What decodes the beliefs; none where the method has its own answer."""
+    return str(config.decoding.name) if _uses_decoding(config) else "none"
 
 
 def _uses_decoding(config: DictConfig) -> bool:

@@ -12,7 +12,7 @@ from emea.data.graph_pair import GraphPair
 from emea.errors import DataError
 
 PACKAGE = Path(__file__).resolve().parents[1]
-TELLS_ONLY = ("tracking", "reporting")
+TELLS_ONLY = ("tracking", "reporting", "export")
 """Rooms of the package that record and show numbers and change none."""
 
 NO_MATTER = ("data", "tracking", "trainer", "study", "skip_recorded", "initial_from", "trust")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
+from torch import Tensor
 
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
@@ -16,8 +17,8 @@ from emea.errors import DataError
 from emea.matching.beliefs import Beliefs
 from emea.pipeline.parts import draw_split, load_pair
 from emea.pipeline.run_files import BELIEFS_FILE, CONFIG_FILE, METRICS_FILE
-from emea.pipeline.validation import check_config
-from emea.tracking.run_record import read_closing, read_header
+from emea.pipeline.trusted_targets import check_trusted
+from emea.tracking.run_record import RunHeader, read_closing, read_header
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,28 +27,32 @@ class FinishedRun:
 
     Args:
         folder: where it lies.
+        header: who it is.
         config: its resolved configuration.
         metrics: its numbers.
         pair: the graphs, read again from where they were.
         split: the split of their links that it was made with.
         neural: candidates and probabilities by the neural model; ``None``: it had none.
         joint: the same by the joint distribution, or a baseline's matching; ``None``: no EM.
+        labels: ``[num_labels, 2]`` links that it was certain of.
     """
 
     folder: Path
+    header: RunHeader
     config: DictConfig
     metrics: dict[str, Any]
     pair: GraphPair
     split: Split
     neural: Beliefs | None
     joint: Beliefs | None
+    labels: Tensor
 
     @property
     def beliefs(self) -> Beliefs:
         """Those that the run stands for."""
         fused = OmegaConf.select(self.config, "em.two_way.fused_answer", default=False)
-        stands_for_joint = fused or self.config.method.reasoner is not None
-        found = self.joint if stands_for_joint or self.neural is None else self.neural
+        stands_for_joint = self.joint is not None and (fused or self.neural is None)
+        found = self.joint if stands_for_joint else self.neural
         assert found is not None, "a finished run has one of them"
         return found
 
@@ -71,22 +76,29 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
     config = OmegaConf.load(folder / CONFIG_FILE)
     assert isinstance(config, DictConfig)
     config.trust = list(trust)
-    check_config(config)
+    check_trusted(config)  # nothing else: an older run's settings need not be today's
     pair = load_pair(config)
     if pair.checksum() != header.tags["data_checksum"]:
         raise DataError(f"{folder} was made with other data than {pair.name} holds now")
     metrics = json.loads((folder / METRICS_FILE).read_text(encoding="utf-8"))
-    beliefs = _read_beliefs(folder / BELIEFS_FILE)
-    return FinishedRun(folder, config, metrics, pair, draw_split(config, pair), **beliefs)
+    split = draw_split(config, pair)
+    arrays = _read_arrays(folder / BELIEFS_FILE)
+    # runs from before labels were kept: those of all but protocol=released with AvoidConf
+    labels = arrays.get("labels", torch.from_numpy(split.supervision.train.copy()))
+    beliefs = _both_beliefs(arrays)
+    return FinishedRun(folder, header, config, metrics, pair, split, **beliefs, labels=labels)
 
 
-def _read_beliefs(path: Path) -> dict[str, Beliefs | None]:
-    """Both kinds, as ``run_files.write_beliefs`` wrote them."""
+def _read_arrays(path: Path) -> dict[str, Tensor]:
     try:
         with np.load(path) as file:
-            arrays = {name: torch.from_numpy(file[name]) for name in file.files}
+            return {name: torch.from_numpy(file[name]) for name in file.files}
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
+
+
+def _both_beliefs(arrays: dict[str, Tensor]) -> dict[str, Beliefs | None]:
+    """Both kinds, as ``run_files.write_beliefs`` wrote them."""
     found: dict[str, Beliefs | None] = {}
     for name in ("neural", "joint"):
         probs = arrays.get(f"{name}_probs")

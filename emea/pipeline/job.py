@@ -16,11 +16,13 @@ from omegaconf import DictConfig
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.errors import UserError
-from emea.matching.beliefs import Beliefs
 from emea.pipeline import run_files
 from emea.pipeline.already_recorded import refuse_recorded
-from emea.pipeline.answering import Answering, answer_numbers, build_answering
+from emea.pipeline.answering import Answering, answer_numbers, build_answering, decoder_name
 from emea.pipeline.building import maker
+from emea.pipeline.decision import Decision, check_founded, decide, decision_numbers
+from emea.pipeline.export_settings import ExportSettings, export_settings
+from emea.pipeline.exporting import write_alignment
 from emea.pipeline.fitting import quieten_lightning
 from emea.pipeline.interruption import TERMINATED, exit_status, terminable
 from emea.pipeline.machine import (
@@ -71,6 +73,8 @@ def run_job(config: DictConfig, folder: Path, sweep: str | None = None) -> dict[
     forget_peak_memory(device)
     pair = load_pair(config)
     split = draw_split(config, pair)
+    settings = export_settings(config)
+    check_founded(settings, split)
     visible = maker(config.protocol)()(split)
     logger.info(_what_is_trained(pair, split))
     _warn_of_little(config, pair, split)
@@ -91,9 +95,10 @@ def run_job(config: DictConfig, folder: Path, sweep: str | None = None) -> dict[
             loaded = time.perf_counter()
             run.align()
             trained = time.perf_counter()
+            decision = run.decision(settings)
             metrics = run.metrics(pair)
             losses = run.embedder.losses
-            run.write_files(folder, pair)
+            run.write_files(folder)
         else:
             validation = split.supervision.validation
             observer = TestObserver(
@@ -106,11 +111,13 @@ def run_job(config: DictConfig, folder: Path, sweep: str | None = None) -> dict[
             train(config, parts, observer, device, checkpoint, start.checkpoint)
             trained = time.perf_counter()
             observer.finish()
-            answer = _answer(answering, observer, parts)
+            decision = _decision(answering, observer, parts, settings)
             metrics = summarise(config, pair, split, observer, device)
-            metrics |= answer_numbers(config, split, answer)
             losses = parts.module.losses
-            _write_files(folder, pair, observer, answer)
+            _write_files(folder, observer, decision)
+        metrics |= answer_numbers(config, split, decision.answer)
+        metrics["export"] = decision_numbers(decision, settings, split)
+        write_alignment(folder, pair, start.header, decoder_name(config), decision, settings)
         metrics["seconds"] = {
             "load": loaded - started,
             "train": trained - loaded,
@@ -171,23 +178,24 @@ def _log_curves(losses: list[tuple[int, float]], metrics: dict[str, Any], tracke
     for step, loss in losses:
         tracker.log({"loss": loss}, step)
     scalars = {key: metrics[key] for key in ("initial", "final", "final_reverse", "mapping")}
-    scalars |= {key: metrics[key] for key in ("answer", "calibration", "compatibility")}
+    scalars |= {key: metrics[key] for key in ("answer", "calibration", "compatibility", "export")}
     scalars |= {"seconds": metrics["seconds"], "peak_memory_mb": metrics["peak_memory_mb"]}
     tracker.log({f"run/{key}": value for key, value in flattened(scalars).items()}, 0)
 
 
-def _answer(answering: Answering, observer: TestObserver, parts: Parts) -> Beliefs:
+def _decision(
+    answering: Answering, observer: TestObserver, parts: Parts, settings: ExportSettings
+) -> Decision:
     """What the run answers, from the last beliefs and the links they are certain of."""
     assert observer.last is not None
     beliefs = observer.last.answer
     certain = torch.from_numpy(np.array(parts.em.certain)).to(beliefs.targets.device)
-    return answering(beliefs, certain)
+    return decide(answering, beliefs, certain, settings, observer.validation)
 
 
-def _write_files(folder: Path, pair: GraphPair, observer: TestObserver, answer: Beliefs) -> None:
+def _write_files(folder: Path, observer: TestObserver, decision: Decision) -> None:
     report = observer.last
     assert report is not None and observer.initial_ranks and observer.final_ranks
-    run_files.write_alignment(folder, pair, answer)
     run_files.write_ranks(folder, observer.test, observer.initial_ranks, observer.final_ranks)
     joint = report.joint.beliefs if report.joint else None
-    run_files.write_beliefs(folder, report.beliefs, joint)
+    run_files.write_beliefs(folder, report.beliefs, joint, decision.labels)

@@ -11,14 +11,15 @@ from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.em.protocol import Visible
 from emea.evaluation.degree_buckets import accuracy_by_degree
-from emea.matching.beliefs import Beliefs
 from emea.matching.matching import Matching
 from emea.pipeline import run_files
-from emea.pipeline.answering import answer_numbers, build_answering
+from emea.pipeline.answering import build_answering
 from emea.pipeline.building import maker
 from emea.pipeline.checkpoint import save_matching
 from emea.pipeline.compatibility import compatibility_section
+from emea.pipeline.decision import Decision, decide
 from emea.pipeline.embedder import Embedder
+from emea.pipeline.export_settings import ExportSettings
 from emea.pipeline.observer import Log
 from emea.pipeline.reasoning_observer import ReasoningObserver
 from emea.pipeline.run_summary import run_settings
@@ -31,7 +32,7 @@ class ReasoningRun:
         config: of the run.
         graphs: the pair without its links.
         visible: what the run may see.
-        split: for the observer alone.
+        split: for the observer, and its validation links for the threshold.
         log: where metrics with a step go.
         device: where to compute.
     """
@@ -54,12 +55,16 @@ class ReasoningRun:
         self.embedder = Embedder(config, graphs, visible, self.observer, device)
         self.answering = build_answering(config)
         self.matching: Matching | None = None
-        self.answer: Beliefs | None = None
 
     def align(self) -> None:
-        """Reason from the seeds, and answer."""
+        """Reason from the seeds."""
         self.matching = self.reasoner.align(self.seeds, self.embedder, self.observer)
-        self.answer = self.answering(self.matching.beliefs(), self.seeds)
+
+    def decision(self, settings: ExportSettings) -> Decision:
+        """What is answered."""
+        assert self.matching is not None
+        beliefs, validation = self.matching.beliefs(), self.split.supervision.validation
+        return decide(self.answering, beliefs, self.seeds, settings, validation)
 
     def metrics(self, pair: GraphPair) -> dict[str, Any]:
         """All numbers of the run.
@@ -68,7 +73,7 @@ class ReasoningRun:
         reports of PRASE. The ranking of the embedding stands beside it.
         """
         observer, ranks = self.observer, self.observer.final_ranks
-        assert self.matching is not None and self.answer is not None and ranks is not None
+        assert self.matching is not None and ranks is not None
         first, last = observer.history[0], observer.history[-1]
         return {
             "initial": first["joint"],
@@ -84,18 +89,16 @@ class ReasoningRun:
             "by_degree": accuracy_by_degree(
                 ranks.in_pool, pair.source.degrees()[self.split.test[:, 0]]
             ),
-            **answer_numbers(self.config, self.split, self.answer),
             "num_iterations": len(observer.history),
             "history": observer.history,
             **run_settings(self.config, pair, self.split),
         }
 
-    def write_files(self, folder: Path, pair: GraphPair) -> None:
-        """Pairs, ranks, beliefs and state."""
+    def write_files(self, folder: Path) -> None:
+        """Ranks, beliefs and state."""
         observer, parts = self.observer, self.embedder.parts
-        assert self.matching is not None and self.answer is not None
+        assert self.matching is not None
         assert observer.initial_ranks and observer.final_ranks
-        run_files.write_alignment(folder, pair, self.answer)
         run_files.write_ranks(
             folder,
             self.split.test,
@@ -103,7 +106,7 @@ class ReasoningRun:
             observer.final_ranks,
             observer.embedding_ranks,
         )
-        run_files.write_beliefs(folder, None, self.matching.beliefs())
+        run_files.write_beliefs(folder, None, self.matching.beliefs(), self.seeds)
         save_matching(
             folder / run_files.CHECKPOINT_FILE, self.matching, parts.module if parts else None
         )

@@ -1,5 +1,6 @@
 """The small table a run ends with."""
 
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ def print_results(metrics: dict[str, Any], folder: Path) -> None:
     console = Console(highlight=False, soft_wrap=True)
     console.print(result_table(metrics))
     console.print(_answer_line(metrics["answer"]))
+    if metrics["export"]["num_unmatched"]:
+        console.print(answered_line(metrics["export"]))
     console.print(f"Results: {os.path.relpath(folder)}")
     if metrics.get("ui_hint"):
         console.print(f"Compare runs in the MLflow UI: {metrics['ui_hint']}")
@@ -50,5 +53,22 @@ def _answer_line(answer: dict[str, Any]) -> str:
     return f"as a mapping of all unlabelled entities (decoding={answer['decoder']}): {numbers}"
 
 
+def answered_line(export: dict[str, Any]) -> str:
+    """How much is answered, from which probability on, and how precise that is."""
+    threshold, target = export["threshold"], export["target_precision"]
+    least = "" if threshold is None else f", threshold {threshold:.4g}"
+    chosen = "" if target is None or threshold is None else f" (for a precision of {target:g})"
+    answered = f"answered {_shown(export['share_answered'], '{:.1%}')}{least}{chosen}"
+    parts = [answered, f"mean probability {_shown(export['mean_prob'], '{:.4f}')}"]
+    return "; ".join([*parts, *(_precision(export[name], name) for name in ("validation", "test"))])
+
+
+def _precision(found: dict[str, Any], links: str) -> str:
+    of = f"{found['num_accepted']:,} of {found['num_links']:,} {links} links"
+    if not found["num_accepted"]:
+        return of
+    return f"precision {found['precision']:.4f} (likely above {found['precision_low']:.4f}) on {of}"
+
+
 def _shown(value: float | None, form: str) -> str:
-    return "n/a" if value is None else form.format(value)
+    return "n/a" if value is None or math.isnan(value) else form.format(value)

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 from omegaconf import DictConfig, OmegaConf
+from torch import Tensor
 
 from emea.data.arrays import IntArray
-from emea.data.graph_pair import GraphPair
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
 from emea.tracking.atomic import write_atomic, write_json
 
 CONFIG_FILE, METRICS_FILE, CHECKPOINT_FILE = "config.yaml", "metrics.json", "checkpoint.safetensors"
-ALIGNMENT_FILE, RANKS_FILE, BELIEFS_FILE = "alignment.tsv", "ranks.npz", "beliefs.npz"
+RANKS_FILE, BELIEFS_FILE = "ranks.npz", "beliefs.npz"
 
 
 def config_text(config: DictConfig) -> str:
@@ -42,19 +42,6 @@ def finite(node: Any) -> Any:
     return None if isinstance(node, float) and not math.isfinite(node) else node
 
 
-def write_alignment(folder: Path, pair: GraphPair, answer: Beliefs) -> None:
-    """The target of each source entity that has one, with its probability, by name."""
-    targets = answer.best_targets().tolist()
-    probs = answer.probs.max(1).values.tolist()
-    lines = ["source\ttarget\tprobability"]
-    for source, (target, prob) in enumerate(zip(targets, probs, strict=True)):
-        if not prob:  # an answer may leave entities out
-            continue
-        names = f"{pair.source.entity_name(source)}\t{pair.target.entity_name(target)}"
-        lines.append(f"{names}\t{prob:.6f}")
-    write_atomic(folder / ALIGNMENT_FILE, "\n".join(lines) + "\n")
-
-
 def write_ranks(
     folder: Path, links: IntArray, initial: Ranks, final: Ranks, embedding: Ranks | None = None
 ) -> None:
@@ -73,12 +60,14 @@ def write_ranks(
     )
 
 
-def write_beliefs(folder: Path, neural: Beliefs | None, joint: Beliefs | None) -> None:
-    """Candidates of every source entity with their probabilities by q and q*.
+def write_beliefs(
+    folder: Path, neural: Beliefs | None, joint: Beliefs | None, labels: Tensor
+) -> None:
+    """Candidates of every source entity with their probabilities by q and q*, and the labels.
 
     ``targets`` are those of both, unless q* has candidates of its own: then q's are apart.
     """
-    arrays: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {"labels": labels.cpu().numpy()}
     for name, beliefs in (("joint", joint), ("neural", neural)):
         if beliefs is None:
             continue

@@ -15,6 +15,16 @@ class RatioConfig:
 
 
 @dataclass
+class ExportConfig:
+    """What is answered, and in which files."""
+
+    formats: Any = MISSING
+    top_k: Any = MISSING
+    threshold: Any = None
+    target_precision: Any = None
+
+
+@dataclass
 class RootConfig:
     """Every top-level key of a run; the groups' own keys come from their YAML files."""
 
@@ -31,6 +41,7 @@ class RootConfig:
     search: Any = MISSING
     trainer: Any = MISSING
     tracking: Any = MISSING
+    export: ExportConfig = field(default_factory=ExportConfig)
     seed: int = MISSING
     split_seed: int = MISSING
     study: str = MISSING

@@ -5,7 +5,20 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from emea.errors import ConfigError
+
 OURS = ("emea.", "torch.optim.")
+
+
+def check_trusted(config: DictConfig) -> None:
+    """Refuse a config that names a class from elsewhere.
+
+    Raises:
+        ConfigError: names the key and the class.
+    """
+    problem = next(untrusted_targets(config), None)
+    if problem is not None:
+        raise ConfigError(problem)
 
 
 def untrusted_targets(config: DictConfig) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from math import inf
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from emea.errors import ConfigError
 from emea.pipeline.config_files import required_groups
@@ -21,6 +21,7 @@ WHOLE_NUMBERS = {
     "search.num_probes": 1,
     "search.num_cells": 1,
     "observed_links": 1,
+    "export.top_k": 1,
     "rule.num_neighbours": 1,
     "em.iterations": 0,
     "em.two_way.sweeps": 1,
@@ -54,6 +55,7 @@ REQUIRED = (
     "em.num_candidates",
     "em.iterations",
     "training.turns",
+    "export.top_k",
 )
 
 CHOICES = {
@@ -74,6 +76,9 @@ TWO_WAY_NUMBERS = (
 
 TWO_WAY_FEATURES = ("similarity", "noisy_or", "evidence", "coverage")
 """Those of ``emea.em.match_model``, named here so that nothing heavy need load."""
+
+EXPORT_FORMATS = ("tsv", "nt", "sssom", "jsonl")
+"""Those of ``emea.export.formats``, likewise."""
 
 
 def check_config(config: DictConfig) -> None:
@@ -113,6 +118,7 @@ def _problems(config: DictConfig) -> Iterator[str]:
     if _value(config, "em.patience") and not _value(config, "split.num_validation"):
         yield "em.patience needs validation links to watch: raise split.num_validation"
     yield from _training_problems(config)
+    yield from _export_problems(config)
     if _value(config, "em.iterations") and "_target_" not in config.rule:
         yield (
             f"em={config.em.name} needs a rule to measure compatibility: "
@@ -168,6 +174,28 @@ def _training_problems(config: DictConfig) -> Iterator[str]:
         yield (
             f"training={config.training.name} mines labels during the first training, so "
             "initial_from cannot replace it; leave initial_from out, or use training=sup"
+        )
+
+
+def _export_problems(config: DictConfig) -> Iterator[str]:
+    formats = _value(config, "export.formats")
+    if not isinstance(formats, ListConfig) or set(formats) - set(EXPORT_FORMATS):
+        yield (
+            f"export.formats must be a list of some of {', '.join(EXPORT_FORMATS)}, such as "
+            f"export.formats=[nt,jsonl], got {formats}"
+        )
+    for key in ("export.threshold", "export.target_precision"):
+        value = _value(config, key)
+        if value is not None and (not _is_number(value) or not 0 <= value <= 1):
+            yield f"{key} must be a number from 0 to 1, got {value}"
+    if _value(config, "export.target_precision") is None:
+        return
+    if _value(config, "export.threshold") is not None:
+        yield "export.target_precision chooses the threshold: leave export.threshold out"
+    if not _value(config, "split.num_validation"):
+        yield (
+            "export.target_precision needs validation links to choose a threshold by: "
+            "raise split.num_validation"
         )
 
 

@@ -3,8 +3,33 @@
 import json
 import os
 import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+
+@contextmanager
+def open_atomic(path: Path | str) -> Iterator[BinaryIO]:
+    """A file to write to, which takes the place of the old one where nothing fails.
+
+    Args:
+        path: The file to write; its folder is created where missing.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Same folder, because os.replace is atomic only within one file system.
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, _mode(path))
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 def write_atomic(path: Path | str, content: str | bytes) -> None:
@@ -14,21 +39,16 @@ def write_atomic(path: Path | str, content: str | bytes) -> None:
         path: The file to write; its folder is created where missing.
         content: Text (written as UTF-8) or bytes.
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    data = content.encode() if isinstance(content, str) else content
-    # Same folder, because os.replace is atomic only within one file system.
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, _mode(path))
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with open_atomic(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+def write_lines(path: Path | str, lines: Iterable[str]) -> None:
+    """Replace a file by lines as they come, atomically; none of them ends itself."""
+    with open_atomic(path) as file:
+        for line in lines:
+            file.write(line.encode())
+            file.write(b"\n")
 
 
 def write_json(path: Path | str, value: Any) -> None:

@@ -7,6 +7,8 @@ from emea.tracking.run_record import ParamValue
 HIDDEN = (
     "data.download",
     "data.root",
+    "export.formats",
+    "export.top_k",
     "hydra",
     "initial_from",
     "method.label",

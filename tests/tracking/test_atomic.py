@@ -3,12 +3,13 @@
 import json
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from emea.tracking import atomic
-from emea.tracking.atomic import write_atomic, write_json
+from emea.tracking.atomic import write_atomic, write_json, write_lines
 
 
 @pytest.mark.parametrize("content", ["naïve\n", b"\x00\xff"])
@@ -37,6 +38,18 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(OSError, match="no"):
         write_atomic(path, "new")
     assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_lines_that_break_off_leave_the_old_file(tmp_path: Path) -> None:
+    def lines() -> Iterator[str]:
+        yield "new"
+        raise KeyboardInterrupt
+
+    write_lines(tmp_path / "file", ["ä", ""])
+    with pytest.raises(KeyboardInterrupt):
+        write_lines(tmp_path / "file", lines())
+    assert (tmp_path / "file").read_text("utf-8") == "ä\n\n"
     assert os.listdir(tmp_path) == ["file"]
 
 

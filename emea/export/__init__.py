@@ -1,0 +1,1 @@
+"""Alignments as files that others load."""

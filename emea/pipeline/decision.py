@@ -1,0 +1,125 @@
+"""What a run answers: its beliefs decoded, and of that what is probable enough."""
+
+import logging
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from emea.data.arrays import IntArray
+from emea.data.split import Split
+from emea.errors import ConfigError
+from emea.evaluation.target_precision import Acceptance, JudgedAnswer
+from emea.matching.accepted_answer import accepted
+from emea.matching.beliefs import Beliefs
+from emea.pipeline.answering import Answering
+from emea.pipeline.export_settings import ExportSettings
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """What is answered, and why.
+
+    Args:
+        beliefs: candidates and probabilities, labels certain.
+        answer: at most one target for each source entity, above the threshold.
+        labels: ``[num_labels, 2]`` links that are certain.
+        threshold: least probability of an answer; infinite where a target precision cannot be
+            reached.
+        best: the most precise there is, where a target precision cannot be reached.
+    """
+
+    beliefs: Beliefs
+    answer: Beliefs
+    labels: Tensor
+    threshold: float
+    best: Acceptance | None = None
+
+
+def check_founded(settings: ExportSettings, split: Split) -> None:
+    """Refuse a target precision that there are no links to choose a threshold by."""
+    if settings.target_precision is not None and not len(split.supervision.validation):
+        raise ConfigError(
+            "export.target_precision needs validation links to choose a threshold by, and the "
+            "split has none: raise split.num_validation, or give export.threshold"
+        )
+
+
+def decide(
+    answering: Answering,
+    beliefs: Beliefs,
+    labels: Tensor,
+    settings: ExportSettings,
+    validation: IntArray,
+) -> Decision:
+    """Decode the beliefs and accept what the settings ask for.
+
+    Args:
+        answering: how beliefs become an answer.
+        beliefs: of the run.
+        labels: links it is certain of.
+        settings: threshold or target precision.
+        validation: links that are no labels; they choose the threshold.
+    """
+    answer = answering(beliefs, labels)
+    threshold, best = settings.threshold or 0.0, None
+    if settings.target_precision is not None:
+        judged = JudgedAnswer(answer, validation)
+        found = judged.reaching(settings.target_precision)
+        threshold = math.inf if found is None else found.threshold
+        if found is None:
+            best = judged.most_precise()
+            logger.warning(unreached(settings.target_precision, best, len(validation)))
+    kept = accepted(answer, threshold, labels)
+    return Decision(beliefs.clamped(labels), kept, labels, threshold, best)
+
+
+def unreached(target: float, best: Acceptance | None, num_links: int) -> str:
+    """That a target precision cannot be reached, and what can."""
+    if best is None:
+        found = f"none of the {num_links} validation links has an answer"
+    else:
+        found = (
+            f"the best on {num_links} validation links is {best.precision:.3f} "
+            f"({best.num_accepted} accepted, threshold {best.threshold:.6g})"
+        )
+    return f"precision {target:g} cannot be reached: {found}; only given links are answered"
+
+
+def decision_numbers(decision: Decision, settings: ExportSettings, split: Split) -> dict[str, Any]:
+    """What ``metrics.json`` says of the threshold and of what it did."""
+    at, wanted = decision.threshold, settings.target_precision
+    num_given = len(decision.labels)  # each with probability 1
+    num_free = decision.answer.num_source - num_given
+    probs = decision.answer.probs.max(1).values.double()
+    num_answered = int((probs > 0).sum()) - num_given
+    validation = JudgedAnswer(decision.answer, split.supervision.validation).at(0)
+    test = JudgedAnswer(decision.answer, split.test).at(0)
+    return {
+        "formats": list(settings.formats),
+        "top_k": settings.top_k,
+        "threshold": at if 0 < at < math.inf else None,
+        "target_precision": wanted,
+        "reached": None if wanted is None else at < math.inf,
+        "best": None if decision.best is None else _numbers(decision.best),
+        "num_answered": num_answered,
+        "num_unmatched": num_free - num_answered,
+        "share_answered": num_answered / num_free if num_free else math.nan,
+        "mean_prob": (float(probs.sum()) - num_given) / num_answered if num_answered else math.nan,
+        "validation": _numbers(validation),
+        "test": _numbers(test),
+    }
+
+
+def _numbers(found: Acceptance) -> dict[str, float]:
+    numbers: dict[str, float] = {
+        "num_links": found.num_links,
+        "num_accepted": found.num_accepted,
+        "precision": found.precision,
+        "precision_low": found.precision_low,
+        "recall": found.recall,
+    }
+    return numbers | ({"threshold": found.threshold} if found.threshold else {})

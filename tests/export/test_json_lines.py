@@ -1,0 +1,32 @@
+import json
+
+from hypothesis import given
+
+from emea.export.alignment import Alignment
+from emea.export.json_lines import json_lines
+
+from .odd_alignments import alignment_of, alignments, answer
+
+
+def test_what_is_written() -> None:
+    given_one, unmatched, _ = map(
+        json.loads, json_lines(alignment_of(["a", "b", "c"], ["x", "y"], [1, -1, 0]))
+    )
+    assert given_one == {
+        "source": "a",
+        "target": "y",
+        "probability": 1.0,
+        "given": True,
+        "candidates": [{"target": "y", "probability": 0.25}, {"target": "x", "probability": 0.125}],
+    }
+    assert unmatched["target"] is unmatched["probability"] is None
+    assert unmatched["candidates"][0] == {"target": "x", "probability": 0.25}
+
+
+@given(alignments())
+def test_every_name_comes_back(alignment: Alignment) -> None:
+    lines = list(json_lines(alignment))
+    assert not any("\n" in line for line in lines)
+    assert {(row := json.loads(line))["source"]: row["target"] for line in lines} == answer(
+        alignment
+    )
