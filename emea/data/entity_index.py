@@ -40,7 +40,7 @@ class EntityIndex:
             return self._ids[meant[0]]
         if len(meant) > 1:
             several = ", ".join(meant[:NUM_GUESSES])
-            raise DataError(f"{name!r} may be any of several {self.what}s: {several}")
+            raise DataError(f"{name!r} may mean more than one {self.what}: {several}")
         raise DataError(f"there is no {self.what} {name!r}{self._guesses(name)}")
 
     def _guesses(self, name: str) -> str:
