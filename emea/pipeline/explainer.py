@@ -5,10 +5,16 @@ from functools import cached_property
 from typing import Any
 
 import torch
-from torch import Tensor
+from omegaconf import OmegaConf
 
-from emea.data.entity_index import EntityIndex
-from emea.data.graph import KnowledgeGraph
+from emea.matching.belief_row import (
+    believed_back,
+    best_of,
+    prob_of,
+    rank_of,
+    ranked_targets,
+    slot_of,
+)
 from emea.matching.beliefs import Beliefs
 from emea.pipeline.explanation import (
     Case,
@@ -16,15 +22,15 @@ from emea.pipeline.explanation import (
     Contribution,
     Entity,
     Explanation,
-    Relation,
     Term,
     Unmatched,
 )
 from emea.pipeline.finished_run import FinishedRun
+from emea.pipeline.graph_side import GraphSide
 from emea.pipeline.run_files import ALIGNMENT_FILE
 from emea.pipeline.run_grounds import run_grounds
 from emea.rules.pair_evidence import EXPECTED_PRIOR, FOUND_PRIOR
-from emea.rules.support import Piece, Support, neighbours_of, relations_between, support_of
+from emea.rules.support import Piece, Support, support_of
 
 NUM_CLAIMS, LEAST_CLAIM = 5, 0.01
 """Rivals for a target that are named, and what one must believe to be one."""
@@ -52,7 +58,8 @@ class Explainer:
 
     Evidence is Eq. 19 over the final beliefs of the neighbours, with the relations' inclusions that
     the run's next E-step would use (:func:`emea.pipeline.run_grounds.run_grounds`), estimated once
-    for all pairs. Nothing is trained, and test links enter nothing but ``Case.link``.
+    for all pairs. Nothing is trained. Beyond what the run's protocol let it see, test links enter
+    nothing but ``Case.link``.
 
     Args:
         run: a finished run.
@@ -62,8 +69,8 @@ class Explainer:
         self.run = run
         self.reasoning = run_grounds(run)
         self.grounds = self.reasoning.grounds
-        self.sources = EntityIndex(run.pair.source, "source entity")
-        self.targets = EntityIndex(run.pair.target, "target entity")
+        self.source = GraphSide(run.pair.source, self.grounds.source, "source entity")
+        self.target = GraphSide(run.pair.target, self.grounds.target, "target entity")
         self.weights: dict[str, float] = run.metrics["history"][-1].get("weights") or {}
         known = run.split.supervision
         parts = {"train": known.train, "validation": known.validation, "test": run.split.test}
@@ -73,6 +80,7 @@ class Explainer:
             for source, target in links.tolist()
         }
         self.labels = dict(known.train.tolist())
+        self._is_strict = run.metrics["protocol"] == "strict"
 
     def __call__(self, source: int, target: int) -> Explanation:
         """Why a source entity is matched to a target entity, or is not."""
@@ -82,17 +90,18 @@ class Explainer:
         answer, prob = self._answers.get(source, (None, None))
         for_asked, for_rival = _supporters(asked), _supporters(rival)
         return Explanation(
-            source=self._source(source),
+            source=self.source.entity(source),
             asked=asked,
             rival=rival,
             only_asked=tuple(entity for entity in for_asked if entity not in for_rival),
             only_rival=tuple(entity for entity in for_rival if entity not in for_asked),
-            answer=None if answer is None else self._target(answer),
+            answer=None if answer is None else self.target.entity(answer),
             answer_prob=prob,
             is_labelled=source in self.labels,
             rule=self.reasoning.rule,
             rule_used=self.reasoning.used,
             both_sides=self.reasoning.both_sides,
+            used_test_links=not self._is_strict,
         )
 
     def best_target(self, source: int) -> int | None:
@@ -107,44 +116,48 @@ class Explainer:
         text = (self.run.folder / ALIGNMENT_FILE).read_text(encoding="utf-8")
         rows = [line.split("\t") for line in text.splitlines()[1:]]
         return {
-            self.sources.find(source): (self.targets.find(target), float(prob))
+            self.source.find(source): (self.target.find(target), float(prob))
             for source, target, prob in rows
         }
 
     @cached_property
-    def _believed_sources(self) -> Beliefs:
-        """For each target the source entity that carries it with most belief."""
-        carriers, num_target = self.grounds.carriers, self.run.pair.target.num_entities
-        best = torch.zeros(num_target, dtype=carriers.probs.dtype)
-        targets, probs = carriers.targets.flatten(), carriers.probs.flatten()
-        best.scatter_reduce_(0, targets, probs, "amax")
-        sources = torch.zeros(num_target, dtype=torch.int64)
-        found = ((probs == best[targets]) & (probs > 0)).nonzero().squeeze(1)
-        sources[targets[found]] = found // carriers.num_candidates
-        return Beliefs(sources.unsqueeze(1), best.unsqueeze(1))
+    def _sees_q(self) -> bool:
+        """Whether em=dual takes its similarity from the very q that the run has left."""
+        memory = OmegaConf.select(self.run.config, "em.two_way.memory", default=0.0)
+        return self._is_strict and not memory
+
+    @cached_property
+    def _believed_back(self) -> Beliefs:
+        return believed_back(self.grounds.carriers, self.run.pair.target.num_entities)
 
     def _case(self, source: int, target: int) -> Case:
         run, support = self.run, support_of(self.grounds, source, target)
         claims = self._claims(source, target)
-        neural_prob = _prob(run.neural, source, target)
+        neural_prob = prob_of(run.neural, source, target)
         coverage = self._coverage(support, source, target)
         return Case(
-            target=self._target(target),
-            rank=_rank(run.beliefs, source, target),
+            target=self.target.entity(target),
+            rank=rank_of(run.beliefs, source, target),
             neural_rank=self._neural_rank(source, target),
             neural_prob=neural_prob,
-            joint_prob=_prob(run.joint, source, target),
-            final_prob=_prob(run.beliefs, source, target),
+            joint_prob=prob_of(run.joint, source, target),
+            final_prob=prob_of(run.beliefs, source, target),
             value=support.value,
             evidence=support.total,
             coverage=coverage,
             terms=self._terms(support, neural_prob, coverage),
             contributions=self._contributions(support),
             unmatched=self._unmatched(
-                source, target, {piece.neighbour for piece in support.pieces}
+                (self.source, source),
+                (self.target, target),
+                self.grounds.carriers,
+                {piece.neighbour for piece in support.pieces},
             ),
-            target_unmatched=self._target_unmatched(
-                source, target, {piece.counterpart for piece in support.pieces}
+            target_unmatched=self._unmatched(
+                (self.target, target),
+                (self.source, source),
+                self._believed_back,
+                {piece.counterpart for piece in support.pieces},
             ),
             claims=tuple(claims[:NUM_CLAIMS]),
             num_claims=len(claims),
@@ -158,11 +171,7 @@ class Explainer:
         Where the run leaves no other one a chance, it is the one with most evidence (a baseline's)
         or the neural model's nearest (a labelled entity's).
         """
-        beliefs = self.run.beliefs
-        order = torch.argsort(beliefs.probs[source], descending=True, stable=True).tolist()
-        offered = [
-            int(beliefs.targets[source, slot]) for slot in order if beliefs.probs[source, slot] > 0
-        ]
+        offered = ranked_targets(self.run.beliefs, source)
         if not set(offered) - {target}:
             offered = self._implied(source) if self.run.neural is None else self._nearest(source)
         return next((other for other in offered if other != target), None)
@@ -185,7 +194,7 @@ class Explainer:
 
     def _neural_rank(self, source: int, target: int) -> int | None:
         neural = self.run.neural
-        slot = None if neural is None else _slot(neural.targets[source], target)
+        slot = None if neural is None else slot_of(neural, source, target)
         if neural is None or slot is None:
             return None
         # a label that is no candidate is put in the last place: where it stood is not known
@@ -200,7 +209,7 @@ class Explainer:
             "noisy_or": support.value,
             "evidence": math.log1p(support.total),
             "coverage": coverage,
-            "similarity": math.log(neural_prob) if neural_prob else None,
+            "similarity": math.log(neural_prob) if neural_prob and self._sees_q else None,
         }
         return tuple(
             Term(name, MEANINGS.get(name, name), weight, known.get(name))
@@ -212,12 +221,11 @@ class Explainer:
         return tuple(self._contribution(piece, share) for piece, share in pieces)
 
     def _contribution(self, piece: Piece, share: float) -> Contribution:
-        pair = self.run.pair
         return Contribution(
-            neighbour=self._source(piece.neighbour),
-            counterpart=self._target(piece.counterpart),
-            relation=_relation(pair.source, piece.relation),
-            target_relation=_relation(pair.target, piece.target_relation),
+            neighbour=self.source.entity(piece.neighbour),
+            counterpart=self.target.entity(piece.counterpart),
+            relation=self.source.relation(piece.relation),
+            target_relation=self.target.relation(piece.target_relation),
             source_in_target=piece.source_in_target,
             target_in_source=piece.target_in_source,
             source_functionality=piece.source_functionality,
@@ -240,32 +248,30 @@ class Explainer:
         both = (of_source[source] + EXPECTED_PRIOR) * (of_target[target] + EXPECTED_PRIOR)
         return min(1.0, (sum(worth.values()) + FOUND_PRIOR) / math.sqrt(both))
 
-    def _unmatched(self, source: int, target: int, heard: set[int]) -> tuple[Unmatched, ...]:
-        """Neighbours of the source entity beside those that are heard."""
-        graph, near = self.run.pair.source, set(neighbours_of(self.grounds.target, target))
-        found = []
-        for neighbour in neighbours_of(self.grounds.source, source):
-            if neighbour not in heard:
-                relations = relations_between(self.grounds.source, source, neighbour)
-                best, prob = _best(self.grounds.carriers, neighbour)
-                believed = None if best is None else self._target(best)
-                named = tuple(_relation(graph, relation) for relation in relations)
-                one = self._source(neighbour)
-                found.append(Unmatched(one, named, believed, prob, best in near))
-        return tuple(sorted(found, key=lambda one: -one.prob))
+    def _unmatched(
+        self,
+        here: tuple[GraphSide, int],
+        there: tuple[GraphSide, int],
+        beliefs: Beliefs,
+        heard: set[int],
+    ) -> tuple[Unmatched, ...]:
+        """Neighbours of an entity beside those that are heard.
 
-    def _target_unmatched(self, source: int, target: int, heard: set[int]) -> tuple[Unmatched, ...]:
-        """Neighbours of the target beside those that are heard."""
-        graph, near = self.run.pair.target, set(neighbours_of(self.grounds.source, source))
-        found = []
-        for neighbour in neighbours_of(self.grounds.target, target):
+        Args:
+            here: the entity and its graph.
+            there: the other entity of the pair and its graph.
+            beliefs: who each entity of this graph is believed to be.
+            heard: neighbours that support the pair.
+        """
+        (side, entity), (other, counterpart) = here, there
+        near, found = set(other.neighbours(counterpart)), []
+        for neighbour in side.neighbours(entity):
             if neighbour not in heard:
-                relations = relations_between(self.grounds.target, target, neighbour)
-                best, prob = _best(self._believed_sources, neighbour)
-                believed = None if best is None else self._source(best)
-                named = tuple(_relation(graph, relation) for relation in relations)
-                one = self._target(neighbour)
-                found.append(Unmatched(one, named, believed, prob, best in near))
+                best, prob = best_of(beliefs, neighbour)
+                believed = None if best is None else other.entity(best)
+                relations = side.relations(entity, neighbour)
+                one = side.entity(neighbour)
+                found.append(Unmatched(one, relations, believed, prob, best in near))
         return tuple(sorted(found, key=lambda one: -one.prob))
 
     def _claims(self, source: int, target: int) -> list[Claim]:
@@ -276,48 +282,11 @@ class Explainer:
         best = beliefs.best_slots()[rows] == slots
         columns = (rows, beliefs.probs[rows, slots], best)
         claims = [
-            Claim(self._source(row), prob, is_best)
+            Claim(self.source.entity(row), prob, is_best)
             for row, prob, is_best in zip(*(column.tolist() for column in columns), strict=True)
             if is_best or prob >= LEAST_CLAIM
         ]
         return sorted(claims, key=lambda claim: -claim.prob)
-
-    def _source(self, entity: int) -> Entity:
-        return Entity(entity, self.sources.names[entity])
-
-    def _target(self, entity: int) -> Entity:
-        return Entity(entity, self.targets.names[entity])
-
-
-def _slot(targets: Tensor, target: int) -> int | None:
-    found = (targets == target).nonzero().squeeze(1).tolist()
-    return found[0] if found else None
-
-
-def _prob(beliefs: Beliefs | None, source: int, target: int) -> float | None:
-    """Probability of a target; ``None``: it is no candidate."""
-    if beliefs is None:
-        return None
-    is_target = beliefs.targets[source] == target
-    # an empty slot names some target, too, with probability 0
-    return float(beliefs.probs[source][is_target].max()) if is_target.any() else None
-
-
-def _rank(beliefs: Beliefs, source: int, target: int) -> int | None:
-    prob = _prob(beliefs, source, target)
-    if not prob:
-        return None
-    return 1 + int((beliefs.probs[source] > prob).sum())
-
-
-def _best(beliefs: Beliefs, entity: int) -> tuple[int | None, float]:
-    prob, slot = beliefs.probs[entity].max(0)
-    return (int(beliefs.targets[entity, slot]), float(prob)) if prob > 0 else (None, 0.0)
-
-
-def _relation(graph: KnowledgeGraph, directed: int) -> Relation:
-    inverse = directed >= graph.num_relations
-    return Relation(graph.relation_name(directed % graph.num_relations), inverse)
 
 
 def _supporters(case: Case | None) -> list[Entity]:

@@ -164,6 +164,7 @@ class Explanation:
         rule: what reads the evidence, in words.
         rule_used: whether the run itself reasoned with it.
         both_sides: whether its beliefs are the product of both sides' choices.
+        used_test_links: whether the run's protocol let it see test links.
     """
 
     source: Entity
@@ -177,6 +178,7 @@ class Explanation:
     rule: str
     rule_used: bool
     both_sides: bool
+    used_test_links: bool
 
     @property
     def is_matched(self) -> bool:

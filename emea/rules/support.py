@@ -79,7 +79,7 @@ class Support:
     @cached_property
     def total(self) -> float:
         """Sum of the weights: minus the logarithm of the doubt that is left."""
-        return sum(piece.weight for piece in self.pieces)
+        return sum((piece.weight for piece in self.pieces), 0.0)
 
     @property
     def value(self) -> float:

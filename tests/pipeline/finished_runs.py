@@ -22,6 +22,7 @@ KINDS = {
     "none": ("model=lightea", "em=none", "rule=none"),
     "paris": ("method=paris",),
     "prase": ("method=prase", "model=lightea"),
+    "blanket": (*FAST, "rule.markov_blanket=true"),
     "mutual": (*FAST, "decoding=mutual"),
 }
 

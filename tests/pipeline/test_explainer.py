@@ -183,7 +183,8 @@ def test_the_answer_is_the_alignments(kind: str, finished: Finished) -> None:
         assert told.rival is None or told.rival.target != told.asked.target
         assert told.is_labelled == (source in explainer.labels)
         if told.is_matched:
-            assert told.asked.rank == 1
+            # a decoding may leave the best candidate to somebody else
+            assert told.asked.rank == 1 or kind == "mutual"
             assert told.answer_prob == pytest.approx(told.asked.final_prob, abs=1e-6)
 
 
