@@ -10,12 +10,12 @@ HEADER = ["source", "target"]
 
 def named_pair(explainer: Explainer, source: str, target: str) -> tuple[int, int]:
     """The pair of two names."""
-    return explainer.sources.find(source), explainer.targets.find(target)
+    return explainer.source.find(source), explainer.target.find(target)
 
 
 def best_pair(explainer: Explainer, source: str) -> tuple[int, int]:
     """A source entity and what the run answers for it, else its best candidate."""
-    entity = explainer.sources.find(source)
+    entity = explainer.source.find(source)
     target = explainer.best_target(entity)
     if target is None:
         raise DataError(f"{source} has no candidate at all in this run")

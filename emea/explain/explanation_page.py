@@ -73,10 +73,11 @@ def _navigation(pairs: Sequence[str]) -> str:
 
 def _section(explanation: Explanation, name: str) -> str:
     asked = explanation.asked
+    notes = f"{wording.truth(explanation)} {wording.grounds(explanation)}"
     parts = [
         _heading(explanation),
         f"<p>{escape(wording.verdict(explanation))}</p>",
-        f'<p class="dim">{escape(wording.truth(asked))} {escape(wording.grounds(explanation))}</p>',
+        f'<p class="dim">{escape(notes)}</p>',
         _figure(drawing(explanation.source, asked, name)),
         "<h3>Evidence</h3>",
         _evidence(asked.contributions),

@@ -21,7 +21,7 @@ THINNEST, THICKEST, LEAST_TOLD = 0.8, 16.0, 0.02
 """Widths of lines, and the share from which a line carries its number: many small ones would hide
 each other."""
 
-CHARACTERS, END_CHARACTERS, END_LINES = 22, 17, 3
+CHARACTERS, RELATION_CHARACTERS, END_CHARACTERS, END_LINES = 22, 19, 17, 3
 
 
 def drawing(source: Entity, case: Case, name: str) -> str:
@@ -103,7 +103,7 @@ def _edges(neighbours: Sequence[Neighbour], middle: float, mirrored: bool) -> li
 def _relations(relations: Sequence[Relation], mirrored: bool) -> str:
     first, more = relations[0], len(relations) - 1
     rest = f" +{more}" if more else ""
-    name = _cut(local_name(first.name), CHARACTERS - len(rest))
+    name = _cut(local_name(first.name), RELATION_CHARACTERS - len(rest))
     # on the right side what leaves the entity goes to the left
     points_left = first.inverse != mirrored
     return f"← {name}{rest}" if points_left else f"{name}{rest} →"

@@ -27,7 +27,7 @@ def explanation_text(explanation: Explanation) -> RenderableType:
     parts: list[RenderableType] = [
         Text(wording.heading(explanation), style="bold", overflow="fold"),
         Text(wording.verdict(explanation), overflow="fold"),
-        Text(wording.truth(explanation.asked), style="dim"),
+        Text(wording.truth(explanation), style="dim"),
         Text(""),
         _comparison(explanation),
         Text(wording.meanings(explanation), style="dim"),

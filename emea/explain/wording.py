@@ -42,7 +42,9 @@ def verdict(explanation: Explanation) -> str:
         said = f"The run matches {source} to {short(asked.target)}"
         if explanation.is_labelled:
             return f"{said}: it is a training link."
-        return f"{said} with probability {number(explanation.answer_prob)}."
+        said = f"{said} with probability {number(explanation.answer_prob)}."
+        is_best = asked.rank in (1, None)
+        return said if is_best else f"{said} {_standing(asked)} The decoding chose it all the same."
     if explanation.answer is None:
         said = f"The run leaves {source} unmatched."
     else:
@@ -59,9 +61,12 @@ def _standing(case: Case) -> str:
     return f"{target} is candidate {case.rank}, with probability {number(case.final_prob)}."
 
 
-def truth(case: Case) -> str:
+def truth(explanation: Explanation) -> str:
     """Whether the data links the pair."""
-    linked = f"links the two ({LINKS[case.link]})" if case.link else "does not link the two"
+    link = explanation.asked.link
+    linked = f"links the two ({LINKS[link]})" if link else "does not link the two"
+    if explanation.used_test_links:
+        return f"The data {linked}; its protocol let the run see test links."
     return f"The data {linked}; nothing here was computed from that."
 
 
@@ -77,7 +82,9 @@ def rival_name(explanation: Explanation) -> str:
     asked, rival = explanation.asked.rank, explanation.rival
     if rival is None or rival.rank is None:
         return "runner-up"
-    return "preferred" if asked is None or rival.rank < asked else "runner-up"
+    if asked is not None and asked <= rival.rank:
+        return "runner-up"
+    return "ranked higher" if explanation.is_matched else "preferred"
 
 
 def comparison(explanation: Explanation) -> list[tuple[str, str, str]]:

@@ -83,5 +83,6 @@ def explanation(**changes: object) -> Explanation:
         rule="PARIS rule (Eq. 19)",
         rule_used=True,
         both_sides=False,
+        used_test_links=False,
     )
     return replace(made, **changes)  # type: ignore[arg-type]

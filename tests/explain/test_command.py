@@ -1,6 +1,7 @@
 """``python -m emea.explain`` from the arguments to the files."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,16 @@ import pytest
 from emea.explain.__main__ import main
 from emea.explain.json_file import SCHEMA
 from emea.pipeline.explainer import Explainer
+from emea.pipeline.explanation import (
+    Case,
+    Claim,
+    Contribution,
+    Entity,
+    Explanation,
+    Relation,
+    Term,
+    Unmatched,
+)
 
 from ..pipeline.finished_runs import KINDS, Finished
 
@@ -39,6 +50,16 @@ def test_the_json_has_everything(finished: Finished, tmp_path: Path) -> None:
     assert [one["share"] for one in told["asked"]["contributions"]] == [
         one.share for one in asked.contributions
     ]
+
+
+TOLD = (Entity, Relation, Contribution, Unmatched, Claim, Term, Case, Explanation)
+
+
+@pytest.mark.parametrize("kind", TOLD, ids=lambda kind: kind.__name__)
+def test_every_field_of_the_json_is_documented(kind: type) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
+    for one in fields(kind):
+        assert f"`{one.name}`" in text or f"`{one.name}[]`" in text
 
 
 def test_pairs_of_a_file(

@@ -12,6 +12,8 @@ def test_verdicts() -> None:
     assert wording.verdict(told) == (
         "The run matches Source_<1> to Target_&_1 with probability 0.80."
     )
+    second = replace(told, asked=case(1, (), rank=2))
+    assert "candidate 2" in wording.verdict(second) and "decoding" in wording.verdict(second)
     labelled = replace(told, is_labelled=True)
     assert wording.verdict(labelled).endswith("it is a training link.")
     other = replace(told, answer=target(2), answer_prob=0.6)
@@ -30,13 +32,24 @@ def test_a_run_without_the_rule_says_so() -> None:
     assert "took no part" not in wording.grounds(explanation())
 
 
+def test_what_the_data_says_stands_apart() -> None:
+    assert wording.truth(explanation()) == (
+        "The data links the two (test link); nothing here was computed from that."
+    )
+    assert "let the run see test links" in wording.truth(explanation(used_test_links=True))
+    unlinked = explanation(asked=case(1, (), link=None))
+    assert wording.truth(unlinked).startswith("The data does not link the two")
+
+
 @pytest.mark.parametrize(
     ("asked", "rival", "name"),
     [(1, 2, "runner-up"), (2, 1, "preferred"), (None, 1, "preferred"), (1, None, "runner-up")],
 )
 def test_the_rival_is_named_by_its_place(asked: int | None, rival: int | None, name: str) -> None:
-    told = explanation(asked=case(1, (), rank=asked), rival=case(2, (), rank=rival))
-    assert wording.rival_name(told) == name
+    cases = {"asked": case(1, (), rank=asked), "rival": case(2, (), rank=rival)}
+    assert wording.rival_name(explanation(answer=None, **cases)) == name
+    decoded = wording.rival_name(explanation(**cases))
+    assert decoded == ("ranked higher" if name == "preferred" else name)
     assert wording.rival_name(explanation(rival=None)) == "runner-up"
 
 
