@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from html import escape
 
+from rich.cells import cell_len, chop_cells, set_cell_size
+
 from emea.data.entity_index import local_name
 from emea.explain import wording
 from emea.explain.neighbourhood import Link, Neighbour, Neighbourhood, neighbourhood
@@ -165,16 +167,19 @@ def _rest(shown: Neighbourhood, y: float) -> list[str]:
 
 def _lines(name: str) -> list[str]:
     """A long name in a few lines, broken behind underscores where it can be."""
+    words = name.replace("_", "_ ").split()
+    parts = [part for word in words for part in chop_cells(word, END_CHARACTERS)]
     lines = [""]
-    for word in name.replace("_", "_ ").split():
-        if lines[-1] and len(lines[-1]) + len(word) > END_CHARACTERS:
+    for part in parts:
+        if lines[-1] and cell_len(lines[-1] + part) > END_CHARACTERS:
             lines.append("")
-        lines[-1] += word
-    kept = [_cut(line, END_CHARACTERS) for line in lines[:END_LINES]]
+        lines[-1] += part
+    kept = lines[:END_LINES]
     if len(lines) > END_LINES:
-        kept[-1] = _cut(kept[-1] + "…", END_CHARACTERS)
+        kept[-1] = _cut(kept[-1] + "…" * END_CHARACTERS, END_CHARACTERS).rstrip("…") + "…"
     return kept
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    """At most so many characters of usual width; Chinese ones are two wide."""
+    return text if cell_len(text) <= most else f"{set_cell_size(text, most - 1).rstrip()}…"

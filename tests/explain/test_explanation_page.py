@@ -8,7 +8,7 @@ import pytest
 from emea.explain.explanation_page import MOST_ROWS, explanation_page
 from emea.explain.neighbourhood import neighbourhood
 from emea.pipeline.explainer import Explainer
-from emea.pipeline.explanation import Explanation
+from emea.pipeline.explanation import Entity, Explanation
 from emea.pipeline.finished_run import FinishedRun
 
 from ..pipeline.finished_runs import Finished
@@ -85,7 +85,8 @@ def test_the_page_opens_from_disk_and_asks_nobody(
 
 @pytest.mark.browser
 def test_texts_of_the_drawing_do_not_leave_it(visit: Any, run: FinishedRun, tmp_path: Path) -> None:
-    (tmp_path / "why.html").write_text(explanation_page(run, [explanation()]), encoding="utf-8")
+    odd = explanation(source=Entity(1, "北京市海淀区" * 8))
+    (tmp_path / "why.html").write_text(explanation_page(run, [odd]), encoding="utf-8")
     shown = visit.open(tmp_path / "why.html")
     frame = shown.locator("svg").first.bounding_box()
     for text in shown.locator("svg").first.locator("text").all():

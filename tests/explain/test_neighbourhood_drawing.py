@@ -1,6 +1,8 @@
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
+from rich.cells import cell_len
+
 from emea.explain.neighbourhood_drawing import drawing
 from emea.pipeline.explanation import Case, Entity
 
@@ -38,6 +40,14 @@ def test_full_names_are_tooltips_and_long_ones_are_cut() -> None:
     titles = [title.text for title in picture.iter("title")]
     assert titles.count(name) == 2
     assert all(len("".join(text.itertext())) < 26 for text in picture.iter("text"))
+
+
+def test_wide_characters_take_their_room() -> None:
+    name = "http://a.org/" + "北京市海淀区" * 8
+    picture = drawn(case(1, (), unmatched=(silent(Entity(7, name)),)), Entity(8, name))
+    texts = ["".join(text.itertext()) for text in picture.iter("text")]
+    assert all(cell_len(text) < 26 for text in texts)
+    assert sum(text.endswith("…") for text in texts) == 2
 
 
 def test_the_rest_is_counted() -> None:
