@@ -30,7 +30,7 @@ def explanation_text(explanation: Explanation) -> RenderableType:
         Text(wording.truth(explanation), style="dim"),
         Text(""),
         _comparison(explanation),
-        Text(wording.meanings(explanation), style="dim"),
+        *(Text(line, style="dim") for line in filter(None, [wording.meanings(explanation)])),
         *_evidence(explanation),
         *_silent(explanation.asked),
         *_against(explanation),
