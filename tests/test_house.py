@@ -16,6 +16,7 @@ LAYERS = (
     ("em", "baselines"),
     ("training",),
     ("pipeline", "reporting"),
+    ("explain",),
 )
 """Each layer imports from those before it; neighbours do not import each other."""
 

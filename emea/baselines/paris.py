@@ -1,6 +1,7 @@
 """PARIS (Suchanek, Abiteboul and Senellart, VLDB 2011) on structure alone, from seeds."""
 
 import logging
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
@@ -12,7 +13,7 @@ from emea.data.graph_pair import GraphPair
 from emea.matching.matching import Matching
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.evidence import log_doubt
-from emea.rules.implied_pairs import implied_pairs
+from emea.rules.implied_pairs import ImpliedPairs, implied_pairs
 from emea.rules.neighbour_join import TargetEdges, join_neighbours
 from emea.rules.subsumption import Subsumption, estimate_subsumption, matched_sizes
 from emea.rules.tail_groups import TailGroups
@@ -124,6 +125,16 @@ class PARIS(Reasoner):
         fusion: Fusion | None = None,
     ) -> Matching:
         """Inclusions from the matching, then the next matching from both."""
+        assignment = MaximalAssignment(known, self.theta)
+        for pairs in self.implied(matching, assignment.free_source, initial):
+            assignment.offer(pairs if fusion is None else fusion(pairs))
+        assignment.hold(matching.faded(self.retention))
+        return assignment.matching()
+
+    def implied(
+        self, matching: Matching, wanted: Tensor, initial: bool = False
+    ) -> Iterator[ImpliedPairs]:
+        """The pairs that a matching implies for the wanted source entities (Eq. 13)."""
         included = self.inclusions(matching)
 
         def doubt(relation: Tensor, target_relation: Tensor, prob: Tensor) -> Tensor:
@@ -131,13 +142,7 @@ class PARIS(Reasoner):
             of_source, of_target = self.functionality
             return log_doubt(forth, back, of_source[relation], of_target[target_relation], prob)
 
-        assignment = MaximalAssignment(known, self.theta)
-        for pairs in implied_pairs(
-            *self.groups, matching, assignment.free_source, doubt, self.least_evidence
-        ):
-            assignment.offer(pairs if fusion is None else fusion(pairs))
-        assignment.hold(matching.faded(self.retention))
-        return assignment.matching()
+        return implied_pairs(*self.groups, matching, wanted, doubt, self.least_evidence)
 
     def inclusions(self, matching: Matching) -> Subsumption:
         """Eq. 12: of the triples whose ends are matched, those whose counterpart exists."""

@@ -42,6 +42,10 @@ class KnowledgeGraph:
         """The entity's name, or its id where the data has no names."""
         return self.entity_names[entity] if self.entity_names is not None else str(entity)
 
+    def relation_name(self, relation: int) -> str:
+        """The relation's name, or its id where the data has no names."""
+        return self.relation_names[relation] if self.relation_names is not None else str(relation)
+
     def degrees(self) -> IntArray:
         """Number of triples each entity takes part in (a loop counts twice)."""
         ends = self.triples[:, [0, 2]].ravel()

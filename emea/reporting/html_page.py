@@ -10,7 +10,7 @@ from pathlib import Path
 
 from emea.reporting.html_part import HtmlPart, Section, render_part
 
-__all__ = ["HtmlPart", "page"]
+__all__ = ["HtmlPart", "digest", "page", "resource"]
 
 
 def page(title: str, reports: Sequence[HtmlPart], place: Path | None = None) -> str:
@@ -51,11 +51,11 @@ def _entry(address: str, text: str, below: str = "") -> str:
 
 
 def _document(title: str, navigation: str, content: str) -> str:
-    style, script = _resource("page.css"), _resource("page.js")
+    style, script = resource("page.css"), resource("page.js")
     # even a report that slipped something past the escaping could load and run nothing
     policy = (
         "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
-        f"style-src '{_digest(style)}'; script-src '{_digest(script)}'"
+        f"style-src '{digest(style)}'; script-src '{digest(script)}'"
     )
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -87,10 +87,11 @@ def _document(title: str, navigation: str, content: str) -> str:
 """
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """A file that belongs to the pages."""
     return resources.files("emea.reporting").joinpath(name).read_text(encoding="utf-8")
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
     """The text's hash, by which a browser knows it for the page's own."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"

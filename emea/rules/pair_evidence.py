@@ -73,7 +73,7 @@ class EvidenceModel:
             probs: ``[num_source, width]`` belief in each pair, 0 in empty slots.
         """
         beliefs = Beliefs(table.targets, probs)
-        carriers = self._carriers(beliefs)
+        carriers = self.carriers(beliefs)
         join = join_neighbours(
             self.source,
             self.target,
@@ -82,7 +82,7 @@ class EvidenceModel:
             neighbours=carriers,
             filled=table.filled,
         )
-        matched = probs.sum(1).clamp(max=1), table.sum_by_target(probs).clamp(max=1)
+        matched = matched_probs(table, probs)
         subsumption = self._subsumption(join, beliefs, carriers, matched)
         return PairEvidence(
             self._log_doubt(join, carriers, table, subsumption),
@@ -90,7 +90,8 @@ class EvidenceModel:
             subsumption,
         )
 
-    def _carriers(self, beliefs: Beliefs) -> Beliefs:
+    def carriers(self, beliefs: Beliefs) -> Beliefs:
+        """The pairs that may carry evidence, with their beliefs."""
         best = beliefs.probs.topk(min(self.num_carriers, beliefs.num_candidates), dim=1)
         targets = beliefs.targets.gather(1, best.indices)
         heard = best.values >= self.least_belief
@@ -140,14 +141,14 @@ class EvidenceModel:
         worth = torch.maximum(forth, back) * carriers.probs[join.neighbour, join.neighbour_slot]
         places = join.entity * table.targets.shape[1] + join.slot
         found = _once(places, join.neighbour, worth, table.num_source, table.targets.numel())
-        expected = self._expected(included, matched)
+        expected = self.expected(included, matched)
         both = (expected[0].unsqueeze(1) + EXPECTED_PRIOR) * (
             expected[1][table.targets] + EXPECTED_PRIOR
         )
         share = (found.view(table.targets.shape) + FOUND_PRIOR) / both.sqrt()
         return share.clamp_(max=1)
 
-    def _expected(
+    def expected(
         self, included: Subsumption, matched: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, Tensor]:
         """Neighbours of each entity that a counterpart should show, for both graphs."""
@@ -159,6 +160,11 @@ class EvidenceModel:
         )
         first, second = (_expected_neighbours(*side, likelier) for side in sides)
         return first, second
+
+
+def matched_probs(table: PairTable, probs: Tensor) -> tuple[Tensor, Tensor]:
+    """``[num_source]`` and ``[num_target]`` belief that an entity is matched at all."""
+    return probs.sum(1).clamp(max=1), table.sum_by_target(probs).clamp(max=1)
 
 
 def _once(places: Tensor, neighbours: Tensor, worth: Tensor, num_source: int, size: int) -> Tensor:

@@ -1,0 +1,71 @@
+"""Why a finished run matches two entities: ``python -m emea.explain RUN --pair A B``."""
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from emea.errors import DataError, UserError
+from emea.explain.asked_pairs import best_pair, listed_pairs, named_pair
+from emea.explain.explanation_page import explanation_page
+from emea.explain.json_file import json_text
+from emea.explain.terminal_text import print_explanations
+from emea.pipeline.explainer import Explainer
+from emea.pipeline.finished_run import load_run
+from emea.tracking.atomic import write_atomic
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Explain what the arguments ask for; the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        run = load_run(options.run)
+        explainer = Explainer(run)
+        explanations = [explainer(*pair) for pair in _asked(explainer, options)]
+        if options.json is not None:
+            _write(options.json, json_text(run, explanations))
+        if options.html is not None:
+            _write(options.html, explanation_page(run, explanations))
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 1
+    with contextlib.suppress(AttributeError):  # a replaced stdout need not have it
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+    print_explanations(Console(highlight=False), explanations)
+    for path in filter(None, (options.json, options.html)):
+        print(f"wrote {path}", file=sys.stderr)
+    return 0
+
+
+def _asked(explainer: Explainer, options: argparse.Namespace) -> list[tuple[int, int]]:
+    if options.pair is not None:
+        return [named_pair(explainer, *options.pair)]
+    if options.entity is not None:
+        return [best_pair(explainer, options.entity)]
+    return listed_pairs(explainer, options.pairs)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_atomic(path, text)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error}") from error
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m emea.explain", description=__doc__)
+    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
+    asked = parser.add_mutually_exclusive_group(required=True)
+    asked.add_argument("--pair", nargs=2, metavar=("A", "B"), help="a source and a target entity")
+    asked.add_argument("--pairs", type=Path, metavar="FILE", help="such pairs, tab-separated")
+    asked.add_argument("--entity", metavar="A", help="a source entity and its best candidate")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with drawings")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

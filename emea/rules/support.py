@@ -1,0 +1,165 @@
+"""What speaks for one pair of entities, piece by piece."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+
+from emea.matching.beliefs import Beliefs
+from emea.rules.directed_triples import DirectedTriples
+from emea.rules.evidence import log_doubt
+
+Inclusions = Mapping[tuple[int, int], tuple[float, float]]
+"""Pr(r in r') and Pr(r' in r) by (r, r'), directed relations."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grounds:
+    """What all evidence of a run rests on.
+
+    Args:
+        source: the source graph.
+        target: the target graph.
+        carriers: counterparts of the neighbours that carry evidence, and how far each is
+            believed.
+        included: the relations' inclusions.
+        least_inclusion: relations are not listened to where both inclusions are below this.
+        least_evidence: a piece of evidence of this probability or less is dropped.
+    """
+
+    source: DirectedTriples
+    target: DirectedTriples
+    carriers: Beliefs
+    included: Inclusions
+    least_inclusion: float = 0.0
+    least_evidence: float = 0.0
+
+
+class Piece(NamedTuple):
+    """r(e, n) and r'(e', n'), and what they say for e = e' (two factors of Eq. 19).
+
+    Args:
+        neighbour: n.
+        counterpart: n'.
+        relation: directed r of the source graph.
+        target_relation: directed r' of the target graph.
+        source_in_target: Pr(r in r').
+        target_in_source: Pr(r' in r).
+        source_functionality: fun^-1(r).
+        target_functionality: fun^-1(r').
+        prob: belief in n = n'.
+        weight: minus the logarithm of what the piece leaves in doubt.
+    """
+
+    neighbour: int
+    counterpart: int
+    relation: int
+    target_relation: int
+    source_in_target: float
+    target_in_source: float
+    source_functionality: float
+    target_functionality: float
+    prob: float
+    weight: float
+
+
+@dataclass(frozen=True)
+class Support:
+    """All evidence for a pair.
+
+    Args:
+        pieces: those that say anything, weightiest first.
+    """
+
+    pieces: tuple[Piece, ...]
+
+    @cached_property
+    def total(self) -> float:
+        """Sum of the weights: minus the logarithm of the doubt that is left."""
+        return sum((piece.weight for piece in self.pieces), 0.0)
+
+    @property
+    def value(self) -> float:
+        """G of the pair: the noisy-or of Eq. 19."""
+        return -math.expm1(-self.total)
+
+    def shares(self) -> list[float]:
+        """Each piece's share of the evidence.
+
+        The noisy-or is a product, so weights add up where probabilities do not. A certain piece
+        has the weight of the largest probability that the rule knows, not an infinite one.
+        """
+        return [piece.weight / self.total for piece in self.pieces]
+
+
+def support_of(grounds: Grounds, source: int, target: int) -> Support:
+    """The evidence for a pair, whether it is a candidate or not."""
+    found = [
+        (n, n2, r, r2, prob)
+        for n, n2, prob in _matched_neighbours(grounds, source, target)
+        for r in relations_between(grounds.source, source, n)
+        for r2 in relations_between(grounds.target, target, n2)
+        if max(grounds.included.get((r, r2), (0.0, 0.0))) >= grounds.least_inclusion
+    ]
+    pieces = _weighed(grounds, found)
+    heard = [piece for piece in pieces if _probability(piece) > grounds.least_evidence]
+    # what weighs the same is in the order of its ids, so that a page comes out the same twice
+    return Support(tuple(sorted(heard, key=lambda piece: (-piece.weight, piece[:4]))))
+
+
+def neighbours_of(triples: DirectedTriples, entity: int) -> list[int]:
+    """Entities that share a triple with an entity, ascending."""
+    return triples.pair_tails[_pair_range(triples, entity)].tolist()
+
+
+def relations_between(triples: DirectedTriples, head: int, tail: int) -> list[int]:
+    """Directed relations from one entity to another."""
+    of_head = _pair_range(triples, head)
+    tails = triples.pair_tails[of_head]
+    place = of_head.start + int(torch.searchsorted(tails, tail))
+    if place == of_head.stop or triples.pair_tails[place] != tail:
+        return []
+    first, last = triples.pair_starts[place : place + 2].tolist()
+    return triples.relations[first:last].tolist()
+
+
+def _pair_range(triples: DirectedTriples, entity: int) -> slice:
+    ends = torch.searchsorted(triples.pair_heads, torch.tensor([entity, entity + 1]))
+    return slice(*ends.tolist())
+
+
+def _matched_neighbours(
+    grounds: Grounds, source: int, target: int
+) -> Iterator[tuple[int, int, float]]:
+    """Neighbours of both that are believed to match, and how far."""
+    around = set(neighbours_of(grounds.target, target))
+    for neighbour in neighbours_of(grounds.source, source):
+        row = grounds.carriers.targets[neighbour].tolist()
+        for counterpart, prob in zip(row, grounds.carriers.probs[neighbour].tolist(), strict=True):
+            if prob > 0 and counterpart in around:
+                yield neighbour, counterpart, prob
+
+
+def _weighed(grounds: Grounds, found: list[tuple[int, int, int, int, float]]) -> list[Piece]:
+    """The pieces, weighed by the rule's own function in the rule's own precision."""
+    if not found:
+        return []
+    _, _, relations, target_relations, probs = (list(column) for column in zip(*found, strict=True))
+    dtype = grounds.carriers.probs.dtype
+    pairs = zip(relations, target_relations, strict=True)
+    inclusions = [grounds.included.get(pair, (0.0, 0.0)) for pair in pairs]
+    forth, back = torch.tensor(inclusions, dtype=dtype).T
+    of_source = grounds.source.inverse_functionality[relations].to(dtype)
+    of_target = grounds.target.inverse_functionality[target_relations].to(dtype)
+    prob = torch.tensor(probs, dtype=dtype)
+    weights = -log_doubt(forth, back, of_source, of_target, prob).double()
+    columns = (forth, back, of_source, of_target, prob, weights)
+    values = zip(*(column.tolist() for column in columns), strict=True)
+    return [Piece(*ids[:4], *numbers) for ids, numbers in zip(found, values, strict=True)]
+
+
+def _probability(piece: Piece) -> float:
+    return -math.expm1(-piece.weight)
