@@ -12,8 +12,11 @@ from emea.tracking.atomic import write_lines
 
 Lines = Callable[[Alignment], Iterator[str]]
 
+ALIGNMENT_FILE = "alignment.tsv"
+"""The answer of every run, whatever else was asked for."""
+
 FORMATS: dict[str, dict[str, Lines]] = {
-    "tsv": {"alignment.tsv": matched_lines, "unmatched.tsv": unmatched_lines},
+    "tsv": {ALIGNMENT_FILE: matched_lines, "unmatched.tsv": unmatched_lines},
     "nt": {"alignment.nt": sameas_triples},
     "sssom": {"alignment.sssom.tsv": sssom_lines},
     "jsonl": {"alignment.jsonl": json_lines},

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from omegaconf import OmegaConf
 
+from emea.export.formats import ALIGNMENT_FILE
 from emea.matching.belief_row import (
     believed_back,
     best_of,
@@ -27,7 +28,6 @@ from emea.pipeline.explanation import (
 )
 from emea.pipeline.finished_run import FinishedRun
 from emea.pipeline.graph_side import GraphSide
-from emea.pipeline.run_files import ALIGNMENT_FILE
 from emea.pipeline.run_grounds import run_grounds
 from emea.rules.pair_evidence import EXPECTED_PRIOR, FOUND_PRIOR
 from emea.rules.support import Piece, Support, support_of
