@@ -44,4 +44,5 @@ def refuse_recorded(header: RunHeader, tracker: Tracker) -> None:
 
 def _hit(folder: Path) -> float:
     metrics = json.loads((folder / METRICS_FILE).read_text(encoding="utf-8"))
-    return float(metrics["final"]["hit@1"])
+    hit = metrics["final"]["hit@1"]
+    return math.nan if hit is None else float(hit)  # a run without test links has none

@@ -14,6 +14,7 @@ from omegaconf import DictConfig
 
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
+from emea.data.statistics import statistics_table
 from emea.matching.beliefs import Beliefs
 from emea.pipeline import run_files
 from emea.pipeline.already_recorded import refuse_recorded
@@ -62,6 +63,8 @@ def run_job(config: DictConfig, folder: Path, sweep: str | None = None) -> dict[
     device = choose_device(config.trainer.accelerator)
     forget_peak_memory(device)
     pair = load_pair(config)
+    if pair.reading is not None:
+        logger.info("what was read:\n%s", statistics_table(pair))
     split = draw_split(config, pair)
     visible = maker(config.protocol)()(split)
     logger.info(_what_is_trained(pair, split))
@@ -76,7 +79,7 @@ def run_job(config: DictConfig, folder: Path, sweep: str | None = None) -> dict[
     with _tracked(tracker):
         tracker.start(header, folder)
         # what is built gets graphs without links: only what is visible reaches it
-        graphs = replace(pair, links=pair.links[:0], official=None)
+        graphs = replace(pair, links=pair.links[:0], official=None, reading=None)
         if config.method.reasoner is not None:
             run = ReasoningRun(config, graphs, visible, split, tracker.log, device)
             loaded = time.perf_counter()
@@ -136,6 +139,8 @@ def _warn_of_little(config: DictConfig, pair: GraphPair, split: Split) -> None:
             "varies much between splits",
             num_train,
         )
+    if not len(split.test):
+        logger.info("no test links: the run predicts, nothing is evaluated")
     if config.em.num_candidates > pair.target.num_entities:
         logger.warning(
             "em.num_candidates=%d is more than there are targets: all %d are candidates",

@@ -1,5 +1,6 @@
 """The small table a run ends with."""
 
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,11 @@ COLUMNS = (
 def print_results(metrics: dict[str, Any], folder: Path) -> None:
     """Initial and final metrics, where the results lie, how to open the UI."""
     console = Console(highlight=False, soft_wrap=True)
-    console.print(result_table(metrics))
-    console.print(_answer_line(metrics["answer"]))
+    if metrics["num_links"]["test"]:
+        console.print(result_table(metrics))
+        console.print(_answer_line(metrics["answer"]))
+    else:
+        console.print(prediction_lines(metrics))
     console.print(f"Results: {os.path.relpath(folder)}")
     if metrics.get("ui_hint"):
         console.print(f"Compare runs in the MLflow UI: {metrics['ui_hint']}")
@@ -45,10 +49,24 @@ def result_table(metrics: dict[str, Any]) -> Table:
     return table
 
 
+def prediction_lines(metrics: dict[str, Any]) -> str:
+    """What there is to say of a run without test links."""
+    labels, answer = metrics["num_links"], metrics["answer"]
+    model = "" if metrics["model"] == "none" else f" ({metrics['model']})"
+    hit = metrics["history"][-1]["validation"]["hit@1"]
+    held_out = f"the {labels['validation']} validation links, among all targets"
+    return (
+        f"{metrics['method']}{model} on {metrics['data']}: no test links, nothing was evaluated\n"
+        f"validation Hit@1 {_shown(hit, '{:.4f}')} ({held_out})\n"
+        f"{answer['num_predicted']:,.0f} unlabelled source entities have an answer, "
+        f"{answer['num_unmatched']:,.0f} have none (decoding={answer['decoder']})"
+    )
+
+
 def _answer_line(answer: dict[str, Any]) -> str:
     numbers = ", ".join(f"{key} {answer[key]:.4f}" for key in ("precision", "recall", "f1"))
     return f"as a mapping of all unlabelled entities (decoding={answer['decoder']}): {numbers}"
 
 
 def _shown(value: float | None, form: str) -> str:
-    return "n/a" if value is None else form.format(value)
+    return "n/a" if value is None or math.isnan(value) else form.format(value)
