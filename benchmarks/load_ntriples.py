@@ -108,7 +108,7 @@ def read(path: Path) -> None:
     graph, _ = read_graph_file(path)
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # in KiB on Linux
-    print(f"{seconds:.2f} {cpu:.2f} {memory:.3f} {graph.num_triples} {graph.num_entities}")
+    print(f"{seconds:.4f} {cpu:.4f} {memory:.3f} {graph.num_triples} {graph.num_entities}")
 
 
 if __name__ == "__main__":
