@@ -1,15 +1,16 @@
 """Whole runs on the user's own files: with test links, and without any."""
 
 import json
-from collections.abc import Callable
+import shlex
 from pathlib import Path
 
 import pytest
 from omegaconf import DictConfig
 
+from emea.data.__main__ import main
 from emea.errors import UserError
 from emea.pipeline.job import run_job
-from emea.pipeline.overrides import composed
+from emea.pipeline.overrides import check_overrides, composed
 from emea.pipeline.result_table import print_results
 from emea.pipeline.schema import register_schema
 
@@ -23,8 +24,6 @@ SHORT = (
     "tracking=none",
 )
 TEST_LINKS = f"data.test_links={EXAMPLES / 'test.tsv'}"
-
-MakeConfig = Callable[..., DictConfig]
 
 
 def config_of(
@@ -186,3 +185,33 @@ def test_mlflow_gets_a_run_without_test_links(tmp_path: Path) -> None:
     )
     metrics = run(config_of("tracking=mlflow", *store), tmp_path / "run")
     assert metrics["final"]["hit@1"] is None
+
+
+GUIDE = EXAMPLES.parent / "own_graphs.md"
+COMMANDS = [
+    shlex.split(line)[1:]
+    for line in GUIDE.read_text(encoding="utf-8").splitlines()
+    if line.startswith("python ")
+]
+
+
+def test_the_guide_has_commands() -> None:
+    assert len(COMMANDS) == 6
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_the_commands_of_the_guide(
+    command: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(EXAMPLES.parents[1])
+    if command[0] == "-m":
+        assert main(command[2:]) == 0
+        assert "20 links" in capsys.readouterr().out
+    else:
+        register_schema()
+        check_overrides(command[1:])
+        short = [text for text in SHORT if not text.startswith("em.")]
+        assert run(composed([*command[1:], *short, "em.iterations=1"]), tmp_path)["data"]
