@@ -13,6 +13,7 @@ from hydra.utils import instantiate
 from emea.data.graph_pair import GraphPair
 from emea.data.statistics import statistics_table
 from emea.errors import ConfigError, UserError
+from emea.pipeline.schema import register_schema
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 USAGE = "usage: python -m emea.data NAME [key=value ...]"
@@ -56,8 +57,10 @@ def option_names() -> list[str]:
 
 def _compose(name: str, overrides: list[str]) -> Any:
     try:
+        # the whole config: a data set may choose options of other groups
+        register_schema()
         with initialize_config_dir(str(CONF), version_base="1.3"):
-            return compose(f"data/{name}", overrides).data
+            return compose("config", [f"data={name}", *overrides]).data
     except HydraException as error:
         # The first line says it, the others advise on syntax that is not ours.
         raise ConfigError(str(error).splitlines()[0]) from error

@@ -7,6 +7,7 @@ import numpy as np
 
 from emea.data.arrays import IntArray, frozen
 from emea.data.graph import KnowledgeGraph, check_ids
+from emea.data.reading_report import PairReading
 from emea.errors import DataError
 
 
@@ -38,6 +39,7 @@ class GraphPair:
         target: the graph in which they look.
         links: ``[num_links, 2]`` all known links (source id, target id), one-to-one.
         official: the data set's own parts of the links, if it has any.
+        reading: what was read from files and left out, where a reader counts it.
     """
 
     name: str
@@ -45,6 +47,7 @@ class GraphPair:
     target: KnowledgeGraph
     links: IntArray
     official: OfficialSplit | None = None
+    reading: PairReading | None = None
 
     def __post_init__(self) -> None:
         links = frozen(self.links, 2)

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from emea.data.arrays import IntArray, frozen
-from emea.data.graph_pair import GraphPair
+from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.errors import ConfigError, DataError
 
 VALIDATION_FROM = ("rest", "train")
+FEWEST_LABELS = 2
+"""Training links below which there is nothing to learn from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +105,43 @@ def official_split(
     train = official.train[rng.permutation(len(official.train))]
     test = official.test[rng.permutation(len(official.test))]
     return _with_validation(pair.name, train, test, num_validation, validation_from)
+
+
+def known_split(
+    pair: GraphPair, seed: int, num_validation: int = 100, validation_share: float = 0.2
+) -> Split:
+    """All known links are labels: to align two graphs, not to measure on links that are known.
+
+    Labels are the training part of the pair's official parts, or all its links; test links are
+    the official test part, or none. Validation links are held out from the labels, unless the
+    official parts have some.
+
+    Args:
+        pair: whose links to split.
+        seed: for the draw of validation links.
+        num_validation: links for validation, at most.
+        validation_share: share of the labels for validation, at most.
+
+    Raises:
+        ConfigError: an argument is out of range.
+        DataError: there are too few labels.
+    """
+    if not 0 <= validation_share < 1:
+        raise ConfigError(
+            f"validation_share must be at least 0 and below 1, got {validation_share}"
+        )
+    official = pair.official or OfficialSplit(pair.links, pair.links[:0], pair.links[:0])
+    labels = official.train[np.random.default_rng(seed).permutation(len(official.train))]
+    validation = official.validation
+    if not len(validation):
+        cut = len(labels) - min(num_validation, int(validation_share * len(labels)))
+        labels, validation = labels[:cut], labels[cut:]
+    if len(labels) < FEWEST_LABELS:
+        raise DataError(
+            f"{pair.name} has {len(labels)} link to learn from, which is too few: give at least "
+            f"{FEWEST_LABELS}, better 10 or more, of the entities with most triples"
+        )
+    return Split(Supervision(labels, validation), official.test)
 
 
 def _with_validation(

@@ -7,6 +7,7 @@ import numpy as np
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
+from emea.data.reading_report import PairReading
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,47 @@ def statistics_table(pair: GraphPair) -> str:
         ),
         ("share of entities linked", _linked(pair, source), _linked(pair, target)),
     ]
+    if pair.reading is not None:
+        rows += _left_out(pair.reading)
     facts = [
         ("links", f"{len(pair.links):,}"),
         ("official parts", _official(pair)),
+        *(_read_links(pair.reading) if pair.reading is not None else []),
         ("checksum", pair.checksum()),
     ]
     return "\n".join([*_aligned(rows), "", *_listed(facts, rows)])
+
+
+def _left_out(reading: PairReading) -> list[tuple[str, str, str]]:
+    """What the graph files hold beside the graphs."""
+    source, target = reading.source, reading.target
+    counts = (
+        ("literals left out", source.num_literals, target.num_literals),
+        ("entities with literals alone", source.num_isolated, target.num_isolated),
+        ("owl:sameAs left out", source.num_same_as, target.num_same_as),
+        ("repeated triples left out", source.num_duplicates, target.num_duplicates),
+        ("bad lines left out", source.num_bad, target.num_bad),
+    )
+    return [(what, f"{left:,}", f"{right:,}") for what, left, right in counts]
+
+
+def _read_links(reading: PairReading) -> list[tuple[str, str]]:
+    """What became of the link files; what did not occur is not mentioned."""
+    facts = []
+    for links in (reading.links, reading.test_links):
+        if links is None:
+            continue
+        others = (
+            (links.num_unknown, "with an unknown entity"),
+            (links.num_duplicates, "repeated"),
+            (links.num_contradicting, "contradicting others"),
+            (links.num_other, "of another kind"),
+            (links.num_bad, "bad lines"),
+        )
+        left_out = ", ".join(f"{count:,} {what}" for count, what in others if count)
+        told = f"; left out: {left_out}" if left_out else ""
+        facts.append((links.label, f"{links.num_links:,} links{told}"))
+    return facts
 
 
 def _linked(pair: GraphPair, graph: GraphStatistics) -> str:
@@ -82,5 +118,5 @@ def _aligned(rows: Sequence[tuple[str, str, str]]) -> list[str]:
 
 
 def _listed(facts: Sequence[tuple[str, str]], rows: Sequence[tuple[str, str, str]]) -> list[str]:
-    width = max(len(row[0]) for row in rows)
+    width = max(len(row[0]) for row in [*rows, *facts])
     return [f"{what:<{width}}  {value}" for what, value in facts]

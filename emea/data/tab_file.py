@@ -47,6 +47,10 @@ class TabTable:
         """An error about one row, to be raised by the caller."""
         return _error_at(self.label, row, message)
 
+    def place(self, row: int) -> str:
+        """Where a row stands."""
+        return f"{self.label}, line {row + 1}"
+
     def _not_an_id(self, cells: list[str]) -> DataError:
         row = next(row for row, cell in enumerate(cells) if not _is_id(cell))
         return self.error(row, f"expected an integer id, found {cells[row]!r}")

@@ -7,6 +7,7 @@ import numpy as np
 
 from emea.data.arrays import IntArray
 from emea.data.split import Split
+from emea.errors import ConfigError
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +80,13 @@ class Released:
     seed: int = 0
 
     def __call__(self, split: Split) -> Visible:
-        """What a run on this split may see."""
+        """What a run on this split may see.
+
+        Raises:
+            ConfigError: there are no test links to see.
+        """
+        if not len(split.test):
+            raise ConfigError("protocol=released uses test links and there are none: use strict")
         logger.warning(
             "protocol=released uses TEST links in training, as the paper's code did: relation "
             "inclusions from all links, the normaliser from %d of them, AvoidConf's weights from "

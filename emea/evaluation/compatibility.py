@@ -31,7 +31,8 @@ def compatibility_metrics(
 
     Returns:
         ``mean`` (not a number where nobody is judged), ``histogram`` (counts in ``NUM_BINS`` bins
-        over [0, 1]), ``conflicts`` (share of the judged answers whose target a rival claims) and
+        over [0, 1]), ``conflicts`` (share of the judged answers whose target a rival claims; not a
+        number where nobody is judged) and
         ``num_unmatched`` (judged entities without an answer).
     """
     answered = judged[targets[judged] != NOBODY]
@@ -40,7 +41,7 @@ def compatibility_metrics(
     return {
         "mean": float(seen.mean()) if len(seen) else float("nan"),
         "histogram": np.histogram(seen, bins=NUM_BINS, range=(0, 1))[0].tolist(),
-        "conflicts": _conflicts(targets, answered, linked),
+        "conflicts": _conflicts(targets, answered, linked) if len(judged) else float("nan"),
         "num_unmatched": len(judged) - len(answered),
     }
 

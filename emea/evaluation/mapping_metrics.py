@@ -9,15 +9,18 @@ def mapping_metrics(predicted: IntArray, gold: IntArray) -> dict[str, float]:
     """How well a set of predicted pairs matches the gold links.
 
     A prediction for an entity without counterpart counts against precision, as it would for
-    whoever uses the mapping.
+    whoever uses the mapping. Without gold links there is nothing to judge by: not a number.
 
     Args:
         predicted: ``[n, 2]`` predicted (source, target) pairs, without repetition.
         gold: ``[m, 2]`` true links.
     """
+    if not len(gold):
+        unknown = dict.fromkeys(("precision", "recall", "f1"), float("nan"))
+        return {**unknown, "num_predicted": float(len(predicted))}
     right = num_shared(predicted, gold)
     precision = right / len(predicted) if len(predicted) else 0.0
-    recall = right / len(gold) if len(gold) else 0.0
+    recall = right / len(gold)
     total = precision + recall
     return {
         "precision": precision,

@@ -38,7 +38,7 @@ def _nameless(node: Any) -> Any:
     return kept
 
 
-def make(target: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+def make(target: Callable[..., Any], /, *arguments: Any, **settings: Any) -> Any:
     """Call a class or function; settings it does not take are the user's to mend."""
     try:
         return target(*arguments, **settings)

@@ -56,8 +56,8 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def _official_parts(config: DictConfig, pair: GraphPair) -> str | None:
-    """Of the authors' parts where the split is theirs; a pair's checksum is of all its links."""
-    if config.split.name != "official" or pair.official is None:
+    """Of the data's own parts where the split is theirs; a pair's checksum is of all its links."""
+    if config.split.name == "random" or pair.official is None:
         return None
     parts = (pair.official.train, pair.official.validation, pair.official.test)
     digests = [hashlib.sha256(part.tobytes()).hexdigest() for part in parts]

@@ -15,6 +15,7 @@ from omegaconf import DictConfig
 
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
+from emea.data.statistics import statistics_table
 from emea.errors import UserError
 from emea.pipeline import run_files
 from emea.pipeline.already_recorded import refuse_recorded
@@ -72,6 +73,8 @@ def run_job(config: DictConfig, folder: Path, sweep: str | None = None) -> dict[
     device = choose_device(config.trainer.accelerator)
     forget_peak_memory(device)
     pair = load_pair(config)
+    if pair.reading is not None:
+        logger.info("what was read:\n%s", statistics_table(pair))
     split = draw_split(config, pair)
     settings = export_settings(config)
     check_founded(settings, split)
@@ -89,7 +92,7 @@ def run_job(config: DictConfig, folder: Path, sweep: str | None = None) -> dict[
     with held(folder), terminable(), _tracked(tracker):
         tracker.start(start.header, folder)
         # what is built gets graphs without links: only what is visible reaches it
-        graphs = replace(pair, links=pair.links[:0], official=None)
+        graphs = replace(pair, links=pair.links[:0], official=None, reading=None)
         if config.method.reasoner is not None:
             run = ReasoningRun(config, graphs, visible, split, tracker.log, device)
             loaded = time.perf_counter()
@@ -156,6 +159,8 @@ def _warn_of_little(config: DictConfig, pair: GraphPair, split: Split) -> None:
             "varies much between splits",
             num_train,
         )
+    if not len(split.test):
+        logger.info("no test links: the run predicts, nothing is evaluated")
     if config.em.num_candidates > pair.target.num_entities:
         logger.warning(
             "em.num_candidates=%d is more than there are targets: all %d are candidates",

@@ -153,15 +153,20 @@ class TestObserver:
         }
 
     def _line(self, entry: dict[str, Any]) -> str:
+        if not len(self.test):
+            return f"{self._validation_line(entry)}  {_spent(entry['seconds'])} s  {self.protocol}"
         parts = [f"iteration {entry['iteration']:>2}", f"neural Hit@1 {_hit(entry['neural'])}"]
         if entry["joint"] is not None:
             parts.append(f"joint Hit@1 {_hit(entry['joint'])}")
             parts.append(f"labels {entry['labels']['num_labels']}")
-        seconds = entry["seconds"]
-        spent = " + ".join(
-            f"{seconds[name]:.1f}" for name in ("neural", "search", "joint") if name in seconds
-        )
+        spent = _spent(entry["seconds"])
         return "  ".join([*parts, f"MR {entry['neural']['mr']:.1f}", f"{spent} s", self.protocol])
+
+    def _validation_line(self, entry: dict[str, Any]) -> str:
+        """What there is to tell without test links."""
+        labels = f"  labels {entry['labels']['num_labels']}" if entry["joint"] is not None else ""
+        hit = _hit(entry["validation"]) if len(self.validation) else "n/a"
+        return f"iteration {entry['iteration']:>2}  validation Hit@1 {hit}{labels}"
 
 
 def flattened(entry: dict[str, Any], prefix: str = "") -> dict[str, float]:
@@ -177,6 +182,12 @@ def flattened(entry: dict[str, Any], prefix: str = "") -> dict[str, float]:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _spent(seconds: dict[str, float]) -> str:
+    return " + ".join(
+        f"{seconds[name]:.1f}" for name in ("neural", "search", "joint") if name in seconds
+    )
 
 
 def _hit(metrics: dict[str, Any]) -> str:

@@ -59,6 +59,9 @@ class ReasoningObserver:
             "neural": self._of_embedding(report.similarity),
             "joint": matched_metrics(self.final_ranks),
             "mapping": self.mapping(report.matching),
+            "validation": matched_metrics(
+                matched_ranks(targets, self.split.supervision.validation)
+            ),
             "num_pairs": len(report.matching.sources),
             "num_changes": report.num_changes,
             "seconds": {"neural": self.embedding_seconds, "search": 0.0, "joint": reasoning},
@@ -83,10 +86,16 @@ class ReasoningObserver:
 
     def _line(self, entry: dict[str, Any]) -> str:
         mapping, seconds = entry["mapping"], entry["seconds"]
+        spent = f"{seconds['neural'] + seconds['joint']:.1f} s"
+        pairs = f"pairs {entry['num_pairs']}, {entry['num_changes']} changed"
+        if not len(self.split.test):
+            hit = entry["validation"]["hit@1"]
+            return (
+                f"iteration {entry['iteration']:>2}  validation Hit@1 {hit:.4f}  {pairs}  {spent}"
+            )
         neural = f"  neural Hit@1 {entry['neural']['hit@1']:.4f}" if entry["neural"] else ""
         return (
             f"iteration {entry['iteration']:>2}{neural}  Hit@1 {mapping['recall']:.4f}  "
             f"precision {mapping['precision']:.4f}  F1 {mapping['f1']:.4f}  "
-            f"pairs {entry['num_pairs']}, {entry['num_changes']} changed  "
-            f"{seconds['neural'] + seconds['joint']:.1f} s"
+            f"{pairs}  {spent}"
         )

@@ -19,8 +19,11 @@ COLUMNS = (
 def print_results(metrics: dict[str, Any], folder: Path) -> None:
     """Initial and final metrics, where the results lie, how to open the UI."""
     console = Console(highlight=False, soft_wrap=True)
-    console.print(result_table(metrics))
-    console.print(_answer_line(metrics["answer"]))
+    if metrics["num_links"]["test"]:
+        console.print(result_table(metrics))
+        console.print(_answer_line(metrics["answer"]))
+    else:
+        console.print(prediction_lines(metrics))
     if metrics["export"]["num_unmatched"]:
         console.print(answered_line(metrics["export"]))
     console.print(f"Results: {os.path.relpath(folder)}")
@@ -46,6 +49,20 @@ def result_table(metrics: dict[str, Any]) -> Table:
             values = metrics[stage] if pool == "test targets" else metrics[stage]["all_targets"]
             table.add_row(pool, stage, *(_shown(values[key], form) for key, _, form in COLUMNS))
     return table
+
+
+def prediction_lines(metrics: dict[str, Any]) -> str:
+    """What there is to say of a run without test links."""
+    labels, answer = metrics["num_links"], metrics["answer"]
+    model = "" if metrics["model"] == "none" else f" ({metrics['model']})"
+    hit = metrics["history"][-1]["validation"]["hit@1"]
+    held_out = f"the {labels['validation']} validation links, among all targets"
+    return (
+        f"{metrics['method']}{model} on {metrics['data']}: no test links, nothing was evaluated\n"
+        f"validation Hit@1 {_shown(hit, '{:.4f}')} ({held_out})\n"
+        f"{answer['num_predicted']:,.0f} unlabelled source entities have an answer, "
+        f"{answer['num_unmatched']:,.0f} have none (decoding={answer['decoder']})"
+    )
 
 
 def _answer_line(answer: dict[str, Any]) -> str:

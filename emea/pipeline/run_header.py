@@ -70,7 +70,8 @@ def method_name(config: DictConfig) -> str:
 
 def run_name(config: DictConfig, data: str) -> str:
     """A name that reads, such as ``emea-rrea-dbp15k_zh-1%-strict-s0``."""
-    share = f"{100 * config.ratio.value:.4g}%" if config.split.name == "random" else "official"
+    by_ratio = config.split.name == "random"
+    share = f"{100 * config.ratio.value:.4g}%" if by_ratio else config.split.name
     used = {group: config[group].name for group in config.method.uses}
     model = [used["model"]] if "model" in used else []
     training = [] if used.get("training", "sup") == "sup" else [used["training"]]

@@ -72,7 +72,7 @@ def run_settings(config: DictConfig, pair: GraphPair, split: Split) -> dict[str,
         **{group: config[group].name if group in used else "none" for group in groups},
         "method": method_name(config),
         "split": config.split.name,
-        "ratio": None if config.split.name == "official" else config.ratio.value,
+        "ratio": config.ratio.value if config.split.name == "random" else None,
         "num_links": {
             "train": len(split.supervision.train),
             "validation": len(split.supervision.validation),

@@ -72,8 +72,9 @@ def load_records(folder: Path) -> list[RecordedRun]:
 
 
 def load_committed(folder: Path) -> list[RecordedRun]:
-    """The runs that count: those of code that lies in the history as it was run."""
-    runs = [run for run in load_records(folder) if run.header["tags"]["dirty"] == "false"]
+    """The runs that count: of code that lies in the history as it was run, and evaluated."""
+    committed = (run for run in load_records(folder) if run.header["tags"]["dirty"] == "false")
+    runs = [run for run in committed if run.value("hit@1") is not None]
     if not runs:
         raise DataError(f"{folder} holds no recorded runs of committed code")
     return runs

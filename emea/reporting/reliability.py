@@ -62,7 +62,11 @@ def title(metrics: dict[str, Any]) -> str:
     model = "" if metrics["model"] == "none" else f" ({metrics['model']})"
     em = "" if metrics["em"] in ("none", "paper") else f", em={metrics['em']}"
     ratio = metrics["ratio"]
-    share = "official split" if ratio is None else f"{100 * ratio:.4g}% labels"
+    share = (
+        f"{metrics.get('split', 'official')} split"
+        if ratio is None
+        else f"{100 * ratio:.4g}% labels"
+    )
     decoder = metrics["answer"]["decoder"]
     answer = "" if decoder == "none" else f", decoding={decoder}"
     return (

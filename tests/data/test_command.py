@@ -14,21 +14,23 @@ from omegaconf import OmegaConf
 
 from emea.data.__main__ import CONF, main, option_names
 from emea.data.download import load_source
+from emea.pipeline.schema import register_schema
 
 
 def composed(option: str) -> dict[str, Any]:
+    register_schema()
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = compose(overrides=[f"+data={option}"])
-    found = OmegaConf.to_container(config, resolve=True)
+        config = compose("config", overrides=[f"data={option}"])
+    found = OmegaConf.to_container(config.data, resolve=True)
     assert isinstance(found, dict)
-    return found
+    return {"data": found}
 
 
 @pytest.mark.parametrize("option", option_names())
 def test_option_fits_its_function(option: str) -> None:
     config = composed(option)["data"]
     inspect.signature(get_method(config.pop("_target_"))).bind(**config)
-    assert config["name"] is not None or option == "openea"
+    assert config["name"] is not None or option in ("openea", "files")
     if config.get("download"):
         assert load_source(config["download"])
 

@@ -1,5 +1,7 @@
 """Splits of the links."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from emea.data.arrays import IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
-from emea.data.split import Split, official_split, random_split
+from emea.data.split import Split, known_split, official_split, random_split
 from emea.errors import ConfigError, DataError
 
 
@@ -163,3 +165,42 @@ def test_no_official_parts() -> None:
 def test_official_parts_without_test_links() -> None:
     with pytest.raises(DataError, match=r"^p has too few links \(100\): no test link is left$"):
         official_split(make_pair(100, (60, 40)), 1)
+
+
+def labelled_pair(num_links: int, num_test: int = 0) -> GraphPair:
+    graph = KnowledgeGraph(np.zeros((0, 3), dtype=np.int64), num_links + num_test, 0)
+    links = np.stack([np.arange(num_links + num_test)] * 2, axis=1)
+    official = OfficialSplit(links[:num_links], links[:0], links[num_links:])
+    return GraphPair("mine", graph, graph, links, official)
+
+
+@pytest.mark.parametrize(("num_links", "num_validation"), [(4, 0), (5, 1), (99, 19), (2000, 100)])
+def test_known_links_are_labels(num_links: int, num_validation: int) -> None:
+    split = known_split(labelled_pair(num_links, num_test=3), seed=0)
+    known = split.supervision
+    assert len(known.validation) == num_validation
+    assert len(known.train) + num_validation == num_links
+    assert split.test.tolist() == [[num_links + i] * 2 for i in range(3)]
+    together = np.concatenate([known.train, known.validation])[:, 0]
+    assert sorted(together.tolist()) == list(range(num_links))
+
+
+def test_known_links_of_a_pair_without_parts() -> None:
+    split = known_split(replace(labelled_pair(50), official=None), seed=0)
+    assert (len(split.supervision.train), len(split.test)) == (40, 0)
+
+
+def test_test_links_do_not_reach_into_known_labels() -> None:
+    with_test, without = (known_split(labelled_pair(30, n), seed=1) for n in (7, 0))
+    assert np.array_equal(with_test.supervision.train, without.supervision.train)
+
+
+@pytest.mark.parametrize("num_links", [0, 1])
+def test_too_few_known_links(num_links: int) -> None:
+    with pytest.raises(DataError, match="too few: give at least 2, better 10 or more"):
+        known_split(labelled_pair(num_links), seed=0)
+
+
+def test_a_share_of_validation_links_out_of_range() -> None:
+    with pytest.raises(ConfigError, match="validation_share"):
+        known_split(labelled_pair(10), seed=0, validation_share=1.0)

@@ -1,0 +1,26 @@
+"""Numbers for names while a file is read."""
+
+from collections.abc import Hashable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from emea.data.arrays import IntArray
+
+Name = TypeVar("Name", bound=Hashable)
+
+
+class NameTable(dict[Name, int]):
+    """Gives each name that is looked up a number, from zero in order of first appearance.
+
+    A dict that fills itself: looking up in it is all that happens to most names of a large file.
+    """
+
+    def __missing__(self, name: Name) -> int:
+        number = len(self)
+        self[name] = number
+        return number
+
+    def numbers(self, names: Sequence[Name]) -> IntArray:
+        """The numbers of some names."""
+        return np.fromiter(map(self.__getitem__, names), np.int64, len(names))

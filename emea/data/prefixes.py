@@ -1,0 +1,31 @@
+"""Short names for long ones: ``dbr:Berlin`` for ``http://dbpedia.org/resource/Berlin``."""
+
+from collections.abc import Iterator, Mapping
+
+
+class Prefixes:
+    """Other ways to write a name.
+
+    Args:
+        namespaces: the beginning of names by the prefix that stands for it.
+    """
+
+    def __init__(self, namespaces: Mapping[str, str] | None = None) -> None:
+        self.namespaces = dict(namespaces or {})
+
+    def spellings(self, name: str) -> Iterator[str]:
+        """The name as it stands, out of its brackets, in full and in short."""
+        yield name
+        if name.startswith("<") and name.endswith(">"):
+            name = name[1:-1]
+            yield name
+        prefix, colon, rest = name.partition(":")
+        if colon and prefix in self.namespaces:
+            yield self.namespaces[prefix] + rest
+        for short, namespace in self.namespaces.items():
+            if name.startswith(namespace):
+                yield f"{short}:{name[len(namespace) :]}"
+
+    def with_others(self, others: Mapping[str, str]) -> "Prefixes":
+        """Also those of a file; what was given before goes first."""
+        return Prefixes({**others, **self.namespaces})

@@ -1,0 +1,65 @@
+"""RDF statements as names: what pyoxigraph hands out and what readers make of it."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from pyoxigraph import BlankNode, NamedNode, Quad
+
+RANDOM_LABEL = re.compile(r"[a-f][0-9a-f]{31}")
+"""How the parser calls a blank node to which the file gives no label."""
+
+StatementTerms = tuple[str, str, str]
+
+
+def shown_name(term: str) -> str:
+    """The name of a term as results show it: an IRI without its brackets."""
+    return term[1:-1] if term.startswith("<") else term
+
+
+class BlankNodeLabels:
+    """Labels for blank nodes that are the same in each reading of a file.
+
+    A node that the file does not name gets a random label from the parser. It is called
+    ``_:[1]``, ``_:[2]``, ... in order of appearance, which no file can write as a label.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, str] = {}
+
+    def __call__(self, term: str) -> str:
+        """The label to use for a term; an IRI stays what it is."""
+        if term.startswith("_:") and RANDOM_LABEL.fullmatch(term, 2):
+            return self._numbers.setdefault(term, f"_:[{len(self._numbers) + 1}]")
+        return term
+
+
+def sorted_out(
+    quads: Iterable[Quad], label: Callable[[str], str]
+) -> tuple[list[StatementTerms], list[str]]:
+    """Triples between entities, and the subjects of those with a literal.
+
+    Statements about statements (RDF-star) have no place in a graph of entities: a quoted triple
+    counts as a literal.
+    """
+    edges, described = [], []
+    for quad in quads:
+        subject, tail = quad.subject, quad.object
+        if not isinstance(subject, NamedNode | BlankNode):
+            continue
+        if isinstance(tail, NamedNode | BlankNode):
+            edges.append((label(str(subject)), str(quad.predicate), label(str(tail))))
+        else:
+            described.append(label(str(subject)))
+    return edges, described
+
+
+def columns(edges: Sequence[StatementTerms]) -> tuple[list[str], list[str], list[str]]:
+    """Heads, relations and tails."""
+    heads, relations, tails = zip(*edges, strict=True) if edges else ((), (), ())
+    return list(heads), list(relations), list(tails)
+
+
+def reason(error: SyntaxError) -> str:
+    """What the parser says, without the place it speaks of."""
+    message = error.msg or str(error)
+    return message.partition(": ")[2] if message.startswith("Parser error at") else message

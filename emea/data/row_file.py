@@ -1,0 +1,133 @@
+"""Rows of tab- or comma-separated files, with their lines."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from emea.data.bad_lines import BadLines
+from emea.data.byte_stream import byte_stream
+
+UNWRITABLE = re.compile(r"[\t\r\n]")
+ESCAPED_BYTE = re.compile(r"[\ud800-\udfff]")
+"""What stands for a byte that is no UTF-8."""
+
+MAX_CELL = 1 << 24
+"""Characters in a cell; more is a quote that was never closed."""
+
+
+class Row(NamedTuple):
+    """Cells of a row and the line on which it ends."""
+
+    line: int
+    cells: list[str]
+
+
+class Columns(NamedTuple):
+    """Where the wanted cells stand.
+
+    Args:
+        names: what a header may call each wanted column.
+        places: of the wanted columns.
+        width: cells of each row.
+    """
+
+    names: Sequence[Sequence[str]]
+    places: tuple[int, ...]
+    width: int
+
+    @classmethod
+    def without_header(cls, names: Sequence[Sequence[str]]) -> "Columns":
+        """The wanted columns and no others, in their order."""
+        return cls(names, tuple(range(len(names))), len(names))
+
+    def from_header(self, cells: Sequence[str]) -> "Columns | None":
+        """The columns by the names in a first row; ``None`` where it is no header.
+
+        A row is a header where each wanted column is named in it; case does not matter. Columns
+        beside them are not read.
+        """
+        given = [cell.strip().lower() for cell in cells]
+        places = [
+            next((given.index(name) for name in choices if name in given), None)
+            for choices in self.names
+        ]
+        found = tuple(place for place in places if place is not None)
+        return Columns(self.names, found, len(cells)) if len(found) == len(places) else None
+
+
+def wanted_cells(
+    path: Path, file_format: str, names: Sequence[Sequence[str]], bad: BadLines
+) -> Iterator[Row]:
+    """The wanted cells of each row, none of them empty.
+
+    Blank lines are passed over.
+
+    Args:
+        path: the file, packed where its name ends in ``.gz``.
+        file_format: ``tsv`` (a cell ends at a tab, whatever is in it) or ``csv`` (quotes hold
+            commas).
+        names: what a header may call each wanted column.
+        bad: told of rows that cannot be used.
+    """
+    columns = Columns.without_header(names)
+    for number, row in enumerate(rows(path, file_format, bad)):
+        header = columns.from_header(row.cells) if number == 0 else None
+        if header is not None:
+            columns = header
+        elif (problem := _problem(row.cells, columns)) is not None:
+            bad.add(row.line, problem)
+        else:
+            yield Row(row.line, [row.cells[place] for place in columns.places])
+
+
+def rows(path: Path, file_format: str, bad: BadLines) -> Iterator[Row]:
+    """All rows that are not blank."""
+    with byte_stream(path) as stream:
+        # a name may hold what Python takes for the end of a line; csv looks for it itself
+        newline = "\n" if file_format == "tsv" else ""
+        # what is no UTF-8 passes here and is told with its line
+        text = io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline=newline)
+        yield from _tab_rows(text) if file_format == "tsv" else _comma_rows(text, bad)
+
+
+def _tab_rows(text: IO[str]) -> Iterator[Row]:
+    for number, line in enumerate(text, 1):
+        if line := line.removesuffix("\n").removesuffix("\r"):
+            yield Row(number, line.split("\t"))
+
+
+def _comma_rows(text: IO[str], bad: BadLines) -> Iterator[Row]:
+    csv.field_size_limit(MAX_CELL)
+    reader = csv.reader(text, strict=True)
+    while True:
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            bad.add(reader.line_num, str(error))
+            continue
+        if cells:
+            yield Row(reader.line_num, cells)
+
+
+def _problem(cells: Sequence[str], columns: Columns) -> str | None:
+    """Why a row cannot be used."""
+    if len(cells) != columns.width:
+        return f"expected {columns.width} columns, found {len(cells)}"
+    for place in columns.places:
+        if (problem := name_problem(cells[place])) is not None:
+            return f"column {place + 1} {problem}"
+    return None
+
+
+def name_problem(name: str) -> str | None:
+    """Why a name cannot be used; what a run answers is written line by line, name by name."""
+    if not name:
+        return "is empty"
+    if UNWRITABLE.search(name):
+        return "holds a tab or a line break"
+    return "is not UTF-8" if ESCAPED_BYTE.search(name) else None

@@ -1,0 +1,61 @@
+"""Mappings in SSSOM."""
+
+from pathlib import Path
+
+import pytest
+
+from emea.data.bad_lines import BadLines
+from emea.data.sssom import is_sssom, read_sssom
+from emea.errors import DataError
+
+TABLE = """#mapping_set_id: https://example.org/set
+#curie_map:
+#  HP: "http://purl.obolibrary.org/obo/HP_"
+#  MP: http://purl.obolibrary.org/obo/MP_
+subject_id\tpredicate_id\tpredicate_modifier\tobject_id\tmapping_justification
+HP:1\tskos:exactMatch\t\tMP:1\tsemapv:ManualMappingCuration
+HP:2\tskos:broadMatch\t\tMP:2\tsemapv:ManualMappingCuration
+HP:3\tskos:exactMatch\tNot\tMP:3\tsemapv:ManualMappingCuration
+HP:4\towl:equivalentClass\t\tMP:4
+"""
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_equivalences_with_their_lines(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", TABLE)
+    assert is_sssom(path, "tsv")
+    listing = read_sssom(path, "tsv", BadLines("a.tsv"))
+    assert listing.links == [("HP:1", "MP:1"), ("HP:4", "MP:4")]
+    assert list(listing.places) == [6, 9]
+    assert listing.prefixes.namespaces["HP"] == "http://purl.obolibrary.org/obo/HP_"
+    assert listing.num_other == 2
+
+
+def test_without_predicates_every_row_is_a_link(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", "object_id\tsubject_id\nb\ta\n")
+    assert read_sssom(path, "tsv", BadLines("a.tsv")).links == [("a", "b")]
+
+
+def test_a_row_that_lacks_an_end(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", "subject_id\tobject_id\na\n")
+    with pytest.raises(DataError, match=r"a\.tsv, line 2: object_id is empty"):
+        read_sssom(path, "tsv", BadLines("a.tsv"))
+
+
+def test_a_header_that_is_no_yaml(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", "# a: [\nsubject_id\tobject_id\na\tb\n")
+    with pytest.raises(DataError, match=r"a\.tsv: the commented header is no YAML"):
+        read_sssom(path, "tsv", BadLines("a.tsv"))
+
+
+@pytest.mark.parametrize("text", ["", "a\tb\n", "#only\n", "subject_id\tx\n"])
+def test_other_tables(tmp_path: Path, text: str) -> None:
+    assert not is_sssom(write(tmp_path / "a.tsv", text), "tsv")
+
+
+def test_not_in_csv(tmp_path: Path) -> None:
+    assert not is_sssom(write(tmp_path / "a.csv", "subject_id,object_id\n"), "csv")
