@@ -104,6 +104,10 @@ class Explainer:
             used_test_links=not self._is_strict,
         )
 
+    def prepare(self) -> None:
+        """Read what the run answered, for use after its folder is gone."""
+        self._answers  # noqa: B018
+
     def best_target(self, source: int) -> int | None:
         """What the run answers for a source entity, else its best candidate, if it has any."""
         if source in self._answers:

@@ -69,7 +69,7 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
         DataError: the folder holds no finished run, or its data changed since.
     """
     folder = Path(folder)
-    header, closing = read_header(folder), read_closing(folder)
+    closing = read_closing(folder)
     if closing is None or closing.status != "FINISHED":
         state = closing.status.lower() if closing else "still running or was killed"
         raise DataError(f"{folder} is no finished run: it {state}")
@@ -77,7 +77,20 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
     assert isinstance(config, DictConfig)
     config.trust = list(trust)
     check_trusted(config)  # nothing else: an older run's settings need not be today's
-    pair = load_pair(config)
+    if "_target_" not in config.data:
+        raise DataError(f"{folder} aligned graphs that a program gave it: ask that program")
+    return read_run(folder, load_pair(config))
+
+
+def read_run(folder: Path, pair: GraphPair) -> FinishedRun:
+    """Read a finished run of this pair back.
+
+    Raises:
+        DataError: the pair is another, or a file cannot be read.
+    """
+    header = read_header(folder)
+    config = OmegaConf.load(folder / CONFIG_FILE)
+    assert isinstance(config, DictConfig)
     if pair.checksum() != header.tags["data_checksum"]:
         raise DataError(f"{folder} was made with other data than {pair.name} holds now")
     metrics = json.loads((folder / METRICS_FILE).read_text(encoding="utf-8"))

@@ -52,13 +52,16 @@ FEW_LINKS = 10
 """Fewer labelled links than this deserve a warning."""
 
 
-def run_job(config: DictConfig, folder: Path, sweep: str | None = None) -> dict[str, Any]:
+def run_job(
+    config: DictConfig, folder: Path, sweep: str | None = None, pair: GraphPair | None = None
+) -> dict[str, Any]:
     """Run one configuration and leave its records in the folder.
 
     Args:
         config: a composed config.
         folder: the run's folder, made if missing.
         sweep: name of the sweep the run belongs to, by which its runs are grouped.
+        pair: the graphs, where they are at hand; ``None``: those the config names.
 
     Returns:
         What ``metrics.json`` holds.
@@ -72,7 +75,7 @@ def run_job(config: DictConfig, folder: Path, sweep: str | None = None) -> dict[
     started = time.perf_counter()
     device = choose_device(config.trainer.accelerator)
     forget_peak_memory(device)
-    pair = load_pair(config)
+    pair = pair or load_pair(config)
     if pair.reading is not None:
         logger.info("what was read:\n%s", statistics_table(pair))
     split = draw_split(config, pair)

