@@ -43,7 +43,7 @@ def _write(options: argparse.Namespace) -> None:
     from emea.pipeline.predicting import predict
     from emea.pipeline.result_table import answered_line
 
-    run = load_run(options.run)
+    run = load_run(options.run, options.trust)
     settings = _settings(export_settings(run.config), options)
     folder = options.out or options.run / "predictions"
     numbers, files = predict(run, folder, settings, options.decoding)
@@ -73,6 +73,9 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
+    parser.add_argument(
+        "--trust", nargs="+", default=[], metavar="MODULE", help="modules of your own it may name"
+    )
     parser.add_argument(
         "--formats",
         nargs="+",

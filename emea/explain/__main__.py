@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Explain what the arguments ask for; the exit status."""
     options = _parser().parse_args(arguments)
     try:
-        run = load_run(options.run)
+        run = load_run(options.run, options.trust)
         explainer = Explainer(run)
         explanations = [explainer(*pair) for pair in _asked(explainer, options)]
         if options.json is not None:
@@ -58,6 +58,9 @@ def _write(path: Path, text: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m emea.explain", description=__doc__)
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
+    parser.add_argument(
+        "--trust", nargs="+", default=[], metavar="MODULE", help="modules of your own it may name"
+    )
     asked = parser.add_mutually_exclusive_group(required=True)
     asked.add_argument("--pair", nargs=2, metavar=("A", "B"), help="a source and a target entity")
     asked.add_argument("--pairs", type=Path, metavar="FILE", help="such pairs, tab-separated")
