@@ -8,18 +8,12 @@ from emea.reporting.comparison import NOT_RUN
 from emea.reporting.curves import Curve, draw, panels
 from emea.reporting.links import run_links
 from emea.reporting.markdown import markdown_table
-from emea.reporting.methods import PAPER, PARIS, Found, Method, Source, runs_of
+from emea.reporting.methods import MODEL_NAMES, PAPER, PARIS, Found, Method, Source, runs_of
 from emea.reporting.records import RecordedRun, provenance_line
 from emea.reporting.study import RATIOS, Study
 
 DATA = "dbp15k_zh"
-MODELS = {
-    "rrea": "RREA",
-    "dual_amn": "Dual-AMN",
-    "alinet": "AliNet",
-    "iptranse": "IPTransE",
-    "lightea": "LightEA",
-}
+MODELS = {key: MODEL_NAMES[key] for key in ("rrea", "dual_amn", "alinet", "iptranse", "lightea")}
 REMARK = (
     "Hit@1 among test targets on DBP15K zh, `protocol=strict`, before and after EM, PARIS alone "
     "beside. Ten iterations and K = 10; AliNet and IPTransE train anew in every iteration: they "

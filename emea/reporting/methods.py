@@ -15,6 +15,22 @@ USUAL = {
 """What the paper ran with; runs that vary it stand for themselves alone."""
 
 
+MODEL_NAMES = {
+    "iptranse": "IPTransE",
+    "gcn_align": "GCN-Align",
+    "mugnn": "MuGNN",
+    "rsn": "RSN",
+    "alinet": "AliNet",
+    "mraea": "MRAEA",
+    "psr": "PSR",
+    "rrea": "RREA",
+    "dual_amn": "Dual-AMN",
+    "bootea": "BootEA",
+    "lightea": "LightEA",
+}
+"""What tables call the neural models, ours and others."""
+
+
 @dataclass(frozen=True)
 class Source:
     """Runs by what their metrics say, and the part of the metrics that counts."""

@@ -7,26 +7,13 @@ from pathlib import Path
 from emea.reporting.cells import over_splits, shown, signed
 from emea.reporting.comparison import REMARK, comparison_table, entries
 from emea.reporting.markdown import markdown_table
-from emea.reporting.methods import RREA, RREA_SEMI, Method, Source, runs_of
+from emea.reporting.methods import MODEL_NAMES, RREA, RREA_SEMI, Method, Source, runs_of
 from emea.reporting.paper_numbers import PaperNumbers, load_paper_numbers
 from emea.reporting.records import RecordedRun, provenance_line
 from emea.reporting.study import Study
 
 PAIRS = ("dbp15k_zh", "dbp15k_ja", "dbp15k_fr")
 CELLS = tuple(product(PAIRS, (0.3,)))
-NAMES = {
-    "iptranse": "IPTransE",
-    "gcn_align": "GCN-Align",
-    "mugnn": "MuGNN",
-    "rsn": "RSN",
-    "alinet": "AliNet",
-    "mraea": "MRAEA",
-    "psr": "PSR",
-    "rrea": "RREA",
-    "dual_amn": "Dual-AMN",
-    "bootea": "BootEA",
-    "lightea": "LightEA",
-}
 RANKED = (
     "Dual-AMN's authors rank from English, which is target → source here: that direction is below. "
     "LightEA's settings are ours; its authors reported it with others. Models that are only "
@@ -61,7 +48,7 @@ def _methods(paper: PaperNumbers) -> list[Method]:
 
 def _method(key: str) -> Method:
     model, training = key.rsplit("_", 1)
-    label = f"{NAMES[model]} ({training})"
+    label = f"{MODEL_NAMES[model]} ({training})"
     if model == "rrea":  # alone it is also the first model of EM runs
         known = RREA if training == "sup" else RREA_SEMI
         return Method(label, key, known.sources, known.protocols)
