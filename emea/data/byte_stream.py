@@ -10,7 +10,7 @@ from typing import IO, cast
 from emea.errors import DataError
 
 UTF8_BOM = b"\xef\xbb\xbf"
-CHUNK_SIZE = 1 << 22
+CHUNK_SIZE = 1 << 18
 """Bytes read at once: what is made of them should stay in the processor's cache."""
 
 

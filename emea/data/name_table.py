@@ -1,6 +1,7 @@
 """Numbers for names while a file is read."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -24,3 +25,12 @@ class NameTable(dict[Name, int]):
     def numbers(self, names: Sequence[Name]) -> IntArray:
         """The numbers of some names."""
         return np.fromiter(map(self.__getitem__, names), np.int64, len(names))
+
+    def since(self, size: int) -> Iterator[Name]:
+        """The names that came after the first ones, the last of them first."""
+        return islice(reversed(self), len(self) - size)
+
+    def forget(self, size: int) -> None:
+        """Keep the first names alone."""
+        while len(self) > size:
+            self.popitem()

@@ -7,6 +7,7 @@ parser accepts with the same result; every other line goes to the parser.
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,6 +45,19 @@ class NTriplesCollector(TripleCollector[bytes]):
 
     def __init__(self) -> None:
         super().__init__(lambda key: shown_name(key.decode()))
+
+    def add_if_plain(self, heads: list[bytes], relations: list[bytes], tails: list[bytes]) -> bool:
+        """Take triples if all their terms are plain IRIs; whether they are.
+
+        Terms are looked up once, then those that are new are looked at.
+        """
+        sizes = len(self.entities), len(self.relations)
+        self.add(heads, relations, tails)
+        new = chain(self.entities.since(sizes[0]), self.relations.since(sizes[1]))
+        if all(map(is_plain_iri, new)):
+            return True
+        self.take_back(*sizes)
+        return False
 
 
 def read_ntriples(path: Path, bad: BadLines) -> NTriplesCollector:
@@ -96,20 +110,15 @@ def _parsed(text: bytes) -> list[Quad]:
 def _take_plain(chunk: bytes, collector: NTriplesCollector) -> bool:
     """Take lines of three IRIs; whether the chunk has no other lines.
 
-    The lines' form is checked first. Then all terms that have not been met before must be plain
-    IRIs: a bracket inside which there is a blank falls apart into pieces that are none.
+    The lines' form is checked first. Then all terms must be plain IRIs: a bracket inside which
+    there is a blank falls apart into pieces that are none.
     """
     if not BRACKETED_LINES.fullmatch(chunk):
         return False
     heads, relations, tails, dots = _split(chunk)
     if not len(heads) == len(relations) == len(tails) == dots.count(b"."):
         return False
-    known = set(heads).union(tails) - collector.entities.keys()
-    known |= set(relations) - collector.relations.keys()
-    if not all(map(is_plain_iri, known)):
-        return False
-    collector.add(heads, relations, tails)
-    return True
+    return collector.add_if_plain(heads, relations, tails)
 
 
 def _take_any(chunk: bytes, num_before: int, collector: NTriplesCollector, bad: BadLines) -> None:

@@ -14,6 +14,8 @@ UNWRITABLE = re.compile(r"[\t\r\n]")
 ESCAPED_BYTE = re.compile(r"[\ud800-\udfff]")
 """What stands for a byte that is no UTF-8."""
 
+UNUSABLE = re.compile(r"[\t\r\n\ud800-\udfff]")
+
 MAX_CELL = 1 << 24
 """Characters in a cell; more is a quote that was never closed."""
 
@@ -118,6 +120,8 @@ def _problem(cells: Sequence[str], columns: Columns) -> str | None:
     """Why a row cannot be used."""
     if len(cells) != columns.width:
         return f"expected {columns.width} columns, found {len(cells)}"
+    if "" not in cells and not UNUSABLE.search("".join(cells)):
+        return None  # all at once: most rows have nothing to look for
     for place in columns.places:
         if (problem := name_problem(cells[place])) is not None:
             return f"column {place + 1} {problem}"

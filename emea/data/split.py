@@ -126,6 +126,8 @@ def known_split(
         ConfigError: an argument is out of range.
         DataError: there are too few labels.
     """
+    if num_validation < 0:
+        raise ConfigError(f"num_validation must not be negative, got {num_validation}")
     if not 0 <= validation_share < 1:
         raise ConfigError(
             f"validation_share must be at least 0 and below 1, got {validation_share}"

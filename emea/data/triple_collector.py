@@ -46,6 +46,12 @@ class TripleCollector(Generic[Name]):
         block[:, 2] = self.entities.numbers(tails)
         self._blocks.append(block)
 
+    def take_back(self, num_entities: int, num_relations: int) -> None:
+        """Undo the last addition, before which there were so many names."""
+        self._blocks.pop()
+        self.entities.forget(num_entities)
+        self.relations.forget(num_relations)
+
     def add_literals(self, heads: Sequence[Name]) -> None:
         """Take note of triples whose object is a literal."""
         self.num_literals += len(heads)

@@ -63,6 +63,7 @@ CHOICES = {
     "em.sampling": ("argmax", "sample"),
     "em.m_step": ("links", "pseudolikelihood"),
     "split.validation_from": ("rest", "train"),
+    "data.on_error": ("stop", "skip"),
     "rule.subsumption_from": ("best", "expected"),
     "rule.mappings": ("best", "expected"),
 }

@@ -1,11 +1,14 @@
 """Links from tables and owl:sameAs triples."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from emea.data.link_file import read_link_file
-from emea.errors import DataError
+from emea.errors import DataError, UserError
 
 SAME = "<http://www.w3.org/2002/07/owl#sameAs>"
 
@@ -46,6 +49,29 @@ def test_same_as_in_turtle(tmp_path: Path) -> None:
     listing = read_link_file(write(tmp_path / "a.ttl", text))
     assert listing.links == [("http://a/a", "http://b/b")]
     assert listing.place(0) == "a.ttl, triple 2"
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+@pytest.mark.parametrize("suffix", ["nt", "ttl", "rdf", "tsv", "csv", "tsv.gz"])
+@given(content=st.one_of(st.binary(max_size=60), st.text(max_size=40).map(str.encode)))
+def test_any_bytes_end_in_links_or_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, on_error: str, content: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("links") / f"any.{suffix}"
+    path.write_bytes(content)
+    with suppress(UserError):
+        listing = read_link_file(path, on_error=on_error)
+        assert len(listing.links) == len(listing.places)
+
+
+@given(content=st.binary(max_size=60))
+def test_any_header_of_sssom_ends_in_links_or_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("links") / "any.sssom.tsv"
+    path.write_bytes(b"# " + content + b"\nsubject_id\tobject_id\na\tb\n")
+    with suppress(UserError):
+        read_link_file(path, on_error="skip")
 
 
 def test_a_bad_line(tmp_path: Path) -> None:

@@ -18,3 +18,7 @@ def test_numbers_are_those_of_a_loop(blocks: list[list[str]]) -> None:
             expected.append(seen.index(name))
         assert table.numbers(block).tolist() == expected
     assert list(table) == seen
+    half = len(seen) // 2
+    assert list(table.since(half)) == seen[half:][::-1]
+    table.forget(half)
+    assert list(table) == seen[:half]

@@ -201,6 +201,11 @@ def test_too_few_known_links(num_links: int) -> None:
         known_split(labelled_pair(num_links), seed=0)
 
 
+def test_a_number_of_validation_links_out_of_range() -> None:
+    with pytest.raises(ConfigError, match="num_validation"):
+        known_split(labelled_pair(10), seed=0, num_validation=-1)
+
+
 def test_a_share_of_validation_links_out_of_range() -> None:
     with pytest.raises(ConfigError, match="validation_share"):
         known_split(labelled_pair(10), seed=0, validation_share=1.0)
