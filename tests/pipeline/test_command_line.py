@@ -2,10 +2,8 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -125,23 +123,3 @@ def test_a_failing_job_does_not_stop_the_sweep(tmp_path: Path) -> None:
     assert "1 of 2 jobs failed" in done.stderr
     assert "failed: " in done.stdout
     assert len(list((tmp_path / "multirun").rglob("metrics.json"))) == 1
-
-
-def test_an_interrupted_run_is_recorded_as_such(tmp_path: Path) -> None:
-    arguments = ["data.num_entities=300", "trainer=cpu", "tracking=none", "trainer.block_size=5"]
-    process = subprocess.Popen(
-        [sys.executable, str(ROOT / "run.py"), *arguments, f"hydra.run.dir={tmp_path}/run"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
-    process.stderr.readline()  # the first line comes when the data is loaded
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "run" / "run.json").exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    time.sleep(3)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) != 0
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "KILLED"

@@ -56,8 +56,7 @@ def killed_after(stage: int, config: DictConfig, folder: Path, monkeypatch: Any)
         run_job(config, folder)
 
 
-@pytest.mark.parametrize("stage", [1, 2, 3])
-@pytest.mark.parametrize("em", ["paper", "dual"])
+@pytest.mark.parametrize(("em", "stage"), [("paper", 1), ("paper", 3), ("dual", 2)])
 def test_it_ends_as_if_never_stopped(
     em: str, stage: int, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
