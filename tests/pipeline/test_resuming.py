@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,8 @@ def test_a_signal_closes_the_records_and_is_told_by_the_status(
         command(*settings, f"hydra.run.dir={tmp_path}/run"),
         env=environment(),
         stderr=subprocess.DEVNULL,
+        # a job in the background of a script inherits that Ctrl-C is ignored
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
     )
     deadline = time.monotonic() + 60
     while not (tmp_path / "run" / "run.json").exists() and time.monotonic() < deadline:

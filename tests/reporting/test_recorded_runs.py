@@ -92,7 +92,7 @@ def _param(run: RecordedRun, key: str) -> object:
 @cache
 def _pair(option: str) -> str:
     data = composed([f"data={option}"]).data
-    return str(data.get("name") or data.folder.split("/")[-1])
+    return str(data.get("name") or data.get("folder", option).split("/")[-1])
 
 
 def _overrides(run: RecordedRun) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ def finished(
     tracker: NoTracker | MlflowTracker, header: RunHeader, folder: Path, status: str = "FINISHED"
 ) -> Path:
     tracker.start(header, folder)
-    (folder / "metrics.json").write_text('{"final": {"hit@1": 0.25}}')
+    (folder / "metrics.json").write_text('{"history": [{"validation": {"mrr": 0.25}}]}')
     tracker.finish(status)
     return folder
 
@@ -103,7 +103,7 @@ def test_the_store_is_asked_when_the_folder_is_gone(
     folder = finished(tracker_for(store, tmp_path), header, tmp_path / "multirun" / "0")
     with pytest.raises(AlreadyRecordedError, match=str(folder)) as told:
         refuse_recorded(header, tracker_for(store, tmp_path))
-    assert told.value.hit == 0.25
+    assert told.value.objective == 0.25
     shutil.rmtree(folder)
     run = store.find_finished(FINGERPRINT_TAG, PRINT)
     assert run is not None
