@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from pyoxigraph import BlankNode, NamedNode, Quad
 
-RANDOM_LABEL = re.compile(r"[a-f][0-9a-f]{31}")
-"""How the parser calls a blank node to which the file gives no label."""
+RANDOM_LABEL = re.compile(r"[a-f][0-9a-f]{23,31}")
+"""How the parser calls a blank node to which the file gives no label: 128 random bits in hex,
+without leading zeros, of which there are hardly ever more than a few."""
 
 StatementTerms = tuple[str, str, str]
 
