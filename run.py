@@ -61,7 +61,10 @@ def job(config: DictConfig) -> float:
             raise SystemExit(1) from None
         write_outcome(folder, failed=f"{type(error).__name__}: {error}")
         return math.nan  # the sweep's other jobs are none the worse for it
-    print_results(metrics, folder)
+    found = Path(metrics["folder"])
+    if found != folder:  # it went on where it was interrupted
+        write_outcome(folder, recorded=str(found))
+    print_results(metrics, found)
     return sweep_objective(metrics)
 
 

@@ -121,7 +121,7 @@ class Aligner:
         with tempfile.TemporaryDirectory(prefix="emea-") as scratch:
             folder = self._folder or Path(scratch)
             run_job(config, folder, pair=pair)
-            self._run = read_run(folder, pair)
+            self._run = read_run(folder, config, pair)
             self._explainer = Explainer(self._run)
             self._explainer.prepare()
         return self

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from emea.data.arrays import IntArray
-from emea.evaluation.ranks import FloatArray
+from emea.data.arrays import FloatArray, IntArray
 from emea.matching.beliefs import Beliefs
 
 NUM_BINS = 10

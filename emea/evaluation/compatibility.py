@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from emea.data.arrays import IntArray
+from emea.data.arrays import FloatArray, IntArray
 from emea.evaluation.conflicts import conflicting
-from emea.evaluation.ranks import FloatArray
 from emea.matching.matching import NOBODY
 
 NUM_BINS = 50

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from emea.data.arrays import IntArray
-from emea.evaluation.ranks import FloatArray
+from emea.data.arrays import FloatArray, IntArray
 
 BUCKET_STARTS = (0, 1, 2, 4, 8, 16, 32)
 """Lower ends of the degree buckets; the last one is open."""

@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from emea.data.arrays import IntArray
+from emea.data.arrays import FloatArray, IntArray
 from emea.data.sorting import places_in_runs
-from emea.evaluation.ranks import FloatArray, Ranks
+from emea.evaluation.ranks import Ranks
 from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from emea.data.arrays import IntArray
-from emea.evaluation.ranks import FloatArray, Ranks
+from emea.data.arrays import FloatArray, IntArray
+from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
 
 

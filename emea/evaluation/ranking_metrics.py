@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from emea.evaluation.ranks import FloatArray, Ranks
+from emea.data.arrays import FloatArray
+from emea.evaluation.ranks import Ranks
 
 HIT_CUTS = (1, 5, 10)
 

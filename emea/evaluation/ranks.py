@@ -2,15 +2,11 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from emea.data.arrays import IntArray
+from emea.data.arrays import FloatArray, IntArray
 from emea.matching.similarity import Similarity
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import beta
 
-from emea.data.arrays import IntArray
-from emea.evaluation.ranks import FloatArray
+from emea.data.arrays import FloatArray, IntArray
 from emea.matching.beliefs import Beliefs
 
 CONFIDENCE = 0.95

@@ -1,14 +1,17 @@
 """Passing over runs that are recorded: same settings, data and code."""
 
 import json
+import logging
 import math
 from pathlib import Path
 
 from emea.pipeline.run_files import METRICS_FILE
 from emea.pipeline.sweep_objective import sweep_objective
-from emea.tracking.recorded import recorded_folder
+from emea.tracking.recorded import earlier_runs
 from emea.tracking.run_record import FINGERPRINT_TAG, RunHeader
 from emea.tracking.tracker import Tracker
+
+logger = logging.getLogger(__name__)
 
 RECORDS = Path(__file__).resolve().parents[2] / "experiments"
 RUNS = ("multirun", "outputs")
@@ -29,19 +32,25 @@ class AlreadyRecordedError(Exception):
         self.objective = objective
 
 
-def refuse_recorded(header: RunHeader, tracker: Tracker) -> None:
-    """Look for a finished run that is the same.
+def refuse_recorded(header: RunHeader, tracker: Tracker) -> Path | None:
+    """Look for an earlier run that is the same.
+
+    Returns:
+        The folder of one that was interrupted, to go on with; ``None``: there is none.
 
     Raises:
-        AlreadyRecordedError: there is one.
+        AlreadyRecordedError: there is one that finished.
     """
     fingerprint = header.tags[FINGERPRINT_TAG]
-    folder = recorded_folder(fingerprint, [*map(Path, RUNS), RECORDS])
-    if folder is not None:
-        raise AlreadyRecordedError(str(folder), _objective(folder))
+    earlier = earlier_runs(fingerprint, [*map(Path, RUNS), RECORDS])
+    if earlier.finished is not None:
+        raise AlreadyRecordedError(str(earlier.finished), _objective(earlier.finished))
     found = tracker.recorded(fingerprint)
     if found is not None:
         raise AlreadyRecordedError(f"MLflow run {found}")
+    if earlier.unfinished is not None:
+        logger.info("going on in %s, where it was interrupted", earlier.unfinished)
+    return earlier.unfinished
 
 
 def _objective(folder: Path) -> float:

@@ -79,18 +79,16 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
     check_trusted(config)  # nothing else: an older run's settings need not be today's
     if "_target_" not in config.data:
         raise DataError(f"{folder} aligned graphs that a program gave it: ask that program")
-    return read_run(folder, load_pair(config))
+    return read_run(folder, config, load_pair(config))
 
 
-def read_run(folder: Path, pair: GraphPair) -> FinishedRun:
-    """Read a finished run of this pair back.
+def read_run(folder: Path, config: DictConfig, pair: GraphPair) -> FinishedRun:
+    """Read a finished run of this config and pair back.
 
     Raises:
         DataError: the pair is another, or a file cannot be read.
     """
     header = read_header(folder)
-    config = OmegaConf.load(folder / CONFIG_FILE)
-    assert isinstance(config, DictConfig)
     if pair.checksum() != header.tags["data_checksum"]:
         raise DataError(f"{folder} was made with other data than {pair.name} holds now")
     metrics = json.loads((folder / METRICS_FILE).read_text(encoding="utf-8"))

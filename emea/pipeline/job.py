@@ -35,7 +35,7 @@ from emea.pipeline.machine import (
 from emea.pipeline.observer import TestObserver, flattened
 from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
 from emea.pipeline.reasoning_run import ReasoningRun
-from emea.pipeline.resuming import Start, forget_previous, held, interrupted_folder
+from emea.pipeline.resuming import Start, forget_previous, held
 from emea.pipeline.run_header import make_header, without_secrets
 from emea.pipeline.run_summary import summarise
 from emea.pipeline.training_loop import train
@@ -64,7 +64,8 @@ def run_job(
         pair: the graphs, where they are at hand; ``None``: those the config names.
 
     Returns:
-        What ``metrics.json`` holds.
+        What ``metrics.json`` holds, how to open the UI, and the folder the run is in: another
+        than the given one where it went on with an earlier run.
 
     Raises:
         AlreadyRecordedError: where runs that are recorded are to be passed over, and this one is.
@@ -88,8 +89,7 @@ def run_job(
     tracker: Tracker = maker(config.tracking)()
     header = make_header(shown, pair, visible.uses_test_links, sweep)
     if config.skip_recorded:
-        refuse_recorded(header, tracker)
-        folder = interrupted_folder(header) or folder
+        folder = refuse_recorded(header, tracker) or folder
     start = Start.of(folder, header)
     run_files.write_config(folder, shown)
     with held(folder), terminable(), _tracked(tracker):
@@ -134,7 +134,7 @@ def run_job(
         _log_curves(losses, metrics, tracker)
         run_files.write_metrics(folder, metrics)
         forget_previous(folder)
-    metrics["ui_hint"] = tracker.ui_hint
+    metrics |= {"ui_hint": tracker.ui_hint, "folder": str(folder)}
     return metrics
 
 

@@ -1,6 +1,5 @@
 """Going on with a run that was interrupted, in its own folder."""
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from emea.errors import DataError, UserError
 from emea.pipeline.checkpoint import PREVIOUS_FILE, load_progress, resumable
 from emea.pipeline.run_files import CONFIG_FILE
 from emea.tracking.file_lock import file_lock
-from emea.tracking.recorded import LOCK_FILE, unfinished_folder
+from emea.tracking.recorded import LOCK_FILE
 from emea.tracking.run_record import (
     FINGERPRINT_TAG,
     RunHeader,
@@ -21,11 +20,6 @@ from emea.tracking.run_record import (
     read_closing,
     read_header,
 )
-
-logger = logging.getLogger(__name__)
-
-RUNS = ("multirun", "outputs")
-"""Where runs leave their folders, from where the command was given."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +46,6 @@ class Start:
         earlier = read_header(folder)
         same = replace(header, run_id=earlier.run_id, start_time=earlier.start_time)
         return cls(same, checkpoint)
-
-
-def interrupted_folder(header: RunHeader) -> Path | None:
-    """The folder of the same run, begun earlier and not finished, that nobody else goes on with."""
-    folder = unfinished_folder(header.tags[FINGERPRINT_TAG], map(Path, RUNS))
-    if folder is not None:
-        logger.info("going on in %s, where it was interrupted", folder)
-    return folder
 
 
 def config_to_resume(folder: Path) -> DictConfig:

@@ -17,6 +17,6 @@ class SweepSummary(Callback):
         """Print the summary; a sweep with a failed job ends with a status that says so."""
         outcomes = read_outcomes(Path(config.hydra.sweep.dir))
         print_summary(outcomes)
-        failed = sum(one.metrics is None for one in outcomes)
+        failed = sum(bool(one.failed) for one in outcomes)
         if failed:
             sys.exit(f"error: {failed} of {len(outcomes)} jobs failed")

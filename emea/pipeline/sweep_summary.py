@@ -27,14 +27,16 @@ class JobOutcome:
     Args:
         folder: its folder.
         setting: its overrides, seeds left out.
-        metrics: of the final ranking; ``None`` where it has none.
-        reason: why it has none; empty where it has.
+        metrics: of the final ranking; ``None`` where none are in a folder.
+        failed: why it failed; empty where it did not.
+        recorded: where its numbers are, if they are in no folder.
     """
 
     folder: Path
     setting: tuple[str, ...]
     metrics: dict[str, Any] | None
-    reason: str
+    failed: str = ""
+    recorded: str = ""
 
 
 def write_outcome(folder: Path, **told: str) -> None:
@@ -55,8 +57,10 @@ def print_summary(outcomes: Sequence[JobOutcome], console: Console | None = None
     if any(one.metrics for one in outcomes):
         console.print(summary_table(outcomes))
     for one in outcomes:
-        if one.metrics is None:
-            console.print(f"failed: {one.folder}: {one.reason}")
+        if one.failed:
+            console.print(f"failed: {one.folder}: {one.failed}")
+        elif one.recorded:
+            console.print(f"recorded: {one.folder}: {one.recorded}")
 
 
 def summary_table(outcomes: Sequence[JobOutcome]) -> Table:
@@ -87,6 +91,7 @@ def _outcome(folder: Path) -> JobOutcome:
     metrics = _read(folder / METRICS_FILE)
     if metrics is None and "recorded" in told:
         metrics = _read(Path(told["recorded"]) / METRICS_FILE)
+        return JobOutcome(folder, setting, metrics, recorded="" if metrics else told["recorded"])
     reason = told.get("failed") or "it left neither metrics nor a reason; its log is in its folder"
     return JobOutcome(folder, setting, metrics, "" if metrics else reason)
 

@@ -1,8 +1,9 @@
-"""Finding an earlier run by its fingerprint among run folders."""
+"""Finding earlier runs by their fingerprint among run folders."""
 
 import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from emea.errors import UserError
 from emea.tracking.file_lock import is_locked
@@ -15,16 +16,25 @@ LOCK_FILE = ".running"
 """Held by whoever computes in a run's folder."""
 
 
-def recorded_folder(fingerprint: str, roots: Iterable[Path]) -> Path | None:
-    """The folder of a finished run with this fingerprint, below roots that need not exist."""
-    found = (folder for folder, finished in _folders(fingerprint, roots) if finished)
-    return next(found, None)
+class EarlierRuns(NamedTuple):
+    """Folders of one fingerprint's runs: one that finished, one to go on with."""
+
+    finished: Path | None
+    unfinished: Path | None
 
 
-def unfinished_folder(fingerprint: str, roots: Iterable[Path]) -> Path | None:
-    """The same of a run that was interrupted or failed, and that nobody goes on with."""
-    found = (folder for folder, finished in _folders(fingerprint, roots) if not finished)
-    return next((folder for folder in found if not is_locked(folder / LOCK_FILE)), None)
+def earlier_runs(fingerprint: str, roots: Iterable[Path]) -> EarlierRuns:
+    """Runs with this fingerprint below roots that need not exist.
+
+    Unfinished are those that were interrupted or failed, and that nobody goes on with.
+    """
+    finished, unfinished = None, None
+    for folder, is_finished in _folders(fingerprint, roots):
+        if is_finished:
+            finished = finished or folder
+        elif unfinished is None and not is_locked(folder / LOCK_FILE):
+            unfinished = folder
+    return EarlierRuns(finished, unfinished)
 
 
 def _folders(fingerprint: str, roots: Iterable[Path]) -> Iterator[tuple[Path, bool]]:

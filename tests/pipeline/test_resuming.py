@@ -106,7 +106,8 @@ def test_the_same_command_goes_on_in_the_old_folder(
     monkeypatch.chdir(tmp_path)
     config = tiny_config("em.iterations=1", "skip_recorded=true")
     killed_after(1, config, Path("multirun/earlier/0"), monkeypatch)
-    run_job(config, Path("multirun/later/0"))
+    metrics = run_job(config, Path("multirun/later/0"))
+    assert Path(metrics["folder"]) == Path("multirun/earlier/0").resolve()
     assert Path("multirun/earlier/0/metrics.json").exists()
     assert not Path("multirun/later/0/metrics.json").exists()
 

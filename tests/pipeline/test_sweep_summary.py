@@ -82,3 +82,9 @@ def test_a_sweep_with_a_failure_ends_with_a_status(tmp_path: Path) -> None:
     job(tmp_path, 1, [], None)
     with pytest.raises(SystemExit, match="1 of 2 jobs failed"):
         SweepSummary().on_multirun_end(config)
+
+
+def test_a_run_that_only_a_store_has_is_no_failure(tmp_path: Path) -> None:
+    write_outcome(job(tmp_path, 0, [], None), recorded="MLflow run emea-rrea (0123)")
+    assert "MLflow run emea-rrea (0123)" in printed(tmp_path)
+    SweepSummary().on_multirun_end(OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}}))

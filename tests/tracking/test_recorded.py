@@ -11,7 +11,7 @@ from emea.pipeline.already_recorded import AlreadyRecordedError, refuse_recorded
 from emea.tracking.mlflow_store import MlflowStore
 from emea.tracking.mlflow_tracker import MlflowTracker
 from emea.tracking.no_tracker import NoTracker
-from emea.tracking.recorded import recorded_folder
+from emea.tracking.recorded import earlier_runs
 from emea.tracking.run_record import FINGERPRINT_TAG, RunHeader
 
 MakeHeader = Callable[..., RunHeader]
@@ -39,9 +39,9 @@ def header(make_header: MakeHeader) -> RunHeader:
 def test_a_finished_run_is_found_below_its_root(tmp_path: Path, header: RunHeader) -> None:
     folder = finished(NoTracker(), header, tmp_path / "multirun" / "day" / "0")
     roots = [tmp_path / "nowhere", tmp_path / "multirun"]
-    assert recorded_folder(PRINT, roots) == folder
-    assert recorded_folder("e" * 64, roots) is None
-    assert recorded_folder(PRINT, []) is None
+    assert earlier_runs(PRINT, roots).finished == folder
+    assert earlier_runs("e" * 64, roots).finished is None
+    assert earlier_runs(PRINT, []).finished is None
 
 
 @pytest.mark.parametrize("status", ["FAILED", "KILLED"])
@@ -49,7 +49,7 @@ def test_runs_that_did_not_finish_are_passed_over(
     status: str, tmp_path: Path, header: RunHeader
 ) -> None:
     finished(NoTracker(), header, tmp_path / "a", status)
-    assert recorded_folder(PRINT, [tmp_path]) is None
+    assert earlier_runs(PRINT, [tmp_path]).finished is None
 
 
 def test_damaged_records_and_runs_without_a_fingerprint_are_passed_over(
@@ -59,7 +59,7 @@ def test_damaged_records_and_runs_without_a_fingerprint_are_passed_over(
     (tmp_path / "a" / "run.json").write_text("{")
     finished(NoTracker(), make_header(), tmp_path / "b")
     folder = finished(NoTracker(), header, tmp_path / "c")
-    assert recorded_folder(PRINT, [tmp_path]) == folder
+    assert earlier_runs(PRINT, [tmp_path]).finished == folder
 
 
 def test_nobody_remembers_without_a_store() -> None:
