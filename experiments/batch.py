@@ -38,7 +38,7 @@ from emea.pipeline.schema import register_schema
 logger = logging.getLogger("experiments.batch")
 
 KEPT = ("config.yaml", "metrics.json", "run.json", "series.jsonl")
-"""Files of a run that are kept as they are."""
+"""Files of a run that are kept, but for where the data lay."""
 
 RANKS_KEPT = ("initial_in_pool", "final_in_pool")
 """What is kept of its ranks."""
@@ -163,12 +163,20 @@ def pack(out: Path, archive: Path) -> None:
         for metrics in sorted(out.glob(f"*/{METRICS_FILE}")):
             folder = metrics.parent
             for name in KEPT:
-                tar.add(folder / name, arcname=f"{folder.name}/{name}")
+                placeless = Path(scratch) / name
+                placeless.write_text(without_places((folder / name).read_text("utf-8")), "utf-8")
+                tar.add(placeless, arcname=f"{folder.name}/{name}")
             ranks = Path(scratch) / RANKS_FILE
             with np.load(folder / RANKS_FILE) as arrays:
                 kept = {name: arrays[name].astype(np.float32) for name in RANKS_KEPT}
             np.savez_compressed(ranks, **kept)
             tar.add(ranks, arcname=f"{folder.name}/{RANKS_FILE}")
+
+
+def without_places(text: str) -> str:
+    """A record without the folder in which the data lay: it tells of a machine alone."""
+    text = re.sub(r'("data\.root": )"[^"\n]*"', r'\1"data"', text)
+    return re.sub(r"(?m)^(  root: ).*$", r"\1data", text)
 
 
 def _parser() -> argparse.ArgumentParser:

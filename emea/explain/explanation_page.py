@@ -9,7 +9,7 @@ from emea.explain.json_file import run_card
 from emea.explain.neighbourhood_drawing import drawing
 from emea.pipeline.explanation import Contribution, Entity, Explanation, Unmatched
 from emea.pipeline.finished_run import FinishedRun
-from emea.reporting.html_page import digest, resource
+from emea.reporting.html_document import html_document, page_style
 
 MOST_ROWS = 30
 """Pieces of evidence and neighbours of a side that are listed; hubs have hundreds."""
@@ -34,32 +34,12 @@ def explanation_page(run: FinishedRun, explanations: Sequence[Explanation]) -> s
 
 def _document(pairs: str, card: str, navigation: str, content: str) -> str:
     own = resources.files("emea.explain").joinpath("explanation.css").read_text(encoding="utf-8")
-    style = resource("page.css") + own
-    # names come from data: even one that slipped past the escaping could load and run nothing
-    policy = (
-        "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
-        f"style-src '{digest(style)}'"
-    )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape(pairs)}</title>
-<link rel="icon" href="data:,">
-<style>{style}</style>
-</head>
-<body class="explanation">
-<header><h1>{TITLE}</h1><p>{escape(card)}</p></header>
+    body = f"""<header><h1>{TITLE}</h1><p>{escape(card)}</p></header>
 {navigation}
 <main>
 {content}
-</main>
-</body>
-</html>
-"""
+</main>"""
+    return html_document(pairs, body, page_style() + own, kind="explanation")
 
 
 def _navigation(pairs: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from emea.reporting.comparison import NOT_RUN
 from emea.reporting.curves import Curve, draw, panels
 from emea.reporting.links import run_links
 from emea.reporting.markdown import markdown_table
-from emea.reporting.methods import MODEL_NAMES, PAPER, PARIS, Found, Method, Source, runs_of
+from emea.reporting.methods import MODEL_NAMES, PAPER, PARIS, Found, Method, Source, means, runs_of
 from emea.reporting.records import RecordedRun, provenance_line
 from emea.reporting.study import RATIOS, Study
 
@@ -31,7 +31,7 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
     paris = Curve("PARIS", _paris(runs))
     finals = []
     for axis, (model, cells) in zip(axes, found.items(), strict=False):
-        before, after = (_curve(cells, stage) for stage in ("initial", "final"))
+        before, after = (means(cells, stage=stage) for stage in ("initial", "final"))
         draw(axis, [Curve("alone", before), Curve("EMEA", after), paris], RATIOS, names)
         finals.append(Curve(MODELS[model], after))
     draw(axes[-1], finals, RATIOS, names)
@@ -53,18 +53,9 @@ def found_runs(runs: Sequence[RecordedRun], model: str) -> dict[float, list[Foun
     return {ratio: list(runs_of(runs, method, "strict", DATA, ratio).values()) for ratio in RATIOS}
 
 
-def _curve(cells: dict[float, list[Found]], stage: str) -> dict[float, Cell]:
-    curve = {}
-    for ratio, found in cells.items():
-        cell = over_splits([one.run.value("hit@1", stage=stage) for one in found])
-        if cell:
-            curve[ratio] = cell
-    return curve
-
-
 def _paris(runs: Sequence[RecordedRun]) -> dict[float, Cell]:
     cells = {r: list(runs_of(runs, PARIS, "strict", DATA, r).values()) for r in RATIOS}
-    return _curve(cells, "final")
+    return means(cells)
 
 
 def _table(found: dict[str, dict[float, list[Found]]]) -> str:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-from emea.reporting.cells import Cell, over_splits, shown, signed
+from emea.reporting.cells import shown, signed
 from emea.reporting.comparison import NOT_RUN
 from emea.reporting.curves import Curve, draw, panels
 from emea.reporting.links import run_links
 from emea.reporting.markdown import markdown_table
-from emea.reporting.methods import Found, Method, Source, runs_of
+from emea.reporting.methods import Found, Method, Source, means, runs_of
 from emea.reporting.records import RecordedRun, provenance_line
 from emea.reporting.study import RATIOS, Study
 
@@ -37,8 +37,8 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
     names = [f"{ratio:.0%}" for ratio in RATIOS]
     for axis, training in zip(axes, TRAININGS, strict=True):
         of_rules = {rule: found[training, rule] for rule in RULES}
-        curves = [Curve("RREA alone", means(of_rules["avoid_conflict"], "initial"))]
-        curves += [Curve(RULES[rule], means(cells, "final")) for rule, cells in of_rules.items()]
+        curves = [Curve("RREA alone", means(of_rules["avoid_conflict"], stage="initial"))]
+        curves += [Curve(RULES[rule], means(cells)) for rule, cells in of_rules.items()]
         draw(axis, curves, RATIOS, names)
         axis.set_ylabel("Hit@1")
     parts = (provenance_line(used), REMARK, _table(found))
@@ -52,19 +52,10 @@ def with_rule(runs: Sequence[RecordedRun], training: str, rule: str) -> dict[flo
     return {ratio: list(runs_of(runs, method, "strict", DATA, ratio).values()) for ratio in RATIOS}
 
 
-def means(cells: dict[float, list[Found]], stage: str) -> dict[float, Cell]:
-    """Hit@1 of a stage over splits, where there are runs."""
-    found = {
-        r: over_splits([one.run.value("hit@1", stage=stage) for one in ones])
-        for r, ones in cells.items()
-    }
-    return {ratio: cell for ratio, cell in found.items() if cell}
-
-
 def _table(found: dict[tuple[str, str], dict[float, list[Found]]]) -> str:
     rows = []
     for (training, rule), cells in found.items():
-        before, after = means(cells, "initial"), means(cells, "final")
+        before, after = means(cells, stage="initial"), means(cells)
         for ratio in RATIOS:
             place = [TRAININGS[training], RULES[rule], f"{ratio:.0%}"]
             first, last = before.get(ratio), after.get(ratio)

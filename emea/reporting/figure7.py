@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from emea.reporting.cells import Cell, over_splits, shown
+from emea.reporting.cells import Cell, shown
 from emea.reporting.comparison import FORMATS, NOT_RUN, TITLES
 from emea.reporting.curves import Curve, draw, panels
 from emea.reporting.links import run_links
 from emea.reporting.markdown import markdown_table
-from emea.reporting.methods import SUP, USUAL, Found, Method, Source, runs_of
+from emea.reporting.methods import SUP, USUAL, Found, Method, Source, means, runs_of
 from emea.reporting.records import RecordedRun, provenance_line
 from emea.reporting.study import Study
 
@@ -66,14 +66,6 @@ def sensitivity(
         method = Method("", "", (Source(where),), usual=USUAL | {parameter.key: value})
         found[value] = list(runs_of(runs, method, "strict", DATA, ratio).values())
     return found
-
-
-def means(cells: dict[int, list[Found]], metric: str) -> dict[int, Cell]:
-    """A metric over splits, where there are runs."""
-    found = {
-        value: over_splits([one.value(metric) for one in ones]) for value, ones in cells.items()
-    }
-    return {value: cell for value, cell in found.items() if cell}
 
 
 def _rows(parameter: Parameter, found: dict[float, dict[int, list[Found]]]) -> list[list[str]]:

@@ -16,6 +16,7 @@ from emea.reporting.methods import (
     RREA,
     RREA_SEMI,
     Method,
+    means,
     runs_of,
 )
 from emea.reporting.records import RecordedRun
@@ -160,14 +161,14 @@ def _models_lifted(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]
 def _paris_above_avoid_conflict(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
     for training in figure6.TRAININGS if protocol == "strict" else ():
         rules = [figure6.with_rule(runs, training, rule) for rule in ("paris", "avoid_conflict")]
-        paris, avoid = (figure6.means(cells, "final") for cells in rules)
+        paris, avoid = (means(cells) for cells in rules)
         for ratio in RATIOS:
             yield f"{training} {ratio:.0%}", _above(_mean(paris, ratio), _mean(avoid, ratio))
 
 
 def _avoid_conflict_no_gain_for_semi(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
     cells = figure6.with_rule(runs, "semi", "avoid_conflict")
-    before, after = (figure6.means(cells, stage) for stage in STAGES)
+    before, after = (means(cells, stage=stage) for stage in STAGES)
     for ratio in (0.2, 0.3) if protocol == "strict" else ():
         first = _mean(before, ratio)
         gains = None if first is None else _above(_mean(after, ratio), first + SLIGHT)
@@ -176,9 +177,8 @@ def _avoid_conflict_no_gain_for_semi(runs: Sequence[RecordedRun], protocol: str)
 
 def _stable_above_ten(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
     for ratio in figure7.RATIOS if protocol == "strict" else ():
-        cells = figure7.means(figure7.sensitivity(runs, figure7.PARAMETERS[0], ratio), "hit@1")
-        means = [cells[k].mean for k in (10, 20, 50) if k in cells]
-        known = [mean for mean in means if mean is not None]
+        cells = means(figure7.sensitivity(runs, figure7.PARAMETERS[0], ratio))
+        known = [mean for k in (10, 20, 50) if (mean := _mean(cells, k)) is not None]
         yield f"{ratio:.0%}", max(known) - min(known) < STABLE if len(known) == 3 else None
 
 

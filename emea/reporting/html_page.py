@@ -1,16 +1,14 @@
 """Markdown reports as one HTML page that needs nothing but a browser."""
 
-import base64
-import hashlib
 import os
 from collections.abc import Sequence
 from html import escape
-from importlib import resources
 from pathlib import Path
 
+from emea.reporting.html_document import html_document, page_resource, page_style
 from emea.reporting.html_part import HtmlPart, Section, render_part
 
-__all__ = ["HtmlPart", "digest", "page", "resource"]
+__all__ = ["HtmlPart", "page"]
 
 
 def page(title: str, reports: Sequence[HtmlPart], place: Path | None = None) -> str:
@@ -51,25 +49,7 @@ def _entry(address: str, text: str, below: str = "") -> str:
 
 
 def _document(title: str, navigation: str, content: str) -> str:
-    style, script = resource("page.css"), resource("page.js")
-    # even a report that slipped something past the escaping could load and run nothing
-    policy = (
-        "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
-        f"style-src '{digest(style)}'; script-src '{digest(script)}'"
-    )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape(title)}</title>
-<link rel="icon" href="data:,">
-<style>{style}</style>
-</head>
-<body>
-<header><h1>{escape(title)}</h1></header>
+    body = f"""<header><h1>{escape(title)}</h1></header>
 <aside>
 <div class="filter" hidden>
 <label for="filter">Filter rows</label>
@@ -80,18 +60,5 @@ def _document(title: str, navigation: str, content: str) -> str:
 </aside>
 <main>
 {content}
-</main>
-<script>{script}</script>
-</body>
-</html>
-"""
-
-
-def resource(name: str) -> str:
-    """A file that belongs to the pages."""
-    return resources.files("emea.reporting").joinpath(name).read_text(encoding="utf-8")
-
-
-def digest(text: str) -> str:
-    """The text's hash, by which a browser knows it for the page's own."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
+</main>"""
+    return html_document(title, body, page_style(), page_resource("page.js"))

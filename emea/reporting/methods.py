@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from emea.reporting.cells import Cell, over_splits
 from emea.reporting.records import RecordedRun
+
+Place = TypeVar("Place")
 
 USUAL = {
     "em.iterations": 10,
@@ -81,6 +84,23 @@ def runs_of(
             if _stands_for(run, source.where, protocol):
                 found[run.metrics["split_seed"]] = Found(run, source.stage)
     return dict(sorted(found.items()))
+
+
+def means(
+    cells: Mapping[Place, Iterable[Found]], metric: str = "hit@1", stage: str | None = None
+) -> dict[Place, Cell]:
+    """A metric over splits at each place that has runs.
+
+    Args:
+        cells: runs by place, such as a ratio.
+        metric: which.
+        stage: part of the metrics; ``None``: the one that each run was found for.
+    """
+    found = {
+        place: over_splits([one.run.value(metric, stage=stage or one.stage) for one in ones])
+        for place, ones in cells.items()
+    }
+    return {place: cell for place, cell in found.items() if cell}
 
 
 def is_usual(run: RecordedRun, usual: Mapping[str, Any]) -> bool:

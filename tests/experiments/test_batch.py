@@ -7,7 +7,7 @@ import pytest
 from emea.pipeline.overrides import composed
 from emea.pipeline.schema import register_schema
 from emea.reporting.records import load_records
-from experiments.batch import cell_name, first_training, main
+from experiments.batch import cell_name, first_training, main, without_places
 
 QUICK = ["data=synthetic", "ratio=0.2", "split_seed=0", "data.num_entities=150"]
 QUICK += ["split.num_validation=10", "model.initial_epochs=4", "model.epochs_per_iteration=2"]
@@ -66,3 +66,9 @@ def test_runs_that_differ_in_em_alone_share_their_first_training() -> None:
     assert first_training(composed(["data=zh", "training=semi"])) is None
     assert first_training(composed(["data=zh", "method=paris"])) is None
     assert first_training(composed(["data=zh", "em=none", "rule=none"])) is None
+
+
+def test_records_do_not_tell_where_the_data_lay() -> None:
+    config = "data:\n  name: x\n  root: /home/me/data\ntracking:\n  artifact_root: mlruns\n"
+    assert without_places(config) == config.replace("/home/me/data", "data")
+    assert without_places('  "data.root": "/a b",\n  "x": 1') == '  "data.root": "data",\n  "x": 1'
