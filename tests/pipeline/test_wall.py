@@ -187,8 +187,7 @@ def double_parts(*arguments: object) -> Parts:
 
 EXACT_RREA, EXACT_LIGHTEA = ("model=rrea", "model.encoder.dropout=0"), ("model=lightea",)
 RELABELLED = [
-    *itertools.product([EXACT_RREA, EXACT_LIGHTEA], ["paper"], RULES, [0]),
-    *((model, "paper", "paris", 1) for model in (EXACT_RREA, EXACT_LIGHTEA)),
+    *itertools.product([EXACT_RREA, EXACT_LIGHTEA], ["paper"], RULES, [0, 1]),
     (EXACT_RREA, "dual", "paris", 0),
 ]
 
