@@ -28,9 +28,9 @@ OTHER_RULES = [rule for rule in option_names("rule") if rule not in ("none", "pa
 
 
 def timeless(node: Any) -> Any:
-    """Metrics without what differs from run to run, and without the option's name."""
+    """Metrics without what differs from run to run: times, the option's name, the folder."""
     if isinstance(node, dict):
-        dropped = ("seconds", "peak_memory_mb", "em")
+        dropped = ("seconds", "peak_memory_mb", "em", "folder")
         return {key: timeless(value) for key, value in node.items() if key not in dropped}
     return [timeless(value) for value in node] if isinstance(node, list) else node
 
