@@ -21,6 +21,8 @@ from emea.pipeline.config_files import (
     without_config_dirs,
 )
 from emea.pipeline.experiment import assignments, with_sweep
+from emea.pipeline.kinds import wrong_kind
+from emea.pipeline.named_files import check_named_files
 from emea.pipeline.validation import check_config
 
 
@@ -65,10 +67,14 @@ def check_overrides(arguments: Sequence[str]) -> None:
         if not _has_key(config, override):
             raise ConfigError(_unknown_key(config, override))
     rounds = _aligned(values)
-    for assignment in rounds:
-        check_config(composed([*choices[0], *assignment]))
-    for choice in choices[1:]:
-        check_config(composed([*choice, *rounds[0]]))
+    tried = [(configs[0], [*choices[0], *assignment]) for assignment in rounds]
+    tried += [
+        (usual, [*choice, *rounds[0]])
+        for usual, choice in zip(configs[1:], choices[1:], strict=True)
+    ]
+    keys = [override.key_or_group for override in values]
+    for usual, assignment in tried:
+        _check_values(composed(assignment), keys, usual)
 
 
 def unused_overrides(config: DictConfig, overrides: Sequence[str]) -> list[str]:
@@ -89,6 +95,15 @@ def _quoted_number(text: str) -> str:
         return f"'{float(text):g}'"
     except ValueError:
         return text
+
+
+def _check_values(config: DictConfig, keys: Sequence[str], usual: DictConfig) -> None:
+    for key in keys:
+        problem = wrong_kind(key, config, usual)
+        if problem is not None:
+            raise ConfigError(problem)
+    check_config(config)
+    check_named_files(config)
 
 
 def _parsed(arguments: list[str]) -> list[Override]:

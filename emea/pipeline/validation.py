@@ -1,82 +1,20 @@
 """Values and combinations that make no sense, refused before anything heavy loads."""
 
 from collections.abc import Iterator
-from math import inf
 from typing import Any
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from emea.errors import ConfigError
 from emea.pipeline.config_files import required_groups
+from emea.pipeline.limits import outside_limits
 from emea.pipeline.trusted_targets import untrusted_targets
-
-WHOLE_NUMBERS = {
-    "model.initial_epochs": 1,
-    "model.epochs_per_iteration": 1,
-    "trainer.block_size": 1,
-    "em.num_candidates": 1,
-    "em.patience": 1,
-    "decoding.k": 1,
-    "decoding.answer.rounds": 1,
-    "search.num_probes": 1,
-    "search.num_cells": 1,
-    "observed_links": 1,
-    "export.top_k": 1,
-    "rule.num_neighbours": 1,
-    "em.iterations": 0,
-    "em.two_way.sweeps": 1,
-    "em.two_way.propagation": 0,
-    "em.two_way.max_candidates": 1,
-    "model.early_stopping.every": 1,
-    "model.early_stopping.patience": 1,
-    "model.early_stopping.start": 0,
-    "training.turns": 0,
-    "training.turns_per_iteration": 0,
-    "training.epochs_per_turn": 1,
-    "split.num_validation": 0,
-    "method.reasoner.initial_iterations": 0,
-    "method.reasoner.max_iterations": 1,
-    "method.reasoner.rounds": 0,
-    "seed": 0,
-    "split_seed": 0,
-}
-"""Least value of each."""
-
-ABOVE_ZERO = (
-    "em.ridge",
-    "em.two_way.ridge",
-    "decoding.answer.temperature",
-    "decoding.answer.unmatched_prob",
-)
-
-REQUIRED = (
-    "model.initial_epochs",
-    "model.epochs_per_iteration",
-    "em.num_candidates",
-    "em.iterations",
-    "training.turns",
-    "export.top_k",
-)
-
-CHOICES = {
-    "trainer.accelerator": ("auto", "cpu", "gpu"),
-    "em.sampling": ("argmax", "sample"),
-    "em.m_step": ("links", "pseudolikelihood"),
-    "split.validation_from": ("rest", "train"),
-    "data.on_error": ("stop", "skip"),
-    "rule.subsumption_from": ("best", "expected"),
-    "rule.mappings": ("best", "expected"),
-}
-
-
-TWO_WAY_NUMBERS = (
-    ("em.two_way.tolerance", 0.0, inf),
-    ("em.two_way.memory", 0.0, 1.0),
-)
-"""Key, least value and bound of each."""
 
 TWO_WAY_FEATURES = ("similarity", "noisy_or", "evidence", "coverage")
 """Those of ``emea.em.match_model``, named here so that nothing heavy need load."""
+
+STRICT = "emea.em.protocol.Strict"
+"""What alone may call itself strict."""
 
 EXPORT_FORMATS = ("tsv", "nt", "sssom", "jsonl")
 """Those of ``emea.export.formats``, likewise."""
@@ -99,19 +37,12 @@ def _problems(config: DictConfig) -> Iterator[str]:
             yield f"{group} must be chosen: it cannot be removed or null"
             return
     yield from untrusted_targets(config)
-    ratio = _value(config, "ratio.value")
-    if not _is_number(ratio) or not 0 < ratio < 1:
-        yield f"ratio.value must be a number between 0 and 1 (exclusive), got {ratio}"
-    for key, least in WHOLE_NUMBERS.items():
-        yield from _out_of_range(config, key, least)
-    for key, choices in CHOICES.items():
-        value = _value(config, key)
-        if value is not None and value not in choices:
-            yield f"{key} must be one of {', '.join(choices)}, got {value}"
-    for key in ABOVE_ZERO:
-        value = _value(config, key)
-        if value is not None and (not _is_number(value) or value <= 0):
-            yield f"{key} must be a number above 0, got {value}"
+    if config.protocol.name == "strict" and config.protocol.get("_target_") != STRICT:
+        yield (
+            f"protocol=strict is {STRICT} alone, got {config.protocol.get('_target_')}; "
+            "give a protocol of your own a name of its own"
+        )
+    yield from outside_limits(config)
     yield from _method_problems(config)
     yield from _two_way_problems(config)
     if config.em.name == "none" and config.em.iterations:
@@ -140,11 +71,6 @@ def _method_problems(config: DictConfig) -> Iterator[str]:
 def _two_way_problems(config: DictConfig) -> Iterator[str]:
     if _value(config, "em.two_way") is None:
         return
-    for key, least, below in TWO_WAY_NUMBERS:
-        value = _value(config, key)
-        if not _is_number(value) or not least <= value < below:
-            limit = "" if below == inf else f" and below {below:g}"
-            yield f"{key} must be a number of at least {least:g}{limit}, got {value}"
     features = _value(config, "em.two_way.features")
     if not features or set(features) - set(TWO_WAY_FEATURES):
         names = ", ".join(TWO_WAY_FEATURES)
@@ -185,10 +111,6 @@ def _export_problems(config: DictConfig) -> Iterator[str]:
             f"export.formats must be a list of some of {', '.join(EXPORT_FORMATS)}, such as "
             f"export.formats=[nt,jsonl], got {formats}"
         )
-    for key in ("export.threshold", "export.target_precision"):
-        value = _value(config, key)
-        if value is not None and (not _is_number(value) or not 0 <= value <= 1):
-            yield f"{key} must be a number from 0 to 1, got {value}"
     if _value(config, "export.target_precision") is None:
         return
     if _value(config, "export.threshold") is not None:
@@ -200,25 +122,9 @@ def _export_problems(config: DictConfig) -> Iterator[str]:
         )
 
 
-def _out_of_range(config: DictConfig, key: str, least: int) -> Iterator[str]:
-    value = _value(config, key)
-    if value is None:
-        if key in REQUIRED:
-            yield f"{key} must be a whole number of at least {least}, got null"
-        return
-    if not _is_number(value) or value < least:
-        yield f"{key} must be a number of at least {least}, got {value}"
-    elif not isinstance(value, int):
-        yield f"{key} must be a whole number, got {value}"
-
-
 def _is_filled(node: Any) -> bool:
     return isinstance(node, DictConfig) and all(value is not None for value in node.values())
 
 
 def _value(config: DictConfig, key: str) -> Any:
     return OmegaConf.select(config, key)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

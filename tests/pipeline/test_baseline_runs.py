@@ -130,8 +130,8 @@ def rows(lines: list[str]) -> list[list[str]]:
     [
         (["protocol=released"], "it has protocol=strict and no other"),
         (["initial_from=somewhere"], "leave initial_from out"),
-        (["method.reasoner.theta=2"], "theta must lie between 0 and 1"),
-        (["method.reasoner.max_iterations=0"], "must be a number of at least 1"),
+        (["method.reasoner.theta=2"], "theta must be a number above 0 and at most 1"),
+        (["method.reasoner.max_iterations=0"], "must be a whole number of at least 1"),
     ],
 )
 def test_refuses_what_makes_no_sense(

@@ -85,7 +85,7 @@ def test_a_run_ends_with_a_table_and_where_to_look(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argument", "sentence"),
     [
-        ("ratio.value=1.5", "ratio.value must be a number between 0 and 1"),
+        ("ratio.value=1.5", "ratio.value must be a number above 0 and below 1"),
         ("sede=3", "there is no key sede"),
         ("data=dbp15k_zh", "zh_en"),
     ],
