@@ -10,6 +10,7 @@ from emea.baselines.fusion import Fusion
 from emea.baselines.maximal_assignment import MaximalAssignment
 from emea.baselines.reasoner import Embed, Observer, Reasoner, ReasoningReport
 from emea.data.graph_pair import GraphPair
+from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.matching import Matching
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.evidence import log_doubt
@@ -117,6 +118,7 @@ class PARIS(Reasoner):
         logger.info("not settled after %d iterations", self.max_iterations)
         return matching
 
+    @in_smaller_blocks
     def iterated(
         self,
         known: Matching,

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
+from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.candidates import top_candidates
 from emea.matching.similarity import Similarity
 
@@ -69,6 +70,7 @@ class SoftmaxNormaliser(Normaliser):
             return
         self.sharpness = sharpness_of(similarity, links)
 
+    @in_smaller_blocks
     def beliefs(self, similarity: Similarity, num_candidates: int) -> Beliefs:
         """Softmax over the targets that are searched (Eq. 2), kept for the best candidates."""
         k = min(num_candidates, similarity.num_target)

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.matching import Matching
 from emea.matching.pair_table import places_in_groups
 from emea.matching.similarity import Similarity
@@ -41,6 +42,7 @@ class Propagation:
         self.num_pairs = num_pairs
         self.least_evidence = least_evidence
 
+    @in_smaller_blocks
     def __call__(
         self, matching: Matching, included: Subsumption, similarity: Similarity
     ) -> tuple[Tensor, Tensor]:

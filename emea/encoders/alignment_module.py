@@ -16,6 +16,12 @@ from emea.errors import ConfigError, DivergedError
 
 LOWER_THE_RATE = "a smaller learning rate (model.optimizer.lr) usually helps"
 
+LOSSES_TOLD = 3
+"""Losses before one that is no number, for whoever wonders."""
+
+GROWTH = 10.0
+"""A loss that has grown by this factor since the beginning is growing."""
+
 OptimizerFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
 
@@ -98,14 +104,14 @@ class AlignmentModule(pl.LightningModule):
                 optimizer = self.optimizers(use_pl_optimizer=False)
             self.objective.weigh(block.weights)
             self._step = self.new_step(block.links, optimizer)
-        loss = block.links.new_zeros((), dtype=torch.float32)
-        for _ in range(block.num_steps):
+        losses = block.links.new_empty(block.num_steps, dtype=torch.float32)
+        for step in range(block.num_steps):
             self.objective.before_step(self.encoder, block.links, self._num_steps_of_turn)
-            loss = self._step()
+            losses[step] = self._step()
             self._num_steps_of_turn += 1
+        self._record(losses.tolist())
         self.num_steps_done += block.num_steps
         self.num_epochs_done += block.num_steps / block.steps_per_epoch
-        self._record(float(loss))
 
     def new_step(self, links: Tensor, optimizer: torch.optim.Optimizer | None) -> OptimisationStep:
         """The optimisation step on these links, as a CUDA graph where that is possible."""
@@ -131,9 +137,27 @@ class AlignmentModule(pl.LightningModule):
             )
         return rows[: self.num_source], rows[self.num_source :]
 
-    def _record(self, loss: float) -> None:
-        if not math.isfinite(loss):
-            raise DivergedError(
-                f"the loss had become {loss} by step {self.num_steps_done}; {LOWER_THE_RATE}"
+    def _record(self, losses: list[float]) -> None:
+        """Keep the last loss of a block, all of which must be numbers."""
+        bad = next((step for step, loss in enumerate(losses) if not math.isfinite(loss)), None)
+        if bad is not None:
+            raise DivergedError(self._cause(losses[: bad + 1]))
+        self.losses.append((self.num_steps_done + len(losses), losses[-1]))
+
+    def _cause(self, losses: list[float]) -> str:
+        """Why the last of these losses is none, as far as those before it tell."""
+        step = self.num_steps_done + len(losses)
+        earlier = [loss for _, loss in self.losses] + losses[:-1]
+        became = f"the loss became {losses[-1]} at step {step}"
+        if not earlier:
+            return (
+                f"{became}, the first one: settings of model.objective or weights that were "
+                "taken over are at fault"
             )
-        self.losses.append((self.num_steps_done, loss))
+        told = ", ".join(f"{loss:.3g}" for loss in earlier[-LOSSES_TOLD:])
+        if max(earlier[-LOSSES_TOLD:]) > GROWTH * earlier[0]:
+            return f"{became} after {told}: training diverged; {LOWER_THE_RATE}"
+        return (
+            f"{became} after {told}, which look ordinary: a gradient was none; {LOWER_THE_RATE}, "
+            "and a larger model.optimizer.eps where there is one"
+        )

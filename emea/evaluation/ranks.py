@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import FloatArray, IntArray
+from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.similarity import Similarity
 
 
@@ -22,6 +23,7 @@ class Ranks:
     in_all: FloatArray
 
 
+@in_smaller_blocks
 def link_ranks(similarity: Similarity, links: IntArray, pool: IntArray | None = None) -> Ranks:
     """Rank each link's target for its source, among a pool of targets and among all.
 

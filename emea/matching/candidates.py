@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.similarity import Similarity
 
 
@@ -26,6 +27,7 @@ class Candidates:
         return self.targets.shape[1]
 
 
+@in_smaller_blocks
 def top_candidates(similarity: Similarity, k: int) -> Candidates:
     """The k best targets of every source entity, as far as the similarity's search finds them."""
     k = min(k, similarity.num_target)
@@ -36,6 +38,7 @@ def top_candidates(similarity: Similarity, k: int) -> Candidates:
     return Candidates(targets, scores)
 
 
+@in_smaller_blocks
 def search_recall(similarity: Similarity, targets: Tensor, num_rows: int, seed: int = 0) -> float:
     """Share of the true best targets that a search found, on a sample of source entities.
 

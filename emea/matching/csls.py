@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
+from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.candidates import top_candidates
 from emea.matching.cosine import Cosine, Search
 from emea.matching.exact_search import ExactSearch
@@ -43,6 +44,7 @@ def neighbourhood_means(similarity: Similarity, k: int) -> tuple[Tensor, Tensor]
     return of_source, of_target
 
 
+@in_smaller_blocks
 def _means_in_one_pass(similarity: Similarity, k: int) -> tuple[Tensor, Tensor]:
     """Both sides' means from the same blocks of scores.
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.cells import Cells
 
 BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**28}
@@ -74,6 +75,7 @@ class Similarity:
         block -= self.source_offset.index_select(0, rows).unsqueeze(1)
         return block.sub_(offset)
 
+    @in_smaller_blocks
     def of_pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
         """``[num_pairs]`` score of each source entity with the target entity beside it."""
         scores = self.source.new_empty(len(rows))
@@ -131,5 +133,5 @@ class Similarity:
 
 def rows_per_block(target: Tensor, num_columns: int) -> int:
     """How many rows of scores against so many targets fit into one block."""
-    budget = BLOCK_BYTES.get(target.device.type, BLOCK_BYTES["cpu"])
+    budget = block_budget(BLOCK_BYTES, target.device)
     return max(1, budget // (target.element_size() * max(1, num_columns)))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.pair_table import PairTable, ScoredPairs
 from emea.matching.similarity import Similarity
 
@@ -62,6 +63,7 @@ def two_sided(
     return TwoSided(ScoredPairs(sources, targets, scores), sharpness, (of_source, of_target))
 
 
+@in_smaller_blocks
 def _best(
     similarity: Similarity, k: int, sharpness: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:

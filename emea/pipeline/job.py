@@ -17,6 +17,7 @@ from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.data.statistics import statistics_table
 from emea.errors import UserError
+from emea.matching.block_memory import is_out_of_memory, limit_blocks
 from emea.pipeline import run_files
 from emea.pipeline.already_recorded import refuse_recorded
 from emea.pipeline.answering import Answering, answer_numbers, build_answering, decoder_name
@@ -48,6 +49,12 @@ FULL_DISK = (
     "the disk is full; what was written before is whole: make room, then go on with resume=FOLDER"
 )
 
+OUT_OF_MEMORY = (
+    "out of memory, although blocks were made as small as they can be: a smaller "
+    "model.encoder.dim or model.objective.batch_size needs less, search=cells too, "
+    "and trainer=cpu has the machine's own memory instead of the GPU's"
+)
+
 FEW_LINKS = 10
 """Fewer labelled links than this deserve a warning."""
 
@@ -76,6 +83,7 @@ def run_job(
     started = time.perf_counter()
     device = choose_device(config.trainer.accelerator)
     forget_peak_memory(device)
+    limit_blocks(config.trainer.block_memory)
     pair = pair or load_pair(config)
     if pair.reading is not None:
         logger.info("what was read:\n%s", statistics_table(pair))
@@ -150,6 +158,8 @@ def _tracked(tracker: Tracker) -> Iterator[None]:
         tracker.finish("FAILED", f"{type(error).__name__}: {error}")
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise UserError(FULL_DISK) from error
+        if is_out_of_memory(error):
+            raise UserError(OUT_OF_MEMORY) from error
         raise
     tracker.finish("FINISHED")
 

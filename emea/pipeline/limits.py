@@ -125,6 +125,7 @@ LIMITS = {
     "search.num_probes": COUNT,
     "search.num_cells": COUNT,
     "trainer.block_size": COUNT,
+    "trainer.block_memory": POSITIVE,
     "tracking.max_artifact_mb": NOT_NEGATIVE,
     "tracking.flush_seconds": NOT_NEGATIVE,
     "export.top_k": COUNT,

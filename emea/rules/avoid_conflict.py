@@ -7,11 +7,12 @@ from torch import Tensor
 
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs
+from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.candidates import top_candidates
 from emea.matching.cosine import Cosine
 from emea.rules.rule import Rule, RuleView
 
-COMPARISONS_PER_BLOCK = 2**22
+COMPARISONS_PER_BLOCK = {"cpu": 2**22}
 """Pairs of candidates compared at a time: bounds the memory."""
 
 
@@ -66,6 +67,7 @@ class AvoidConflict(Rule):
         """Find each entity's neighbours."""
         self._neighbours = nearest_neighbours(view.source_embeddings, self.num_neighbours)
 
+    @in_smaller_blocks
     def __call__(self, beliefs: Beliefs) -> Tensor:
         """``[num_source, k, 2]`` g1 and g2 for each candidate."""
         assert self._neighbours is not None, "prepare comes first"
@@ -75,7 +77,8 @@ class AvoidConflict(Rule):
         unique = torch.zeros_like(beliefs.probs)
         per_entity = self.num_neighbours * beliefs.num_candidates * claims.num_candidates
         rows = torch.arange(beliefs.num_source, device=beliefs.targets.device)
-        for block in torch.split(rows, max(1, COMPARISONS_PER_BLOCK // max(1, per_entity))):
+        limit = block_budget(COMPARISONS_PER_BLOCK, rows.device)
+        for block in torch.split(rows, max(1, limit // max(1, per_entity))):
             unique[block] += _own_subset(beliefs, claims, block, self._neighbours[block])
             lost = _first_conflicts(beliefs, claims, block, self._neighbours[block])
             members = self._neighbours[block].flatten()

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from emea.matching.block_memory import block_budget
 from emea.matching.matching import Matching
 from emea.rules.ranges import expand_ranges
 from emea.rules.tail_groups import TailGroups, run_ends
@@ -112,7 +113,7 @@ def _blocks(heads: Tensor, num_pieces: Tensor) -> Iterator[slice]:
     """Slices of the triples that hold about as much evidence each, and heads as a whole."""
     if not len(heads):
         return
-    limit = EVIDENCE_PER_BLOCK.get(heads.device.type, EVIDENCE_PER_BLOCK["cpu"])
+    limit = block_budget(EVIDENCE_PER_BLOCK, heads.device)
     _, num_triples = torch.unique_consecutive(heads, return_counts=True)
     ends = num_triples.cumsum(0)
     made = num_pieces.cumsum(0)[ends - 1].cpu()

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
+from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.ranges import expand_ranges
 
@@ -97,6 +98,7 @@ class TargetEdges:
         return torch.where(self.keys[position] == keys, position, -1)
 
 
+@in_smaller_blocks
 def join_neighbours(
     source: DirectedTriples,
     target: DirectedTriples,
@@ -121,7 +123,7 @@ def join_neighbours(
     """
     neighbours = neighbours or beliefs
     per_pair = beliefs.num_candidates * neighbours.num_candidates
-    limit = LOOKUPS_PER_BLOCK.get(beliefs.targets.device.type, LOOKUPS_PER_BLOCK["cpu"])
+    limit = block_budget(LOOKUPS_PER_BLOCK, beliefs.targets.device)
     pairs = torch.arange(len(source.pair_heads), device=beliefs.targets.device)
     blocks = [
         _join_block(source, target, edges, (beliefs, neighbours), block, skip_impossible, filled)

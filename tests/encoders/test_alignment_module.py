@@ -33,18 +33,19 @@ class Linked(Objective):
 
 
 class NotANumberFrom(Objective):
-    """A loss that is no number from some step on."""
+    """A loss that grows by a factor each step, and is no number from some step on."""
 
-    def __init__(self, step: int) -> None:
+    def __init__(self, step: int, growth: float = 1.0, value: float = float("nan")) -> None:
         super().__init__()
         self.step = step
+        self.growth = growth
+        self.value = value
         self.num_calls = 0
 
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
         self.num_calls += 1
-        factor = float("nan") if self.num_calls >= self.step else 1.0
-        loss: Tensor = encoder().square().mean() * factor
-        return loss
+        factor = self.growth**self.num_calls if self.num_calls < self.step else self.value
+        return encoder().square().mean() * 0 + factor
 
 
 class Watched(Linked):
@@ -183,14 +184,30 @@ def test_same_seed_gives_identical_weights(make_module: Callable[..., AlignmentM
     assert not torch.equal(results[0]["entities"], results[2]["entities"])
 
 
-@pytest.mark.parametrize(("first_bad", "named"), [(1, 3), (3, 3), (4, 6), (7, 7)])
-def test_loss_that_is_no_number_stops_the_fit(
-    make_module: Callable[..., AlignmentModule], first_bad: int, named: int
+@pytest.mark.parametrize("first_bad", [1, 3, 4, 7])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_loss_that_is_no_number_stops_the_fit_and_tells_the_step(
+    make_module: Callable[..., AlignmentModule], first_bad: int, value: float
 ) -> None:
-    module = make_module(NotANumberFrom(first_bad))
-    with pytest.raises(FloatingPointError, match=f"nan by step {named};"):
+    module = make_module(NotANumberFrom(first_bad, value=value))
+    with pytest.raises(FloatingPointError, match=f"the loss became {value} at step {first_bad}"):
         fit(module, num_steps=7, block_size=3)
-    assert [step for step, _ in module.losses] == list(range(3, named, 3))
+    assert [step for step, _ in module.losses] == [end for end in (3, 6) if end < first_bad]
+
+
+@pytest.mark.parametrize(
+    ("first_bad", "growth", "cause"),
+    [
+        (1, 1.0, "step 1, the first one: settings of model.objective or weights"),
+        (6, 10.0, r"step 6 after 1e\+03, 1e\+04, 1e\+05: training diverged; a smaller learning"),
+        (6, 1.0, "step 6 after 1, 1, 1, which look ordinary: a gradient was none"),
+    ],
+)
+def test_losses_before_it_tell_the_cause(
+    make_module: Callable[..., AlignmentModule], first_bad: int, growth: float, cause: str
+) -> None:
+    with pytest.raises(FloatingPointError, match=cause):
+        fit(make_module(NotANumberFrom(first_bad, growth)), num_steps=7, block_size=3)
 
 
 def test_fit_after_a_failed_one_starts_afresh(
