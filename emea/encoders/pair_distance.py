@@ -30,7 +30,8 @@ class _PairDistances(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         rows, first, second = ctx.saved_tensors
         grad = grads[0].contiguous()
-        if sparse_kernels.usable(rows):
+        # the kernel's atomic sums have no fixed order
+        if sparse_kernels.usable(rows) and not torch.are_deterministic_algorithms_enabled():
             return sparse_kernels.pair_distances_backward(rows, first, second, grad), None, None
         # pairs outside the margin have no gradient: most of them, late in training
         active = grad.nonzero().squeeze(1)

@@ -64,6 +64,13 @@ class RowChunks(NamedTuple):
         return out.index_fill_(out.dim() - 2, self.hubs.long(), 0.0)
 
 
+def whole_rows(starts: Tensor, hubs: Tensor) -> RowChunks:
+    """One chunk per row, however long: no row is summed atomically, in whatever order."""
+    num_rows = len(starts) - 1
+    rows = torch.arange(num_rows, dtype=starts.dtype, device=starts.device)
+    return RowChunks(rows, starts[:-1], starts[1:], torch.ones_like(rows), hubs)
+
+
 def row_chunks(starts: IntArray) -> tuple[IntArray, ...]:
     """The fields of ``RowChunks`` for the rows that ``starts`` delimits; no row is without one."""
     lengths = np.diff(starts)

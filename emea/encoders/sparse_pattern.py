@@ -87,6 +87,9 @@ class SparsePattern(nn.Module):
 
     def chunks(self, side: str) -> sparse_kernels.RowChunks:
         """The rows of the pattern (``row``) or of its transpose (``transposed``) in chunks."""
+        if torch.are_deterministic_algorithms_enabled():
+            starts, hubs = (getattr(self, f"{side}_{part}") for part in ("starts", "chunk_hubs"))
+            return sparse_kernels.whole_rows(starts, hubs)
         parts = sparse_kernels.RowChunks._fields
         return sparse_kernels.RowChunks(*(getattr(self, f"{side}_chunk_{p}") for p in parts))
 

@@ -32,6 +32,7 @@ from emea.pipeline.machine import (
     forget_peak_memory,
     keep_freed_memory,
     peak_memory_mb,
+    reproducible,
 )
 from emea.pipeline.observer import TestObserver, flattened
 from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
@@ -100,7 +101,8 @@ def run_job(
         folder = refuse_recorded(header, tracker) or folder
     start = Start.of(folder, header)
     run_files.write_config(folder, shown)
-    with held(folder), terminable(), _tracked(tracker):
+    repeatable = reproducible(config.trainer.deterministic)
+    with held(folder), terminable(), _tracked(tracker), repeatable:
         tracker.start(start.header, folder)
         # what is built gets graphs without links: only what is visible reaches it
         graphs = replace(pair, links=pair.links[:0], official=None, reading=None)

@@ -3,8 +3,10 @@
 import contextlib
 import ctypes
 import gc
+import os
 import resource
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -21,6 +23,20 @@ def choose_device(accelerator: str) -> torch.device:
         raise ConfigError("trainer=gpu needs a CUDA device and none was found; use trainer=cpu")
     use_gpu = accelerator in ("auto", "gpu") and torch.cuda.is_available()
     return torch.device("cuda" if use_gpu else "cpu")
+
+
+@contextlib.contextmanager
+def reproducible(wanted: bool) -> Iterator[None]:
+    """Let torch refuse what gives other bits every time, as sums in no fixed order on a GPU."""
+    before = torch.are_deterministic_algorithms_enabled()
+    if wanted:
+        # cuBLAS reads it when it is first used
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(wanted)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
 
 
 def keep_freed_memory() -> None:

@@ -74,7 +74,8 @@ def build_parts(
         objective=objective,
         optimizer=None if optimizer is None else maker(optimizer),
         num_source=num_source,
-        cuda_graph=config.trainer.cuda_graph,
+        # sums in a fixed order wait for the device, which a graph cannot
+        cuda_graph=config.trainer.cuda_graph and not config.trainer.deterministic,
     )
     decoder = maker(config.decoding, without=("answer",))(search=maker(config.search)())
     stopping = _build_stopping(config, visible, decoder)

@@ -192,3 +192,20 @@ def test_pattern_is_no_part_of_a_checkpoint() -> None:
 
 def test_segment_starts() -> None:
     assert segment_starts(np.array([1, 1, 3]), 5).tolist() == [0, 0, 2, 2, 3, 3]
+
+
+def test_where_order_matters_rows_are_not_cut() -> None:
+    rows = np.repeat([0, 1, 3], [100, 2, 40])
+    pattern = SparsePattern(rows, np.arange(len(rows)) % 7, (5, 7))
+    cut = pattern.chunks("row")
+    torch.use_deterministic_algorithms(True)
+    try:
+        whole = pattern.chunks("row")
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert cut.alone.tolist() == [0] * 4 + [1, 1, 0, 0, 1]
+    assert whole.rows.tolist() == [0, 1, 2, 3, 4]
+    assert whole.starts.tolist() == [0, 100, 102, 102, 142]
+    assert whole.ends.tolist() == [100, 102, 102, 142, 142]
+    assert whole.alone.tolist() == [1] * 5  # stored, not added to what others store
+    assert whole.hubs.tolist() == cut.hubs.tolist() == [0, 3]
