@@ -88,3 +88,20 @@ def test_citation_names_the_paper() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     title = citation["preferred-citation"]["title"]
     assert title == "Guiding Neural Entity Alignment with Compatibility"
+
+
+UNSAFE = {"pickle", "dill", "marshal", "shelve", "joblib"}
+UNSAFE_CALLS = {"torch.load", "pickle.load", "yaml.load", "eval", "exec", "os.system"}
+UNSAFE_SETTINGS = {"allow_pickle": True, "shell": True, "weights_only": False}
+CODE = [*MODULES, *(ROOT / "emea").rglob("__main__.py"), ROOT / "run.py"]
+
+
+@pytest.mark.parametrize("path", CODE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_runs_what_it_reads(path: Path) -> None:
+    assert not {name.split(".")[0] for name in imported_packages(path)} & UNSAFE
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            assert ast.unparse(node.func) not in UNSAFE_CALLS
+            given = {word.arg: ast.unparse(word.value) for word in node.keywords}
+            for name, value in UNSAFE_SETTINGS.items():
+                assert given.get(name) != str(value), f"{name}={value}"
