@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytorch_lightning as pl
 import torch
@@ -60,8 +60,8 @@ class AlignmentModule(pl.LightningModule):
         self._make_optimizer = optimizer
         self._cuda_graph = cuda_graph
         self._step: OptimisationStep | None = None
-        self._num_steps_of_turn = 0
-        self._turn_is_over = False
+        self.num_steps_of_turn = 0
+        self.turn_is_over = False
         self.num_steps_done = 0
         self.num_epochs_done = 0.0
         self.losses: list[tuple[int, float]] = []
@@ -81,16 +81,16 @@ class AlignmentModule(pl.LightningModule):
     def on_train_epoch_start(self) -> None:
         """Forget the last turn's step: it holds that turn's links and perhaps optimiser."""
         self._step = None
-        self._num_steps_of_turn = 0
-        self._turn_is_over = False
+        self.num_steps_of_turn = 0
+        self.turn_is_over = False
 
     def end_turn(self) -> None:
         """Leave out the blocks that are left of this turn."""
-        self._turn_is_over = True
+        self.turn_is_over = True
 
     def on_train_batch_start(self, batch: StepBlock, batch_idx: int) -> int | None:
         """Lightning skips the rest of its epoch on a -1."""
-        return -1 if self._turn_is_over else None
+        return -1 if self.turn_is_over else None
 
     def on_fit_end(self) -> None:
         """Release what the step holds on the device."""
@@ -99,19 +99,23 @@ class AlignmentModule(pl.LightningModule):
     def training_step(self, block: StepBlock, batch_idx: int) -> None:
         """A block of steps on the block's links."""
         if self._step is None:
-            optimizer: Any = None
-            if self._make_optimizer is not None:
-                optimizer = self.optimizers(use_pl_optimizer=False)
             self.objective.weigh(block.weights)
-            self._step = self.new_step(block.links, optimizer)
+            self._step = self.new_step(block.links, self.current_optimizer())
         losses = block.links.new_empty(block.num_steps, dtype=torch.float32)
         for step in range(block.num_steps):
-            self.objective.before_step(self.encoder, block.links, self._num_steps_of_turn)
+            self.objective.before_step(self.encoder, block.links, self.num_steps_of_turn)
             losses[step] = self._step()
-            self._num_steps_of_turn += 1
+            self.num_steps_of_turn += 1
         self._record(losses.tolist())
         self.num_steps_done += block.num_steps
         self.num_epochs_done += block.num_steps / block.steps_per_epoch
+
+    def current_optimizer(self) -> torch.optim.Optimizer | None:
+        """The optimiser of the fit that goes on; ``None``: there is nothing to optimise."""
+        if self._make_optimizer is None:
+            return None
+        optimizer: Any = self.optimizers(use_pl_optimizer=False)
+        return cast(torch.optim.Optimizer, optimizer)
 
     def new_step(self, links: Tensor, optimizer: torch.optim.Optimizer | None) -> OptimisationStep:
         """The optimisation step on these links, as a CUDA graph where that is possible."""

@@ -72,6 +72,7 @@ class LabelDataModule(pl.LightningDataModule):
         self.check_every = check_every
         self.num_steps = 0
         self.steps_per_epoch = 1
+        self.num_blocks_done = 0
         self.relabel(links)
 
     @property
@@ -103,8 +104,9 @@ class LabelDataModule(pl.LightningDataModule):
         self.steps_per_epoch = steps_per_epoch
 
     def train_dataloader(self) -> DataLoader[StepBlock]:
-        """The blocks of the next turn."""
+        """The blocks of the next turn, as far as they were not done in an earlier start."""
         stop_every = self.check_every * self.steps_per_epoch if self.check_every else None
-        sizes = block_sizes(self.num_steps, self.block_size, stop_every)
+        sizes = block_sizes(self.num_steps, self.block_size, stop_every)[self.num_blocks_done :]
+        self.num_blocks_done = 0
         blocks = _Blocks(self.links, self.weights, sizes, self.steps_per_epoch)
         return DataLoader(blocks, batch_size=None)

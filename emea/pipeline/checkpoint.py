@@ -17,8 +17,10 @@ from emea.errors import DataError
 from emea.matching.matching import Matching
 from emea.pipeline.run_files import CHECKPOINT_FILE
 from emea.tracking.atomic import write_atomic
+from emea.training.turn_state import TurnState
 
 PREVIOUS_FILE = f"previous-{CHECKPOINT_FILE}"
+TURN_FILE = f"training-{CHECKPOINT_FILE}"
 
 
 class Progress(NamedTuple):
@@ -79,11 +81,25 @@ def save_checkpoint(
             tensors[f"em.{name}"] = value
         else:
             plain["em"][name] = value
-    tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    content = save(tensors, metadata={"state": json.dumps(plain)})
+    content = _serialised(tensors, plain)
     if path.exists():
         path.replace(path.with_name(PREVIOUS_FILE))
     write_atomic(path, content)
+    path.with_name(TURN_FILE).unlink(missing_ok=True)
+
+
+def save_turn(path: Path, stage: int, state: TurnState) -> None:
+    """Write how far a stage's training has come, atomically."""
+    write_atomic(path, _serialised(state.tensors, state.plain | {"stage": stage}))
+
+
+def load_turn(path: Path, stage: int) -> TurnState | None:
+    """How far the training of this stage had come; ``None``: that is not known."""
+    if not path.exists():
+        return None
+    tensors, plain = _read(path)
+    # a kill between the end of a stage and the next checkpoint leaves one of the stage before
+    return TurnState(tensors, plain) if plain.get("stage") == stage else None
 
 
 def resumable(folder: Path) -> Path | None:
@@ -107,8 +123,7 @@ def save_matching(path: Path, matching: Matching, module: AlignmentModule | None
     tensors = {"pairs": matching.pairs(), "probs": matching.probs[matching.sources]}
     if module is not None:
         tensors |= {f"module.{name}": value for name, value in module.state_dict().items()}
-    tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    write_atomic(path, save(tensors))
+    write_atomic(path, _serialised(tensors, {}))
 
 
 def load_checkpoint(
@@ -136,6 +151,11 @@ def load_weights(path: Path, module: AlignmentModule, data: LabelDataModule) -> 
         )
     same_seed = plain["seed"] == torch.initial_seed()
     _restore_module(module, tensors, plain, generators=same_seed)
+
+
+def _serialised(tensors: dict[str, Tensor], plain: dict[str, Any]) -> bytes:
+    tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    return save(tensors, metadata={"state": json.dumps(plain)})
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -8,6 +8,7 @@ import pytorch_lightning as pl
 
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
+from emea.training.turn_state import TurnState
 
 
 def fit(
@@ -17,13 +18,20 @@ def fit(
     accelerator: str,
     callbacks: Sequence[pl.Callback],
     num_turns: int = 0,
+    resumed: TurnState | None = None,
 ) -> None:
     """Train for so many epochs on the data module's current links, then for further turns.
 
     What a further turn trains on, and for how long, is for a callback to say when the turn
     before ends. A second ``fit`` of one Lightning Trainer trains nothing, so each has its own.
+    A resumed fit does what is left of the turn at hand, and the turns after it; one of the
+    callbacks restores it.
     """
-    data.plan(num_epochs, module.objective.steps_per_epoch(len(data.links)))
+    if resumed is None:
+        data.plan(num_epochs, module.objective.steps_per_epoch(len(data.links)))
+    else:
+        resumed.plan(data)
+        num_turns -= resumed.turn
     trainer = pl.Trainer(
         accelerator=accelerator,
         devices=1,

@@ -126,6 +126,7 @@ LIMITS = {
     "search.num_cells": COUNT,
     "trainer.block_size": COUNT,
     "trainer.block_memory": POSITIVE,
+    "trainer.checkpoint_minutes": NOT_NEGATIVE,
     "tracking.max_artifact_mb": NOT_NEGATIVE,
     "tracking.flush_seconds": NOT_NEGATIVE,
     "export.top_k": COUNT,

@@ -8,7 +8,7 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from emea.errors import DataError, UserError
-from emea.pipeline.checkpoint import PREVIOUS_FILE, load_progress, resumable
+from emea.pipeline.checkpoint import PREVIOUS_FILE, TURN_FILE, load_progress, resumable
 from emea.pipeline.run_files import CONFIG_FILE
 from emea.tracking.file_lock import file_lock
 from emea.tracking.recorded import LOCK_FILE
@@ -39,6 +39,7 @@ class Start:
         """Go on where the folder holds an unfinished run of the same settings, data and code."""
         folder.mkdir(parents=True, exist_ok=True)
         if not _is_unfinished(folder, header):
+            (folder / TURN_FILE).unlink(missing_ok=True)  # of another run
             return cls(header, None)
         checkpoint = resumable(folder)
         progress = load_progress(checkpoint) if checkpoint else None

@@ -2,24 +2,33 @@
 
 import logging
 import time
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import pytorch_lightning as pl
 import torch
 from omegaconf import DictConfig, OmegaConf
 
+from emea.encoders.step_block import LabelDataModule
 from emea.pipeline.checkpoint import (
+    TURN_FILE,
     Progress,
     load_checkpoint,
     load_progress,
+    load_turn,
     load_weights,
     save_checkpoint,
+    save_turn,
 )
 from emea.pipeline.estimate import duration, seconds_per_step
 from emea.pipeline.fitting import fit
 from emea.pipeline.observer import TestObserver
 from emea.pipeline.parts import Parts
 from emea.pipeline.progress import StepProgress
+from emea.training.training_checkpoint import TrainingCheckpoint
+from emea.training.turn_state import TurnState
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +91,7 @@ def train(
     # of the links known now: more labels can only make an epoch longer
     expected = [_expected_steps(stage, parts) for stage in plan]
     announce(parts, sum(expected), device)
+    turn_file = checkpoint.with_name(TURN_FILE)
     with StepProgress(sum(expected)) as progress:
         progress.skip(sum(expected[:num_done]))
         for number, stage in enumerate(plan[num_done:], start=num_done):
@@ -90,7 +100,11 @@ def train(
             steps, epochs = module.num_steps_done, module.num_epochs_done
             progress.say(stage.name)
             if stage.num_epochs:
-                fit_stage(stage, parts, device, progress)
+                resumed = _resumed_turn(turn_file, number, parts.data)
+                if resumed is not None:
+                    progress.skip(resumed.num_steps_done - steps)
+                kept = _kept_turns(config, parts, turn_file, number, resumed)
+                fit_stage(stage, parts, device, [progress, kept], resumed)
             else:
                 _take_over(config.initial_from, parts, device)
             elsewhere = sum(observer.history[-1]["seconds"].values())
@@ -116,8 +130,22 @@ def go_on(checkpoint: Path, parts: Parts, observer: TestObserver, device: torch.
     return progress.num_stages
 
 
-def fit_stage(stage: Stage, parts: Parts, device: torch.device, progress: StepProgress) -> None:
-    """One fit, with new weights where the stage wants them."""
+def fit_stage(
+    stage: Stage,
+    parts: Parts,
+    device: torch.device,
+    callbacks: Sequence[pl.Callback],
+    resumed: TurnState | None = None,
+) -> None:
+    """One fit, with new weights where the stage wants them.
+
+    Args:
+        stage: of the run.
+        parts: what is trained.
+        device: where to compute.
+        callbacks: watch, after those that act.
+        resumed: what one of them restores; ``None``: the stage begins.
+    """
     if stage.anew:
         parts.restart()
     # the best weights are back before labels are mined with them
@@ -127,9 +155,27 @@ def fit_stage(stage: Stage, parts: Parts, device: torch.device, progress: StepPr
         parts.data,
         stage.num_epochs,
         "gpu" if device.type == "cuda" else "cpu",
-        [*stopping, parts.training, parts.em, progress],
+        [*stopping, parts.training, parts.em, *callbacks],
         stage.num_turns,
+        resumed,
     )
+
+
+def _resumed_turn(path: Path, stage: int, data: LabelDataModule) -> TurnState | None:
+    """How far an earlier start has come in the midst of this stage."""
+    turn = load_turn(path, stage)
+    if turn is None or not turn.fits(data):
+        return None
+    logger.info("going on at step %d of an earlier start", turn.num_steps_done)
+    return turn
+
+
+def _kept_turns(
+    config: DictConfig, parts: Parts, path: Path, stage: int, resumed: TurnState | None
+) -> TrainingCheckpoint:
+    every_seconds = 60 * config.trainer.checkpoint_minutes
+    save = partial(save_turn, path, stage)
+    return TrainingCheckpoint(save, every_seconds, parts.stopping, resumed)
 
 
 def _expected_steps(stage: Stage, parts: Parts) -> int:

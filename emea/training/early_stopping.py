@@ -81,6 +81,22 @@ class EarlyStopping(pl.Callback):
             pl_module.load_state_dict(self.best_weights)
         self.best_weights = {}
 
+    def state_dict(self) -> dict[str, Any]:
+        """How the turn goes so far."""
+        return {
+            "num_steps": self.num_steps,
+            "num_idle": self.num_idle,
+            "best": self.best,
+            "best_weights": dict(self.best_weights),
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on with a turn."""
+        self.num_steps, self.num_idle = state_dict["num_steps"], state_dict["num_idle"]
+        hit, mrr = state_dict["best"]
+        self.best = (hit, mrr)
+        self.best_weights = dict(state_dict["best_weights"])
+
     def measured(self, module: AlignmentModule) -> tuple[float, float]:
         """Hit@1 and MRR of the validation links."""
         similarity = self.decoder(*module.embeddings())

@@ -11,7 +11,6 @@ from emea.pipeline.checkpoint import load_checkpoint, load_weights
 from emea.pipeline.config_files import option_names
 from emea.pipeline.job import run_job
 from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
-from emea.pipeline.progress import StepProgress
 from emea.pipeline.training_loop import fit_stage, stages
 
 Configs = Callable[..., DictConfig]
@@ -48,7 +47,7 @@ def test_going_on_from_a_checkpoint_equals_never_stopping(
     parts = fresh_parts(config)
     load_state(tmp_path / "half", parts)
     assert parts.em.iteration == 2
-    fit_stage(stages(config)[-1], parts, torch.device("cpu"), StepProgress(1))
+    fit_stage(stages(config)[-1], parts, torch.device("cpu"), [])
     whole = fresh_parts(config)
     load_state(tmp_path / "whole", whole)
     for whole_rows, rows in zip(whole.module.embeddings(), parts.module.embeddings(), strict=True):

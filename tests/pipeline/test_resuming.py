@@ -167,7 +167,8 @@ def environment() -> dict[str, str]:
 def test_killed_at_ten_random_moments_it_ends_the_same(tmp_path: Path) -> None:
     settings = ["data.num_entities=300", "ratio=0.2", "split.num_validation=20", "trainer=cpu"]
     settings += ["model.initial_epochs=60", "model.epochs_per_iteration=30", "em.iterations=4"]
-    settings += ["tracking=none"]
+    # a checkpoint after every block, so that kills in the midst of a training are met, too
+    settings += ["tracking=none", "trainer.checkpoint_minutes=0", "trainer.block_size=10"]
     whole, half = tmp_path / "whole", tmp_path / "half"
     began = time.monotonic()
     subprocess.run(command(*settings, f"hydra.run.dir={whole}"), env=environment(), check=True)

@@ -1,0 +1,125 @@
+"""A training that is killed in its midst goes on there, to the last bit."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from omegaconf import DictConfig
+from safetensors import safe_open
+
+from emea.encoders.alignment_module import AlignmentModule
+from emea.pipeline import training_loop
+from emea.pipeline.checkpoint import TURN_FILE
+from emea.pipeline.job import run_job
+from emea.training.turn_state import TurnState
+
+from .test_resuming import KilledError, essence
+
+Configs = Callable[..., DictConfig]
+QUICK = ("data.num_entities=100", "trainer.checkpoint_minutes=0", "trainer.block_size=3")
+EARLY = ("model.early_stopping={every:2,patience:3}", "model.initial_epochs=12")
+# soft alignments and near entities of the midst of a turn, which its links alone do not tell
+SOFT = ("model.objective.bootstrap_every=4", "model.objective.threshold=-1")
+NEAR = ("model.encoder.dims=[8,6]", "model.objective.refresh_every=3")
+# its fourth look is the best, and the kill comes two looks later
+WORSE = ("model.optimizer.lr=0.05", "model.early_stopping={every:1,patience:4}")
+
+
+def killed_in(
+    stage: int, number: int, config: DictConfig, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> TurnState:
+    """Die when this stage has written so many checkpoints; what the last one held."""
+    save = training_loop.save_turn
+    written: list[TurnState] = []
+
+    def save_and_die(path: Path, of_stage: int, state: TurnState) -> None:
+        save(path, of_stage, state)
+        if of_stage == stage:
+            written.append(state)
+        if len(written) == number:
+            raise KilledError
+
+    with monkeypatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr(training_loop, "save_turn", save_and_die)
+        run_job(config, folder)
+    assert (folder / TURN_FILE).exists()
+    return written[-1]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "stage", "number", "turn"),
+    [
+        (["em.iterations=1"], 0, 2, 0),
+        (["em.iterations=1"], 1, 1, 0),
+        (["model=dual_amn", "em=none", "model.objective.batch_size=7"], 0, 5, 0),
+        (["model=alinet", "em.iterations=1", *EARLY, *NEAR], 1, 2, 0),
+        (["model=iptranse", "em=none", *EARLY, *SOFT], 0, 3, 0),
+        (["em=none", *WORSE], 0, 6, 0),
+        (["em=none", "training=semi", "training.turns=2", "training.epochs_per_turn=8"], 0, 11, 1),
+        (["em=dual", "em.iterations=1"], 1, 2, 0),
+    ],
+)
+def test_it_ends_as_if_never_stopped(
+    overrides: list[str],
+    stage: int,
+    number: int,
+    turn: int,
+    tiny_config: Configs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = tiny_config(*QUICK, *overrides)
+    whole = run_job(config, tmp_path / "whole")
+    state = killed_in(stage, number, config, tmp_path / "half", monkeypatch)
+    assert state.turn == turn
+    steps: list[int] = []
+    done = AlignmentModule.training_step
+
+    def counted(module: Any, block: Any, index: int) -> None:
+        done(module, block, index)
+        steps.append(module.num_steps_done)
+
+    monkeypatch.setattr(AlignmentModule, "training_step", counted)
+    resumed = run_job(config, tmp_path / "half")
+    assert 0 < steps[0] - state.num_steps_done <= 3  # nothing is done twice
+    assert essence(resumed) == essence(whole)
+    for name in ("alignment.tsv", "ranks.npz", "beliefs.npz"):
+        one, other = ((tmp_path / run / name).read_bytes() for run in ("half", "whole"))
+        assert one == other, name
+    one, other = (tmp_path / run / "checkpoint.safetensors" for run in ("half", "whole"))
+    assert same_tensors(one, other)
+    assert not (tmp_path / "half" / TURN_FILE).exists()
+
+
+def same_tensors(one: Path, other: Path) -> bool:
+    with safe_open(one, "np") as left, safe_open(other, "np") as right:
+        names = list(left.keys())
+        same = names == list(right.keys())
+        return same and all(
+            left.get_tensor(name).tobytes() == right.get_tensor(name).tobytes() for name in names
+        )
+
+
+def test_other_blocks_or_another_run_begin_the_stage_anew(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config(*QUICK, "em=none")
+    whole = run_job(config, tmp_path / "whole")
+    killed_in(0, 2, config, tmp_path / "half", monkeypatch)
+    config.trainer.block_size = 4  # changes no number, but what a block is
+    assert essence(run_job(config, tmp_path / "half")) == essence(whole)
+    killed_in(0, 2, config, tmp_path / "other", monkeypatch)
+    config.seed = 1
+    run_job(config, tmp_path / "other")
+    assert not (tmp_path / "other" / TURN_FILE).exists()
+
+
+def test_short_trainings_write_none(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise AssertionError("written")
+
+    monkeypatch.setattr(training_loop, "save_turn", refused)
+    run_job(tiny_config("data.num_entities=100", "em=none"), tmp_path)
