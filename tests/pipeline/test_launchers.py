@@ -60,6 +60,14 @@ def test_submitit_runs_jobs_of_its_own(tmp_path: Path) -> None:
     assert "│    2 │" in done.stdout
 
 
+def test_ray_runs_jobs_of_its_own(tmp_path: Path) -> None:
+    pytest.importorskip("hydra_plugins.hydra_ray_launcher")
+    arguments = ["hydra/launcher=ray", "+hydra.launcher.ray.init.num_cpus=2", "seed=0,1"]
+    done = sweep(tmp_path, *arguments, "tracking=none")
+    assert done.returncode == 0, done.stderr
+    assert "│    2 │" in done.stdout
+
+
 def test_a_search_maximises_a_number_of_the_validation_links(tmp_path: Path) -> None:
     pytest.importorskip("hydra_plugins.hydra_optuna_sweeper")
     arguments = ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=3", "hydra.sweeper.n_jobs=1"]
