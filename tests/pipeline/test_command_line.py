@@ -123,3 +123,39 @@ def test_a_failing_job_does_not_stop_the_sweep(tmp_path: Path) -> None:
     assert "1 of 2 jobs failed" in done.stderr
     assert "failed: " in done.stdout
     assert len(list((tmp_path / "multirun").rglob("metrics.json"))) == 1
+
+
+HEAVY = ("torch", "pytorch_lightning", "mlflow", "scipy", "pandas", "pyoxigraph")
+REFUSED = """
+import sys
+sys.argv = ["run.py", *sys.argv[1:]]
+import run
+try:
+    run.main()
+except SystemExit as stop:
+    print(stop.code)
+print(sorted(set(sys.modules) & set({heavy!r})))
+"""
+
+
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [
+        ("em.num_candidates=-3", "em.num_candidates must be a whole number of at least 1, got -3"),
+        ("rule=none", "em=paper needs a rule to measure compatibility"),
+        ("data=files", "data.source must name a file"),
+    ],
+)
+def test_a_refusal_loads_nothing_heavy(argument: str, sentence: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSED.format(heavy=HEAVY), argument],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told, loaded = done.stdout.splitlines()
+    assert sentence in told
+    assert loaded == "[]"
+    assert not list(tmp_path.iterdir())  # no folder of a run that never was
