@@ -52,18 +52,16 @@ def test_four_processes_lose_nothing_in_one_store(tmp_path: Path) -> None:
         assert {"metrics.json", "alignment.tsv", "config.yaml"} <= there
 
 
-def test_submitit_runs_jobs_of_its_own(tmp_path: Path) -> None:
-    pytest.importorskip("hydra_plugins.hydra_submitit_launcher")
-    arguments = ["hydra/launcher=submitit_local", "hydra.launcher.timeout_min=5", "seed=0,1"]
-    done = sweep(tmp_path, *arguments, "tracking=none")
-    assert done.returncode == 0, done.stderr
-    assert "│    2 │" in done.stdout
-
-
-def test_ray_runs_jobs_of_its_own(tmp_path: Path) -> None:
-    pytest.importorskip("hydra_plugins.hydra_ray_launcher")
-    arguments = ["hydra/launcher=ray", "+hydra.launcher.ray.init.num_cpus=2", "seed=0,1"]
-    done = sweep(tmp_path, *arguments, "tracking=none")
+@pytest.mark.parametrize(
+    ("plugin", "arguments"),
+    [
+        ("submitit", ["hydra/launcher=submitit_local", "hydra.launcher.timeout_min=5"]),
+        ("ray", ["hydra/launcher=ray", "+hydra.launcher.ray.init.num_cpus=2"]),
+    ],
+)
+def test_launchers_run_jobs_of_their_own(plugin: str, arguments: list[str], tmp_path: Path) -> None:
+    pytest.importorskip(f"hydra_plugins.hydra_{plugin}_launcher")
+    done = sweep(tmp_path, *arguments, "seed=0,1", "tracking=none")
     assert done.returncode == 0, done.stderr
     assert "│    2 │" in done.stdout
 
