@@ -8,6 +8,10 @@ from torch import Tensor
 from emea.matching.beliefs import Beliefs
 from emea.matching.best_answer import BestAnswer
 
+LEAST_REST = 1e-6
+"""Least probability of all targets that are no candidates: single precision cannot tell a much
+smaller one from none, and it makes all the difference to those who are sure of the same target."""
+
 
 @dataclass(frozen=True)
 class SinkhornAnswer:
@@ -17,7 +21,8 @@ class SinkhornAnswer:
     candidates. What is believed of a target must sum to at most 1, since it is the counterpart
     of one entity: where more is claimed, everybody's claim is cut by the same factor, and the
     claimants turn to their other candidates. Less than 1 is left as it is, because not every
-    target has a counterpart; so a matching that is one to one already does not change.
+    target has a counterpart; so a matching that is one to one already does not change. Nobody is
+    quite certain (``LEAST_REST``): those who are sure of one target must be able to leave it.
 
     Nothing beyond the candidates is held: a round costs ``num_source * num_candidates``.
 
@@ -42,9 +47,11 @@ class SinkhornAnswer:
 
     def balanced(self, beliefs: Beliefs) -> Beliefs:
         """The same candidates with probabilities that also respect the target side."""
-        own = torch.cat([beliefs.probs, beliefs.rest_prob.unsqueeze(1)], dim=1)
         # in double precision, and as logarithms: a low temperature spreads over many magnitudes
-        shares = torch.softmax(own.double().log() / self.temperature, dim=1)
+        exact = replace(beliefs, probs=beliefs.probs.double())
+        left = exact.rest_prob.clamp(min=LEAST_REST).unsqueeze(1)
+        own = torch.cat([exact.probs, left], dim=1)
+        shares = torch.softmax(own.log() / self.temperature, dim=1)
         probs, rest = shares[:, :-1], shares[:, -1:]
         for _ in range(self.rounds):
             probs = probs / claims(replace(beliefs, probs=probs)).clamp(min=1)[beliefs.targets]
