@@ -29,13 +29,14 @@ def calibrated(beliefs: Beliefs, links: Tensor, ridge: float = 0.01) -> Beliefs:
     right = beliefs.best_targets()[links[:, 0]] == links[:, 1]
     slope, shift = _fitted(_logit(best[links[:, 0]]), right, ridge)
     scaled = torch.where(best > 0, torch.sigmoid(slope * _logit(best) + shift), 0.0)
-    others = beliefs.probs.sum(1) - best
+    is_best = torch.zeros_like(beliefs.probs, dtype=torch.bool)
+    is_best.scatter_(1, beliefs.best_slots().unsqueeze(1), True)
+    # not as a difference: beside a best one of nearly 1, rounding would leave the others nothing
+    others = beliefs.probs.masked_fill(is_best, 0).sum(1)
     room = torch.where(others > 0, ((1 - scaled) / others.clamp(min=MARGIN)).clamp(max=1), 0.0)
     # no other candidate may come up to the best one
     second = beliefs.probs.topk(min(2, beliefs.num_candidates), dim=1).values[:, -1]
     room = torch.minimum(room, (1 - MARGIN) * scaled / second.clamp(min=MARGIN))
-    is_best = torch.zeros_like(beliefs.probs, dtype=torch.bool)
-    is_best.scatter_(1, beliefs.best_slots().unsqueeze(1), True)
     probs = torch.where(is_best, scaled.unsqueeze(1), beliefs.probs * room.unsqueeze(1))
     return Beliefs(beliefs.targets, probs)
 
