@@ -75,8 +75,8 @@ def estimate_subsumption(
     of_target = target_sizes[keys % target.num_directed]
     return Subsumption(
         keys=keys,
-        source_in_target=(matched / of_source).clamp_(max=1),
-        target_in_source=(matched / of_target).clamp_(max=1),
+        source_in_target=_share(matched, of_source),
+        target_in_source=_share(matched, of_target),
         num_target_relations=target.num_directed,
     )
 
@@ -91,3 +91,8 @@ def matched_sizes(triples: DirectedTriples, probs: Tensor) -> Tensor:
     per_pair = probs[triples.pair_heads] * probs[triples.pair_tails]
     weight = torch.repeat_interleave(per_pair, triples.pair_sizes)
     return weight.new_zeros(triples.num_directed).index_add_(0, triples.relations, weight)
+
+
+def _share(matched: Tensor, sizes: Tensor) -> Tensor:
+    # where no triple has matched ends, nothing is included: a share of nothing is no number
+    return torch.where(matched > 0, matched / sizes, 0.0).clamp_(max=1)
