@@ -71,7 +71,7 @@ class Similarity:
         target, offset = self.target, self.target_offset
         if columns is not None:
             target, offset = target.index_select(0, columns), offset.index_select(0, columns)
-        block = (self.scale * self.source.index_select(0, rows)) @ target.T
+        block = _dots(self.scale * self.source.index_select(0, rows), target)
         block -= self.source_offset.index_select(0, rows).unsqueeze(1)
         return block.sub_(offset)
 
@@ -135,3 +135,14 @@ def rows_per_block(target: Tensor, num_columns: int) -> int:
     """How many rows of scores against so many targets fit into one block."""
     budget = block_budget(BLOCK_BYTES, target.device)
     return max(1, budget // (target.element_size() * max(1, num_columns)))
+
+
+def _dots(source: Tensor, target: Tensor) -> Tensor:
+    """Dot products of all pairs; those with equal targets are exactly equal, whatever rounds.
+
+    A lone row has a companion: multiplied as a vector, its last column would be added up in
+    another order than the others, and break ties.
+    """
+    if len(source) == 1:
+        return (source.expand(2, -1) @ target.T)[:1]
+    return source @ target.T
