@@ -82,6 +82,7 @@ def test_a_search_goes_on_with_blocks_that_fit(
 
 def test_where_nothing_helps_the_error_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
     small_memory(monkeypatch, 0)
+    limit_blocks(2 * LEAST_SHARE)
     similarity = Cosine()(torch.eye(3), torch.eye(3))
     with pytest.raises(torch.cuda.OutOfMemoryError):
         top_candidates(similarity, 1)

@@ -14,6 +14,7 @@ from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
 from emea.pipeline.training_loop import fit_stage, stages
 
 Configs = Callable[..., DictConfig]
+SHORT = ("data.num_entities=100", "model.initial_epochs=8", "model.epochs_per_iteration=4")
 
 
 def fresh_parts(config: DictConfig) -> Parts:
@@ -33,16 +34,16 @@ def load_state(folder: Path, parts: Parts) -> None:
         ("training=semi", "training.epochs_per_turn=5", "training.turns_per_iteration=1"),
         ("model.restart=true", "model.early_stopping={every:4,patience:1}"),
         (
-            *("em=dual", "data.num_entities=100", "training=semi"),
-            *("training.epochs_per_turn=1", "training.turns_per_iteration=1"),
+            *("em=dual", "training=semi", "training.epochs_per_turn=1"),
+            "training.turns_per_iteration=1",
         ),
     ],
 )
 def test_going_on_from_a_checkpoint_equals_never_stopping(
     options: tuple[str, ...], tiny_config: Configs, tmp_path: Path
 ) -> None:
-    run_job(tiny_config("em.iterations=2", *options), tmp_path / "whole")
-    config = tiny_config("em.iterations=1", *options)
+    run_job(tiny_config(*SHORT, "em.iterations=2", *options), tmp_path / "whole")
+    config = tiny_config(*SHORT, "em.iterations=1", *options)
     run_job(config, tmp_path / "half")
     parts = fresh_parts(config)
     load_state(tmp_path / "half", parts)
@@ -71,9 +72,9 @@ def test_going_on_from_a_checkpoint_equals_never_stopping(
 def test_a_run_can_start_from_another_ones_first_training(
     model: str, tiny_config: Configs, tmp_path: Path
 ) -> None:
-    shared = (f"model={model}", "em.iterations=1")
+    shared = (*SHORT, f"model={model}", "em.iterations=1")
     whole = run_job(tiny_config(*shared), tmp_path / "whole")
-    run_job(tiny_config(f"model={model}", "em=none"), tmp_path / "first")
+    run_job(tiny_config(*SHORT, f"model={model}", "em=none"), tmp_path / "first")
     start = tmp_path / "first" / "checkpoint.safetensors"
     taken = run_job(tiny_config(*shared, f"initial_from={start}"), tmp_path / "taken")
     assert taken["initial"] == whole["initial"]
