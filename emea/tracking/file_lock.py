@@ -9,7 +9,7 @@ POLL_SECONDS = 0.05
 
 
 @contextmanager
-def file_lock(path: Path, timeout: float = 120.0) -> Iterator[None]:
+def file_lock(path: Path, timeout: float) -> Iterator[None]:
     """Hold an exclusive lock on a file; it falls with the process, however that ends.
 
     Args:

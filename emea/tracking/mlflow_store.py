@@ -9,7 +9,7 @@ from emea.tracking.artifacts import run_files
 from emea.tracking.compared_params import compared_params
 from emea.tracking.mlflow_client import open_client
 from emea.tracking.mlflow_names import MAX_PARAM_LENGTH, MAX_TAG_LENGTH, cut, metric_name
-from emea.tracking.run_record import MetricPoint, RunClosing, RunHeader
+from emea.tracking.run_record import MetricPoint, RunClosing, RunHeader, read_header
 from emea.tracking.store_uri import (
     DEFAULT_ARTIFACT_ROOT,
     DEFAULT_URI,
@@ -56,13 +56,20 @@ class MlflowStore:
         self.max_artifact_mb = max_artifact_mb
         self._artifact_location = artifact_location(self.uri, artifact_root)
         self._client: MlflowClient | None = None
+        self._is_left = False
 
     @property
     def client(self) -> "MlflowClient":
         """The MLflow client; the first use opens the store."""
+        if self._is_left:
+            raise RuntimeError("The store was left.")
         if self._client is None:
             self._client = open_client(self.uri)
         return self._client
+
+    def leave(self) -> None:
+        """Ask nothing more of the store: a call that hangs must not go on when it wakes up."""
+        self._is_left = True
 
     def experiment_id(self, name: str) -> str:
         """The experiment's id; it is created where missing."""
@@ -92,9 +99,17 @@ class MlflowStore:
         wanted = f"tags.`{tag}` = '{value}' and attributes.status = 'FINISHED'"
         return next(iter(self.client.search_runs(experiments, wanted, max_results=1)), None)
 
-    def has_complete(self, header: RunHeader) -> bool:
-        """Whether the store already holds everything about the run."""
-        return any(run.data.tags.get(COMPLETE_TAG) == "true" for run in self.find_runs(header))
+    def complete_copy(self, header: RunHeader) -> str | None:
+        """MLflow's id of a copy that tells everything about the run; None: there is none."""
+        runs = self.find_runs(header)
+        complete = [run for run in runs if run.data.tags.get(COMPLETE_TAG) == "true"]
+        return complete[0].info.run_id if complete else None
+
+    def drop_copies(self, header: RunHeader, but: str | None = None) -> None:
+        """Delete every copy of the run, except for one where its id is given."""
+        for run in self.find_runs(header):
+            if run.info.run_id != but:
+                self.client.delete_run(run.info.run_id)
 
     def create_run(self, header: RunHeader) -> str:
         """Begin the MLflow run, in place of earlier copies of the same run.
@@ -104,8 +119,7 @@ class MlflowStore:
         """
         from mlflow.entities import Param
 
-        for earlier in self.find_runs(header):
-            self.client.delete_run(earlier.info.run_id)
+        self.drop_copies(header)
         tags = {metric_name(key): cut(value, MAX_TAG_LENGTH) for key, value in header.tags.items()}
         run = self.client.create_run(
             self.experiment_id(header.experiment),
@@ -147,6 +161,8 @@ class MlflowStore:
         if closing.reason:
             self.client.set_tag(run_id, REASON_TAG, cut(closing.reason, MAX_TAG_LENGTH))
         self.client.set_terminated(run_id, closing.status, closing.end_time)
+        # A server that is slow to answer is asked again, and may have made the run twice.
+        self.drop_copies(read_header(folder), but=run_id)
         # Last of all: a run without this tag is a torn copy that an import may replace.
         if complete:
             self.client.set_tag(run_id, COMPLETE_TAG, "true")

@@ -3,8 +3,12 @@
 import logging
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
+from emea.tracking.bounded_calls import BoundedCalls
+from emea.tracking.mlflow_client import load_mlflow
 from emea.tracking.mlflow_store import MlflowStore
 from emea.tracking.run_record import (
     FINGERPRINT_TAG,
@@ -23,18 +27,22 @@ from emea.tracking.store_uri import (
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 
 class MlflowTracker:
     """Writes every record to the run's folder first and copies it to MLflow.
 
-    Trouble with MLflow never stops a run: it is told once, and the records stay in the folder,
-    from where `python -m emea.tracking sync` imports them.
+    Trouble with MLflow never stops a run: it is told once, MLflow is left alone from then on, and
+    the records stay in the folder, from where `python -m emea.tracking sync` imports them. Metrics
+    are sent while the run goes on; only its start and its end wait for MLflow.
 
     Args:
         uri: The store's address; a relative sqlite path counts from the working directory.
         artifact_root: Where experiments that do not exist yet will keep their files.
         max_artifact_mb: Files larger than this stay in the run's folder only.
         flush_seconds: Metrics are gathered for this long, because a call costs milliseconds.
+        patience_seconds: How long MLflow may keep a run waiting, in all.
     """
 
     def __init__(
@@ -43,8 +51,11 @@ class MlflowTracker:
         artifact_root: str = DEFAULT_ARTIFACT_ROOT,
         max_artifact_mb: float = 200.0,
         flush_seconds: float = 5.0,
+        patience_seconds: float = 60.0,
     ) -> None:
         self._store = MlflowStore(uri, artifact_root, max_artifact_mb)
+        self._calls = BoundedCalls(patience_seconds)
+        self._is_left_alone = False
         self._flush_seconds = flush_seconds
         self._record: RunRecord | None = None
         # None while no run is open in MLflow, and for good once MLflow has failed.
@@ -65,10 +76,11 @@ class MlflowTracker:
 
     def recorded(self, fingerprint: str) -> str | None:
         """A finished run of the store; a store that cannot be asked has none."""
+        question = partial(self._store.find_finished, FINGERPRINT_TAG, fingerprint)
         try:
-            found = self._store.find_finished(FINGERPRINT_TAG, fingerprint)
+            found = self._ask(question)
         except Exception as error:  # as below: the store must not stop the run
-            logger.warning("MLflow cannot tell what it holds (%s).", _first_line(error))
+            self._leave_alone("cannot tell what it holds", error, "the run's folder", "FOLDER")
             return None
         return f"{found.info.run_name} ({found.info.run_id})" if found else None
 
@@ -82,9 +94,11 @@ class MlflowTracker:
         self._last_flush = time.monotonic()
 
         def open_run() -> None:
-            self._mlflow_run = self._store.create_run(header)
+            self._mlflow_run = self._ask(partial(self._store.create_run, header))
 
-        self._attempt(open_run, record.folder)
+        # Left alone already where it was asked for an earlier run in vain.
+        if not self._is_left_alone:
+            self._attempt(open_run, record.folder)
 
     def log(self, metrics: Mapping[str, float], step: int) -> None:
         """Append metrics to the folder's series; they reach MLflow some seconds later."""
@@ -102,22 +116,29 @@ class MlflowTracker:
         """Write how the run ended and copy the folder's files to MLflow."""
         if self._record is None:
             return
-        record, run = self._record, self._mlflow_run
+        record, run, points = self._record, self._mlflow_run, self._waiting
         closing = record.close(status, reason)
         self._record = self._mlflow_run = None
         if run is None:
             return
 
         def close_run() -> None:
-            self._flush(run)
+            self._store.log_points(run, points)
             self._store.finish_run(run, record.folder, closing, complete=True)
 
-        self._attempt(close_run, record.folder)
+        self._attempt(lambda: self._ask(close_run), record.folder)
+
+    def _ask(self, action: Callable[[], T]) -> T:
+        # Beforehand: the store is not to blame for the time that this takes.
+        load_mlflow()
+        return self._calls.do(action)
 
     def _flush(self, run: str) -> None:
-        self._store.log_points(run, self._waiting)
-        self._waiting = []
-        self._last_flush = time.monotonic()
+        # One batch at a time: behind a slow store the next one grows.
+        if self._calls.is_idle():
+            points, self._waiting = self._waiting, []
+            self._calls.begin(partial(self._store.log_points, run, points))
+            self._last_flush = time.monotonic()
 
     def _attempt(self, action: Callable[[], None], folder: Path) -> None:
         """Do it, or say once why not and leave MLflow alone for the rest of the run."""
@@ -127,15 +148,21 @@ class MlflowTracker:
         except Exception as error:
             self._mlflow_run = None
             self._waiting = []
-            logger.warning(
-                "MLflow at %s failed (%s). The records stay in %s; "
-                "`python -m emea.tracking sync %s%s` imports them later.",
-                shown_uri(self._store.uri),
-                _first_line(error),
-                folder,
-                folder,
-                self._uri_option(),
-            )
+            self._leave_alone("failed", error, folder, folder)
+
+    def _leave_alone(self, trouble: str, error: Exception, place: object, folder: object) -> None:
+        self._is_left_alone = True
+        self._store.leave()
+        logger.warning(
+            "MLflow at %s %s (%s). The records stay in %s; "
+            "`python -m emea.tracking sync %s%s` imports them later.",
+            shown_uri(self._store.uri),
+            trouble,
+            _first_line(error),
+            place,
+            folder,
+            self._uri_option(),
+        )
 
     def _uri_option(self) -> str:
         uri = self._store.uri
@@ -143,5 +170,7 @@ class MlflowTracker:
 
 
 def _first_line(error: Exception) -> str:
+    # SQLAlchemy may open with advice to programmers; the database's own error comes to the point.
+    error = getattr(error.__cause__, "orig", None) or error
     lines = str(error).splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -90,7 +90,10 @@ def _sync_one(folder: Path, store: MlflowStore, unfinished: bool) -> str:
     if closing is None and not unfinished:
         logger.info("%s is unfinished; --unfinished imports it as KILLED.", folder)
         return "unfinished"
-    if store.has_complete(header):
+    kept = store.complete_copy(header)
+    if kept is not None:
+        # What a server made after the run had stopped waiting for it may lie beside.
+        store.drop_copies(header, but=kept)
         return "present"
     import_run(folder, header, closing, store)
     return "imported"

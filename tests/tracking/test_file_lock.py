@@ -11,7 +11,7 @@ pytest.importorskip("fcntl")
 
 def test_second_holder_waits_in_vain(tmp_path: Path) -> None:
     with (
-        file_lock(tmp_path / "lock"),
+        file_lock(tmp_path / "lock", timeout=0),
         pytest.raises(TimeoutError, match="stayed locked"),
         file_lock(tmp_path / "lock", timeout=0.1),
     ):

@@ -85,4 +85,13 @@ def test_large_files_stay_behind_and_are_named(
     assert read.data.tags["emea.reason"] == "oom"
     assert "emea.complete" not in read.data.tags
     assert (read.info.status, read.info.end_time) == ("FAILED", 1_700_000_009_000)
-    assert not small.has_complete(make_header())
+    assert small.complete_copy(make_header()) is None
+
+
+def test_a_store_that_was_left_gets_nothing_more(
+    store: MlflowStore, make_header: MakeHeader
+) -> None:
+    store.create_run(make_header())
+    store.leave()
+    with pytest.raises(RuntimeError, match="left"):
+        store.create_run(make_header())

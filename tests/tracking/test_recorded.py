@@ -113,10 +113,14 @@ def test_the_store_is_asked_when_the_folder_is_gone(
     refuse_recorded(header, NoTracker())
 
 
-def test_a_store_in_trouble_has_nothing_and_says_so(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_a_store_in_trouble_has_nothing_and_says_so_once(
+    tmp_path: Path, header: RunHeader, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "mlflow.db").write_bytes(b"this is no database" * 100)
+    tracker = MlflowTracker(f"sqlite:///{tmp_path}/mlflow.db")
     with caplog.at_level(logging.WARNING, "emea"):
-        assert MlflowTracker(f"sqlite:///{tmp_path}/mlflow.db").recorded(PRINT) is None
-    assert "MLflow cannot tell what it holds" in caplog.text
+        assert tracker.recorded(PRINT) is None
+        finished(tracker, header, tmp_path / "run")
+    [told] = [record.getMessage() for record in caplog.records]
+    assert "cannot tell what it holds" in told
+    assert "python -m emea.tracking sync FOLDER" in told

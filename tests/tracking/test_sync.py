@@ -8,32 +8,19 @@ import pytest
 from emea.errors import UserError
 from emea.tracking.mlflow_store import MlflowStore
 from emea.tracking.mlflow_tracker import MlflowTracker
-from emea.tracking.run_record import RunHeader, read_closing, read_header, read_series
+from emea.tracking.run_record import RunHeader, read_header, read_series
 from emea.tracking.sync import SyncCounts, find_run_folders, sync
+
+from .run_copies import assert_is_copy
 
 MakeFolder = Callable[..., Path]
 MakeHeader = Callable[..., RunHeader]
 
 
-def assert_is_copy(store: MlflowStore, folder: Path) -> None:
-    """Check that the store holds exactly one run and that it tells what the folder tells."""
-    header, closing = read_header(folder), read_closing(folder)
-    [run] = store.find_runs(header)
-    assert closing is not None
-    assert (run.info.start_time, run.info.end_time) == (header.start_time, closing.end_time)
-    assert run.info.status == closing.status
-    assert run.data.tags["emea.complete"] == "true"
-    assert run.data.params == {key: str(value) for key, value in header.params.items()}
-    expected = [
-        (point.step, point.time, point.metrics["hit@1"])
-        for point in read_series(folder)
-        if "hit@1" in point.metrics
-    ]
-    history = store.client.get_metric_history(run.info.run_id, "hit_at_1")
-    assert [(point.step, point.timestamp, point.value) for point in history] == expected
-    copied = Path(store.client.download_artifacts(run.info.run_id, ""))
-    original = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
-    assert {path.relative_to(copied) for path in copied.rglob("*") if path.is_file()} == original
+def make_torn_copy(store: MlflowStore, header: RunHeader) -> None:
+    """What stays of a request whose answer nobody waited for."""
+    tags = {"emea.run_id": header.run_id}
+    store.client.create_run(store.experiment_id(header.experiment), tags=tags)
 
 
 def test_twice_imports_once(store: MlflowStore, make_folder: MakeFolder) -> None:
@@ -75,10 +62,30 @@ def test_run_whose_store_broke_is_replaced(
         tracker.log({"hit@1": 0.75}, step=2)
         tracker.finish("FINISHED")
     [torn] = store.find_runs(make_header())
-    assert not store.has_complete(make_header())
+    assert store.complete_copy(make_header()) is None
     assert sync([folder], store) == SyncCounts(imported=1)
     assert store.client.get_run(torn.info.run_id).info.lifecycle_stage == "deleted"
     assert_is_copy(store, folder)
+
+
+def test_what_lies_beside_a_complete_copy_goes(
+    store: MlflowStore, make_folder: MakeFolder, make_header: MakeHeader
+) -> None:
+    folder = make_folder()
+    sync([folder], store)
+    make_torn_copy(store, make_header())
+    assert sync([folder], store) == SyncCounts(present=1)
+    assert_is_copy(store, folder)
+
+
+def test_a_run_that_a_server_made_twice_ends_as_one(
+    store: MlflowStore, tmp_path: Path, make_header: MakeHeader
+) -> None:
+    tracker = MlflowTracker(store.uri, str(tmp_path / "artifacts"))
+    tracker.start(make_header(), tmp_path / "run")
+    make_torn_copy(store, make_header())
+    tracker.finish("FINISHED")
+    assert_is_copy(store, tmp_path / "run")
 
 
 def test_interrupted_import_is_begun_anew(
