@@ -1,29 +1,16 @@
 """Sweeps in other processes, and searches: with Hydra's own plugins, for real."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from emea.tracking.mlflow_store import MlflowStore
+
+from ..tracking.run_copies import assert_holds_only
+from .sweeping import run_folders, sweep
+
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).resolve().parents[2]
-TINY = ["data.num_entities=150", "ratio=0.2", "split.num_validation=10", "trainer=cpu"]
-TINY += ["model.initial_epochs=2", "model.epochs_per_iteration=1", "em.iterations=1"]
-
-
-def sweep(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(ROOT / "run.py"), "-m", *TINY, *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
 
 
 def test_four_processes_lose_nothing_in_one_store(tmp_path: Path) -> None:
@@ -31,25 +18,9 @@ def test_four_processes_lose_nothing_in_one_store(tmp_path: Path) -> None:
     done = sweep(tmp_path, "hydra/launcher=joblib", "hydra.launcher.n_jobs=4", "seed=0,1,2,3")
     assert done.returncode == 0, done.stderr
     assert "│    4 │" in done.stdout
-
-    from mlflow import MlflowClient
-
-    client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
-    (experiment,) = client.search_experiments(filter_string="name = 'emea'")
-    runs = client.search_runs([experiment.experiment_id])
-    assert len(runs) == 4
-    folders = [path.parent for path in (tmp_path / "multirun").rglob("metrics.json")]
-    kept = {json.loads((folder / "run.json").read_text())["run_id"]: folder for folder in folders}
-    for run in runs:
-        folder = kept[run.data.tags["emea.run_id"]]
-        points = [json.loads(line) for line in (folder / "series.jsonl").read_text().splitlines()]
-        names = {name for point in points for name in point["metrics"]}
-        assert len(run.data.metrics) == len(names)
-        assert run.data.params["seed"] == str(
-            json.loads((folder / "metrics.json").read_text())["seed"]
-        )
-        there = {item.path for item in client.list_artifacts(run.info.run_id)}
-        assert {"metrics.json", "alignment.tsv", "config.yaml"} <= there
+    folders = run_folders(tmp_path)
+    assert len(folders) == 4
+    assert_holds_only(MlflowStore(f"sqlite:///{tmp_path}/mlflow.db"), "emea", folders)
 
 
 @pytest.mark.parametrize(
