@@ -129,6 +129,7 @@ LIMITS = {
     "trainer.checkpoint_minutes": NOT_NEGATIVE,
     "tracking.max_artifact_mb": NOT_NEGATIVE,
     "tracking.flush_seconds": NOT_NEGATIVE,
+    "tracking.patience_seconds": NOT_NEGATIVE,
     "export.top_k": COUNT,
     "export.threshold": SHARE,
     "export.target_precision": SHARE,
