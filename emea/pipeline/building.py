@@ -28,6 +28,8 @@ def maker(
     name = {"name": values["name"]} if keep_name and "name" in values else {}
     if "_target_" not in values:
         raise ConfigError(f"a part of the configuration names no class (_target_): {values}")
+    if not all(isinstance(key, str) for key in values):  # YAML also has numbers as keys
+        raise ConfigError(f"{values['_target_']} has a setting whose name is no text: {values}")
     try:
         # as a partial, so that errors of the class arrive as they are, not wrapped by Hydra
         made = instantiate({**_nameless(values), **name, "_partial_": True, "_convert_": "all"})

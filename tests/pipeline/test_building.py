@@ -48,6 +48,11 @@ def test_a_class_that_cannot_be_found_is_the_users_to_mend(target: str, sentence
         maker(node(_target_=target))
 
 
+def test_a_settings_name_is_no_number() -> None:
+    with pytest.raises(ConfigError, match=r"builtins\.dict has a setting whose name is no text"):
+        maker(OmegaConf.create({"_target_": "builtins.dict", 0: "a.nt"}))
+
+
 @pytest.mark.parametrize("part", [{"a": 1}, [1], None])
 def test_a_part_must_name_a_class(part: Any) -> None:
     with pytest.raises(ConfigError, match="a part of the configuration"):
