@@ -2,7 +2,7 @@
 
 import logging
 
-from emea.errors import ConfigError, DataError
+from emea.errors import ConfigError, DataError, one_line
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class BadLines:
             raise DataError(f"{problem} (data.on_error=skip passes over such {self.unit}s)")
         self.num_lines += 1
         if self.num_lines <= NUM_NAMED:
-            log.warning("%s: passed over", problem)
+            log.warning("%s: passed over", one_line(problem))
 
     def tell(self) -> None:
         """Say how many lines were passed over without being named."""

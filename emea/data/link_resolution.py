@@ -11,7 +11,7 @@ from emea.data.link_listing import LinkListing
 from emea.data.link_register import LinkRegister
 from emea.data.prefixes import Prefixes
 from emea.data.reading_report import LinkReading
-from emea.errors import DataError
+from emea.errors import DataError, one_line
 
 log = logging.getLogger(__name__)
 
@@ -125,7 +125,7 @@ class LinkResolver:
 
 def _tell_unknown(label: str, unknown: list[str]) -> None:
     for text in unknown[:NUM_NAMED]:
-        log.warning("%s: left out", text)
+        log.warning("%s: left out", one_line(text))
     if len(unknown) > NUM_NAMED:
         unnamed = len(unknown) - NUM_NAMED
         log.warning("%s: %d more links with an unknown entity left out", label, unnamed)

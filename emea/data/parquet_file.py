@@ -23,10 +23,11 @@ def parquet_rows(path: Path, names: Sequence[Sequence[str]], bad: BadLines) -> I
     Raises:
         DataError: pyarrow is missing, or the file cannot be read.
     """
-    lib, parquet = _pyarrow()
+    pyarrow, parquet = _pyarrow()
     try:
         with parquet.ParquetFile(path) as file:
             wanted = _wanted(path, file.schema_arrow.names, names)
+            _check_columns(path, file.schema_arrow, wanted, pyarrow)
             number = 0
             for batch in file.iter_batches(columns=wanted):
                 cells = zip(*(batch.column(name).to_pylist() for name in wanted), strict=True)
@@ -35,7 +36,8 @@ def parquet_rows(path: Path, names: Sequence[Sequence[str]], bad: BadLines) -> I
                         yield row
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
-    except lib.ArrowException as error:
+    # beside Arrow's own errors: text that is not UTF-8, dates that Python has no room for
+    except (pyarrow.ArrowException, ValueError, OverflowError) as error:
         raise DataError(f"{path.name} cannot be read as Parquet: {error}") from error
 
 
@@ -47,7 +49,7 @@ def _pyarrow() -> tuple[Any, Any]:
         raise DataError(
             "Parquet files need pyarrow, which is not installed: pip install 'emea[parquet]'"
         ) from error
-    return pyarrow.lib, pyarrow.parquet
+    return pyarrow, pyarrow.parquet
 
 
 def _wanted(path: Path, given: Sequence[str], names: Sequence[Sequence[str]]) -> list[str]:
@@ -59,10 +61,26 @@ def _wanted(path: Path, given: Sequence[str], names: Sequence[Sequence[str]]) ->
     return [given[place] for place in columns.places]
 
 
+def _check_columns(path: Path, schema: Any, wanted: Sequence[str], pyarrow: Any) -> None:
+    """Refuse columns that cannot be told apart, or whose cells are no single values."""
+    for name in wanted:
+        if schema.names.count(name) > 1:
+            raise DataError(f"{path.name} has more than one column {name}: rename the others")
+        kind = schema.field(name).type
+        if pyarrow.types.is_nested(kind):
+            raise DataError(f"{path.name}: column {name} holds {kind}, not one name in each row")
+
+
 def _row(number: int, values: Sequence[object], bad: BadLines) -> Row | None:
-    cells = ["" if value is None else str(value) for value in values]
+    cells = [_text(value) for value in values]
     for column, cell in enumerate(cells, 1):
         if (problem := name_problem(cell)) is not None:
             bad.add(number, f"column {column} {problem}")
             return None
     return Row(number, cells)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes):  # some programs do not say that their columns hold text
+        return value.decode(errors="surrogateescape")
+    return "" if value is None else str(value)

@@ -63,4 +63,4 @@ def columns(edges: Sequence[StatementTerms]) -> tuple[list[str], list[str], list
 def reason(error: SyntaxError) -> str:
     """What the parser says, without the place it speaks of."""
     message = error.msg or str(error)
-    return message.partition(": ")[2] if message.startswith("Parser error at") else message
+    return message.partition(": ")[2] if message.startswith("Parser error ") else message

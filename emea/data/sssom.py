@@ -91,11 +91,15 @@ def _is_equivalence(cells: dict[str, str]) -> bool:
 def _curie_map(label: str, comments: Sequence[Row]) -> dict[str, str]:
     text = "\n".join("\t".join(row.cells)[1:] for row in comments)
     try:
-        metadata = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as error:
-        problem = str(error).splitlines()[0]
-        raise DataError(f"{label}: the commented header is no YAML: {problem}") from error
+        # every value as the text it is: elsewhere in YAML the prefix NO is the value false
+        metadata = yaml.load(text, yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise DataError(f"{label}: the commented header is no YAML: {error}") from error
     prefixes = metadata.get("curie_map") if isinstance(metadata, dict) else None
     if not isinstance(prefixes, dict):
         return {}
-    return {str(prefix): str(namespace) for prefix, namespace in prefixes.items()}
+    return {
+        prefix: namespace
+        for prefix, namespace in prefixes.items()
+        if isinstance(prefix, str) and isinstance(namespace, str) and namespace
+    }

@@ -89,7 +89,7 @@ class SoftmaxNormaliser(Normaliser):
 
     def restore(self, parameters: dict[str, float]) -> None:
         """Take over a sharpness fitted before."""
-        self.sharpness = parameters["sharpness"]
+        self.sharpness = float(parameters["sharpness"])
 
 
 class MinMaxNormaliser(Normaliser):

@@ -56,9 +56,17 @@ class ScoreMemory:
         return {"keys": self.keys, "forth": self.past[0], "back": self.past[1]}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Go on from a saved state."""
-        if self.share:
-            self.keys, self.past = state["keys"], (state["forth"], state["back"])
+        """Go on from a saved state.
+
+        Raises:
+            ValueError: it is none of a memory.
+        """
+        if not self.share:
+            return
+        keys, past = state["keys"], (state["forth"], state["back"])
+        if keys.dtype != torch.int64 or any(side.shape != (len(keys),) for side in past):
+            raise ValueError("what it remembers of pairs is not of one length")
+        self.keys, self.past = keys, past
 
 
 def _moved(sides: Sides, like: Tensor) -> Sides:

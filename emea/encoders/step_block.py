@@ -57,6 +57,7 @@ class LabelDataModule(pl.LightningDataModule):
         block_size: optimisation steps per Lightning batch.
         check_every: epochs after which a block ends whatever its size, for those who look at
             the model in between.
+        num_target: entities of the target graph, by which links from a file are checked.
     """
 
     def __init__(
@@ -65,9 +66,11 @@ class LabelDataModule(pl.LightningDataModule):
         num_source: int,
         block_size: int = 50,
         check_every: int | None = None,
+        num_target: int | None = None,
     ) -> None:
         super().__init__()
         self.num_source = num_source
+        self.num_target = num_target
         self.block_size = block_size
         self.check_every = check_every
         self.num_steps = 0
@@ -90,6 +93,30 @@ class LabelDataModule(pl.LightningDataModule):
         """
         self.links = torch.from_numpy(links + np.array([0, self.num_source]))
         self.weights = weights
+
+    def restore(self, links: Tensor, weights: Tensor | None) -> None:
+        """Go on with the links and weights of an earlier time, read from a file.
+
+        Args:
+            links: ``[num_links, 2]`` in the joint space.
+            weights: ``[num_links]`` or ``None``.
+
+        Raises:
+            ValueError: they are no links between these graphs.
+        """
+        if links.dtype != torch.int64 or links.shape != (len(links), 2) or not self._holds(links):
+            raise ValueError("its links are not between these graphs")
+        if weights is not None and weights.shape != links.shape[:1]:
+            raise ValueError("not every link has a weight")
+        self.links, self.weights = links, weights
+
+    def _holds(self, links: Tensor) -> bool:
+        """Whether source and target ids lie where those of these graphs do."""
+        sources, targets = links.T
+        is_known = (sources >= 0) & (sources < self.num_source) & (targets >= self.num_source)
+        if self.num_target is not None:
+            is_known &= targets < self.num_source + self.num_target
+        return bool(is_known.all())
 
     def add(self, links: IntArray) -> None:
         """Train on these links too from the next turn on; where links have weights, on theirs 1."""

@@ -29,7 +29,8 @@ def listed_pairs(explainer: Explainer, path: Path) -> list[tuple[int, int]]:
     ``alignment.tsv`` can be asked for.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        # not splitlines: a name may hold what ends a line elsewhere
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
     pairs = []

@@ -1,11 +1,10 @@
 """Passing over runs that are recorded: same settings, data and code."""
 
-import json
 import logging
 import math
 from pathlib import Path
 
-from emea.pipeline.run_files import METRICS_FILE
+from emea.pipeline.run_files import read_metrics
 from emea.pipeline.sweep_objective import sweep_objective
 from emea.tracking.recorded import earlier_runs
 from emea.tracking.run_record import FINGERPRINT_TAG, RunHeader
@@ -54,4 +53,4 @@ def refuse_recorded(header: RunHeader, tracker: Tracker) -> Path | None:
 
 
 def _objective(folder: Path) -> float:
-    return sweep_objective(json.loads((folder / METRICS_FILE).read_text(encoding="utf-8")))
+    return sweep_objective(read_metrics(folder))

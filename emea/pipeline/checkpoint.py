@@ -1,6 +1,8 @@
 """Checkpoints: all state of a run, in a format that is safe to load from strangers."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,10 +19,23 @@ from emea.errors import DataError
 from emea.matching.matching import Matching
 from emea.pipeline.run_files import CHECKPOINT_FILE
 from emea.tracking.atomic import write_atomic
+from emea.tracking.json_object import json_object
 from emea.training.turn_state import TurnState
 
 PREVIOUS_FILE = f"previous-{CHECKPOINT_FILE}"
 TURN_FILE = f"training-{CHECKPOINT_FILE}"
+
+CONTENT_ERRORS = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    SafetensorError,
+    TypeError,
+    ValueError,
+)
+"""What a file can lead to that lacks something, or has it in another form."""
 
 
 class Progress(NamedTuple):
@@ -113,9 +128,15 @@ def resumable(folder: Path) -> Path | None:
 def load_progress(path: Path) -> Progress | None:
     """How far the run of a checkpoint had come; ``None``: to the end of its last fit."""
     tensors, plain = _read(path)
-    arrays = {name: value.numpy() for name, value in _below(tensors, "observer.").items()}
     told = plain.get("progress")
-    return told and Progress(told["num_stages"], told["observer"], arrays)
+    if told is None:
+        return None
+    with checkpoint_errors(path):
+        arrays = {name: value.numpy() for name, value in _below(tensors, "observer.").items()}
+        progress = Progress(told["num_stages"], told["observer"], arrays)
+        if not isinstance(progress.num_stages, int) or progress.num_stages < 1:
+            raise ValueError(f"{progress.num_stages} stages cannot be done")
+    return progress
 
 
 def save_matching(path: Path, matching: Matching, module: AlignmentModule | None) -> None:
@@ -129,12 +150,17 @@ def save_matching(path: Path, matching: Matching, module: AlignmentModule | None
 def load_checkpoint(
     path: Path, module: AlignmentModule, data: LabelDataModule, em: EMCallback
 ) -> None:
-    """Put a run back where the checkpoint left it."""
+    """Put a run back where the checkpoint left it.
+
+    Raises:
+        DataError: the file is damaged, or of another model or pair of graphs.
+    """
     tensors, plain = _read(path)
-    _restore_module(module, tensors, plain, generators=True)
-    module.losses = [(int(step), float(loss)) for step, loss in plain.get("losses", ())]
-    data.links, data.weights = tensors["links"], tensors.get("link_weights")
-    em.load_state_dict({**plain["em"], **_below(tensors, "em.")})
+    with checkpoint_errors(path):
+        _restore_module(module, tensors, plain, generators=True)
+        module.losses = [(int(step), float(loss)) for step, loss in plain.get("losses", ())]
+        data.restore(tensors["links"], tensors.get("link_weights"))
+        em.load_state_dict({**plain["em"], **_below(tensors, "em.")})
 
 
 def load_weights(path: Path, module: AlignmentModule, data: LabelDataModule) -> None:
@@ -142,15 +168,33 @@ def load_weights(path: Path, module: AlignmentModule, data: LabelDataModule) -> 
 
     Only of a training on the same links: other links, a different split's or an EM's labels,
     would reach into this run unseen. The random generators come along if the seed is the same.
+
+    Raises:
+        DataError: the file is damaged, or of another model or training.
     """
     tensors, plain = _read(path)
-    if not torch.equal(tensors["links"], data.links):
-        raise DataError(
-            f"{path} was trained on other links (another split, or after EM): a run can only "
-            "start from a first training (em=none) on its own training links"
-        )
-    same_seed = plain["seed"] == torch.initial_seed()
-    _restore_module(module, tensors, plain, generators=same_seed)
+    with checkpoint_errors(path):
+        if not torch.equal(tensors["links"], data.links):
+            raise DataError(
+                f"{path} was trained on other links (another split, or after EM): a run can only "
+                "start from a first training (em=none) on its own training links"
+            )
+        same_seed = plain["seed"] == torch.initial_seed()
+        _restore_module(module, tensors, plain, generators=same_seed)
+
+
+@contextmanager
+def checkpoint_errors(path: Path) -> Iterator[None]:
+    """Say of what a checkpoint lacks, or has in another form, that it is none of ours.
+
+    Raises:
+        DataError: in place of whatever went wrong with its content.
+    """
+    try:
+        yield
+    except CONTENT_ERRORS as error:
+        told = f"lacks {error}" if isinstance(error, KeyError) else error
+        raise DataError(f"{path} is no checkpoint of this program ({told})") from error
 
 
 def _serialised(tensors: dict[str, Tensor], plain: dict[str, Any]) -> bytes:
@@ -159,12 +203,10 @@ def _serialised(tensors: dict[str, Tensor], plain: dict[str, Any]) -> bytes:
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    try:
-        with safe_open(path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            return tensors, json.loads(file.metadata()["state"])
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path} is no checkpoint of this program ({error})") from error
+    with checkpoint_errors(path), safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        metadata = file.metadata() or {}
+        return tensors, json_object(metadata["state"].encode())
 
 
 def _restore_module(
@@ -174,7 +216,7 @@ def _restore_module(
         module.load_state_dict(_below(tensors, "module."))
     except RuntimeError as error:
         raise DataError("the checkpoint is of another model or pair of graphs") from error
-    module.num_steps_done = plain["num_steps_done"]
+    module.num_steps_done = int(plain["num_steps_done"])
     if not generators:
         return
     torch.set_rng_state(tensors["random.cpu"])

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from omegaconf import OmegaConf
 
+from emea.errors import DataError
 from emea.export.formats import ALIGNMENT_FILE
 from emea.matching.belief_row import (
     believed_back,
@@ -117,12 +118,16 @@ class Explainer:
     @cached_property
     def _answers(self) -> dict[int, tuple[int, float]]:
         """Target and probability by source entity, as the run's alignment has them."""
-        text = (self.run.folder / ALIGNMENT_FILE).read_text(encoding="utf-8")
-        rows = [line.split("\t") for line in text.splitlines()[1:]]
-        return {
-            self.source.find(source): (self.target.find(target), float(prob))
-            for source, target, prob in rows
-        }
+        path = self.run.folder / ALIGNMENT_FILE
+        try:
+            # not splitlines: a name may hold what ends a line elsewhere
+            lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")[1:]
+            return {
+                self.source.find(source): (self.target.find(target), float(prob))
+                for source, target, prob in (line.split("\t") for line in lines)
+            }
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path} is damaged: {error}") from error
 
     @cached_property
     def _sees_q(self) -> bool:

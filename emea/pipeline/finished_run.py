@@ -1,12 +1,10 @@
 """A finished run, read back from its folder."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
@@ -15,10 +13,20 @@ from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.errors import DataError
 from emea.matching.beliefs import Beliefs
+from emea.pipeline.belief_file import read_beliefs
 from emea.pipeline.parts import draw_split, load_pair
-from emea.pipeline.run_files import BELIEFS_FILE, CONFIG_FILE, METRICS_FILE
+from emea.pipeline.run_files import (
+    BELIEFS_FILE,
+    CONFIG_FILE,
+    METRICS_FILE,
+    read_config,
+    read_metrics,
+)
 from emea.pipeline.trusted_targets import check_trusted
 from emea.tracking.run_record import RunHeader, read_closing, read_header
+
+GROUPS = ("data", "split", "method", "em", "rule", "protocol", "decoding")
+"""Of the configuration, without which a run cannot be read back."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +81,9 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
     if closing is None or closing.status != "FINISHED":
         state = closing.status.lower() if closing else "still running or was killed"
         raise DataError(f"{folder} is no finished run: it {state}")
-    config = OmegaConf.load(folder / CONFIG_FILE)
-    assert isinstance(config, DictConfig)
+    config = read_config(folder)
     config.trust = list(trust)
+    _check_groups(folder, config)
     check_trusted(config)  # nothing else: an older run's settings need not be today's
     if "_target_" not in config.data:
         raise DataError(f"{folder} aligned graphs that a program gave it: ask that program")
@@ -89,30 +97,34 @@ def read_run(folder: Path, config: DictConfig, pair: GraphPair) -> FinishedRun:
         DataError: the pair is another, or a file cannot be read.
     """
     header = read_header(folder)
-    if pair.checksum() != header.tags["data_checksum"]:
+    if pair.checksum() != header.tags.get("data_checksum"):
         raise DataError(f"{folder} was made with other data than {pair.name} holds now")
-    metrics = json.loads((folder / METRICS_FILE).read_text(encoding="utf-8"))
+    metrics = read_metrics(folder)
+    _check_metrics(folder, metrics)
     split = draw_split(config, pair)
-    arrays = _read_arrays(folder / BELIEFS_FILE)
-    # runs from before labels were kept: those of all but protocol=released with AvoidConf
-    labels = arrays.get("labels", torch.from_numpy(split.supervision.train.copy()))
-    beliefs = _both_beliefs(arrays)
-    return FinishedRun(folder, header, config, metrics, pair, split, **beliefs, labels=labels)
+    stored = read_beliefs(folder / BELIEFS_FILE, pair)
+    if stored.neural is None and config.method.reasoner is None:
+        raise DataError(f"{folder / BELIEFS_FILE} is damaged: it lacks those of the neural model")
+    labels = stored.labels
+    if labels is None:  # those of all but protocol=released with AvoidConf
+        labels = torch.from_numpy(split.supervision.train.copy())
+    return FinishedRun(
+        folder, header, config, metrics, pair, split, stored.neural, stored.joint, labels
+    )
 
 
-def _read_arrays(path: Path) -> dict[str, Tensor]:
-    try:
-        with np.load(path) as file:
-            return {name: torch.from_numpy(file[name]) for name in file.files}
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
+def _check_groups(folder: Path, config: DictConfig) -> None:
+    """Refuse a config that lacks what every run has had."""
+    for group in GROUPS:
+        if not isinstance(config.get(group), DictConfig):
+            raise DataError(
+                f"{folder / CONFIG_FILE} has no {group}: it is damaged, or of a version before ours"
+            )
 
 
-def _both_beliefs(arrays: dict[str, Tensor]) -> dict[str, Beliefs | None]:
-    """Both kinds, as ``run_files.write_beliefs`` wrote them."""
-    found: dict[str, Beliefs | None] = {}
-    for name in ("neural", "joint"):
-        probs = arrays.get(f"{name}_probs")
-        targets = arrays.get(f"{name}_targets", arrays.get("targets"))
-        found[name] = None if probs is None or targets is None else Beliefs(targets, probs)
-    return found
+def _check_metrics(folder: Path, metrics: dict[str, Any]) -> None:
+    """Refuse numbers that do not tell what every run tells."""
+    history = metrics.get("history")
+    is_told = isinstance(history, list) and history and isinstance(history[-1], dict)
+    if not is_told or not isinstance(metrics.get("protocol"), str):
+        raise DataError(f"{folder / METRICS_FILE} is damaged: it lacks the history or the protocol")

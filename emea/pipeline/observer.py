@@ -106,10 +106,17 @@ class TestObserver:
         return {"history": self.history}, arrays
 
     def restore(self, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Go on from a state; what the last iteration ranked comes with the next one."""
-        self.history = list(plain["history"])
+        """Go on from a state; what the last iteration ranked comes with the next one.
+
+        Raises:
+            ValueError: it is no state of an observer of these links.
+        """
+        self.history = [dict(entry) for entry in plain["history"]]
         if "initial_in_pool" in arrays:
             self.initial_ranks = Ranks(arrays["initial_in_pool"], arrays["initial_in_all"])
+            shapes = {self.initial_ranks.in_pool.shape, self.initial_ranks.in_all.shape}
+            if shapes != {(len(self.test),)}:
+                raise ValueError("not every test link has a rank")
         self.initial_mapping = arrays.get("initial_mapping")
 
     def tell(self, neural_seconds: float, num_epochs: int) -> None:

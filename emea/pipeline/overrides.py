@@ -1,17 +1,19 @@
 """Command-line overrides: numbers as choices, and names that are nearly right."""
 
 import difflib
+import math
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import cast
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import IntervalSweep, Override
+from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from emea.errors import ConfigError
+from emea.pipeline.config_errors import first_line, sentence
 from emea.pipeline.config_files import (
     PRESETS,
     compose_config,
@@ -24,6 +26,9 @@ from emea.pipeline.experiment import assignments, with_sweep
 from emea.pipeline.kinds import wrong_kind
 from emea.pipeline.named_files import check_named_files
 from emea.pipeline.validation import check_config
+
+MOST_VALUES = 1000
+"""Of a range: each of them is looked at before anything runs."""
 
 
 def quote_numeric_choices(arguments: Sequence[str]) -> list[str]:
@@ -44,8 +49,8 @@ def composed(overrides: Sequence[str]) -> DictConfig:
     """The config of these overrides, typed as on the command line."""
     try:
         return compose_config(quote_numeric_choices(overrides))
-    except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(_sentence(error)) from error
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise ConfigError(sentence(error)) from error
 
 
 def check_overrides(arguments: Sequence[str]) -> None:
@@ -109,7 +114,8 @@ def _check_values(config: DictConfig, keys: Sequence[str], usual: DictConfig) ->
 def _parsed(arguments: list[str]) -> list[Override]:
     try:
         overrides = OverridesParser.create().parse_overrides(arguments)
-    except HydraException as error:
+    # beside Hydra's own errors: numbers of too many digits, brackets in too many brackets
+    except (HydraException, ValueError, RecursionError) as error:
         raise ConfigError(f"cannot read the command line: {first_line(error)}") from error
     return [override for override in overrides if not override.key_or_group.startswith("hydra")]
 
@@ -123,12 +129,32 @@ def _assignments(override: Override) -> list[str]:
         interval = cast(IntervalSweep, override.value())
         key = override.get_key_element()
         return [f"{key}={interval.start}", f"{key}={interval.end}"]
+    _check_range(override)
     try:
-        return assignments(override)
+        found = assignments(override)
     except HydraException as error:
         raise ConfigError(
             f"{override.input_line}: name the options one by one, separated by commas"
         ) from error
+    if not found:
+        raise ConfigError(f"{override.input_line} names no value at all")
+    return found
+
+
+def _check_range(override: Override) -> None:
+    """Refuse a range that does not end, or not before everything about it is looked at."""
+    value = override.value()
+    if not isinstance(value, RangeSweep):
+        return
+    start, stop, step = cast(tuple[float, ...], (value.start, value.stop, value.step))
+    try:
+        num_values = (stop - start) / step
+    except (ZeroDivisionError, OverflowError):
+        num_values = math.inf
+    if not num_values <= MOST_VALUES:  # of bounds that are no numbers (NaN) this is true, too
+        raise ConfigError(
+            f"{override.input_line} has no end or more than {MOST_VALUES:,} values: divide it"
+        )
 
 
 def _check_options(override: Override) -> None:
@@ -137,7 +163,7 @@ def _check_options(override: Override) -> None:
     for assignment in _assignments(override):
         name = assignment.partition("=")[2].strip("'\"")
         if name == "null" and group in PRESETS:
-            continue
+            raise ConfigError(f"{group} is null unless you choose one: leave {group}=null out")
         if name == "null" or override.is_delete():
             raise ConfigError(f"{group} must be chosen: it has {', '.join(options)}")
         if name in options:
@@ -185,15 +211,3 @@ def _all_keys(config: DictConfig, prefix: str = "") -> list[str]:
         if isinstance(node, DictConfig) and not node._is_none() and not node._is_missing():
             keys += _all_keys(node, f"{full}.")
     return keys
-
-
-def _sentence(error: Exception) -> str:
-    cause = error.__cause__ or error
-    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
-    key = next((line.split(": ", 1)[1] for line in lines if line.startswith("full_key")), "")
-    return f"{key}: {lines[0]}" if key else first_line(error)
-
-
-def first_line(error: Exception) -> str:
-    """The line of an error that says it; Hydra's others advise on syntax."""
-    return next((line for line in str(error).splitlines() if line.strip()), repr(error))

@@ -17,6 +17,7 @@ from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.joint_graph import JointGraph, join_graphs
 from emea.encoders.objective import Objective
 from emea.encoders.step_block import LabelDataModule
+from emea.errors import ConfigError
 from emea.pipeline.building import make, maker
 from emea.rules.rule import Rule
 from emea.training.early_stopping import EarlyStopping
@@ -50,13 +51,17 @@ class Parts:
 
 def load_pair(config: DictConfig) -> GraphPair:
     """The pair of graphs the config names."""
-    pair: GraphPair = maker(config.data, keep_name=True)()
+    pair = maker(config.data, keep_name=True)()
+    if not isinstance(pair, GraphPair):
+        raise ConfigError(f"{config.data._target_} makes no pair of graphs: choose another data")
     return pair
 
 
 def draw_split(config: DictConfig, pair: GraphPair) -> Split:
     """The split of its links."""
-    split: Split = maker(config.split)(pair)
+    split = maker(config.split)(pair)
+    if not isinstance(split, Split):
+        raise ConfigError(f"{config.split._target_} makes no split of links: choose another split")
     return split
 
 
@@ -83,7 +88,13 @@ def build_parts(
     rule = maker(config.rule)(pair=pair, device=device) if config.em.iterations else None
     return Parts(
         module=module,
-        data=LabelDataModule(visible.train, num_source, config.trainer.block_size, check_every),
+        data=LabelDataModule(
+            visible.train,
+            num_source,
+            config.trainer.block_size,
+            check_every,
+            pair.target.num_entities,
+        ),
         em=_build_em(config, visible, decoder, observer, rule),
         training=maker(config.training)(visible=visible, decoder=decoder),
         stopping=stopping,

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from emea.errors import DataError, UserError
 from emea.pipeline.checkpoint import PREVIOUS_FILE, TURN_FILE, load_progress, resumable
-from emea.pipeline.run_files import CONFIG_FILE
+from emea.pipeline.run_files import read_config
 from emea.tracking.file_lock import file_lock
 from emea.tracking.recorded import LOCK_FILE
 from emea.tracking.run_record import (
@@ -58,12 +58,7 @@ def config_to_resume(folder: Path) -> DictConfig:
     closing = read_closing(folder)
     if closing is not None and closing.status == "FINISHED":
         raise DataError(f"{folder} finished: there is nothing to go on with")
-    try:
-        config = OmegaConf.load(folder / CONFIG_FILE)
-    except OSError as error:
-        raise DataError(f"{folder} has no {CONFIG_FILE}: it cannot be resumed") from error
-    assert isinstance(config, DictConfig)
-    return config
+    return read_config(folder)
 
 
 def forget_previous(folder: Path) -> None:

@@ -10,9 +10,11 @@ from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 
 from emea.data.arrays import IntArray
+from emea.errors import DataError
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
 from emea.tracking.atomic import write_atomic, write_json
+from emea.tracking.json_object import json_object
 
 CONFIG_FILE, METRICS_FILE, CHECKPOINT_FILE = "config.yaml", "metrics.json", "checkpoint.safetensors"
 RANKS_FILE, BELIEFS_FILE = "ranks.npz", "beliefs.npz"
@@ -26,6 +28,40 @@ def config_text(config: DictConfig) -> str:
 def write_config(folder: Path, config: DictConfig) -> None:
     """The resolved configuration."""
     write_atomic(folder / CONFIG_FILE, config_text(config))
+
+
+def read_config(folder: Path) -> DictConfig:
+    """The configuration that a run left.
+
+    Raises:
+        DataError: there is none, or it is damaged.
+    """
+    path = folder / CONFIG_FILE
+    if not path.is_file():
+        raise DataError(f"{folder} has no {CONFIG_FILE}: it cannot be read back or resumed")
+    try:
+        config = OmegaConf.load(path)
+        OmegaConf.resolve(config)  # as it was written: so nothing is left to fail later
+    except Exception as error:  # a YAML parser lets out whatever an odd tag leads to
+        raise DataError(f"{path} is damaged: {error}") from error
+    if not isinstance(config, DictConfig):
+        raise DataError(f"{path} is damaged: it holds no settings")
+    return config
+
+
+def read_metrics(folder: Path) -> dict[str, Any]:
+    """All numbers of a run.
+
+    Raises:
+        DataError: there are none, or they are damaged.
+    """
+    path = folder / METRICS_FILE
+    try:
+        return json_object(path.read_bytes())
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise DataError(f"{path} is damaged: {error}") from error
 
 
 def write_metrics(folder: Path, metrics: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from emea.encoders.step_block import LabelDataModule
 from emea.pipeline.checkpoint import (
     TURN_FILE,
     Progress,
+    checkpoint_errors,
     load_checkpoint,
     load_progress,
     load_turn,
@@ -125,7 +126,8 @@ def go_on(checkpoint: Path, parts: Parts, observer: TestObserver, device: torch.
     assert progress is not None, "a fit was to come after it"
     parts.module.to(device)
     load_checkpoint(checkpoint, parts.module, parts.data, parts.em)
-    observer.restore(progress.plain, progress.arrays)
+    with checkpoint_errors(checkpoint):
+        observer.restore(progress.plain, progress.arrays)
     logger.info("going on after stage %d of an earlier start", progress.num_stages)
     return progress.num_stages
 

@@ -1,13 +1,30 @@
 """Which classes a configuration may name: a config from elsewhere must not run just anything."""
 
+import ast
 from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
 from emea.errors import ConfigError
 
-OURS = ("emea.", "torch.optim.")
+OURS = (
+    "emea.baselines.",
+    "emea.data.",
+    "emea.em.",
+    "emea.encoders.",
+    "emea.matching.",
+    "emea.rules.",
+    "emea.tracking.mlflow_tracker.",
+    "emea.tracking.no_tracker.",
+    "emea.training.",
+)
+"""What a run is made of. Other parts of this package write files wherever they are told to."""
+
+OPTIMISERS = "torch.optim"
+PACKAGES = Path(__file__).resolve().parents[2]
 
 
 def check_trusted(config: DictConfig) -> None:
@@ -23,13 +40,13 @@ def check_trusted(config: DictConfig) -> None:
 
 def untrusted_targets(config: DictConfig) -> Iterator[str]:
     """A sentence for each class that is neither ours nor of a module the user vouches for."""
-    trusted = [*OURS, *(f"{module}." for module in config.get("trust") or ())]
+    vouched = tuple(f"{module}." for module in config.get("trust") or ())
     settings = OmegaConf.to_container(config, resolve=False)
     for key, target in _targets(settings, ""):
-        if not _is_below(target, trusted):
+        if not _is_trusted(target, vouched):
             module = str(target).rpartition(".")[0] or target
             yield (
-                f"{key} names {target}, which is neither part of emea nor an optimiser of torch; "
+                f"{key} names {target}, which is no part of emea's runs nor an optimiser of torch; "
                 f"if you know that module, say so: trust=[{module}]"
             )
 
@@ -47,6 +64,47 @@ def _targets(node: Any, key: str) -> Iterator[tuple[str, Any]]:
                 yield from _targets(value, place)
 
 
-def _is_below(target: Any, trusted: Sequence[str]) -> bool:
+def _is_trusted(target: Any, vouched: Sequence[str]) -> bool:
     # an interpolation is no name yet: what it will be is not known here
-    return isinstance(target, str) and "${" not in target and target.startswith(tuple(trusted))
+    if not isinstance(target, str) or "${" in target:
+        return False
+    return target.startswith(tuple(vouched)) or _is_ours(target)
+
+
+def _is_ours(target: str) -> bool:
+    """Whether it is a class or function of ours, and not one that ours make use of.
+
+    The beginning of a name does not tell: ``emea.data.graph.np.save`` is a function of numpy.
+    What does not exist is no danger, and an older run may name what has another name today.
+    """
+    *modules, name = target.split(".")
+    if any(part.startswith("_") for part in (*modules, name)):
+        return False
+    if ".".join(modules) == OPTIMISERS:
+        return name[:1].isupper()
+    if not target.startswith(OURS):
+        return False
+    place = PACKAGES
+    while modules and (place / modules[0]).is_dir():
+        place /= modules.pop(0)
+    if not modules:
+        return name not in _borrowed(place / "__init__.py")
+    file = place / f"{modules[0]}.py"
+    if not file.is_file():
+        return modules[0] not in _borrowed(place / "__init__.py")
+    return len(modules) == 1 and name not in _borrowed(file)
+
+
+@cache
+def _borrowed(file: Path) -> frozenset[str]:
+    """Names that a module of ours has from elsewhere, or that stand for a value.
+
+    Read from its text: what is looked at before a run need not be loaded for it.
+    """
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return frozenset(names)

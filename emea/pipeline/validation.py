@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from emea.errors import ConfigError
+from emea.pipeline.config_errors import sentence
 from emea.pipeline.config_files import required_groups
 from emea.pipeline.limits import outside_limits
 from emea.pipeline.trusted_targets import untrusted_targets
@@ -26,7 +28,10 @@ def check_config(config: DictConfig) -> None:
     Raises:
         ConfigError: names the key, what was given and what is allowed.
     """
-    problem = next(_problems(config), None)
+    try:
+        problem = next(_problems(config), None)
+    except OmegaConfBaseException as error:  # a key is missing, or refers to one that is not there
+        raise ConfigError(sentence(error)) from error
     if problem is not None:
         raise ConfigError(problem)
 
@@ -72,7 +77,8 @@ def _two_way_problems(config: DictConfig) -> Iterator[str]:
     if _value(config, "em.two_way") is None:
         return
     features = _value(config, "em.two_way.features")
-    if not features or set(features) - set(TWO_WAY_FEATURES):
+    named = set(features) if isinstance(features, ListConfig) else set()
+    if not named or named - set(TWO_WAY_FEATURES):
         names = ", ".join(TWO_WAY_FEATURES)
         yield f"em.two_way.features must name some of {names}, got {features}"
     if config.em.iterations and config.rule.name not in ("paris", "none"):

@@ -10,6 +10,8 @@ from typing import Any
 
 from emea.errors import UserError
 from emea.tracking.atomic import write_atomic, write_json
+from emea.tracking.json_object import json_object
+from emea.tracking.record_fields import field_problem
 
 logger = logging.getLogger(__name__)
 
@@ -127,32 +129,34 @@ def read_header(folder: Path | str) -> RunHeader:
     Raises:
         UserError: If the folder holds no usable `run.json`.
     """
-    content = _read_run_file(Path(folder))
-    names = [item.name for item in fields(RunHeader)]
-    missing = [name for name in names if name not in content]
-    if missing:
-        raise UserError(f"{Path(folder) / RUN_FILE} is no run record: it lacks {missing[0]!r}.")
-    return RunHeader(**{name: content[name] for name in names})
+    return RunHeader(**_fields_of(RunHeader, Path(folder), _read_run_file(Path(folder))))
 
 
 def read_closing(folder: Path | str) -> RunClosing | None:
-    """Read back how the run ended; None where it goes on or was killed without notice."""
-    content = _read_run_file(Path(folder))
+    """Read back how the run ended; None where it goes on or was killed without notice.
+
+    Raises:
+        UserError: If the folder holds no usable `run.json`.
+    """
+    content = {"reason": "", **_read_run_file(Path(folder))}
     if content.get("status") not in STATUSES:
         return None
-    return RunClosing(content["status"], content["end_time"], content.get("reason", ""))
+    return RunClosing(**_fields_of(RunClosing, Path(folder), content))
 
 
 def read_series(folder: Path | str) -> list[MetricPoint]:
     """Read back every point; the torn last line of a killed run is dropped with a warning.
 
     Raises:
-        UserError: If a line other than the last cannot be read.
+        UserError: If the file or a line other than the last cannot be read.
     """
     path = Path(folder) / SERIES_FILE
     if not path.exists():
         return []
-    lines = path.read_bytes().rstrip(b"\n").split(b"\n")
+    try:
+        lines = path.read_bytes().rstrip(b"\n").split(b"\n")
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
     points: list[MetricPoint] = []
     for number, line in enumerate(lines, start=1):
         point = _parse_point(line)
@@ -175,19 +179,31 @@ def _closing_fields(closing: RunClosing | None) -> dict[str, Any]:
 def _read_run_file(folder: Path) -> dict[str, Any]:
     path = folder / RUN_FILE
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        return json_object(path.read_bytes())
     except OSError as error:
         message = f"{folder} is not a run's folder: it has no readable {RUN_FILE}."
         raise UserError(message) from error
     except ValueError as error:
         raise UserError(f"{path} is damaged: {error}.") from error
-    if not isinstance(content, dict):
-        raise UserError(f"{path} is damaged: it holds no JSON object.")
-    return content
+
+
+def _fields_of(
+    kind: type[RunHeader | RunClosing], folder: Path, content: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a record of this kind is made of; fields that later versions add do not disturb."""
+    names = [item.name for item in fields(kind)]
+    problem = field_problem(content, names)
+    if problem is not None:
+        raise UserError(f"{folder / RUN_FILE} is no run record: {problem}.")
+    return {name: content[name] for name in names}
 
 
 def _parse_point(line: bytes) -> MetricPoint | None:
     try:
-        return MetricPoint(**json.loads(line))
-    except (ValueError, TypeError):
+        content = json_object(line)
+    except ValueError:
         return None
+    names = [item.name for item in fields(MetricPoint)]
+    if field_problem(content, names) is not None:
+        return None
+    return MetricPoint(**{name: content[name] for name in names})

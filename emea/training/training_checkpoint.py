@@ -50,7 +50,7 @@ class TrainingCheckpoint(pl.Callback):
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """A turn begins, or what is left of it."""
-        self.num_blocks = self._resumed.plain["num_blocks"] if self._resumed else 0
+        self.num_blocks = self._resumed.num_blocks if self._resumed else 0
 
     def on_train_batch_start(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int

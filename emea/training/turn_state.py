@@ -1,5 +1,7 @@
 """All state of a turn between two of its blocks, so that training can go on from there."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +10,7 @@ from torch import Tensor
 
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
+from emea.errors import DataError
 from emea.training.early_stopping import EarlyStopping
 
 WEIGHTS, BUFFERS, OPTIMISER, BEST = "weights.", "objective.", "optimiser.", "best."
@@ -68,23 +71,29 @@ class TurnState:
     @property
     def turn(self) -> int:
         """Which turn of its fit it is; the first is 0."""
-        return int(self.plain["turn"])
+        return self._number("turn")
+
+    @property
+    def num_blocks(self) -> int:
+        """Blocks of the turn that are done."""
+        return self._number("num_blocks")
 
     @property
     def num_steps_done(self) -> int:
         """Steps of the whole run until then."""
-        return int(self.plain["num_steps_done"])
+        return self._number("num_steps_done")
 
     def fits(self, data: LabelDataModule) -> bool:
         """Whether the blocks that are left are still cut as those that are done."""
-        return bool(self.plain["block_size"] == data.block_size)
+        return bool(self.plain.get("block_size") == data.block_size)
 
     def plan(self, data: LabelDataModule) -> None:
         """Let the next turn be what is left of this one."""
-        data.links, data.weights = self.tensors["links"], self.tensors.get("link_weights")
-        data.num_steps = self.plain["num_steps"]
-        data.steps_per_epoch = self.plain["steps_per_epoch"]
-        data.num_blocks_done = self.plain["num_blocks"]
+        with _content_errors():
+            data.restore(self.tensors["links"], self.tensors.get("link_weights"))
+            data.num_steps = self._number("num_steps")
+            data.steps_per_epoch = self._number("steps_per_epoch")
+            data.num_blocks_done = self.num_blocks
 
     def restore(
         self, module: AlignmentModule, links: Tensor, weights: Tensor | None, stopping: Any
@@ -96,17 +105,24 @@ class TurnState:
             links: of the turn, where training has them.
             weights: theirs.
             stopping: the early stopping of the fit; ``None``: it has none.
+
+        Raises:
+            DataError: it is no state of such a module.
         """
         # as in the turn's first step: what depends on the labels is made, then overwritten
         module.objective.weigh(weights)
         module.objective.before_step(module.encoder, links, 0)
+        with _content_errors():
+            self._overwrite(module, stopping)
+
+    def _overwrite(self, module: AlignmentModule, stopping: Any) -> None:
         module.load_state_dict(self._below(WEIGHTS))
         buffers = dict(module.objective.named_buffers())
         for name, value in self._below(BUFFERS).items():
             buffers[name].copy_(value)
         self._restore_optimizer(module)
         module.num_steps_done = self.num_steps_done
-        module.num_steps_of_turn = self.plain["num_steps_of_turn"]
+        module.num_steps_of_turn = self._number("num_steps_of_turn")
         module.losses = [(int(step), float(loss)) for step, loss in self.plain["losses"]]
         # fractions of the turn; those of earlier turns were whole
         module.num_epochs_done += self.plain["num_epochs_of_stage"]
@@ -127,12 +143,28 @@ class TurnState:
             state.setdefault(int(index), {})[key] = value
         optimizer.load_state_dict({"state": state, "param_groups": self.plain["param_groups"]})
 
+    def _number(self, name: str) -> int:
+        with _content_errors():
+            return int(self.plain[name])
+
     def _below(self, prefix: str) -> dict[str, Tensor]:
         return {
             name.removeprefix(prefix): value
             for name, value in self.tensors.items()
             if name.startswith(prefix)
         }
+
+
+@contextmanager
+def _content_errors() -> Iterator[None]:
+    """A file that lacks something, or has it in another form, is no state of a turn."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as e:
+        raise DataError(
+            f"the checkpoint in the midst of a training is damaged or of another model ({e}): "
+            "remove training-checkpoint.safetensors to train that stage anew"
+        ) from e
 
 
 def _prefixed(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

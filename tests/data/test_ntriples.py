@@ -11,6 +11,7 @@ from pyoxigraph import BlankNode, NamedNode, RdfFormat
 
 from emea.data import ntriples
 from emea.data.bad_lines import BadLines
+from emea.data.byte_stream import UTF8_BOM
 from emea.data.ntriples import is_plain_iri, read_ntriples, statements_of
 from emea.errors import DataError
 
@@ -92,11 +93,16 @@ def test_same_as_the_parser(
     [], b"<http://a/a> <http://a/b> <http://a/c> . <http://a/a> <http://a/b> <http://a/c> .", []
 )
 @example([], b"<http://a/\xff> <http://a/b> <http://a/c> .", [])
+@example([], UTF8_BOM, [])  # no part of the first line
+@example(["\n"], UTF8_BOM, [])  # but a mistake in any other
 def test_bad_lines_are_passed_over_alone(
     tmp_path_factory: pytest.TempPathFactory, before: list[str], odd: bytes, after: list[str]
 ) -> None:
     lines = [line.encode() for line in before] + [line + b"\n" for line in odd.split(b"\n")]
     lines += [line.encode() for line in after]
+    path = tmp_path_factory.mktemp("nt") / "a.nt"
+    result = read(path, b"".join(lines), "skip")
+    lines[0] = lines[0].removeprefix(UTF8_BOM)
     edges, num_literals, num_bad = set(), 0, 0
     for line in lines:
         try:
@@ -106,8 +112,7 @@ def test_bad_lines_are_passed_over_alone(
         else:
             edges |= found[0]
             num_literals += found[1]
-    path = tmp_path_factory.mktemp("nt") / "a.nt"
-    assert read(path, b"".join(lines), "skip") == (edges, num_literals, num_bad)
+    assert result == (edges, num_literals, num_bad)
 
 
 def test_a_bad_line_is_named(tmp_path: Path) -> None:

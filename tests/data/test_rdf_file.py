@@ -58,6 +58,21 @@ def test_a_mistake_in_turtle_is_named_or_passed_over(tmp_path: Path) -> None:
     assert "<http://a.org/c>" in collector.entities
 
 
+def test_a_mistake_over_several_lines_is_named_once(tmp_path: Path) -> None:
+    (tmp_path / "a.ttl").write_text("@prefix : <http://a.org/> .\n:a :b '''never\nclosed .\n")
+    with pytest.raises(DataError, match=r"^a\.ttl, line 2: Unexpected end of file"):
+        read(tmp_path / "a.ttl", "turtle")
+
+
+def test_what_a_mistake_quotes_stays_on_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.rdf").write_text(RDFXML.removeprefix("<"))
+    with pytest.raises(
+        DataError, match=r"^a\.rdf, line 1: Unexpected text event: '\?xml"
+    ) as caught:
+        read(tmp_path / "a.rdf", "rdfxml")
+    assert "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
 def test_a_mistake_in_rdfxml_ends_the_reading(tmp_path: Path, on_error: str) -> None:
     (tmp_path / "a.rdf").write_text(RDFXML.replace("</e:name>", "</e:nome>"))

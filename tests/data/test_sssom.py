@@ -52,6 +52,20 @@ def test_a_header_that_is_no_yaml(tmp_path: Path) -> None:
         read_sssom(path, "tsv", BadLines("a.tsv"))
 
 
+def test_a_header_that_is_nested_too_deeply(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", f"# a: {'[' * 3000}\nsubject_id\tobject_id\na\tb\n")
+    with pytest.raises(DataError, match=r"a\.tsv: the commented header is no YAML: maximum"):
+        read_sssom(path, "tsv", BadLines("a.tsv"))
+
+
+def test_prefixes_are_text_whatever_yaml_makes_of_it_elsewhere(tmp_path: Path) -> None:
+    lines = ["#curie_map:", "#  NO: http://no/", "#  1: http://one/", "#  x:", "#  y: [http://y/]"]
+    lines += ["#mapping_date: 2024-02-30", "#version: !!int ''", "subject_id\tobject_id", "a\tb"]
+    path = write(tmp_path / "a.tsv", "\n".join(lines))
+    prefixes = read_sssom(path, "tsv", BadLines("a.tsv")).prefixes
+    assert prefixes.namespaces == {"NO": "http://no/", "1": "http://one/"}
+
+
 @pytest.mark.parametrize("text", ["", "a\tb\n", "#only\n", "subject_id\tx\n"])
 def test_other_tables(tmp_path: Path, text: str) -> None:
     assert not is_sssom(write(tmp_path / "a.tsv", text), "tsv")

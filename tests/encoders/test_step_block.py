@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from emea.encoders.step_block import LabelDataModule, StepBlock, block_sizes
 
@@ -18,6 +19,34 @@ def test_blocks_add_up_to_the_number_of_steps(num_steps: int, expected: list[int
     blocks = list(loader)
     assert [block.num_steps for block in blocks] == expected
     assert len(loader) == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("links", "weights"),
+    [
+        ([[0, 10], [10, 11]], None),
+        ([[0, 9]], None),
+        ([[0, 15]], None),
+        ([[-1, 10]], None),
+        ([[0.0, 10.0]], None),
+        ([0, 10], None),
+        ([[0, 10]], [1.0, 2.0]),
+    ],
+)
+def test_links_from_a_file_must_be_between_these_graphs(
+    links: list[object], weights: list[float] | None
+) -> None:
+    data = LabelDataModule(LINKS, num_source=10, num_target=5)
+    with pytest.raises(ValueError, match=r"not between these graphs|not every link has a weight"):
+        data.restore(torch.tensor(links), None if weights is None else torch.tensor(weights))
+    assert data.labels.tolist() == LINKS.tolist()
+
+
+def test_links_from_a_file_are_taken_over() -> None:
+    data = LabelDataModule(LINKS, num_source=10, num_target=5)
+    data.restore(torch.tensor([[9, 14]]), torch.tensor([0.5]))
+    assert data.labels.tolist() == [[9, 4]]
+    assert data.weights is not None and data.weights.tolist() == [0.5]
 
 
 def test_blocks_carry_links_in_joint_ids() -> None:

@@ -36,6 +36,36 @@ def test_classes_get_plain_values() -> None:
     assert type(made["b"]) is dict
 
 
+@pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        ("emea.data.nowhere.Thing", "emea.data.nowhere.Thing cannot be used: "),
+        ("emea.data.split", "emea.data.split cannot be used: "),
+    ],
+)
+def test_a_class_that_cannot_be_found_is_the_users_to_mend(target: str, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        maker(node(_target_=target))
+
+
+def test_a_settings_name_is_no_number() -> None:
+    with pytest.raises(ConfigError, match=r"builtins\.dict has a setting whose name is no text"):
+        maker(OmegaConf.create({"_target_": "builtins.dict", 0: "a.nt"}))
+
+
+@pytest.mark.parametrize("part", [{"a": 1}, [1], None])
+def test_a_part_must_name_a_class(part: Any) -> None:
+    with pytest.raises(ConfigError, match="a part of the configuration"):
+        maker(OmegaConf.create({"part": part}).part)
+
+
+def test_what_is_made_must_be_what_is_needed(tiny_config: Configs) -> None:
+    config = tiny_config("data._target_=emea.matching.best_answer.BestAnswer")
+    config.data = {"_target_": "emea.matching.best_answer.BestAnswer"}
+    with pytest.raises(ConfigError, match=r"BestAnswer makes no pair of graphs"):
+        load_pair(config)
+
+
 def composed_rule(config: DictConfig) -> Rule:
     rule: Rule = maker(config.rule)(pair=load_pair(config), device="cpu")
     return rule

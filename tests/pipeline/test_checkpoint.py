@@ -1,17 +1,31 @@
+import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from omegaconf import DictConfig
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
 from emea.em.protocol import Strict
 from emea.errors import DataError
-from emea.pipeline.checkpoint import load_checkpoint, load_weights
+from emea.pipeline.checkpoint import (
+    Progress,
+    load_checkpoint,
+    load_progress,
+    load_weights,
+    save_checkpoint,
+)
 from emea.pipeline.config_files import option_names
 from emea.pipeline.job import run_job
+from emea.pipeline.overrides import composed
 from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
+from emea.pipeline.schema import register_schema
 from emea.pipeline.training_loop import fit_stage, stages
+
+from .conftest import TINY
 
 Configs = Callable[..., DictConfig]
 SHORT = ("data.num_entities=100", "model.initial_epochs=8", "model.epochs_per_iteration=4")
@@ -96,3 +110,86 @@ def test_a_checkpoint_of_another_model_is_refused(tiny_config: Configs, tmp_path
     other = fresh_parts(tiny_config("model.encoder.dim=7"))
     with pytest.raises(DataError, match="another model"):
         load_weights(tmp_path / "checkpoint.safetensors", other.module, other.data)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Parts, Path]:
+    """Parts of a run, and a checkpoint of them after the first stage."""
+    register_schema()
+    parts = fresh_parts(composed([*TINY, "em=dual", "em.two_way.memory=0.5"]))
+    path = tmp_path_factory.mktemp("saved") / "checkpoint.safetensors"
+    ranks = {"initial_in_pool": np.ones(3), "initial_in_all": np.ones(3)}
+    progress = Progress(1, {"history": [{"iteration": 0}]}, ranks)
+    save_checkpoint(path, parts.module, parts.data, parts.em, progress)
+    return parts, path
+
+
+def test_a_whole_checkpoint_is_taken(saved: tuple[Parts, Path]) -> None:
+    parts, path = saved
+    progress = load_progress(path)
+    assert progress is not None and progress.num_stages == 1
+    load_checkpoint(path, parts.module, parts.data, parts.em)
+    load_weights(path, parts.module, parts.data)
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor"),
+    [
+        ("links", None),
+        ("links", torch.zeros(3)),
+        ("links", torch.tensor([[0, 10**6]])),
+        ("link_weights", torch.zeros(1)),
+        ("random.cpu", None),
+        ("random.cpu", torch.zeros(8, dtype=torch.uint8)),
+        ("random.cpu", torch.zeros(8)),
+        ("em.generator", torch.zeros(8)),
+        ("em.two_way.keys", torch.zeros(3)),
+    ],
+)
+def test_a_checkpoint_with_another_tensor_is_told(
+    saved: tuple[Parts, Path], tmp_path: Path, name: str, tensor: torch.Tensor | None
+) -> None:
+    parts, path = saved
+    with safe_open(path, "pt") as file:
+        metadata = file.metadata()
+    tensors = load_file(path) | ({} if tensor is None else {name: tensor})
+    if tensor is None:
+        del tensors[name]
+    save_file(tensors, tmp_path / "changed", metadata)
+    with pytest.raises(DataError, match="changed is no checkpoint of this program"):
+        load_checkpoint(tmp_path / "changed", parts.module, parts.data, parts.em)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("em", None),
+        ("em", {"iteration": "x"}),
+        ("losses", [1]),
+        ("num_steps_done", None),
+        ("progress", 5),
+        ("progress", {"num_stages": 1}),
+        ("progress", {"num_stages": "1", "observer": {}}),
+        ("progress", {"num_stages": 0, "observer": {}}),
+    ],
+)
+def test_a_checkpoint_with_another_state_is_told(
+    saved: tuple[Parts, Path], tmp_path: Path, name: str, value: object
+) -> None:
+    parts, path = saved
+    with safe_open(path, "pt") as file:
+        state = json.loads(file.metadata()["state"]) | {name: value}
+    save_file(load_file(path), tmp_path / "changed", {"state": json.dumps(state)})
+    with pytest.raises(DataError, match="changed is no checkpoint of this program"):
+        load_progress(tmp_path / "changed")
+        load_checkpoint(tmp_path / "changed", parts.module, parts.data, parts.em)
+
+
+@pytest.mark.parametrize("state", ["5", "[" * 100_000, "{}"])
+def test_a_checkpoint_without_a_state_is_told(
+    saved: tuple[Parts, Path], tmp_path: Path, state: str
+) -> None:
+    parts, path = saved
+    save_file(load_file(path), tmp_path / "changed", {"state": state})
+    with pytest.raises(DataError, match="changed is no checkpoint of this program"):
+        load_weights(tmp_path / "changed", parts.module, parts.data)

@@ -1,6 +1,7 @@
 """Explanations of every kind of run, against the rules as the runs evaluate them."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from emea.baselines import paris as baseline
+from emea.errors import DataError
 from emea.matching.pair_table import PairTable
 from emea.pipeline.building import maker
 from emea.pipeline.explainer import Explainer, explain
@@ -262,3 +264,13 @@ def test_what_only_one_of_both_has(finished: Finished) -> None:
         rival = {one.neighbour for one in told.rival.contributions}
         assert set(told.only_asked) == asked - rival
         assert set(told.only_rival) == rival - asked
+
+
+@pytest.mark.parametrize("content", [b"heading\n3\n", b"heading\n3\t5\tx\n", b"\xff\n", None])
+def test_a_damaged_alignment_is_told(
+    finished: Finished, tmp_path: Path, content: bytes | None
+) -> None:
+    if content is not None:
+        (tmp_path / "alignment.tsv").write_bytes(content)
+    with pytest.raises(DataError, match=r"alignment\.tsv is damaged: "):
+        Explainer(replace(finished("none"), folder=tmp_path)).prepare()

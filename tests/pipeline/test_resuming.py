@@ -131,6 +131,14 @@ def test_nothing_to_go_on_with_is_told(tiny_config: Configs, tmp_path: Path) -> 
         config_to_resume(tmp_path / "done")
     with pytest.raises(UserError, match="not a run's folder"):
         config_to_resume(tmp_path)
+    header = tmp_path / "done" / "run.json"
+    header.write_text(header.read_text().replace('"FINISHED"', '"KILLED"'))
+    (tmp_path / "done" / "config.yaml").write_text("- a\n")
+    with pytest.raises(DataError, match=r"config\.yaml is damaged: it holds no settings"):
+        config_to_resume(tmp_path / "done")
+    (tmp_path / "done" / "config.yaml").unlink()
+    with pytest.raises(DataError, match=r"has no config\.yaml: it cannot be read back or resumed"):
+        config_to_resume(tmp_path / "done")
 
 
 def test_a_full_disk_leaves_the_last_checkpoint(

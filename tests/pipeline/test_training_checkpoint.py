@@ -9,6 +9,7 @@ from omegaconf import DictConfig
 from safetensors import safe_open
 
 from emea.encoders.alignment_module import AlignmentModule
+from emea.errors import DataError
 from emea.pipeline import training_loop
 from emea.pipeline.checkpoint import TURN_FILE
 from emea.pipeline.job import run_job
@@ -123,3 +124,24 @@ def test_short_trainings_write_none(
 
     monkeypatch.setattr(training_loop, "save_turn", refused)
     run_job(tiny_config("data.num_entities=100", "em=none"), tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["no checkpoint", "other links", "other weights", "no state"])
+def test_a_damaged_one_is_told_in_a_sentence(
+    damage: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config(*QUICK, "em=none")
+    state = killed_in(0, 2, config, tmp_path, monkeypatch)
+    tensors, plain = dict(state.tensors), dict(state.plain)
+    if damage == "other links":
+        tensors["links"] = tensors["links"] + 10_000
+    elif damage == "other weights":
+        tensors = {name: value[:1].clone() for name, value in tensors.items() if value.dim()}
+        tensors["links"] = state.tensors["links"]
+    elif damage == "no state":
+        del plain["num_steps"]
+    training_loop.save_turn(tmp_path / TURN_FILE, 0, TurnState(tensors, plain))
+    if damage == "no checkpoint":
+        (tmp_path / TURN_FILE).write_bytes(b"nothing of ours")
+    with pytest.raises(DataError, match=f"no checkpoint of this program|remove {TURN_FILE}"):
+        run_job(config, tmp_path)

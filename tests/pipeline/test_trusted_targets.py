@@ -15,6 +15,12 @@ HOSTILE = [
     "rule._target_=emea",
     "+rule.nested.deep=[{_target_:os.system}]",
     "model.encoder._target_=${study}",
+    "data._target_=emea.data.graph.np.save",  # by way of what a module of ours imports
+    "data._target_=emea.data.split.np",
+    "tracking._target_=emea.tracking.mlflow_tracker.os.remove",
+    "data._target_=emea.tracking.atomic.write_atomic",
+    "data._target_=emea.data.__loader__.set_data",
+    "model.optimizer._target_=torch.optim.adam.torch.load",
 ]
 
 

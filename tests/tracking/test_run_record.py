@@ -135,12 +135,77 @@ def test_folder_without_records_is_a_user_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [("{", "damaged"), ("[]", "damaged"), ("{}", "lacks 'run_id'")]
+    ("content", "message"),
+    [
+        ("{", "damaged"),
+        ("[]", "damaged"),
+        ("{}", "lacks 'run_id'"),
+        ("[" * 100_000, "damaged: it is nested too deeply"),
+        ('{"run_id": "\\ud800"}', "damaged: .*surrogates not allowed"),
+    ],
 )
 def test_unusable_run_file_is_a_user_error(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / RUN_FILE).write_text(content)
     with pytest.raises(UserError, match=message):
         read_header(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("name", None),
+        ("params", {"a": [1]}),
+        ("tags", None),
+        ("tags", {"a": 1}),
+        ("start_time", "today"),
+        ("start_time", True),
+        ("start_time", 2**62),
+    ],
+)
+def test_header_with_an_unusable_field(
+    tmp_path: Path, make_header: MakeHeader, name: str, value: object
+) -> None:
+    RunRecord(tmp_path).start(make_header())
+    content = json.loads((tmp_path / RUN_FILE).read_text()) | {name: value}
+    (tmp_path / RUN_FILE).write_text(json.dumps(content))
+    with pytest.raises(
+        UserError, match=rf"run\.json is no run record: its '{name}' cannot be used"
+    ):
+        read_header(tmp_path)
+
+
+@pytest.mark.parametrize("end_time", [None, "x", -1])
+def test_closing_without_a_time(tmp_path: Path, make_header: MakeHeader, end_time: object) -> None:
+    RunRecord(tmp_path).start(make_header())
+    content = json.loads((tmp_path / RUN_FILE).read_text())
+    content |= {"status": "FINISHED", "end_time": end_time}
+    (tmp_path / RUN_FILE).write_text(json.dumps(content))
+    with pytest.raises(UserError, match="no run record: its 'end_time' cannot be used"):
+        read_closing(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "5",
+        "[" * 100_000,
+        '{"step": "x", "time": 1, "metrics": {}}',
+        '{"step": 1, "time": 1, "metrics": null}',
+        '{"step": 1, "time": 1, "metrics": {"loss": null}}',
+        '{"step": 99999999999999999999, "time": 1, "metrics": {}}',
+    ],
+)
+def test_point_with_an_unusable_field(tmp_path: Path, line: str) -> None:
+    good = '{"step": 1, "time": 1, "metrics": {"loss": 1}}'
+    (tmp_path / SERIES_FILE).write_text(f"{good}\n{line}\n{good}\n")
+    with pytest.raises(UserError, match="line 2 is damaged"):
+        read_series(tmp_path)
+
+
+def test_series_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / SERIES_FILE).mkdir()
+    with pytest.raises(UserError, match=r"series\.jsonl cannot be read"):
+        read_series(tmp_path)
 
 
 def test_later_fields_do_not_disturb(tmp_path: Path, make_header: MakeHeader) -> None:
