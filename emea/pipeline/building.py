@@ -21,21 +21,26 @@ def maker(
         keep_name: pass the option's name on as an argument, too.
         without: keys of the node that are meant for others.
     """
-    if not isinstance(node, DictConfig):
-        raise ConfigError(f"a part of the configuration is no group of settings: {node}")
-    values: Any = OmegaConf.to_container(node, resolve=True)
-    values = {key: value for key, value in values.items() if key not in without}
+    values = {key: value for key, value in _settings(node).items() if key not in without}
     name = {"name": values["name"]} if keep_name and "name" in values else {}
-    if "_target_" not in values:
-        raise ConfigError(f"a part of the configuration names no class (_target_): {values}")
-    if not all(isinstance(key, str) for key in values):  # YAML also has numbers as keys
-        raise ConfigError(f"{values['_target_']} has a setting whose name is no text: {values}")
     try:
         # as a partial, so that errors of the class arrive as they are, not wrapped by Hydra
         made = instantiate({**_nameless(values), **name, "_partial_": True, "_convert_": "all"})
     except HydraException as error:
         raise ConfigError(f"{values['_target_']} cannot be used: {error}") from error
     return partial(make, made.func, **made.keywords)
+
+
+def _settings(node: DictConfig) -> dict[str, Any]:
+    """What a node holds; it may come from a config that others wrote."""
+    if not isinstance(node, DictConfig):
+        raise ConfigError(f"a part of the configuration is no group of settings: {node}")
+    values: Any = OmegaConf.to_container(node, resolve=True)
+    if "_target_" not in values:
+        raise ConfigError(f"a part of the configuration names no class (_target_): {values}")
+    if not all(isinstance(key, str) for key in values):  # YAML also has numbers as keys
+        raise ConfigError(f"{values['_target_']} has a setting whose name is no text: {values}")
+    return dict(values)
 
 
 def _nameless(node: Any) -> Any:
