@@ -36,7 +36,8 @@ def test_the_worked_example_prints_what_its_run_printed() -> None:
     metrics, run = record("worked_example")
     text = text_of("worked_example.md")
     assert answered_line(metrics["export"]) in text
-    assert f"{metrics['export']['num_answered']:,} pairs" in text
+    num_pairs = metrics["export"]["num_answered"] + metrics["num_links"]["train"]
+    assert f"{num_pairs:,} pairs" in text
     assert f"{metrics['export']['num_unmatched']:,} entities" in text
     for pool, found in (("test", metrics["final"]), ("all", metrics["final"]["all_targets"])):
         numbers = f"Hit@1 {found['hit@1']:.4f} Hit@10 {found['hit@10']:.4f} MRR {found['mrr']:.4f}"
