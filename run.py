@@ -68,17 +68,25 @@ def job(config: DictConfig) -> float:
     return sweep_objective(metrics)
 
 
-def resumed_folder(arguments: Sequence[str]) -> Path | None:
-    """The run that ``resume=FOLDER`` names; it keeps its settings, so nothing else may be typed."""
+def resumed_folder(arguments: Sequence[str]) -> tuple[Path, list[str]] | None:
+    """The run that ``resume=FOLDER`` names, and the modules of one's own that it may use.
+
+    It keeps its settings, so nothing else may be typed.
+    """
     named = [argument for argument in arguments if argument.startswith("resume=")]
     if not named:
         return None
-    if len(arguments) > 1:
-        raise SystemExit("error: a resumed run keeps its settings: type resume=FOLDER alone")
-    return Path(named[0].partition("=")[2])
+    others = [argument for argument in arguments if argument not in named]
+    if len(named) > 1 or any(not other.startswith("trust=") for other in others):
+        raise SystemExit(
+            "error: a resumed run keeps its settings: type resume=FOLDER alone, "
+            "or with trust=[MODULE] where it uses a module of your own"
+        )
+    trust = [name for other in others for name in other.partition("=")[2].strip("[]").split(",")]
+    return Path(named[0].partition("=")[2]), [name.strip() for name in trust if name.strip()]
 
 
-def go_on(folder: Path) -> None:
+def go_on(folder: Path, trust: list[str]) -> None:
     """Finish an interrupted run in its own folder."""
     from emea.pipeline.job import run_job
     from emea.pipeline.result_table import print_results
@@ -89,6 +97,7 @@ def go_on(folder: Path) -> None:
     try:
         config = config_to_resume(folder)
         config.skip_recorded = False
+        config.trust = trust  # the folder may come from a stranger: what it says does not count
         print_results(run_job(config, folder), folder)
     except UserError as error:
         raise SystemExit(f"error: {error}") from None
@@ -109,7 +118,7 @@ def main() -> None:
         if resume is None:
             job()
         else:
-            go_on(resume)
+            go_on(*resume)
     except KeyboardInterrupt:
         from emea.pipeline.interruption import exit_status
 

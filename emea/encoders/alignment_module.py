@@ -117,6 +117,11 @@ class AlignmentModule(pl.LightningModule):
         optimizer: Any = self.optimizers(use_pl_optimizer=False)
         return cast(torch.optim.Optimizer, optimizer)
 
+    @property
+    def replays_graphs(self) -> bool:
+        """Whether steps are CUDA graphs, as far as there is anything to optimise."""
+        return self._cuda_graph and self.device.type == "cuda"
+
     def new_step(self, links: Tensor, optimizer: torch.optim.Optimizer | None) -> OptimisationStep:
         """The optimisation step on these links, as a CUDA graph where that is possible."""
         loss = partial(self.objective, self.encoder, links)

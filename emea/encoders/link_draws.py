@@ -20,11 +20,18 @@ def drawn_links(links: Tensor, size: int, weights: Tensor | None = None) -> Tens
     order = torch.randperm(len(links), device=links.device)
     if weights is None:
         return order.repeat(-(-size // len(links)))[:size]
-    ends = weights.index_select(0, order).double().cumsum(0)
+    ends = _running_sums(weights.index_select(0, order).double())
     places = torch.arange(size, device=links.device) + torch.rand(1, device=links.device)
     picked = torch.searchsorted(ends, places * (ends[-1] / size), right=True)
     # rounding may put the last place behind the last end
     return order[picked.clamp_(max=len(links) - 1)]
+
+
+def _running_sums(values: Tensor) -> Tensor:
+    if values.is_cuda and torch.are_deterministic_algorithms_enabled():
+        # on a GPU their last bits vary
+        return values.cpu().cumsum(0).to(values.device)
+    return values.cumsum(0)
 
 
 def random_batch(links: Tensor, size: int, weights: Tensor | None = None) -> tuple[Tensor, Tensor]:

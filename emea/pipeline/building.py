@@ -9,6 +9,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from emea.errors import ConfigError
+from emea.pipeline.trusted_targets import check_made
 
 
 def maker(
@@ -40,6 +41,8 @@ def _settings(node: DictConfig) -> dict[str, Any]:
         raise ConfigError(f"a part of the configuration names no class (_target_): {values}")
     if not all(isinstance(key, str) for key in values):  # YAML also has numbers as keys
         raise ConfigError(f"{values['_target_']} has a setting whose name is no text: {values}")
+    root = node._get_root()
+    check_made(values, root.get("trust") or () if isinstance(root, DictConfig) else ())
     return dict(values)
 
 

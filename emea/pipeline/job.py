@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
@@ -51,9 +51,9 @@ FULL_DISK = (
 )
 
 OUT_OF_MEMORY = (
-    "out of memory, although blocks were made as small as they can be: a smaller "
-    "model.encoder.dim or model.objective.batch_size needs less, search=cells too, "
-    "and trainer=cpu has the machine's own memory instead of the GPU's"
+    "out of memory, and smaller blocks do not help here: a smaller model.encoder.dim or "
+    "model.objective.batch_size needs less, search=cells too, and trainer=cpu has the machine's "
+    "own memory instead of the GPU's"
 )
 
 FEW_LINKS = 10
@@ -84,7 +84,7 @@ def run_job(
     started = time.perf_counter()
     device = choose_device(config.trainer.accelerator)
     forget_peak_memory(device)
-    limit_blocks(config.trainer.block_memory)
+    limit_blocks(OmegaConf.select(config, "trainer.block_memory", default=1.0))
     pair = pair or load_pair(config)
     if pair.reading is not None:
         logger.info("what was read:\n%s", statistics_table(pair))
@@ -99,10 +99,10 @@ def run_job(
     header = make_header(shown, pair, visible.uses_test_links, sweep)
     if config.skip_recorded:
         folder = refuse_recorded(header, tracker) or folder
-    start = Start.of(folder, header)
-    run_files.write_config(folder, shown)
-    repeatable = reproducible(config.trainer.deterministic)
+    repeatable = reproducible(OmegaConf.select(config, "trainer.deterministic", default=False))
     with held(folder), terminable(), _tracked(tracker), repeatable:
+        start = Start.of(folder, header)
+        run_files.write_config(folder, shown)
         tracker.start(start.header, folder)
         # what is built gets graphs without links: only what is visible reaches it
         graphs = replace(pair, links=pair.links[:0], official=None, reading=None)

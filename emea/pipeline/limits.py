@@ -55,6 +55,20 @@ SHARE_ABOVE_ZERO = Limit(0, 1, above=True)
 # what a random generator of numpy and torch both take
 SEED = Limit(0, 2**32 - 1, whole=True)
 
+PARIS_PLACES = ("method.reasoner", "method.paris.reasoner")
+"""Of its own method, and within PRASE."""
+
+PARIS_LIMITS = {
+    "theta": SHARE_ABOVE_ZERO,
+    "initial_inclusion": SHARE,
+    "initial_iterations": COUNT_OR_NONE,
+    "smoothing": NOT_NEGATIVE,
+    "retention": SHARE,
+    "least_evidence": SHARE,
+    "max_iterations": COUNT,
+    "tolerance": SHARE,
+}
+
 LIMITS = {
     "ratio.value": Limit(0, 1, above=True, below=True),
     "seed": SEED,
@@ -70,6 +84,7 @@ LIMITS = {
     "data.hub_skew": Limit(1),
     "data.seed": SEED,
     "data.fold": COUNT,
+    "split.seed": SEED,
     "split.num_validation": COUNT_OR_NONE,
     "split.validation_share": SHARE_BELOW_ONE,
     "model.initial_epochs": COUNT,
@@ -101,7 +116,6 @@ LIMITS = {
     "model.objective.threshold": Limit(-1, 1),
     "model.optimizer.lr": POSITIVE,
     "model.optimizer.alpha": SHARE_BELOW_ONE,
-    "model.optimizer.eps": POSITIVE,
     "model.optimizer.initial_accumulator_value": NOT_NEGATIVE,
     "training.turns": COUNT_OR_NONE,
     "training.turns_per_iteration": COUNT_OR_NONE,
@@ -124,8 +138,9 @@ LIMITS = {
     "decoding.answer.unmatched_prob": SHARE_ABOVE_ZERO,
     "search.num_probes": COUNT,
     "search.num_cells": COUNT,
+    "search.seed": SEED,
     "trainer.block_size": COUNT,
-    "trainer.block_memory": POSITIVE,
+    "trainer.block_memory": Limit(0, 1000, above=True),
     "trainer.checkpoint_minutes": NOT_NEGATIVE,
     "tracking.max_artifact_mb": NOT_NEGATIVE,
     "tracking.flush_seconds": NOT_NEGATIVE,
@@ -133,17 +148,10 @@ LIMITS = {
     "export.top_k": COUNT,
     "export.threshold": SHARE,
     "export.target_precision": SHARE,
-    "method.reasoner.theta": SHARE_ABOVE_ZERO,
-    "method.reasoner.initial_inclusion": SHARE,
-    "method.reasoner.initial_iterations": COUNT_OR_NONE,
-    "method.reasoner.smoothing": NOT_NEGATIVE,
-    "method.reasoner.retention": SHARE,
-    "method.reasoner.least_evidence": SHARE,
-    "method.reasoner.max_iterations": COUNT,
-    "method.reasoner.tolerance": SHARE,
     "method.reasoner.rounds": COUNT_OR_NONE,
     "method.reasoner.weight": SHARE,
     "method.reasoner.least_prob": SHARE,
+    **{f"{place}.{name}": limit for place in PARIS_PLACES for name, limit in PARIS_LIMITS.items()},
 }
 """Settings that another encoder or rule has, too, mean the same there."""
 
@@ -166,6 +174,8 @@ CHOICES = {
     "data.on_error": ("stop", "skip"),
     "rule.subsumption_from": ("best", "expected"),
     "rule.mappings": ("best", "expected"),
+    "rule.rules.paris.subsumption_from": ("best", "expected"),
+    "rule.rules.avoid_conflict.mappings": ("best", "expected"),
 }
 
 

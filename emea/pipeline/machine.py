@@ -28,15 +28,18 @@ def choose_device(accelerator: str) -> torch.device:
 @contextlib.contextmanager
 def reproducible(wanted: bool) -> Iterator[None]:
     """Let torch refuse what gives other bits every time, as sums in no fixed order on a GPU."""
+    if not wanted:
+        yield
+        return
     before = torch.are_deterministic_algorithms_enabled()
-    if wanted:
-        # cuBLAS reads it when it is first used
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(wanted)
+    only_warned = torch.is_deterministic_algorithms_warn_only_enabled()
+    # cuBLAS reads it when it is first used: in a process that has computed before it is too late
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True)
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before)
+        torch.use_deterministic_algorithms(before, warn_only=only_warned)
 
 
 def keep_freed_memory() -> None:

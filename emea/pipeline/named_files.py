@@ -6,10 +6,10 @@ from omegaconf import DictConfig, OmegaConf
 
 from emea.errors import ConfigError
 
-NEEDED = ("data.source", "data.target", "data.links")
-"""Where an option has them, a run needs them; ``data=files`` has."""
+READER = "emea.data.own_files.read_own_files"
+"""Of ``data=files``; what other readers call a source need not be a file."""
 
-OPTIONAL = ("data.test_links", "initial_from")
+NEEDED = ("data.source", "data.target", "data.links")
 
 
 def check_named_files(config: DictConfig) -> None:
@@ -18,12 +18,13 @@ def check_named_files(config: DictConfig) -> None:
     Raises:
         ConfigError: names the key and the file.
     """
-    for key in (*NEEDED, *OPTIONAL):
-        group, _, name = key.rpartition(".")
+    reads_files = OmegaConf.select(config, "data._target_") == READER
+    keys = (*NEEDED, "data.test_links") if reads_files else ()
+    for key in (*keys, "initial_from"):
         value = OmegaConf.select(config, key)
         if value is not None:
             _check_file(key, str(value))
-        elif key in NEEDED and name in config[group]:
+        elif key in NEEDED:
             raise ConfigError(
                 f"{key} must name a file: data=files data.source=a.nt data.target=b.ttl "
                 "data.links=seeds.tsv"

@@ -77,7 +77,7 @@ def check_overrides(arguments: Sequence[str]) -> None:
         (usual, [*choice, *rounds[0]])
         for usual, choice in zip(configs[1:], choices[1:], strict=True)
     ]
-    keys = [override.key_or_group for override in values]
+    keys = [override.key_or_group for override in values if not override.is_delete()]
     for usual, assignment in tried:
         _check_values(composed(assignment), keys, usual)
 
@@ -103,10 +103,12 @@ def _quoted_number(text: str) -> str:
 
 
 def _check_values(config: DictConfig, keys: Sequence[str], usual: DictConfig) -> None:
-    for key in keys:
-        problem = wrong_kind(key, config, usual)
-        if problem is not None:
-            raise ConfigError(problem)
+    try:
+        problem = next(filter(None, (wrong_kind(key, config, usual) for key in keys)), None)
+    except OmegaConfBaseException as error:  # it refers to what is not there
+        raise ConfigError(sentence(error)) from error
+    if problem is not None:
+        raise ConfigError(problem)
     check_config(config)
     check_named_files(config)
 

@@ -80,7 +80,7 @@ def build_parts(
         optimizer=None if optimizer is None else maker(optimizer),
         num_source=num_source,
         # sums in a fixed order wait for the device, which a graph cannot
-        cuda_graph=config.trainer.cuda_graph and not config.trainer.deterministic,
+        cuda_graph=config.trainer.cuda_graph and not torch.are_deterministic_algorithms_enabled(),
     )
     decoder = maker(config.decoding, without=("answer",))(search=maker(config.search)())
     stopping = _build_stopping(config, visible, decoder)

@@ -9,7 +9,7 @@ from omegaconf import DictConfig
 
 from emea.errors import DataError, UserError
 from emea.pipeline.checkpoint import PREVIOUS_FILE, TURN_FILE, load_progress, resumable
-from emea.pipeline.run_files import read_config
+from emea.pipeline.run_files import CHECKPOINT_FILE, read_config
 from emea.tracking.file_lock import file_lock
 from emea.tracking.recorded import LOCK_FILE
 from emea.tracking.run_record import (
@@ -36,10 +36,10 @@ class Start:
 
     @classmethod
     def of(cls, folder: Path, header: RunHeader) -> "Start":
-        """Go on where the folder holds an unfinished run of the same settings, data and code."""
-        folder.mkdir(parents=True, exist_ok=True)
+        """Go on where the folder, which is held, has an unfinished run of the same fingerprint."""
         if not _is_unfinished(folder, header):
-            (folder / TURN_FILE).unlink(missing_ok=True)  # of another run
+            for name in (CHECKPOINT_FILE, PREVIOUS_FILE, TURN_FILE):
+                (folder / name).unlink(missing_ok=True)  # of another run
             return cls(header, None)
         checkpoint = resumable(folder)
         progress = load_progress(checkpoint) if checkpoint else None
@@ -73,6 +73,7 @@ def held(folder: Path) -> Iterator[None]:
     Raises:
         UserError: somebody does.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     try:
         with file_lock(folder / LOCK_FILE, timeout=0.0):
             yield

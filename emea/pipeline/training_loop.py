@@ -175,9 +175,9 @@ def _resumed_turn(path: Path, stage: int, data: LabelDataModule) -> TurnState | 
 def _kept_turns(
     config: DictConfig, parts: Parts, path: Path, stage: int, resumed: TurnState | None
 ) -> TrainingCheckpoint:
-    every_seconds = 60 * config.trainer.checkpoint_minutes
+    every_minutes = OmegaConf.select(config, "trainer.checkpoint_minutes", default=5.0)
     save = partial(save_turn, path, stage)
-    return TrainingCheckpoint(save, every_seconds, parts.stopping, resumed)
+    return TrainingCheckpoint(save, 60 * every_minutes, parts.stopping, resumed)
 
 
 def _expected_steps(stage: Stage, parts: Parts) -> int:

@@ -44,11 +44,41 @@ def untrusted_targets(config: DictConfig) -> Iterator[str]:
     settings = OmegaConf.to_container(config, resolve=False)
     for key, target in _targets(settings, ""):
         if not _is_trusted(target, vouched):
-            module = str(target).rpartition(".")[0] or target
-            yield (
-                f"{key} names {target}, which is no part of emea's runs nor an optimiser of torch; "
-                f"if you know that module, say so: trust=[{module}]"
-            )
+            yield _refusal(key, target)
+
+
+def check_made(values: Any, trust: Sequence[str]) -> None:
+    """Refuse settings that would make, within what they are for, something from elsewhere.
+
+    They must be resolved: text that still refers to something would be resolved once more when
+    objects are made of it, to what nobody has looked at.
+
+    Raises:
+        ConfigError: names the key and the class or text.
+    """
+    vouched = tuple(f"{module}." for module in trust)
+    for key, target in _targets(values, ""):
+        if not _is_trusted(target, vouched):
+            raise ConfigError(_refusal(key, target))
+    for text in _texts(values):
+        if "${" in text:
+            raise ConfigError(f"a setting refers to another one by way of text: {text}")
+
+
+def _texts(node: Any) -> Iterator[str]:
+    if isinstance(node, str):
+        yield node
+    children = node.items() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    for child in children:
+        yield from _texts(list(child) if isinstance(child, tuple) else child)
+
+
+def _refusal(key: str, target: Any) -> str:
+    module = str(target).rpartition(".")[0] or target
+    return (
+        f"{key} names {target}, which is no part of emea's runs nor an optimiser of torch; "
+        f"if you know that module, say so: trust=[{module}]"
+    )
 
 
 def _targets(node: Any, key: str) -> Iterator[tuple[str, Any]]:

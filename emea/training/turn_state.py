@@ -11,6 +11,7 @@ from torch import Tensor
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import DataError
+from emea.matching.block_memory import is_out_of_memory
 from emea.training.early_stopping import EarlyStopping
 
 WEIGHTS, BUFFERS, OPTIMISER, BEST = "weights.", "objective.", "optimiser.", "best."
@@ -40,7 +41,9 @@ class TurnState:
         """The state after so many blocks of a turn (the first is 0)."""
         tensors = _prefixed(WEIGHTS, module.state_dict())
         # what an objective derives from the labels is no part of its weights, but of its state
-        tensors |= _prefixed(BUFFERS, dict(module.objective.named_buffers()))
+        weights = module.objective.state_dict()
+        buffers = dict(module.objective.named_buffers()).items()
+        tensors |= _prefixed(BUFFERS, {key: held for key, held in buffers if key not in weights})
         tensors |= {"links": data.links, "random.cpu": torch.get_rng_state()}
         if data.weights is not None:
             tensors["link_weights"] = data.weights
@@ -141,7 +144,12 @@ class TurnState:
         for name, value in self._below(OPTIMISER).items():
             index, _, key = name.partition(".")
             state.setdefault(int(index), {})[key] = value
-        optimizer.load_state_dict({"state": state, "param_groups": self.plain["param_groups"]})
+        groups = [dict(group) for group in self.plain["param_groups"]]
+        for group in groups:
+            # says where step counts lie, which differs between steps that are graphs and others
+            if "capturable" in group:
+                group["capturable"] = module.replays_graphs
+        optimizer.load_state_dict({"state": state, "param_groups": groups})
 
     def _number(self, name: str) -> int:
         with _content_errors():
@@ -161,6 +169,8 @@ def _content_errors() -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as e:
+        if is_out_of_memory(e):
+            raise
         raise DataError(
             f"the checkpoint in the midst of a training is damaged or of another model ({e}): "
             "remove training-checkpoint.safetensors to train that stage anew"

@@ -16,7 +16,10 @@ Configs = Callable[..., DictConfig]
 
 
 def node(**values: Any) -> DictConfig:
-    return OmegaConf.create({"_target_": "builtins.dict", **values})
+    config = {"trust": ["builtins"], "part": {"_target_": "builtins.dict", **values}}
+    part = OmegaConf.create(config).part
+    assert isinstance(part, DictConfig)
+    return part
 
 
 def test_an_options_name_is_no_argument_unless_it_is_kept() -> None:

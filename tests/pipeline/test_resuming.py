@@ -13,9 +13,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
-from omegaconf import DictConfig
+from omegaconf import DictConfig, open_dict
 
 from emea.errors import DataError, UserError
 from emea.pipeline import training_loop
@@ -98,6 +99,27 @@ def test_other_settings_begin_anew(
     other = run_job(tiny_config("em.iterations=1", "seed=1"), tmp_path)
     assert len(other["history"]) == 2
     assert other["seed"] == 1
+
+
+def test_what_another_run_left_in_the_folder_is_not_taken_up(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = ("data.num_entities=100", "em.iterations=1")
+    other = tiny_config(*short, "seed=1")
+    whole = run_job(other, tmp_path / "whole")
+    killed_after(1, tiny_config(*short), tmp_path / "shared", monkeypatch)
+    with monkeypatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr(training_loop, "fit_stage", Mock(side_effect=KilledError))
+        run_job(other, tmp_path / "shared")
+    assert essence(run_job(other, tmp_path / "shared")) == essence(whole)
+
+
+def test_a_config_of_before_has_the_usual_settings(tiny_config: Configs, tmp_path: Path) -> None:
+    config = tiny_config("data.num_entities=100", "em=none")
+    with open_dict(config):
+        for key in ("block_memory", "deterministic", "checkpoint_minutes"):
+            del config.trainer[key]
+    assert run_job(config, tmp_path)["final"]
 
 
 def test_the_same_command_goes_on_in_the_old_folder(

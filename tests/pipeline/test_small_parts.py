@@ -7,14 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from omegaconf import DictConfig
+from omegaconf import DictConfig, open_dict
 from rich.console import Console
 
 from emea.em.protocol import Strict
 from emea.errors import ConfigError
 from emea.pipeline.config_files import option_names
 from emea.pipeline.estimate import duration, seconds_per_step
-from emea.pipeline.machine import choose_device, forget_peak_memory, peak_memory_mb
+from emea.pipeline.machine import (
+    choose_device,
+    forget_peak_memory,
+    peak_memory_mb,
+    reproducible,
+)
+from emea.pipeline.named_files import check_named_files
 from emea.pipeline.observer import flattened
 from emea.pipeline.parts import build_parts, draw_split, load_pair
 from emea.pipeline.result_table import result_table
@@ -117,3 +123,25 @@ def test_the_table_says_whether_test_links_were_seen() -> None:
         Console(file=stream, width=120).print(result_table({**metrics, "protocol": protocol}))
         assert words in stream.getvalue()
         assert "0.5000" in stream.getvalue()
+
+
+def test_what_is_wanted_of_torch_ends_with_the_run() -> None:
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        with reproducible(False):
+            assert torch.is_deterministic_algorithms_warn_only_enabled()
+        with reproducible(True):
+            assert not torch.is_deterministic_algorithms_warn_only_enabled()
+        assert torch.is_deterministic_algorithms_warn_only_enabled()
+    finally:
+        torch.use_deterministic_algorithms(False)
+    with reproducible(True):
+        assert torch.are_deterministic_algorithms_enabled()
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_what_another_reader_calls_a_source_need_be_no_file(tiny_config: Configs) -> None:
+    config = tiny_config()
+    with open_dict(config):
+        config.data.update({"_target_": "my_reader.read", "source": "wikidata", "links": None})
+    check_named_files(config)

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from omegaconf import DictConfig
 from safetensors import safe_open
 
 from emea.encoders.alignment_module import AlignmentModule
+from emea.encoders.margin_objective import MarginObjective
 from emea.errors import DataError
 from emea.pipeline import training_loop
 from emea.pipeline.checkpoint import TURN_FILE
@@ -114,6 +116,22 @@ def test_other_blocks_or_another_run_begin_the_stage_anew(
     config.seed = 1
     run_job(config, tmp_path / "other")
     assert not (tmp_path / "other" / TURN_FILE).exists()
+
+
+def test_an_objective_may_keep_something_with_the_weights(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = MarginObjective.__init__
+
+    def with_buffer(self: MarginObjective, **settings: Any) -> None:
+        begin(self, **settings)
+        self.register_buffer("kept", torch.ones(3))
+
+    monkeypatch.setattr(MarginObjective, "__init__", with_buffer)
+    config = tiny_config(*QUICK, "em=none")
+    whole = run_job(config, tmp_path / "whole")
+    killed_in(0, 2, config, tmp_path / "half", monkeypatch)
+    assert essence(run_job(config, tmp_path / "half")) == essence(whole)
 
 
 def test_short_trainings_write_none(

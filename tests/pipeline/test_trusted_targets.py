@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import pytest
 
 from emea.errors import ConfigError
 from emea.pipeline.overrides import composed
+from emea.pipeline.parts import load_pair
 from emea.pipeline.schema import register_schema
 from emea.pipeline.trusted_targets import untrusted_targets
 from emea.pipeline.validation import check_config
@@ -47,3 +50,16 @@ def test_a_module_the_user_vouches_for_is_taken() -> None:
 def test_all_that_is_ours_is_taken(option: str) -> None:
     config = composed([f"model={option}", "em=dual", "rule=paris_avoid_conflict", "tracking=none"])
     assert list(untrusted_targets(config)) == []
+
+
+HIDDEN = "{_target_: emea.tracking.atomic.write_atomic, _args_: [%s, hello]}"
+
+
+@pytest.mark.parametrize("escape", ["", "\\"])
+def test_a_class_that_appears_when_text_is_resolved_is_refused(escape: str, tmp_path: Path) -> None:
+    target = tmp_path / "written"
+    config = composed(["em=none", "rule=none"])
+    config.data.num_entities = f"{escape}${{oc.decode:'{HIDDEN % target}'}}"
+    with pytest.raises(ConfigError, match=r"names emea\.tracking|refers to another"):
+        load_pair(config)
+    assert not target.exists()
