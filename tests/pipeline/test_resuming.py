@@ -18,6 +18,7 @@ from unittest.mock import Mock
 import pytest
 from omegaconf import DictConfig, open_dict
 
+import run
 from emea.errors import DataError, UserError
 from emea.pipeline import training_loop
 from emea.pipeline.job import run_job
@@ -183,6 +184,24 @@ def test_a_full_disk_leaves_the_last_checkpoint(
         run_job(config, tmp_path / "half")
     monkeypatch.undo()
     assert essence(run_job(config, tmp_path / "half")) == essence(whole)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["em=dual"], None),
+        (["resume=a/b"], (Path("a/b"), [])),
+        (["resume=a=b", "trust=[mine, yours.too]"], (Path("a=b"), ["mine", "yours.too"])),
+    ],
+)
+def test_what_is_resumed(arguments: list[str], expected: Any) -> None:
+    assert run.resumed_folder(arguments) == expected
+
+
+@pytest.mark.parametrize("other", ["seed=1", "-m", "resume=c"])
+def test_a_resumed_run_keeps_its_settings(other: str) -> None:
+    with pytest.raises(SystemExit, match="type resume=FOLDER alone"):
+        run.resumed_folder(["resume=a", other])
 
 
 def command(*arguments: str) -> list[str]:

@@ -21,6 +21,7 @@ from .test_resuming import KilledError, essence
 
 Configs = Callable[..., DictConfig]
 QUICK = ("data.num_entities=100", "trainer.checkpoint_minutes=0", "trainer.block_size=3")
+QUICK += ("model.initial_epochs=18", "model.epochs_per_iteration=8")
 EARLY = ("model.early_stopping={every:2,patience:3}", "model.initial_epochs=12")
 # soft alignments and near entities of the midst of a turn, which its links alone do not tell
 SOFT = ("model.objective.bootstrap_every=4", "model.objective.threshold=-1")
@@ -59,7 +60,7 @@ def killed_in(
         (["model=alinet", "em.iterations=1", *EARLY, *NEAR], 1, 2, 0),
         (["model=iptranse", "em=none", *EARLY, *SOFT], 0, 3, 0),
         (["em=none", *WORSE], 0, 6, 0),
-        (["em=none", "training=semi", "training.turns=2", "training.epochs_per_turn=8"], 0, 11, 1),
+        (["em=none", "training=semi", "training.turns=2", "training.epochs_per_turn=8"], 0, 6, 1),
         (["em=dual", "em.iterations=1"], 1, 2, 0),
     ],
 )
