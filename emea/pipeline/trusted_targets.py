@@ -24,6 +24,9 @@ OURS = (
 """What a run is made of. Other parts of this package write files wherever they are told to."""
 
 OPTIMISERS = "torch.optim"
+LONGEST = 200
+"""Characters of a name of ours; what is longer no file can be called."""
+
 PACKAGES = Path(__file__).resolve().parents[2]
 
 
@@ -108,7 +111,7 @@ def _is_ours(target: str) -> bool:
     What does not exist is no danger, and an older run may name what has another name today.
     """
     *modules, name = target.split(".")
-    if any(part.startswith("_") for part in (*modules, name)):
+    if len(target) > LONGEST or not all(map(_is_public, (*modules, name))):
         return False
     if ".".join(modules) == OPTIMISERS:
         return name[:1].isupper()
@@ -123,6 +126,10 @@ def _is_ours(target: str) -> bool:
     if not file.is_file():
         return modules[0] not in _borrowed(place / "__init__.py")
     return len(modules) == 1 and name not in _borrowed(file)
+
+
+def _is_public(part: str) -> bool:
+    return part.isidentifier() and not part.startswith("_")
 
 
 @cache

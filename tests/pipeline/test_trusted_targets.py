@@ -24,6 +24,8 @@ HOSTILE = [
     "data._target_=emea.tracking.atomic.write_atomic",
     "data._target_=emea.data.__loader__.set_data",
     "model.optimizer._target_=torch.optim.adam.torch.load",
+    f"data._target_=emea.data.{'x' * 300}.read",  # longer than a file may be called
+    "data._target_='emea.data.[.read'",
 ]
 
 
