@@ -202,7 +202,7 @@ def test_relabelling_entities_changes_no_metric(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    options = (*model, f"em={em}", f"rule={rule}", "em.iterations=2", f"training.turns={turns}")
+    options = (*model, f"em={em}", f"rule={rule}", "em.iterations=1", f"training.turns={turns}")
     config = tiny_config(*options, *short())
     # in double precision, since RMSprop's first steps turn rounding errors into whole steps
     monkeypatch.setattr(job, "build_parts", double_parts)
