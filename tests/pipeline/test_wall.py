@@ -74,7 +74,7 @@ def test_strict_predictions_do_not_depend_on_test_links(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     options = (f"model={model}", f"rule={rule}", f"training={training}")
-    config = tiny_config(*options, "em.iterations=1", "data.num_entities=100", *short())
+    config = tiny_config(*options, "em.iterations=2", *short())
     original = predictions(config, tmp_path / "a", lambda split: split, monkeypatch)
     for name, change in (("b", permuted_targets), ("c", without_test_links)):
         assert predictions(config, tmp_path / name, change, monkeypatch) == original, name
@@ -202,7 +202,7 @@ def test_relabelling_entities_changes_no_metric(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    options = (*model, f"em={em}", f"rule={rule}", "em.iterations=1", f"training.turns={turns}")
+    options = (*model, f"em={em}", f"rule={rule}", "em.iterations=2", f"training.turns={turns}")
     config = tiny_config(*options, *short())
     # in double precision, since RMSprop's first steps turn rounding errors into whole steps
     monkeypatch.setattr(job, "build_parts", double_parts)
