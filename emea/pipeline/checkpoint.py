@@ -20,10 +20,16 @@ from emea.matching.matching import Matching
 from emea.pipeline.run_files import CHECKPOINT_FILE
 from emea.tracking.atomic import write_atomic
 from emea.tracking.json_object import json_object
-from emea.training.turn_state import TurnState
+from emea.training.named_tensors import (
+    below,
+    labels_and_generators,
+    prefixed,
+    restore_generators,
+    restore_labels,
+)
+from emea.training.turn_state import TURN_FILE, TurnState
 
 PREVIOUS_FILE = f"previous-{CHECKPOINT_FILE}"
-TURN_FILE = f"training-{CHECKPOINT_FILE}"
 
 CONTENT_ERRORS = (
     ArithmeticError,
@@ -71,13 +77,7 @@ def save_checkpoint(
         em: whose state.
         progress: how far the run has come; ``None`` after its last fit.
     """
-    tensors = {f"module.{name}": value for name, value in module.state_dict().items()}
-    tensors["links"] = data.links
-    if data.weights is not None:
-        tensors["link_weights"] = data.weights
-    tensors["random.cpu"] = torch.get_rng_state()
-    if torch.cuda.is_available():
-        tensors["random.cuda"] = torch.cuda.get_rng_state()
+    tensors = labels_and_generators(data) | prefixed("module.", module.state_dict())
     plain: dict[str, Any] = {
         "num_steps_done": module.num_steps_done,
         "seed": torch.initial_seed(),
@@ -132,7 +132,7 @@ def load_progress(path: Path) -> Progress | None:
     if told is None:
         return None
     with checkpoint_errors(path):
-        arrays = {name: value.numpy() for name, value in _below(tensors, "observer.").items()}
+        arrays = {name: value.numpy() for name, value in below(tensors, "observer.").items()}
         progress = Progress(told["num_stages"], told["observer"], arrays)
         if not isinstance(progress.num_stages, int) or progress.num_stages < 1:
             raise ValueError(f"{progress.num_stages} stages cannot be done")
@@ -143,7 +143,7 @@ def save_matching(path: Path, matching: Matching, module: AlignmentModule | None
     """Write a baseline's matching, and the weights of its encoder where it has one."""
     tensors = {"pairs": matching.pairs(), "probs": matching.probs[matching.sources]}
     if module is not None:
-        tensors |= {f"module.{name}": value for name, value in module.state_dict().items()}
+        tensors |= prefixed("module.", module.state_dict())
     write_atomic(path, _serialised(tensors, {}))
 
 
@@ -159,8 +159,8 @@ def load_checkpoint(
     with checkpoint_errors(path):
         _restore_module(module, tensors, plain, generators=True)
         module.losses = [(int(step), float(loss)) for step, loss in plain.get("losses", ())]
-        data.restore(tensors["links"], tensors.get("link_weights"))
-        em.load_state_dict({**plain["em"], **_below(tensors, "em.")})
+        restore_labels(tensors, data)
+        em.load_state_dict({**plain["em"], **below(tensors, "em.")})
 
 
 def load_weights(path: Path, module: AlignmentModule, data: LabelDataModule) -> None:
@@ -213,20 +213,9 @@ def _restore_module(
     module: AlignmentModule, tensors: dict[str, Tensor], plain: dict[str, Any], generators: bool
 ) -> None:
     try:
-        module.load_state_dict(_below(tensors, "module."))
+        module.load_state_dict(below(tensors, "module."))
     except RuntimeError as error:
         raise DataError("the checkpoint is of another model or pair of graphs") from error
     module.num_steps_done = int(plain["num_steps_done"])
-    if not generators:
-        return
-    torch.set_rng_state(tensors["random.cpu"])
-    if "random.cuda" in tensors and torch.cuda.is_available():
-        torch.cuda.set_rng_state(tensors["random.cuda"])
-
-
-def _below(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {
-        name.removeprefix(prefix): value
-        for name, value in tensors.items()
-        if name.startswith(prefix)
-    }
+    if generators:
+        restore_generators(tensors)

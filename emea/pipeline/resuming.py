@@ -8,7 +8,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from emea.errors import DataError, UserError
-from emea.pipeline.checkpoint import PREVIOUS_FILE, TURN_FILE, load_progress, resumable
+from emea.pipeline.checkpoint import PREVIOUS_FILE, load_progress, resumable
 from emea.pipeline.run_files import CHECKPOINT_FILE, read_config
 from emea.tracking.file_lock import file_lock
 from emea.tracking.recorded import LOCK_FILE
@@ -20,6 +20,7 @@ from emea.tracking.run_record import (
     read_closing,
     read_header,
 )
+from emea.training.turn_state import TURN_FILE
 
 
 @dataclass(frozen=True)

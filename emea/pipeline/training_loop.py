@@ -13,7 +13,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from emea.encoders.step_block import LabelDataModule
 from emea.pipeline.checkpoint import (
-    TURN_FILE,
     Progress,
     checkpoint_errors,
     load_checkpoint,
@@ -29,7 +28,7 @@ from emea.pipeline.observer import TestObserver
 from emea.pipeline.parts import Parts
 from emea.pipeline.progress import StepProgress
 from emea.training.training_checkpoint import TrainingCheckpoint
-from emea.training.turn_state import TurnState
+from emea.training.turn_state import TURN_FILE, TurnState
 
 logger = logging.getLogger(__name__)
 

@@ -43,11 +43,8 @@ def check_trusted(config: DictConfig) -> None:
 
 def untrusted_targets(config: DictConfig) -> Iterator[str]:
     """A sentence for each class that is neither ours nor of a module the user vouches for."""
-    vouched = tuple(f"{module}." for module in config.get("trust") or ())
     settings = OmegaConf.to_container(config, resolve=False)
-    for key, target in _targets(settings, ""):
-        if not _is_trusted(target, vouched):
-            yield _refusal(key, target)
+    return _refusals(settings, config.get("trust") or ())
 
 
 def check_made(values: Any, trust: Sequence[str]) -> None:
@@ -59,10 +56,8 @@ def check_made(values: Any, trust: Sequence[str]) -> None:
     Raises:
         ConfigError: names the key and the class or text.
     """
-    vouched = tuple(f"{module}." for module in trust)
-    for key, target in _targets(values, ""):
-        if not _is_trusted(target, vouched):
-            raise ConfigError(_refusal(key, target))
+    for problem in _refusals(values, trust):
+        raise ConfigError(problem)
     for text in _texts(values):
         if "${" in text:
             raise ConfigError(f"a setting refers to another one by way of text: {text}")
@@ -76,12 +71,15 @@ def _texts(node: Any) -> Iterator[str]:
         yield from _texts(list(child) if isinstance(child, tuple) else child)
 
 
-def _refusal(key: str, target: Any) -> str:
-    module = str(target).rpartition(".")[0] or target
-    return (
-        f"{key} names {target}, which is no part of emea's runs nor an optimiser of torch; "
-        f"if you know that module, say so: trust=[{module}]"
-    )
+def _refusals(settings: Any, trust: Sequence[str]) -> Iterator[str]:
+    vouched = tuple(f"{module}." for module in trust)
+    for key, target in _targets(settings, ""):
+        if not _is_trusted(target, vouched):
+            module = str(target).rpartition(".")[0] or target
+            yield (
+                f"{key} names {target}, which is no part of emea's runs nor an optimiser of torch; "
+                f"if you know that module, say so: trust=[{module}]"
+            )
 
 
 def _targets(node: Any, key: str) -> Iterator[tuple[str, Any]]:

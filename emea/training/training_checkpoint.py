@@ -82,7 +82,6 @@ class TrainingCheckpoint(pl.Callback):
         data: Any = trainer.datamodule  # type: ignore[attr-defined]
         assert isinstance(data, LabelDataModule)
         turn = self.num_turns_before + trainer.current_epoch
-        state = TurnState.of(pl_module, data, self.stopping, turn, self.num_blocks)
-        state.plain["num_epochs_of_stage"] = pl_module.num_epochs_done - self._epochs_before
-        self.save(state)
+        num_epochs = pl_module.num_epochs_done - self._epochs_before
+        self.save(TurnState.of(pl_module, data, self.stopping, turn, self.num_blocks, num_epochs))
         self._last = time.monotonic()

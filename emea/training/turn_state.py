@@ -13,7 +13,15 @@ from emea.encoders.step_block import LabelDataModule
 from emea.errors import DataError
 from emea.matching.block_memory import is_out_of_memory
 from emea.training.early_stopping import EarlyStopping
+from emea.training.named_tensors import (
+    below,
+    labels_and_generators,
+    prefixed,
+    restore_generators,
+    restore_labels,
+)
 
+TURN_FILE = "training-checkpoint.safetensors"
 WEIGHTS, BUFFERS, OPTIMISER, BEST = "weights.", "objective.", "optimiser.", "best."
 
 
@@ -37,18 +45,14 @@ class TurnState:
         stopping: EarlyStopping | None,
         turn: int,
         num_blocks: int,
+        num_epochs: float,
     ) -> "TurnState":
-        """The state after so many blocks of a turn (the first is 0)."""
-        tensors = _prefixed(WEIGHTS, module.state_dict())
+        """The state after so many blocks of a turn (the first is 0) and epochs of its fit."""
+        tensors = labels_and_generators(data) | prefixed(WEIGHTS, module.state_dict())
         # what an objective derives from the labels is no part of its weights, but of its state
         weights = module.objective.state_dict()
         buffers = dict(module.objective.named_buffers()).items()
-        tensors |= _prefixed(BUFFERS, {key: held for key, held in buffers if key not in weights})
-        tensors |= {"links": data.links, "random.cpu": torch.get_rng_state()}
-        if data.weights is not None:
-            tensors["link_weights"] = data.weights
-        if torch.cuda.is_available():
-            tensors["random.cuda"] = torch.cuda.get_rng_state()
+        tensors |= prefixed(BUFFERS, {key: held for key, held in buffers if key not in weights})
         plain: dict[str, Any] = {
             "turn": turn,
             "num_blocks": num_blocks,
@@ -57,6 +61,7 @@ class TurnState:
             "steps_per_epoch": data.steps_per_epoch,
             "num_steps_done": module.num_steps_done,
             "num_steps_of_turn": module.num_steps_of_turn,
+            "num_epochs_of_fit": num_epochs,
             "losses": module.losses,
         }
         optimizer = module.current_optimizer()
@@ -64,10 +69,10 @@ class TurnState:
             state = optimizer.state_dict()
             plain["param_groups"] = state["param_groups"]
             for index, held in state["state"].items():
-                tensors |= _prefixed(f"{OPTIMISER}{index}.", _as_tensors(held))
+                tensors |= prefixed(f"{OPTIMISER}{index}.", _as_tensors(held))
         if stopping is not None:
             state = stopping.state_dict()
-            tensors |= _prefixed(BEST, state.pop("best_weights"))
+            tensors |= prefixed(BEST, state.pop("best_weights"))
             plain["stopping"] = state
         return cls(tensors, plain)
 
@@ -93,7 +98,7 @@ class TurnState:
     def plan(self, data: LabelDataModule) -> None:
         """Let the next turn be what is left of this one."""
         with _content_errors():
-            data.restore(self.tensors["links"], self.tensors.get("link_weights"))
+            restore_labels(self.tensors, data)
             data.num_steps = self._number("num_steps")
             data.steps_per_epoch = self._number("steps_per_epoch")
             data.num_blocks_done = self.num_blocks
@@ -119,29 +124,26 @@ class TurnState:
             self._overwrite(module, stopping)
 
     def _overwrite(self, module: AlignmentModule, stopping: Any) -> None:
-        module.load_state_dict(self._below(WEIGHTS))
+        module.load_state_dict(below(self.tensors, WEIGHTS))
         buffers = dict(module.objective.named_buffers())
-        for name, value in self._below(BUFFERS).items():
+        for name, value in below(self.tensors, BUFFERS).items():
             buffers[name].copy_(value)
         self._restore_optimizer(module)
         module.num_steps_done = self.num_steps_done
         module.num_steps_of_turn = self._number("num_steps_of_turn")
         module.losses = [(int(step), float(loss)) for step, loss in self.plain["losses"]]
-        # fractions of the turn; those of earlier turns were whole
-        module.num_epochs_done += self.plain["num_epochs_of_stage"]
+        module.num_epochs_done += self.plain["num_epochs_of_fit"]
         if stopping is not None:
-            state = self.plain["stopping"] | {"best_weights": self._below(BEST)}
+            state = self.plain["stopping"] | {"best_weights": below(self.tensors, BEST)}
             stopping.load_state_dict(state)
-        torch.set_rng_state(self.tensors["random.cpu"])
-        if "random.cuda" in self.tensors and torch.cuda.is_available():
-            torch.cuda.set_rng_state(self.tensors["random.cuda"])
+        restore_generators(self.tensors)
 
     def _restore_optimizer(self, module: AlignmentModule) -> None:
         optimizer = module.current_optimizer()
         if optimizer is None:
             return
         state: dict[int, dict[str, Tensor]] = {}
-        for name, value in self._below(OPTIMISER).items():
+        for name, value in below(self.tensors, OPTIMISER).items():
             index, _, key = name.partition(".")
             state.setdefault(int(index), {})[key] = value
         groups = [dict(group) for group in self.plain["param_groups"]]
@@ -155,13 +157,6 @@ class TurnState:
         with _content_errors():
             return int(self.plain[name])
 
-    def _below(self, prefix: str) -> dict[str, Tensor]:
-        return {
-            name.removeprefix(prefix): value
-            for name, value in self.tensors.items()
-            if name.startswith(prefix)
-        }
-
 
 @contextmanager
 def _content_errors() -> Iterator[None]:
@@ -173,12 +168,8 @@ def _content_errors() -> Iterator[None]:
             raise
         raise DataError(
             f"the checkpoint in the midst of a training is damaged or of another model ({e}): "
-            "remove training-checkpoint.safetensors to train that stage anew"
+            f"remove {TURN_FILE} to train that stage anew"
         ) from e
-
-
-def _prefixed(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {f"{prefix}{name}": value for name, value in tensors.items()}
 
 
 def _as_tensors(values: dict[str, Any]) -> dict[str, Tensor]:

@@ -38,8 +38,13 @@ def going_on(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 def sweep(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the sweep in the folder."""
+    return called(folder, str(ROOT / "run.py"), "-m", *TINY, *arguments)
+
+
+def called(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """What Python made of these arguments, in the folder."""
     return subprocess.run(
-        [sys.executable, str(ROOT / "run.py"), "-m", *TINY, *arguments],
+        [sys.executable, *arguments],
         cwd=folder,
         env=environment(),
         capture_output=True,

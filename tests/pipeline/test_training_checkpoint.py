@@ -13,9 +13,8 @@ from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.margin_objective import MarginObjective
 from emea.errors import DataError
 from emea.pipeline import training_loop
-from emea.pipeline.checkpoint import TURN_FILE
 from emea.pipeline.job import run_job
-from emea.training.turn_state import TurnState
+from emea.training.turn_state import TURN_FILE, TurnState
 
 from .test_resuming import KilledError, essence
 

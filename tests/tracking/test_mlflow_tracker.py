@@ -141,7 +141,7 @@ def test_ui_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert default.ui_hint == f"python -m emea.tracking ui --uri sqlite:///{tmp_path}/mlflow.db"
     (tmp_path / "Makefile").touch()
     assert default.ui_hint == "make ui"
-    other = MlflowTracker("sqlite:////tmp/other.db").ui_hint
-    assert other == "python -m emea.tracking ui --uri sqlite:////tmp/other.db"
+    other = MlflowTracker("sqlite:////srv/other.db").ui_hint
+    assert other == "python -m emea.tracking ui --uri sqlite:////srv/other.db"
     assert MlflowTracker("http://me:secret@host:5000").ui_hint == "open http://host:5000"
     assert MlflowTracker("postgresql://me:secret@host/db").ui_hint is None

@@ -2,8 +2,6 @@
 
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +12,7 @@ import pytest
 from emea.tracking.mlflow_store import MlflowStore
 from emea.tracking.run_record import read_closing, read_series
 
-from ..pipeline.sweeping import environment, going_on
+from ..pipeline.sweeping import called, going_on
 from .run_copies import assert_holds_only
 from .serving import free_port, mlflow_server
 from .troubles import (
@@ -68,17 +66,8 @@ def seconds_of_training(folder: Path) -> float:
 
 
 def assert_imported_once(store: MlflowStore, folder: Path) -> None:
-    command = [sys.executable, "-m", "emea.tracking", "sync", "run", "--uri", store.uri]
     for expected in ("imported 1, already there 0", "imported 0, already there 1"):
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        done = called(folder, "-m", "emea.tracking", "sync", "run", "--uri", store.uri)
         assert done.returncode == 0, done.stdout + done.stderr
         assert expected in done.stdout
     assert_holds_only(store, "emea", [folder / "run"])

@@ -11,7 +11,7 @@ from emea.tracking.store_uri import absolute_uri, artifact_location, shown_uri, 
     ("uri", "path"),
     [
         ("sqlite:///mlflow.db", Path("mlflow.db")),
-        ("sqlite:////tmp/a.db?timeout=5", Path("/tmp/a.db")),
+        ("sqlite:////srv/a.db?timeout=5", Path("/srv/a.db")),
         ("sqlite:///:memory:", None),
         ("sqlite://", None),
         ("http://host:5000", None),
@@ -37,4 +37,4 @@ def test_a_server_chooses_its_own_artifact_root() -> None:
 
 def test_passwords_are_not_shown() -> None:
     assert shown_uri("https://me:secret@host:5000/x") == "https://host:5000/x"
-    assert shown_uri("sqlite:////tmp/a@b.db") == "sqlite:////tmp/a@b.db"
+    assert shown_uri("sqlite:////srv/a@b.db") == "sqlite:////srv/a@b.db"

@@ -47,7 +47,7 @@ def test_server_lists_runs_and_shows_files(
 
 
 def test_command_is_for_this_machine_only() -> None:
-    command = server_command("sqlite:////tmp/a.db", "mlruns", 5001)
+    command = server_command("sqlite:////srv/a.db", "mlruns", 5001)
     assert command[command.index("--host") + 1] == "127.0.0.1"
     assert command[command.index("--workers") + 1] == "1"
     assert command[command.index("--port") + 1] == "5001"
