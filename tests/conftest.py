@@ -45,3 +45,13 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def cuda() -> Any:
+    """The CUDA device, or a skip where there is none."""
+    import torch  # not before the number of threads is set
+
+    if not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device")
+    return torch.device("cuda")

@@ -41,14 +41,6 @@ def make_pair() -> MakePair:
     return make
 
 
-@pytest.fixture
-def cuda() -> torch.device:
-    """The CUDA device, or a skip where there is none."""
-    if not torch.cuda.is_available():
-        pytest.skip("needs a CUDA device")
-    return torch.device("cuda")
-
-
 class LargestOutput(TorchDispatchMode):
     """Records how many elements the outputs of all operations hold."""
 

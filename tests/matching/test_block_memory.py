@@ -4,6 +4,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -122,6 +123,35 @@ def test_a_real_lack_of_memory_is_understood() -> None:
     size, share = done.stdout.split()
     assert float(share) in (0.5, 0.25)
     assert int(size) == 2**32 * float(share)
+
+
+@contextmanager
+def at_most(num_bytes: int, device: torch.device) -> Iterator[None]:
+    """Let torch take this much more of a GPU's memory, and no more."""
+    torch.cuda.empty_cache()
+    whole = torch.cuda.get_device_properties(device).total_memory
+    torch.cuda.set_per_process_memory_fraction(
+        (torch.cuda.memory_reserved(device) + num_bytes) / whole
+    )
+    try:
+        yield
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+
+
+@pytest.mark.gpu
+def test_a_search_on_a_full_gpu_goes_on_with_blocks_that_fit(
+    cuda: torch.device, caplog: pytest.LogCaptureFixture
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    source, target = torch.randn(2, 20_000, 16, generator=generator).to(cuda)
+    similarity = Cosine()(source, target)
+    expected = top_candidates(similarity, 3)
+    with at_most(2**27, cuda), caplog.at_level(logging.WARNING, "emea"):
+        found = top_candidates(similarity, 3)
+    assert torch.equal(found.targets, expected.targets)
+    assert block_memory._Blocks.share < 1
+    assert all("trainer.block_memory" in record.getMessage() for record in caplog.records)
 
 
 def test_what_counts_as_a_lack_of_memory() -> None:
