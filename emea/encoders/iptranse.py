@@ -55,7 +55,11 @@ class IPTransE(nn.Module):
 
     def forward(self) -> Tensor:
         """Embeddings of all entities."""
-        return normalize(self.entities).index_select(0, self.row_of)
+        return self.entity_rows(slice(None))
+
+    def entity_rows(self, entities: Tensor | slice) -> Tensor:
+        """Embeddings of these entities."""
+        return normalize(self.entities).index_select(0, self.row_of[entities])
 
     def relation_rows(self) -> Tensor:
         """Embeddings of all relations."""

@@ -52,8 +52,10 @@ class IPTransEObjective(Objective):
         """Learn how many triples an epoch has, and make room for soft alignments."""
         assert isinstance(encoder, IPTransE)
         self.num_triples = len(encoder.triples)
+        # whoever has no soft alignment stands for itself, with no weight: zeros for all of them
+        # summed into one row would wait for each other on a GPU
         size = len(encoder.entities)
-        self.register_buffer("soft_partner", torch.zeros(size, dtype=torch.long), persistent=False)
+        self.register_buffer("soft_partner", torch.arange(size), persistent=False)
         self.register_buffer("soft_weight", torch.zeros(size), persistent=False)
 
     def steps_per_epoch(self, num_links: int) -> int:
@@ -83,11 +85,11 @@ class IPTransEObjective(Objective):
         return loss
 
     def _triple_loss(self, encoder: IPTransE, relations: Tensor) -> Tensor:
-        rows, triples = encoder(), encoder.triples
+        triples = encoder.triples
         size = min(self.batch_size, len(triples))
         picked = torch.randint(len(triples), (size,), device=triples.device)
         head, relation, tail = triples.index_select(0, picked).unbind(1)
-        false = random_neighbour(head, encoder.num_source, len(rows))
+        false = random_neighbour(head, encoder.num_source, len(encoder.entities))
         at_head = torch.rand(size, device=triples.device) < 0.5
         # as it is, with its head's and with its tail's soft counterpart
         heads = torch.cat([head, self.soft_partner[head], head])
@@ -96,7 +98,7 @@ class IPTransEObjective(Objective):
         false, at_head = false.repeat(3), at_head.repeat(3)
         false_heads = torch.where(at_head, false, heads)
         false_tails = torch.where(at_head, tails, false)
-        ends = rows.index_select(0, torch.cat([heads, false_heads, tails, false_tails]))
+        ends = encoder.entity_rows(torch.cat([heads, false_heads, tails, false_tails]))
         from_head, to_tail = ends.view(2, 2, 3 * size, -1)
         translation = relations.index_select(0, relation).repeat(3, 1)
         near, far = (from_head + translation - to_tail).square().sum(2)

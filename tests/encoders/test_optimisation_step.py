@@ -14,9 +14,11 @@ from emea.encoders.optimisation_step import WARM_UP_STEPS, GraphedStep, Optimisa
 from emea.encoders.pair_distance import pair_distances
 from emea.encoders.rrea import RREA
 
+# as a graph needs them: torch rounds otherwise where they are not, and Adam's first steps divide
+# what is left of tiny gradients by their own size
 OPTIMIZERS: list[Callable[..., torch.optim.Optimizer]] = [
-    partial(torch.optim.RMSprop, lr=0.005, alpha=0.9, eps=1e-7),
-    partial(torch.optim.Adam, lr=0.005),
+    partial(torch.optim.RMSprop, lr=0.005, alpha=0.9, eps=1e-7, capturable=True),
+    partial(torch.optim.Adam, lr=0.005, capturable=True),
 ]
 
 
