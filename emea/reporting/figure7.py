@@ -33,7 +33,8 @@ PARAMETERS = (
 )
 REMARK = (
     "EMEA over RREA on DBP15K zh, `protocol=strict`, among test targets: K candidates of each "
-    "entity with the PARIS rule, N neighbours with AvoidConf. Lower MR is better."
+    "entity with the PARIS rule, N neighbours with AvoidConf; at a ratio, all values have the same "
+    "splits. Lower MR is better."
 )
 
 
@@ -59,13 +60,21 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
 def sensitivity(
     runs: Sequence[RecordedRun], parameter: Parameter, ratio: float
 ) -> dict[int, list[Found]]:
-    """Runs by the parameter's value, all else as usual."""
+    """Runs by the parameter's value, all else as usual.
+
+    Splits differ by more than values do, so all values have the same ones, if they share any.
+    """
     found = {}
     where = {"method": "emea", "em": "paper", "rule": parameter.rule, **SUP}
     for value in parameter.values:
         method = Method("", "", (Source(where),), usual=USUAL | {parameter.key: value})
-        found[value] = list(runs_of(runs, method, "strict", DATA, ratio).values())
-    return found
+        found[value] = runs_of(runs, method, "strict", DATA, ratio)
+    splits = [set(by_split) for by_split in found.values() if by_split] or [set()]
+    kept = set.intersection(*splits) or set.union(*splits)
+    return {
+        value: [one for split, one in by_split.items() if split in kept]
+        for value, by_split in found.items()
+    }
 
 
 def _rows(parameter: Parameter, found: dict[float, dict[int, list[Found]]]) -> list[list[str]]:

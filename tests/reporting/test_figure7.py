@@ -8,8 +8,8 @@ from emea.reporting.records import RecordedRun
 from .fabricated import made, rows_of, scores
 
 
-def with_k(value: int, hit: float) -> RecordedRun:
-    return made(f"k{value}", params={"em.num_candidates": value}, final=scores(hit))
+def with_k(value: int, hit: float, **changes: float) -> RecordedRun:
+    return made(f"k{value}", params={"em.num_candidates": value}, final=scores(hit), **changes)
 
 
 def with_n(value: int, hit: float, **changes: float) -> RecordedRun:
@@ -28,6 +28,19 @@ def test_a_value_has_the_runs_with_it_and_all_else_as_usual() -> None:
     runs += [made("few", params={"em.num_candidates": 50, "em.iterations": 1})]
     assert names(runs, k) == {5: [], 10: ["k10"], 20: ["k20"], 50: []}
     assert names(runs, n) == {5: ["n5"], 10: [], 15: [], 20: ["n20"]}
+
+
+def test_values_are_compared_on_splits_that_all_of_them_have() -> None:
+    k, _ = PARAMETERS
+    runs = [with_k(10, 0.5, split_seed=seed) for seed in (0, 1, 2)]
+    runs += [with_k(20, 0.6, split_seed=seed) for seed in (1, 2)] + [with_k(50, 0.6, split_seed=2)]
+    found = sensitivity(runs, k, 0.01)
+    seeds = {
+        value: [one.run.metrics["split_seed"] for one in ones] for value, ones in found.items()
+    }
+    assert seeds == {5: [], 10: [2], 20: [2], 50: [2]}
+    # two values without a split in common are shown as they are
+    assert names([runs[0], with_k(20, 0.6, split_seed=1)], k)[20] == ["k20"]
 
 
 def test_rows_tell_both_metrics(tmp_path: Path) -> None:
