@@ -52,10 +52,11 @@ def shown(value: Cell | None, splits: int, form: str = "{:.3f}") -> str:
     if value.mean is None:
         return NOT_APPLICABLE
     spread = f" ± {form.format(value.spread)}" if value.num_runs > 1 else ""
-    return f"{form.format(value.mean)}{spread}{_number_of_splits(value, splits)}"
+    return f"{form.format(value.mean)}{spread}{splits_told(value, splits)}"
 
 
-def _number_of_splits(value: Cell, splits: int) -> str:
+def splits_told(value: Cell, splits: int) -> str:
+    """How many splits it has, where these are fewer than elsewhere, or one."""
     if value.num_runs == 1:
         return " (1 split)"
     return f" ({value.num_runs} splits)" if value.num_runs < splits else ""

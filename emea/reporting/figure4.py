@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from emea.reporting.cells import Cell, over_splits, shown
+from emea.reporting.cells import num_splits, over_splits, shown
 from emea.reporting.comparison import NOT_RUN
 from emea.reporting.curves import Curve, draw, panels
 from emea.reporting.links import run_links
@@ -28,7 +28,9 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
     titles = [f"({letter}) {name}" for letter, name in zip("abcde", MODELS.values(), strict=True)]
     figure, axes = panels([*titles, "(f) after EM"], columns=3)
     names = [f"{ratio:.0%}" for ratio in RATIOS]
-    paris = Curve("PARIS", _paris(runs))
+    of_paris = paris_runs(runs)
+    paris = Curve("PARIS", means(of_paris))
+    used += [one.run for ones in of_paris.values() for one in ones]
     finals = []
     for axis, (model, cells) in zip(axes, found.items(), strict=False):
         before, after = (means(cells, stage=stage) for stage in ("initial", "final"))
@@ -38,7 +40,7 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
     for axis in axes:
         axis.set_ylabel("Hit@1")
         axis.set_ylim(0, 1)
-    parts = (provenance_line(used), REMARK, _table(found))
+    parts = (provenance_line(used), REMARK, _table(found, num_splits(used)))
     return Study("figure4", "Figure 4: EMEA over other models", parts, figure=figure)
 
 
@@ -53,21 +55,21 @@ def found_runs(runs: Sequence[RecordedRun], model: str) -> dict[float, list[Foun
     return {ratio: list(runs_of(runs, method, "strict", DATA, ratio).values()) for ratio in RATIOS}
 
 
-def _paris(runs: Sequence[RecordedRun]) -> dict[float, Cell]:
-    cells = {r: list(runs_of(runs, PARIS, "strict", DATA, r).values()) for r in RATIOS}
-    return means(cells)
+def paris_runs(runs: Sequence[RecordedRun]) -> dict[float, list[Found]]:
+    """Runs of PARIS alone by ratio."""
+    return {ratio: list(runs_of(runs, PARIS, "strict", DATA, ratio).values()) for ratio in RATIOS}
 
 
-def _table(found: dict[str, dict[float, list[Found]]]) -> str:
+def _table(found: dict[str, dict[float, list[Found]]], splits: int) -> str:
     rows = []
     for model, cells in found.items():
         for ratio, ones in cells.items():
-            rows.append([MODELS[model], f"{ratio:.0%}", *_row(ones)])
+            rows.append([MODELS[model], f"{ratio:.0%}", *_row(ones, splits)])
     titles = ["model", "ratio", "iterations", "alone", "EMEA", "lift", "runs"]
     return markdown_table(titles, rows, num_left=2)
 
 
-def _row(found: list[Found]) -> list[str]:
+def _row(found: list[Found], splits: int) -> list[str]:
     if not found:
         return ["", NOT_RUN, NOT_RUN, "", ""]
     before, after = (
@@ -78,5 +80,5 @@ def _row(found: list[Found]) -> list[str]:
     iterations = sorted({len(one.run.metrics["history"]) - 1 for one in found})
     lift = after.mean - before.mean
     told = f"{lift:+.3f}" if lift > 0 else f"{lift:+.3f} (**no lift**)"
-    cells = [shown(cell, len(found)) for cell in (before, after)]
+    cells = [shown(cell, splits) for cell in (before, after)]
     return [", ".join(map(str, iterations)), *cells, told, run_links(one.run for one in found)]

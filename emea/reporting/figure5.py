@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from emea.reporting.cells import Cell, over_splits, shown
+from emea.reporting.cells import Cell, num_splits, over_splits, shown
 from emea.reporting.curves import Curve, draw, panels
 from emea.reporting.markdown import markdown_table
 from emea.reporting.methods import EMEA, runs_of
@@ -22,11 +22,15 @@ REMARK = (
 def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
     """A panel per ratio and protocol; the folder holds nothing the paper printed."""
     figure, axes = panels([f"{ratio:.0%}, {protocol}" for ratio, protocol in CELLS])
-    rows, used = [], []
+    rows = []
     iterations = range(11)
-    for axis, (ratio, protocol) in zip(axes, CELLS, strict=True):
-        found = [one.run for one in runs_of(runs, EMEA, protocol, DATA, ratio).values()]
-        used += found
+    by_cell = {
+        cell: [one.run for one in runs_of(runs, EMEA, cell[1], DATA, cell[0]).values()]
+        for cell in CELLS
+    }
+    used = [run for found in by_cell.values() for run in found]
+    splits = num_splits(used)
+    for axis, ((ratio, protocol), found) in zip(axes, by_cell.items(), strict=True):
         curves = {part: convergence(found, part) for part in PARTS}
         drawn = [Curve(name, curves[part]) for part, name in PARTS.items()]
         draw(axis, drawn, iterations, [str(index) for index in iterations])
@@ -34,7 +38,7 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
         axis.set_ylabel("Hit@1")
         for part, name in PARTS.items():
             cells = [curves[part].get(index) for index in iterations]
-            rows.append([f"{ratio:.0%}", protocol, name, *(_shown(cell) for cell in cells)])
+            rows.append([f"{ratio:.0%}", protocol, name, *(_shown(cell, splits) for cell in cells)])
     titles = ["ratio", "protocol", "part", *map(str, iterations)]
     parts = (provenance_line(used), REMARK, markdown_table(titles, rows, num_left=3))
     return Study("figure5", "Figure 5: convergence of both parts", parts, figure=figure)
@@ -52,5 +56,5 @@ def convergence(runs: Sequence[RecordedRun], part: str) -> dict[int, Cell]:
     return curve
 
 
-def _shown(cell: Cell | None) -> str:
-    return shown(cell, cell.num_runs) if cell else ""
+def _shown(cell: Cell | None, splits: int) -> str:
+    return shown(cell, splits) if cell else ""

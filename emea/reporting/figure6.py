@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-from emea.reporting.cells import shown, signed
+from emea.reporting.cells import num_splits, shown, signed
 from emea.reporting.comparison import NOT_RUN
 from emea.reporting.curves import Curve, draw, panels
 from emea.reporting.links import run_links
@@ -41,7 +41,7 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
         curves += [Curve(RULES[rule], means(cells)) for rule, cells in of_rules.items()]
         draw(axis, curves, RATIOS, names)
         axis.set_ylabel("Hit@1")
-    parts = (provenance_line(used), REMARK, _table(found))
+    parts = (provenance_line(used), REMARK, _table(found, num_splits(used)))
     return Study("figure6", "Figure 6: sets of rules", parts, figure=figure)
 
 
@@ -52,14 +52,14 @@ def with_rule(runs: Sequence[RecordedRun], training: str, rule: str) -> dict[flo
     return {ratio: list(runs_of(runs, method, "strict", DATA, ratio).values()) for ratio in RATIOS}
 
 
-def _table(found: dict[tuple[str, str], dict[float, list[Found]]]) -> str:
+def _table(found: dict[tuple[str, str], dict[float, list[Found]]], splits: int) -> str:
     rows = []
     for (training, rule), cells in found.items():
         before, after = means(cells, stage="initial"), means(cells)
         for ratio in RATIOS:
             place = [TRAININGS[training], RULES[rule], f"{ratio:.0%}"]
             first, last = before.get(ratio), after.get(ratio)
-            values = [shown(cell, cell.num_runs) if cell else NOT_RUN for cell in (first, last)]
+            values = [shown(cell, splits) if cell else NOT_RUN for cell in (first, last)]
             lift = signed(last.mean, first.mean) if first and last else ""
             rows.append([*place, *values, lift, run_links(one.run for one in cells[ratio])])
     titles = ["training", "rules", "ratio", "alone", "EMEA", "lift", "runs"]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from emea.reporting.cells import Cell, shown
+from emea.reporting.cells import Cell, num_splits, shown
 from emea.reporting.comparison import FORMATS, NOT_RUN, TITLES
 from emea.reporting.curves import Curve, draw, panels
 from emea.reporting.links import run_links
@@ -42,11 +42,16 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
     """A panel per parameter and metric; the folder holds nothing the paper printed."""
     titles = [f"{p.symbol}: {TITLES[metric]}" for p in PARAMETERS for metric in METRICS]
     figure, axes = panels(titles)
-    rows, used = [], []
+    rows = []
+    by_place = {
+        (parameter, ratio): sensitivity(runs, parameter, ratio)
+        for parameter in PARAMETERS
+        for ratio in RATIOS
+    }
+    used = [one.run for cells in by_place.values() for ones in cells.values() for one in ones]
     for number, parameter in enumerate(PARAMETERS):
-        found = {ratio: sensitivity(runs, parameter, ratio) for ratio in RATIOS}
-        used += [one.run for cells in found.values() for ones in cells.values() for one in ones]
-        rows += _rows(parameter, found)
+        found = {ratio: by_place[parameter, ratio] for ratio in RATIOS}
+        rows += _rows(parameter, found, num_splits(used))
         for axis, metric in zip(axes[2 * number :], METRICS, strict=False):
             curves = [Curve(f"{ratio:.0%}", means(found[ratio], metric)) for ratio in RATIOS]
             draw(axis, curves, parameter.values, [str(value) for value in parameter.values])
@@ -77,16 +82,18 @@ def sensitivity(
     }
 
 
-def _rows(parameter: Parameter, found: dict[float, dict[int, list[Found]]]) -> list[list[str]]:
+def _rows(
+    parameter: Parameter, found: dict[float, dict[int, list[Found]]], splits: int
+) -> list[list[str]]:
     rows = []
     for ratio, cells in found.items():
         by_metric = {metric: means(cells, metric) for metric in METRICS}
         for value in parameter.values:
-            shown_cells = [_shown(by_metric[metric].get(value), metric) for metric in METRICS]
+            shown_cells = [_shown(by_metric[m].get(value), m, splits) for m in METRICS]
             linked = run_links(one.run for one in cells[value])
             rows.append([parameter.symbol, str(value), f"{ratio:.0%}", *shown_cells, linked])
     return rows
 
 
-def _shown(cell: Cell | None, metric: str) -> str:
-    return shown(cell, cell.num_runs, FORMATS[metric]) if cell else NOT_RUN
+def _shown(cell: Cell | None, metric: str, splits: int) -> str:
+    return shown(cell, splits, FORMATS[metric]) if cell else NOT_RUN

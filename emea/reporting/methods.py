@@ -75,9 +75,12 @@ class Found(NamedTuple):
 def runs_of(
     runs: Iterable[RecordedRun], method: Method, protocol: str, data: str, ratio: float
 ) -> dict[int, Found]:
-    """What stands for a method in a cell, by split seed; of several runs the latest."""
+    """What stands for a method in a cell, by split seed.
+
+    Of several runs a study's own counts, then the latest.
+    """
     here = [run for run in runs if _key(run) == (data, ratio) and is_usual(run, method.usual)]
-    here.sort(key=lambda run: run.started)
+    here.sort(key=lambda run: run.precedence)
     found: dict[int, Found] = {}
     for source in reversed(method.sources):
         for run in here:

@@ -60,9 +60,9 @@ def other_pairs(runs: Iterable[RecordedRun], pairs: Sequence[str]) -> str:
 
 
 def _of_reasoning(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
-    """Of several runs of a split the latest."""
+    """Of several runs of a split a study's own, then the latest."""
     found = {}
-    for run in sorted(runs, key=lambda run: run.started):
+    for run in sorted(runs, key=lambda run: run.precedence):
         if run.metrics["method"] in METHODS:
             keys = ("method", "data", "ratio", "split_seed")
             found[tuple(run.metrics[key] for key in keys)] = run

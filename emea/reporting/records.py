@@ -1,7 +1,8 @@
 """Recorded runs: what was measured, by which code, on which machine."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,25 @@ from emea.data.arrays import FloatArray
 from emea.errors import DataError
 from emea.reporting.origin import machine_of, short_commit
 
+RECORDS = "records"
+"""Folder of a study in which its runs lie."""
+
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """One run's metrics and header, as its folder holds them."""
+    """One run's metrics and header, as its folder holds them.
+
+    Args:
+        folder: where its files lie.
+        metrics: what its ``metrics.json`` holds.
+        header: what its ``run.json`` holds.
+        is_own: whether it was made for the study that is being written.
+    """
 
     folder: Path
     metrics: dict[str, Any]
     header: dict[str, Any]
+    is_own: bool = False
 
     @property
     def run_id(self) -> str:
@@ -29,6 +41,21 @@ class RecordedRun:
     def started(self) -> int:
         """When it began, in milliseconds since the epoch."""
         return int(self.header.get("start_time", 0))
+
+    @property
+    def precedence(self) -> tuple[bool, int]:
+        """Of several runs of a cell and split the largest counts: a study's own, then the latest.
+
+        A study's own runs share their first trainings and their code, where others may not.
+        """
+        return self.is_own, self.started
+
+    @property
+    def study(self) -> str:
+        """What it was made for."""
+        if self.folder.parent.name == RECORDS:
+            return self.folder.parent.parent.name
+        return str(self.header["params"].get("study", ""))
 
     @property
     def reference(self) -> str:
@@ -82,14 +109,20 @@ def load_committed(folder: Path) -> list[RecordedRun]:
 
 def load_studies(experiments: Path) -> list[RecordedRun]:
     """The runs that count of all studies."""
-    folders = sorted(folder for folder in experiments.glob("*/records") if folder.is_dir())
+    folders = sorted(folder for folder in experiments.glob(f"*/{RECORDS}") if folder.is_dir())
     return [run for folder in folders for run in load_committed(folder)]
 
 
-def provenance_line(runs: list[RecordedRun]) -> str:
+def seen_from(runs: Iterable[RecordedRun], study: str) -> list[RecordedRun]:
+    """The runs, those that were made for a study marked as its own."""
+    return [replace(run, is_own=run.study == study) for run in runs]
+
+
+def provenance_line(runs: Sequence[RecordedRun]) -> str:
     """By which code and on which machine the runs were made, in one sentence."""
     if not runs:
         return "No run is recorded yet."
+    runs = list({run.folder: run for run in runs}.values())  # one may stand in several rows
     tags = [run.header["tags"] for run in runs]
 
     def all_of(key: str) -> str:

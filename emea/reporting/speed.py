@@ -29,7 +29,12 @@ WHOLE_RUN = (
     "M- and E-step, s",
     "peak memory, GB",
     "Hit@1 before and after EM",
+    "other settings",
 )
+IN_COLUMNS = ("data", "data.num_entities", "ratio", "model", "em", "search")
+IN_EPOCHS = ("em.iterations", "model.initial_epochs", "model.epochs_per_iteration")
+NO_MATTER = ("trainer", "tracking")
+"""Settings that other columns tell, or that change no result."""
 
 
 def speed_tables(folder: Path) -> str:
@@ -73,7 +78,14 @@ def _whole_run(run: dict[str, Any]) -> list[str]:
         f"{run['joint_s']:.1f}",
         f"{run['peak_memory_mb'] / 1024:.1f}",
         f"{run['initial']['hit@1']:.3f}, {run['final']['hit@1']:.3f} ({run['protocol']})",
+        _other_settings(run["overrides"]),
     ]
+
+
+def _other_settings(overrides: str) -> str:
+    elsewhere = (*IN_COLUMNS, *IN_EPOCHS, *NO_MATTER)
+    told = [text for text in overrides.split() if text.split("=")[0] not in elsewhere]
+    return f"`{' '.join(told)}`" if told else ""
 
 
 def _shares(path: Path) -> str:
@@ -95,8 +107,9 @@ def _compared(path: Path) -> str:
         f"On {machine} ({run['pair']}): a step is {run['step ratio']:.1f} times faster than the "
         f"edge-materialising form of the same layer, the PARIS rule {run['joint ratio']:.0f} times "
         f"faster than a loop over candidates; time grows with size to the power "
-        f"{run['exponent of the step']:.2f} (step) and {run['exponent of the joint module']:.2f} "
-        f"(rule), measured side by side by `benchmarks.compare`, commit {commit}."
+        f"{run['exponent of the step']:.2f} (step), {run['exponent of the joint module']:.2f} "
+        f"(rule) and {run['exponent of the exact candidate search']:.2f} (exact search), measured "
+        f"side by side by `benchmarks.compare`, commit {commit}."
     )
 
 

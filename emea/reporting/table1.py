@@ -15,13 +15,14 @@ from emea.reporting.comparison import (
     entries,
 )
 from emea.reporting.markdown import markdown_table
-from emea.reporting.methods import DUAL, EMEA, PARIS, PRASE, RREA
+from emea.reporting.methods import DUAL, EMEA, PARIS, PRASE, RREA, Method
 from emea.reporting.paper_numbers import PaperNumbers, load_paper_numbers
 from emea.reporting.records import RecordedRun, provenance_line
 from emea.reporting.significance import REMARK as OF_P
 from emea.reporting.significance import p_table
 from emea.reporting.study import DBP15K, DWY100K, RATIOS, Study
 
+NEURAL = (RREA, EMEA, DUAL)
 METHODS = (PARIS, RREA, PRASE, EMEA, DUAL)
 CELLS = tuple(product((*DBP15K, *DWY100K), RATIOS))
 DBP15K_CELLS = tuple(product(DBP15K, RATIOS))
@@ -36,7 +37,7 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
     """The whole comparison: each metric, both pools, significance, and where it comes from."""
     paper = load_paper_numbers(folder / "paper.csv")
     numbers: list[Entry] = []
-    parts = [provenance_line(_shown(runs)), REMARK, reasoning.REMARK]
+    parts = [provenance_line(_shown(runs, METHODS, CELLS)), REMARK, reasoning.REMARK]
     for metric, title in TITLES.items():
         of_metric = entries("table1", runs, METHODS, paper, CELLS, metric)
         parts += [f"## {title} among test targets", comparison_table(of_metric)]
@@ -53,30 +54,35 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
 def summary(runs: Sequence[RecordedRun], folder: Path) -> str:
     """The tables of the README: Hit@1 among test targets, neural methods, then reasoning."""
     paper = load_paper_numbers(folder / "paper.csv")
-    shown_runs = _shown(runs)
-    parts = [neural_table(runs, paper), provenance_line(shown_runs)]
+    parts = [neural_table(runs, paper), provenance_line(_shown(runs, NEURAL, DBP15K_CELLS))]
     return "\n\n".join([*parts, *reasoning.summary(runs, paper, DBP15K)])
 
 
 def neural_table(runs: Sequence[RecordedRun], paper: PaperNumbers) -> str:
-    """RREA, EMEA under both protocols and em=dual, one row per cell."""
+    """RREA, EMEA under both protocols and em=dual, one row per cell.
+
+    The last column has the splits of each, in the order of the columns.
+    """
     titles = ["pair", "ratio", "RREA paper", "RREA", "EMEA paper", "EMEA released", "EMEA strict"]
-    titles += ["released - strict", "em=dual strict"]
+    titles += ["released - strict", "em=dual strict", "splits"]
     rows = []
     for place in DBP15K_CELLS:
-        rrea, released, strict, dual = entries(
-            "", runs, (RREA, EMEA, DUAL), paper, [place], "hit@1"
-        )
+        rrea, released, strict, dual = entries("", runs, NEURAL, paper, [place], "hit@1")
         cells = [_printed(rrea), _here(rrea), _printed(released), _here(released), _here(strict)]
         means = [one.cell.mean if one.cell else None for one in (released, strict)]
         leak = signed(means[0], means[1])
-        rows.append([place[0], f"{place[1]:.0%}", *cells, leak, _here(dual)])
+        splits = _splits([rrea, released, strict, dual])
+        rows.append([place[0], f"{place[1]:.0%}", *cells, leak, _here(dual), splits])
     return markdown_table(titles, rows, num_left=2)
 
 
-def _shown(runs: Sequence[RecordedRun]) -> list[RecordedRun]:
-    found = entries("table1", runs, METHODS, {}, CELLS, "hit@1")
-    return list({one.run.reference: one.run for entry in found for one in entry.found}.values())
+def _shown(
+    runs: Sequence[RecordedRun],
+    methods: Sequence[Method],
+    cells: Sequence[tuple[str, float]],
+) -> list[RecordedRun]:
+    found = entries("table1", runs, methods, {}, cells, "hit@1")
+    return [one.run for entry in found for one in entry.found]
 
 
 def _printed(entry: Entry) -> str:
@@ -85,3 +91,9 @@ def _printed(entry: Entry) -> str:
 
 def _here(entry: Entry) -> str:
     return shown(entry.cell, entry.cell.num_runs) if entry.cell else NOT_RUN
+
+
+def _splits(found: Sequence[Entry]) -> str:
+    """How many splits each has; once where it is the same for all."""
+    numbers = [len(entry.found) for entry in found]
+    return str(numbers[0]) if len(set(numbers)) == 1 else ", ".join(map(str, numbers))

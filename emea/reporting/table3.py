@@ -20,6 +20,9 @@ RANKED = (
     "reported are not part of this project."
 )
 
+SPLITS = 3
+"""That a cell is to have."""
+
 
 def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
     """Hit@1 and MRR of every model that was reported or is here."""
@@ -66,7 +69,7 @@ def _reverse(runs: Sequence[RecordedRun], methods: list[Method], paper: PaperNum
         if cell:
             printed = paper.get((data, ratio, method.paper), {}).get("hit@1")
             reported = "" if printed is None else f"{printed:.3f}"
-            value, difference = shown(cell, cell.num_runs), signed(cell.mean, printed)
+            value, difference = shown(cell, SPLITS), signed(cell.mean, printed)
             rows.append([data, method.label, reported, value, difference])
     titles = ["pair", "method", "reported", "Hit@1, target → source", "difference"]
     return markdown_table(titles, rows, num_left=2)

@@ -1,5 +1,6 @@
 """Which runs stand for a method."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from emea.reporting.methods import (
     Method,
     runs_of,
 )
-from emea.reporting.records import RecordedRun
+from emea.reporting.records import RecordedRun, seen_from
 
 from .fabricated import alone, made, reasoned, scores
 
@@ -75,6 +76,13 @@ def test_settings_that_a_run_has_not_are_not_asked_of_it() -> None:
 def test_of_several_runs_the_latest_counts(turned: bool) -> None:
     runs = [made("early", started=1), made("late", started=2)]
     assert on_zh(runs[::-1] if turned else runs, EMEA)[0].run.folder.name == "late"
+
+
+def test_a_studys_own_runs_count_before_later_ones() -> None:
+    own, later = made("own", Path("here"), started=1), made("later", Path("there"), started=2)
+    for study, name in (("here", "own"), ("there", "later"), ("elsewhere", "later")):
+        [found] = on_zh(seen_from([later, own], study), EMEA).values()
+        assert found.run.folder.name == name
 
 
 def test_the_first_source_that_has_the_split_counts() -> None:

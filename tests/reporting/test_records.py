@@ -1,5 +1,6 @@
 """Reading recorded runs back."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,16 @@ def test_where_runs_come_from_is_told_in_a_sentence() -> None:
         "2 x86_64 cores, some GPU, torch 2;"
     )
     assert "split seeds 0, 3 unless" in line
+
+
+def test_a_run_that_stands_in_several_rows_is_one() -> None:
+    run = made("a")
+    assert provenance_line([run, run, made("b")]).startswith("2 recorded runs;")
+
+
+def test_what_a_run_was_made_for(tmp_path: Path) -> None:
+    assert made("a", tmp_path / "table1").study == "table1"
+    kept = replace(made("a"), folder=tmp_path / "artifacts")
+    assert kept.study == ""
+    of_sweep = replace(kept, header=kept.header | {"params": {"study": "figure4"}})
+    assert of_sweep.study == "figure4"

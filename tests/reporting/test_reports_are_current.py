@@ -11,6 +11,7 @@ from emea.reporting.__main__ import (
     PAGE,
     ROOT,
     STUDIES,
+    made_studies,
     readme_with_results,
     report_page,
 )
@@ -18,7 +19,7 @@ from emea.reporting.cells import cell
 from emea.reporting.comparison import csv_text
 from emea.reporting.methods import EMEA, PRASE, runs_of
 from emea.reporting.records import RecordedRun, load_studies
-from emea.reporting.study import DBP15K
+from emea.reporting.study import DBP15K, Study
 
 AGAIN = "run python -m emea.reporting"
 REPORTS = [ROOT / "README.md", EXPERIMENTS / "README.md", *sorted(EXPERIMENTS.glob("*/results.md"))]
@@ -29,11 +30,14 @@ def runs() -> list[RecordedRun]:
     return load_studies(EXPERIMENTS)
 
 
+@pytest.fixture(scope="module")
+def studies(runs: list[RecordedRun]) -> dict[str, Study]:
+    return {study.name: study for study in made_studies(runs)}
+
+
 @pytest.mark.parametrize("name", STUDIES)
-def test_a_report_holds_the_recorded_results(name: str, runs: list[RecordedRun]) -> None:
-    folder = EXPERIMENTS / name
-    study = STUDIES[name](runs, folder)
-    assert study.name == name
+def test_a_report_holds_the_recorded_results(name: str, studies: dict[str, Study]) -> None:
+    folder, study = EXPERIMENTS / name, studies[name]
     assert (folder / "results.md").read_text(encoding="utf-8") == study.markdown, AGAIN
     numbers = folder / "results.csv"
     assert numbers.exists() == bool(study.entries)
@@ -52,10 +56,11 @@ def test_every_experiment_has_a_report() -> None:
     assert sorted(STUDIES) == [name for name in option_names("experiment") if "/" not in name]
 
 
-def test_the_page_holds_the_recorded_results(runs: list[RecordedRun]) -> None:
-    studies = [make(runs, EXPERIMENTS / name) for name, make in STUDIES.items()]
+def test_the_page_holds_the_recorded_results(
+    runs: list[RecordedRun], studies: dict[str, Study]
+) -> None:
     written = (EXPERIMENTS / PAGE).read_text(encoding="utf-8")
-    assert report_page(studies, runs, EXPERIMENTS) == written, AGAIN
+    assert report_page(list(studies.values()), runs, EXPERIMENTS) == written, AGAIN
 
 
 @pytest.mark.parametrize("path", REPORTS, ids=lambda path: str(path.relative_to(ROOT)))

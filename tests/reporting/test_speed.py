@@ -16,7 +16,10 @@ def test_a_row_per_measurement(tmp_path: Path) -> None:
 
 
 def test_a_whole_run_tells_its_search_and_protocol(tmp_path: Path) -> None:
-    numbers = {"overrides": "data=synthetic data.num_entities=2000", "data": "synthetic"}
+    numbers = {
+        "overrides": "data=synthetic data.num_entities=2000 search.num_probes=4 em=dual",
+        "data": "synthetic",
+    }
     numbers |= {
         "model": "rrea",
         "em": "dual",
@@ -32,7 +35,8 @@ def test_a_whole_run_tells_its_search_and_protocol(tmp_path: Path) -> None:
     row = speed_tables(tmp_path).splitlines()[-1]
     assert row == (
         "| synthetic 2,000 x 2 | 5% | rrea | dual | 3 + 1 x 2 | 9.9 | 5.0 "
-        "| 1.0 (cells, recall 0.988) | 0.2 | 2.0 | 0.250, 0.500 (strict) | G | cccccccccc |"
+        "| 1.0 (cells, recall 0.988) | 0.2 | 2.0 | 0.250, 0.500 (strict) "
+        "| `search.num_probes=4` | G | cccccccccc |"
     )
 
 

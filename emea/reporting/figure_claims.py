@@ -1,0 +1,189 @@
+"""What the paper claims of its figures; but for figure 5 they were run under one protocol."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, product
+
+from emea.errors import DataError
+from emea.reporting import figure4, figure5, figure6, figure7, figure8
+from emea.reporting.cells import Cell
+from emea.reporting.claim import (
+    SLIGHT,
+    STABLE,
+    STAGES,
+    Case,
+    Check,
+    Finding,
+    above,
+    cell_name,
+    every,
+    mean_at,
+)
+from emea.reporting.methods import EMEA, means, runs_of
+from emea.reporting.records import RecordedRun
+from emea.reporting.study import RATIOS
+
+
+def _strict_only(check: Check) -> Check:
+    """A claim on what was run under ``strict`` alone."""
+
+    def cases(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
+        if protocol == "strict":
+            yield from check(runs, protocol)
+
+    return cases
+
+
+@_strict_only
+def _models_lifted(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
+    for model, name in figure4.MODELS.items():
+        before, after = _before_and_after(runs, model)
+        for ratio in RATIOS:
+            yield f"{name} {ratio:.0%}", above(mean_at(after, ratio), mean_at(before, ratio))
+
+
+@_strict_only
+def _better_than_both_parts(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
+    paris = means(figure4.paris_runs(runs))
+    for model, name in figure4.MODELS.items():
+        before, after = _before_and_after(runs, model)
+        for ratio in RATIOS:
+            parts = [mean_at(cells, ratio) for cells in (before, paris)]
+            holds = [above(mean_at(after, ratio), part) for part in parts]
+            yield f"{name} {ratio:.0%}", every(holds)
+
+
+@_strict_only
+def _better_models_better_results(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
+    found = [_before_and_after(runs, model) for model in figure4.MODELS]
+    for ratio in RATIOS:
+        pairs = [(mean_at(before, ratio), mean_at(after, ratio)) for before, after in found]
+        known = [(b, a) for b, a in pairs if b is not None and a is not None]
+        finals = [after for _, after in sorted(known)]
+        yield f"{ratio:.0%}", finals == sorted(finals) if len(finals) > 1 else None
+
+
+def _before_and_after(runs: Sequence[RecordedRun], model: str) -> list[dict[float, Cell]]:
+    cells = figure4.found_runs(runs, model)
+    return [means(cells, stage=stage) for stage in STAGES]
+
+
+def _joint_early_and_late(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
+    for name, neural, joint in _convergence(runs, protocol):
+        early = above(mean_at(joint, 0), mean_at(neural, 0))
+        last = max(joint, default=0)
+        yield name, every([early, above(mean_at(neural, last), mean_at(joint, last))])
+
+
+def _both_parts_rise(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
+    for name, *parts in _convergence(runs, protocol):
+        rises = [above(mean_at(part, max(part, default=0)), mean_at(part, 0)) for part in parts]
+        yield name, every(rises)
+
+
+def _convergence(
+    runs: Sequence[RecordedRun], protocol: str
+) -> Iterator[tuple[str, dict[int, Cell], dict[int, Cell]]]:
+    for ratio in (0.01, 0.05):
+        found = [one.run for one in runs_of(runs, EMEA, protocol, figure5.DATA, ratio).values()]
+        neural, joint = (figure5.convergence(found, part) for part in ("neural", "joint"))
+        yield cell_name(figure5.DATA, ratio), neural, joint
+
+
+@_strict_only
+def _paris_above_avoid_conflict(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
+    for training in figure6.TRAININGS:
+        rules = [figure6.with_rule(runs, training, rule) for rule in ("paris", "avoid_conflict")]
+        paris, avoid = (means(cells) for cells in rules)
+        for ratio in RATIOS:
+            yield f"{training} {ratio:.0%}", above(mean_at(paris, ratio), mean_at(avoid, ratio))
+
+
+def _avoid_conflict_lifts(training: str, ratios: Sequence[float]) -> Check:
+    def cases(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
+        cells = figure6.with_rule(runs, training, "avoid_conflict")
+        before, after = (means(cells, stage=stage) for stage in STAGES)
+        for ratio in ratios:
+            yield f"{ratio:.0%}", above(mean_at(after, ratio), mean_at(before, ratio))
+
+    return _strict_only(cases)
+
+
+@_strict_only
+def _avoid_conflict_no_gain_for_semi(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
+    cells = figure6.with_rule(runs, "semi", "avoid_conflict")
+    before, after = (means(cells, stage=stage) for stage in STAGES)
+    for ratio in (0.2, 0.3):
+        first = mean_at(before, ratio)
+        gains = None if first is None else above(mean_at(after, ratio), first + SLIGHT)
+        yield f"{ratio:.0%}", None if gains is None else not gains
+
+
+@_strict_only
+def _stable_from_ten(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
+    for ratio in figure7.RATIOS:
+        spread = _spread_over_k(runs, ratio, least=10)
+        yield f"{ratio:.0%}", None if spread is None else spread < STABLE
+
+
+@_strict_only
+def _fewer_labels_more_sensitive(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
+    for few, many in pairwise(figure7.RATIOS):
+        spreads = [_spread_over_k(runs, ratio) for ratio in (few, many)]
+        yield f"{few:.0%} against {many:.0%}", above(*spreads)
+
+
+@_strict_only
+def _fifty_better_than_ten(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
+    of_k = figure7.PARAMETERS[0]
+    for ratio, metric in product(figure7.RATIOS, figure7.METRICS):
+        cells = means(figure7.sensitivity(runs, of_k, ratio), metric)
+        values = [mean_at(cells, k) for k in (50, 10)]
+        yield f"{ratio:.0%} {metric}", above(*(reversed(values) if metric == "mr" else values))
+
+
+def _spread_over_k(runs: Sequence[RecordedRun], ratio: float, least: int = 0) -> float | None:
+    """How far Hit@1 differs over K, where every K was run."""
+    of_k = figure7.PARAMETERS[0]
+    cells = means(figure7.sensitivity(runs, of_k, ratio))
+    values = [mean_at(cells, k) for k in of_k.values if k >= least]
+    known = [value for value in values if value is not None]
+    return max(known) - min(known) if len(known) == len(values) else None
+
+
+def _grows_with_labels(number: str, sign: int) -> Check:
+    """A number of the predictions' compatibility grows, or falls, from one ratio to the next."""
+
+    def cases(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
+        try:
+            found = figure8.by_ratio(figure8.figure_runs(runs))
+        except DataError:
+            found = {}
+        cells = {ratio: figure8.over_runs(ones, number, "initial") for ratio, ones in found.items()}
+        for few, many in pairwise(RATIOS):
+            values = [mean_at(cells, ratio) for ratio in (few, many)]
+            signed = [None if value is None else sign * value for value in values]
+            yield f"{few:.0%} to {many:.0%}", above(signed[1], signed[0])
+
+    return _strict_only(cases)
+
+
+OF_FIGURES = (
+    Finding("EMEA lifts every model in every cell", "Fig. 4", _models_lifted),
+    Finding("EMEA beats the model and PARIS", "Fig. 4", _better_than_both_parts),
+    Finding("better models, better results", "Fig. 4", _better_models_better_results),
+    Finding("both parts rise over the iterations", "Fig. 5", _both_parts_rise),
+    Finding("joint better early, worse late", "Fig. 5", _joint_early_and_late),
+    Finding("the PARIS rule is stronger than AvoidConf", "Fig. 6", _paris_above_avoid_conflict),
+    Finding("AvoidConf lifts supervised RREA", "Fig. 6", _avoid_conflict_lifts("sup", RATIOS)),
+    Finding(
+        "AvoidConf lifts semi up to 10%",
+        "Fig. 6",
+        _avoid_conflict_lifts("semi", (0.01, 0.05, 0.1)),
+    ),
+    Finding("AvoidConf: no gain for semi above 10%", "Fig. 6", _avoid_conflict_no_gain_for_semi),
+    Finding("stable in K from 10 on", "Fig. 7", _stable_from_ten),
+    Finding("fewer labels, more sensitive to K", "Fig. 7", _fewer_labels_more_sensitive),
+    Finding("K = 50 better than 10", "Fig. 7", _fifty_better_than_ten),
+    Finding("more labels, more compatible", "Fig. 8", _grows_with_labels("mean", 1)),
+    Finding("more labels, fewer conflicts", "Fig. 8", _grows_with_labels("conflicts", -1)),
+)
