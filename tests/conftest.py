@@ -1,9 +1,10 @@
 """Settings shared by all tests."""
 
 import contextlib
+import copy
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -36,6 +37,29 @@ def visit(browser: Any) -> Iterator[Any]:
     fresh = Visit(browser)
     yield fresh
     fresh.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _composed_once() -> Iterator[None]:
+    """Hydra takes a fifth of a second to compose what many tests ask for: it is kept.
+
+    Not where a test has options in a folder of its own, which it may change.
+    """
+    from emea.pipeline import config_files
+
+    compose, kept = config_files.compose, {}
+
+    def composed(name: str, overrides: Sequence[str], **options: Any) -> Any:
+        if any(text.startswith("hydra.searchpath") for text in overrides):
+            return compose(name, list(overrides), **options)
+        key = (name, *overrides, *options.items())
+        if key not in kept:
+            kept[key] = compose(name, list(overrides), **options)
+        return copy.deepcopy(kept[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config_files, "compose", composed)
+        yield
 
 
 def pytest_collection_finish() -> None:
