@@ -33,8 +33,9 @@ PAGE = "report.html"
 CLAIMS = (
     "Claims of the paper's text, checked on the recorded runs under each protocol, by means over "
     "the splits that the tables name: in how many of the cells that were run it holds, and where "
-    "it does not. PARIS and PRASE answer among all targets; the paper compares them with rankings "
-    "among test targets, the rows beside such claims with rankings among all."
+    "it does not (*untold*: cells that lack runs, or ranks to compare). PARIS and PRASE answer "
+    "among all targets; the paper compares them with rankings among test targets, the rows beside "
+    "such claims with rankings among all."
 )
 EXPERIMENTS = ROOT / "experiments"
 MEASUREMENTS = ROOT / "benchmarks" / "results"
