@@ -20,12 +20,21 @@ TINY = (
 )
 
 
+NARROW = {"dim": 16, "output_dim": 16, "num_proxies": 8, "dims": [16, 16, 16]}
+"""Widths of encoders where no other was chosen: most tests do not ask what they find."""
+
+
 @pytest.fixture
 def tiny_config() -> Callable[..., DictConfig]:
     """A config that runs in seconds, with further overrides."""
 
     def make(*overrides: str) -> DictConfig:
         register_schema()
-        return composed([*TINY, *overrides])
+        config = composed([*TINY, *overrides])
+        encoder, chosen = config.model.encoder, " ".join(overrides)
+        for key, width in NARROW.items():
+            if key in encoder and f"model.encoder.{key}=" not in chosen:
+                encoder[key] = width
+        return config
 
     return make

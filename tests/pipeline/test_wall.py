@@ -93,7 +93,8 @@ def test_strict_answers_do_not_depend_on_test_links(
 def test_a_strict_threshold_does_not_depend_on_test_links(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = tiny_config("em=none", "rule=none", "export.target_precision=0.5")
+    options = ("em=none", "rule=none", "model.encoder.dim=100")
+    config = tiny_config(*options, "export.target_precision=0.5")
     original = predictions(config, tmp_path / "a", lambda split: split, monkeypatch)
     assert 31 < original[0].count(b"\n") < 151  # more than the labels, fewer than all
     for name, change in (("b", permuted_targets), ("c", without_test_links)):
