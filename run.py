@@ -3,10 +3,17 @@
 import logging
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-import hydra
+try:
+    import hydra
+except ModuleNotFoundError as error:
+    raise SystemExit(
+        f"error: this Python has no {error.name}: after make run, type . .venv/bin/activate, "
+        "or install the project with pip install -e ."
+    ) from None
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
@@ -91,16 +98,31 @@ def go_on(folder: Path, trust: list[str]) -> None:
     from emea.pipeline.job import run_job
     from emea.pipeline.result_table import print_results
     from emea.pipeline.resuming import config_to_resume
+    from emea.pipeline.run_files import LOG_FILE
 
-    line = "%(asctime)s %(levelname)s %(message)s"
-    logging.basicConfig(level=logging.INFO, format=line, datefmt="%H:%M:%S")
     try:
         config = config_to_resume(folder)
         config.skip_recorded = False
         config.trust = trust  # the folder may come from a stranger: what it says does not count
-        print_results(run_job(config, folder), folder)
+        with logged(folder / LOG_FILE):
+            print_results(run_job(config, folder), folder)
     except UserError as error:
         raise SystemExit(f"error: {error}") from None
+
+
+@contextmanager
+def logged(file: Path) -> Iterator[None]:
+    """Log to the console and to a file, as Hydra lets a run."""
+    line, time = "%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"
+    handler = logging.FileHandler(file)
+    handler.setFormatter(logging.Formatter(line, time))
+    logging.basicConfig(level=logging.INFO, format=line, datefmt=time)
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
+        handler.close()
 
 
 def main() -> None:

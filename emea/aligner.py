@@ -59,6 +59,13 @@ def read_graph(path: str | Path) -> KnowledgeGraph:
     return read_graph_file(Path(path))[0]
 
 
+def read_links(path: str | Path) -> list[tuple[str, str]]:
+    """Links from a file: two columns with or without a header, ``owl:sameAs``, or SSSOM."""
+    from emea.data.link_file import read_link_file
+
+    return list(read_link_file(Path(path)).links)
+
+
 def graph_of(triples: Iterable[tuple[str, str, str]]) -> KnowledgeGraph:
     """A graph from (head, relation, tail) by name."""
     rows = list(dict.fromkeys(triples))
@@ -166,7 +173,7 @@ class Aligner:
         ]
 
     def explain(self, source: str, target: str) -> Explanation:
-        """Why a source entity is matched to a target entity, or is not."""
+        """Why a source entity is matched to a target entity, or is not; print it to read it."""
         explainer = self._explainer
         if explainer is None:
             raise UserError(NOT_FITTED)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import emea.aligner
-from emea.aligner import Aligner, graph_of, read_graph
+from emea.aligner import Aligner, graph_of, read_graph, read_links
 from emea.data.synthetic import synthetic_pair
 from emea.errors import DataError, UserError
 from emea.pipeline.finished_run import load_run
@@ -71,6 +71,9 @@ def test_a_pair_is_explained_after_the_run_is_gone(fitted: Aligner) -> None:
     explanation = fitted.explain(match.source, match.target)
     assert explanation.answer is not None
     assert explanation.answer.name == match.target
+    lines = str(explanation).splitlines()
+    assert match.target in lines[0]
+    assert not any(line.endswith(" ") for line in lines)
 
 
 def test_a_folder_keeps_the_run(
@@ -104,3 +107,9 @@ def test_what_cannot_be_done_is_told() -> None:
         Aligner().explain("a", "b")
     with pytest.raises(DataError, match="at least one triple"):
         graph_of([])
+
+
+def test_links_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "seeds.tsv"
+    file.write_text("source\ttarget\na\tx\nb\ty\n")
+    assert read_links(file) == [("a", "x"), ("b", "y")]

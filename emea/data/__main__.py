@@ -39,6 +39,7 @@ def load_pair(name: str, overrides: Sequence[str] = ()) -> GraphPair:
         name: the option.
         overrides: its arguments to change, as ``key=value``.
     """
+    overrides = [override.removeprefix("data.") for override in overrides]  # as run.py has them
     names = option_names()
     if name not in names:
         raise ConfigError(f"there is no data set {name!r}{_choices(name, names)}")

@@ -100,6 +100,11 @@ def _resolved(
         return links, reading
     if not listing.links:
         raise DataError(f"{reading.label} has no link: see docs/own_graphs.md for what is one")
+    if not reading.num_unknown:
+        raise DataError(
+            f"{reading.label}: none of its {len(listing.links)} links is left, since all of their "
+            "entities have links already; test links must be others than the labels"
+        )
     raise DataError(
         f"{reading.label}: none of its {len(listing.links)} links joins an entity of "
         f"{resolver.source.label} to one of {resolver.target.label}; names must be written as in "

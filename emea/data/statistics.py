@@ -59,8 +59,7 @@ def statistics_table(pair: GraphPair) -> str:
         rows += _left_out(pair.reading)
     facts = [
         ("links", f"{len(pair.links):,}"),
-        ("official parts", _official(pair)),
-        *(_read_links(pair.reading) if pair.reading is not None else []),
+        *(_read_links(pair.reading) if pair.reading else [("official parts", _official(pair))]),
         ("checksum", pair.checksum()),
     ]
     return "\n".join([*_aligned(rows), "", *_listed(facts, rows)])

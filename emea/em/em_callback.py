@@ -21,6 +21,7 @@ from emea.em.protocol import Visible
 from emea.em.two_way_step import TwoWayStep
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
+from emea.errors import ConfigError
 from emea.evaluation.ranking_metrics import ranking_metrics
 from emea.evaluation.ranks import link_ranks
 from emea.matching.beliefs import Beliefs
@@ -241,7 +242,7 @@ class EMCallback(pl.Callback):
         if links is not None and links.device != source.device:
             links = self.relation_links = links.to(source.device)
         self.rule.prepare(RuleView(beliefs, source, links))
-        values = self.rule(beliefs)
+        values = self._values(beliefs)
         self._warn_without_support(values)
         self.weights = self._fit_weights(offered, beliefs, values)
         train = _tensor(self.visible.train, source.device)
@@ -254,6 +255,17 @@ class EMCallback(pl.Callback):
             weights=dict(zip(self.rule.names, self.weights.tolist(), strict=True)),
             compatibility=values[rows, best].mean(1),
         )
+
+    def _values(self, beliefs: Beliefs) -> Tensor:
+        assert self.rule is not None
+        values = self.rule(beliefs)
+        expected = (*beliefs.targets.shape, len(self.rule.names))
+        if tuple(values.shape) != expected:
+            raise ConfigError(
+                f"{type(self.rule).__name__} gave values of shape {list(values.shape)}: a rule "
+                f"gives one for each entity, candidate and name of its own, here {list(expected)}"
+            )
+        return values
 
     def _warn_without_support(self, values: Tensor) -> None:
         assert self.rule is not None

@@ -1,5 +1,6 @@
 """An explanation as text for a terminal of any width."""
 
+import io
 from collections.abc import Iterator
 
 from rich.console import Console, Group, RenderableType
@@ -20,6 +21,14 @@ def print_explanations(console: Console, explanations: list[Explanation]) -> Non
         if place:
             console.rule(style="dim")
         console.print(explanation_text(explanation))
+
+
+def plain_text(explanation: Explanation, width: int = 100) -> str:
+    """The same without colours, for whatever prints strings."""
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    with console.capture() as captured:
+        print_explanations(console, [explanation])
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
 def explanation_text(explanation: Explanation) -> RenderableType:

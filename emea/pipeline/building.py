@@ -28,8 +28,19 @@ def maker(
         # as a partial, so that errors of the class arrive as they are, not wrapped by Hydra
         made = instantiate({**_nameless(values), **name, "_partial_": True, "_convert_": "all"})
     except HydraException as error:
-        raise ConfigError(f"{values['_target_']} cannot be used: {error}") from error
+        raise ConfigError(f"{values['_target_']} cannot be used: {_reason(error)}") from error
     return partial(make, made.func, **made.keywords)
+
+
+def _reason(error: BaseException) -> str:
+    """What went wrong first: Hydra only says that it could not find something."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    if isinstance(error, ModuleNotFoundError):
+        return f"there is no module {error.name} (does PYTHONPATH hold its folder?)"
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}, line {error.lineno}: {error.msg}"
+    return str(error)
 
 
 def _settings(node: DictConfig) -> dict[str, Any]:

@@ -79,8 +79,10 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
     folder = Path(folder)
     closing = read_closing(folder)
     if closing is None or closing.status != "FINISHED":
-        state = closing.status.lower() if closing else "still running or was killed"
-        raise DataError(f"{folder} is no finished run: it {state}")
+        state = "failed" if closing and closing.status == "FAILED" else "still runs or was ended"
+        raise DataError(
+            f"{folder} is no finished run: it {state}; python run.py resume={folder} goes on"
+        )
     config = read_config(folder)
     config.trust = list(trust)
     _check_groups(folder, config)

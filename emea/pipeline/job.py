@@ -100,7 +100,8 @@ def run_job(
     if config.skip_recorded:
         folder = refuse_recorded(header, tracker) or folder
     repeatable = reproducible(OmegaConf.select(config, "trainer.deterministic", default=False))
-    with held(folder), terminable(), _tracked(tracker), repeatable:
+    logger.info("results will be in %s", folder)
+    with held(folder), terminable(), _tracked(tracker, folder), repeatable:
         start = Start.of(folder, header)
         run_files.write_config(folder, shown)
         tracker.start(start.header, folder)
@@ -149,12 +150,14 @@ def run_job(
 
 
 @contextmanager
-def _tracked(tracker: Tracker) -> Iterator[None]:
+def _tracked(tracker: Tracker, folder: Path) -> Iterator[None]:
     """Close the tracker's run with how it ended."""
     try:
         yield
     except KeyboardInterrupt:
-        tracker.finish("KILLED", "terminated" if exit_status() == TERMINATED else "interrupted")
+        how = "terminated" if exit_status() == TERMINATED else "interrupted"
+        tracker.finish("KILLED", how)
+        logger.warning("%s; python run.py resume=%s goes on", how, folder)
         raise
     except BaseException as error:
         tracker.finish("FAILED", f"{type(error).__name__}: {error}")

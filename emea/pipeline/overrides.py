@@ -114,12 +114,23 @@ def _check_values(config: DictConfig, keys: Sequence[str], usual: DictConfig) ->
 
 
 def _parsed(arguments: list[str]) -> list[Override]:
+    for argument in arguments:
+        if "=" not in argument and not argument.startswith("~"):
+            raise ConfigError(f"{argument!r} is no setting: {_as_setting(argument)}")
     try:
         overrides = OverridesParser.create().parse_overrides(arguments)
     # beside Hydra's own errors: numbers of too many digits, brackets in too many brackets
     except (HydraException, ValueError, RecursionError) as error:
         raise ConfigError(f"cannot read the command line: {first_line(error)}") from error
     return [override for override in overrides if not override.key_or_group.startswith("hydra")]
+
+
+def _as_setting(word: str) -> str:
+    """How a word that stands alone was perhaps meant."""
+    groups = [group for group in group_names() if word in option_names(group)]
+    if groups:
+        return f"did you mean {' or '.join(f'{group}={word}' for group in groups)}?"
+    return "settings are typed key=value, and --help lists what can be chosen"
 
 
 def _is_group(override: Override) -> bool:

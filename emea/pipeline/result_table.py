@@ -60,8 +60,8 @@ def prediction_lines(metrics: dict[str, Any]) -> str:
     return (
         f"{metrics['method']}{model} on {metrics['data']}: no test links, nothing was evaluated\n"
         f"validation Hit@1 {_shown(hit, '{:.4f}')} ({held_out})\n"
-        f"{answer['num_predicted']:,.0f} unlabelled source entities have an answer, "
-        f"{answer['num_unmatched']:,.0f} have none (decoding={answer['decoder']})"
+        f"unlabelled source entities: {answer['num_predicted']:,.0f} with an answer, "
+        f"{answer['num_unmatched']:,.0f} without (decoding={answer['decoder']})"
     )
 
 
@@ -70,10 +70,15 @@ def _answer_line(answer: dict[str, Any]) -> str:
     return f"as a mapping of all unlabelled entities (decoding={answer['decoder']}): {numbers}"
 
 
+def _threshold(value: float) -> str:
+    """Near 1, where thousandths of thousandths matter, with more digits."""
+    return f"{value:.4g}" if value < 0.999 else f"{value:.9g}"
+
+
 def answered_line(export: dict[str, Any]) -> str:
     """How much is answered, from which probability on, and how precise that is."""
     threshold, target = export["threshold"], export["target_precision"]
-    least = "" if threshold is None else f", threshold {threshold:.4g}"
+    least = "" if threshold is None else f", threshold {_threshold(threshold)}"
     chosen = "" if target is None or threshold is None else f" (for a precision of {target:g})"
     answered = f"answered {_shown(export['share_answered'], '{:.1%}')}{least}{chosen}"
     parts = [answered, f"mean probability {_shown(export['mean_prob'], '{:.4f}')}"]

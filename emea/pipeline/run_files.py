@@ -18,6 +18,7 @@ from emea.tracking.json_object import json_object
 
 CONFIG_FILE, METRICS_FILE, CHECKPOINT_FILE = "config.yaml", "metrics.json", "checkpoint.safetensors"
 RANKS_FILE, BELIEFS_FILE = "ranks.npz", "beliefs.npz"
+LOG_FILE = "run.log"
 
 
 def config_text(config: DictConfig) -> str:

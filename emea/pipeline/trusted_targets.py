@@ -78,7 +78,8 @@ def _refusals(settings: Any, trust: Sequence[str]) -> Iterator[str]:
             module = str(target).rpartition(".")[0] or target
             yield (
                 f"{key} names {target}, which is no part of emea's runs nor an optimiser of torch; "
-                f"if you know that module, say so: trust=[{module}]"
+                f"if you know that module, say so: trust=[{module}], or --trust {module} to read a "
+                "finished run"
             )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from emea.errors import UserError
 from emea.reporting import (
+    all_runs,
     dual,
     figure4,
     figure5,
@@ -78,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         runs = load_store(options.store) if options.store else load_studies(EXPERIMENTS)
         out = options.out or (Path("report") if options.store else EXPERIMENTS)
-        studies = made_studies(runs)
+        studies = [*([all_runs.study(runs)] if options.store else []), *made_studies(runs)]
         for study in studies:
             write_study(study, out / study.name)
         write_atomic(out / PAGE, report_page(studies, runs, out))
@@ -88,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"{len(runs)} runs: wrote {', '.join(STUDIES)} in {out}")
+    print(f"{len(runs)} runs: wrote {', '.join(study.name for study in studies)} in {out}")
     return 0
 
 

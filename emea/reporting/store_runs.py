@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from emea.errors import DataError
 from emea.reporting.records import RecordedRun
 from emea.tracking.mlflow_store import MlflowStore
+from emea.tracking.store_uri import DEFAULT_URI, shown_uri, sqlite_path
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -16,18 +17,37 @@ FINISHED, PAGE = "attributes.status = 'FINISHED'", 1000
 
 
 def load_store(uri: str) -> list[RecordedRun]:
-    """Every finished run of a store that kept its files, of whatever code."""
-    store = MlflowStore(uri)
+    """Every finished run of a store that kept its files, of whatever code.
+
+    Raises:
+        DataError: there is no such store, or no such run in it.
+    """
+    from mlflow.exceptions import MlflowException
+
+    file = sqlite_path(uri)
+    if file is not None and not file.exists():
+        raise DataError(f"{uri}: there is no file {file}")
+    try:
+        finished = _finished(MlflowStore(uri))
+    except MlflowException as error:
+        told = str(error).splitlines()[0]
+        raise DataError(
+            f"{shown_uri(uri)} is no address of an MLflow store, such as {DEFAULT_URI} ({told})"
+        ) from error
+    runs = [run for one in finished if (run := _recorded(one, uri)) is not None]
+    if not runs:
+        raise DataError(f"{uri} holds no finished run with its files ({', '.join(FILES)})")
+    return sorted(runs, key=lambda run: run.header["start_time"])
+
+
+def _finished(store: MlflowStore) -> list["Run"]:
     experiments = [found.experiment_id for found in store.client.search_experiments()]
     pages = [store.client.search_runs(experiments, FINISHED, max_results=PAGE)]
     while pages[-1].token:
         token = pages[-1].token
         page = store.client.search_runs(experiments, FINISHED, max_results=PAGE, page_token=token)
         pages.append(page)
-    runs = [run for page in pages for one in page if (run := _recorded(one, uri)) is not None]
-    if not runs:
-        raise DataError(f"{uri} holds no finished run with its files ({', '.join(FILES)})")
-    return sorted(runs, key=lambda run: run.header["start_time"])
+    return [run for page in pages for run in page]
 
 
 def _recorded(run: "Run", uri: str) -> RecordedRun | None:

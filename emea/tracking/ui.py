@@ -70,4 +70,6 @@ def _check_port(port: int) -> None:
         try:
             probe.bind((HOST, port))
         except OSError as error:
-            raise UserError(f"Port {port} is taken; choose another with --port.") from error
+            raise UserError(
+                f"Port {port} is taken; choose another: python -m emea.tracking ui --port N"
+            ) from error

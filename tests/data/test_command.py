@@ -88,6 +88,11 @@ def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], messag
     assert re.match(message, captured.err)
 
 
+def test_keys_may_be_written_as_for_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["synthetic", "data.num_entities=5"]) == 1
+    assert capsys.readouterr().err.startswith("num_entities must lie between")
+
+
 def test_help_describes_the_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     output = capsys.readouterr().out

@@ -14,6 +14,7 @@ from emea.em.protocol import Visible
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.margin_objective import MarginObjective
 from emea.encoders.step_block import LabelDataModule
+from emea.errors import ConfigError
 from emea.matching.beliefs import Beliefs
 from emea.matching.cosine import Cosine
 from emea.rules.rule import Rule, RuleView
@@ -246,3 +247,15 @@ def test_state_survives(run: Run) -> None:
 def test_unknown_settings_are_refused(run: Run, setting: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="not guess"):
         run(PrefersTarget(4), **setting)
+
+
+class Flat(PrefersTarget):
+    """A rule that forgets that rules have names."""
+
+    def __call__(self, beliefs: Beliefs) -> Tensor:
+        return super().__call__(beliefs).squeeze(2)
+
+
+def test_values_of_another_shape_are_the_rules_fault(run: Run) -> None:
+    with pytest.raises(ConfigError, match=r"Flat gave values of shape \[6, 6\]:.*here \[6, 6, 1\]"):
+        run(Flat(0))

@@ -1,6 +1,7 @@
 """From config nodes to objects."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,6 +50,20 @@ def test_classes_get_plain_values() -> None:
 def test_a_class_that_cannot_be_found_is_the_users_to_mend(target: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         maker(node(_target_=target))
+
+
+def test_why_a_module_of_ones_own_does_not_load_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "half_written.py").write_text("class Thing:\n    def\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for target, reason in (
+        ("half_written.Thing", r"half_written\.py, line 2: invalid syntax"),
+        ("not_there_at_all.Thing", "there is no module not_there_at_all .*PYTHONPATH"),
+    ):
+        config = OmegaConf.create({"part": {"_target_": target}, "trust": [target.split(".")[0]]})
+        with pytest.raises(ConfigError, match=reason):
+            maker(config.part)
 
 
 def test_a_settings_name_is_no_number() -> None:

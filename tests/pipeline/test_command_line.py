@@ -159,3 +159,12 @@ def test_a_refusal_loads_nothing_heavy(argument: str, sentence: str, tmp_path: P
     assert sentence in told
     assert loaded == "[]"
     assert not list(tmp_path.iterdir())  # no folder of a run that never was
+
+
+def test_a_python_without_our_packages_is_told_what_to_do() -> None:
+    # -S: no installed packages
+    done = subprocess.run(
+        [sys.executable, "-S", str(ROOT / "run.py")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: this Python has no hydra: after make run, type . .venv")

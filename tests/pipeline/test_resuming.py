@@ -2,6 +2,7 @@
 
 import errno
 import json
+import logging
 import os
 import random
 import shutil
@@ -91,6 +92,19 @@ def test_series_and_run_id_go_on(
         for folder in ("whole", "half")
     ]
     assert names[0] == names[1]
+
+
+def test_the_log_goes_on(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_after(1, tiny_config("em.iterations=1", "data.num_entities=100"), tmp_path, monkeypatch)
+    (tmp_path / "run.log").write_text("what was before\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(logging.getLogger(), "level", logging.INFO)  # pytest has handlers of its own
+        run.go_on(tmp_path, [])
+    text = (tmp_path / "run.log").read_text()
+    assert text.startswith("what was before\n")
+    assert "going on after stage 1 of an earlier start" in text
 
 
 def test_other_settings_begin_anew(
@@ -246,7 +260,9 @@ def test_a_signal_closes_the_records_and_is_told_by_the_status(
     process = subprocess.Popen(
         command(*settings, f"hydra.run.dir={tmp_path}/run"),
         env=environment(),
-        stderr=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
         # a job in the background of a script inherits that Ctrl-C is ignored
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
     )
@@ -255,5 +271,7 @@ def test_a_signal_closes_the_records_and_is_told_by_the_status(
         time.sleep(0.1)
     time.sleep(2)
     process.send_signal(number)
-    assert process.wait(timeout=60) == status
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == status
+    assert f"resume={tmp_path}/run goes on" in output.replace("\n", "")
     assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "KILLED"
