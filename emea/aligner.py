@@ -173,11 +173,17 @@ class Aligner:
         ]
 
     def explain(self, source: str, target: str) -> Explanation:
-        """Why a source entity is matched to a target entity, or is not; print it to read it."""
+        """Why a source entity is matched to a target entity, or is not."""
         explainer = self._explainer
         if explainer is None:
             raise UserError(NOT_FITTED)
         return explainer(explainer.source.find(source), explainer.target.find(target))
+
+    def why(self, source: str, target: str) -> str:
+        """The explanation as a text to print."""
+        from emea.explain.terminal_text import plain_text  # rich loads where it is needed
+
+        return plain_text(self.explain(source, target))
 
     @property
     def _fitted(self) -> FinishedRun:

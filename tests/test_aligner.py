@@ -71,7 +71,7 @@ def test_a_pair_is_explained_after_the_run_is_gone(fitted: Aligner) -> None:
     explanation = fitted.explain(match.source, match.target)
     assert explanation.answer is not None
     assert explanation.answer.name == match.target
-    lines = str(explanation).splitlines()
+    lines = fitted.why(match.source, match.target).splitlines()
     assert match.target in lines[0]
     assert not any(line.endswith(" ") for line in lines)
 

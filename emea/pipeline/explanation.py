@@ -184,9 +184,3 @@ class Explanation:
     def is_matched(self) -> bool:
         """Whether the run answers with the target that was asked for."""
         return self.answer == self.asked.target
-
-    def __str__(self) -> str:
-        """As a person reads it."""
-        from emea.explain.terminal_text import plain_text  # rich loads where something is printed
-
-        return plain_text(self)
