@@ -61,13 +61,18 @@ def prediction_lines(metrics: dict[str, Any]) -> str:
         f"{metrics['method']}{model} on {metrics['data']}: no test links, nothing was evaluated\n"
         f"validation Hit@1 {_shown(hit, '{:.4f}')} ({held_out})\n"
         f"unlabelled source entities: {answer['num_predicted']:,.0f} with an answer, "
-        f"{answer['num_unmatched']:,.0f} without (decoding={answer['decoder']})"
+        f"{answer['num_unmatched']:,.0f} without{_decoded(answer)}"
     )
 
 
 def _answer_line(answer: dict[str, Any]) -> str:
     numbers = ", ".join(f"{key} {answer[key]:.4f}" for key in ("precision", "recall", "f1"))
-    return f"as a mapping of all unlabelled entities (decoding={answer['decoder']}): {numbers}"
+    return f"as a mapping of all unlabelled entities{_decoded(answer)}: {numbers}"
+
+
+def _decoded(answer: dict[str, Any]) -> str:
+    """By what; nothing where the method answers by itself."""
+    return "" if answer["decoder"] == "none" else f" (decoding={answer['decoder']})"
 
 
 def _threshold(value: float) -> str:

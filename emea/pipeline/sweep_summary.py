@@ -86,7 +86,8 @@ def summary_table(outcomes: Sequence[JobOutcome]) -> Table:
 
 def _outcome(folder: Path) -> JobOutcome:
     overrides = map(str, OmegaConf.load(folder / ".hydra" / "overrides.yaml"))
-    setting = tuple(text for text in overrides if not text.startswith(SEEDS))
+    # quotes are Hydra's: a number as an option's name
+    setting = tuple(text.replace("'", "") for text in overrides if not text.startswith(SEEDS))
     told = _read(folder / OUTCOME_FILE) or {}
     metrics = _read(folder / METRICS_FILE)
     if metrics is None and "recorded" in told:
