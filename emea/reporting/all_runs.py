@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from emea.reporting.markdown import markdown_table
-from emea.reporting.records import RecordedRun, provenance_line
+from emea.reporting.records import RecordedRun
 from emea.reporting.study import Study
 
 STAGES = ("initial", "final")
@@ -19,7 +19,7 @@ def study(runs: Sequence[RecordedRun]) -> Study:
     titles = ["run", "pair", "model", "rule", "em", "protocol"]
     titles += ["Hit@1 before", "Hit@1", "MRR", "MR", "seconds"]
     table = markdown_table(titles, [_row(run) for run in runs], num_left=6)
-    return Study("runs", "All runs", (provenance_line(runs), REMARK, table))
+    return Study("runs", "All runs", (REMARK, table), is_experiment=False)
 
 
 def _row(run: RecordedRun) -> list[str]:

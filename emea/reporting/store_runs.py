@@ -30,9 +30,9 @@ def load_store(uri: str) -> list[RecordedRun]:
     try:
         finished = _finished(MlflowStore(uri))
     except MlflowException as error:
-        told = str(error).splitlines()[0]
+        told = str(error).split(". ")[0]  # then comes advice on other matters
         raise DataError(
-            f"{shown_uri(uri)} is no address of an MLflow store, such as {DEFAULT_URI} ({told})"
+            f"{shown_uri(uri)} cannot be read as an MLflow store, such as {DEFAULT_URI}: {told}"
         ) from error
     runs = [run for one in finished if (run := _recorded(one, uri)) is not None]
     if not runs:

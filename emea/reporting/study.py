@@ -18,11 +18,12 @@ class Study:
     """A report in the forms in which it is written.
 
     Args:
-        name: of its folder and its experiment.
+        name: of its folder and, if it has one, its experiment.
         title: of the report.
         parts: of its Markdown, without the title.
         entries: its numbers for a machine.
         figure: its picture, if it has one.
+        is_experiment: whether there is a sweep that makes its runs.
     """
 
     name: str
@@ -30,10 +31,12 @@ class Study:
     parts: tuple[str, ...]
     entries: tuple[Entry, ...] = ()
     figure: "Figure | None" = field(default=None, compare=False)
+    is_experiment: bool = True
 
     @property
     def markdown(self) -> str:
         """The report's text."""
         command = f"`python run.py -m experiment={self.name}` runs it."
+        commands = [command] if self.is_experiment else []
         picture = [f"![{self.title}]({self.name}.svg)"] if self.figure else []
-        return "\n\n".join([f"# {self.title}", command, *picture, *self.parts]) + "\n"
+        return "\n\n".join([f"# {self.title}", *commands, *picture, *self.parts]) + "\n"

@@ -17,6 +17,7 @@ def test_every_run_has_a_row() -> None:
     run = replace(run, header=run.header | {"name": "emea-rrea-mine-1%-strict-s0"})
     bare = {"hit@1": None, "mrr": None, "mr": None}
     unevaluated = replace(run, metrics=run.metrics | {"initial": bare, "final": bare})
+    assert "experiment=" not in study([run]).markdown
     rows = rows_of(study([run, unevaluated]).parts[-1])
     place = ["emea-rrea-mine-1%-strict-s0", "mine", "rrea", "paris", "paper", "strict"]
     assert rows[0] == [*place, "0.1234", "0.5000", "0.5000", "5.0", "12"]
@@ -32,5 +33,5 @@ def test_a_store_that_is_not_there_is_told_and_not_made(tmp_path: Path) -> None:
 
 def test_what_is_no_address_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=r"nope\.db is no address of an MLflow store"):
+    with pytest.raises(DataError, match=r"nope\.db cannot be read as an MLflow store, such as sq"):
         load_store("nope.db")
