@@ -25,10 +25,9 @@ def print_explanations(console: Console, explanations: list[Explanation]) -> Non
 
 def plain_text(explanation: Explanation, width: int = 100) -> str:
     """The same without colours, for whatever prints strings."""
-    console = Console(file=io.StringIO(), width=width, color_system=None)
-    with console.capture() as captured:
-        print_explanations(console, [explanation])
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+    out = io.StringIO()
+    print_explanations(Console(file=out, width=width, color_system=None), [explanation])
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
 def explanation_text(explanation: Explanation) -> RenderableType:

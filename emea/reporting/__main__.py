@@ -56,11 +56,14 @@ STUDIES: dict[str, Callable[[Sequence[RecordedRun], Path], Study]] = {
 }
 
 
+BESIDE = {"dual": "table1", "claims": "table1"}
+"""What stands beside another study, and has the runs that stand there."""
+
+
 def readme_with_results(readme: str, runs: Sequence[RecordedRun]) -> str:
     """The README with its generated blocks written anew."""
-    of_table1 = seen_from(runs, "table1")
     for name, summary in {"table1": table1.summary, "dual": dual.summary}.items():
-        readme = with_block(readme, name, summary(of_table1, EXPERIMENTS / name))
+        readme = with_block(readme, name, summary(view(runs, name), EXPERIMENTS / name))
     readme = with_block(readme, "findings", claims(runs))
     return with_block(readme, "speed", speed_tables(MEASUREMENTS))
 
@@ -101,18 +104,18 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def made_studies(runs: Sequence[RecordedRun]) -> list[Study]:
-    """Every study, each of which prefers the runs that were made for it.
+    """Every study."""
+    return [make(view(runs, name), EXPERIMENTS / name) for name, make in STUDIES.items()]
 
-    ``em=dual`` stands beside Table 1, and has what stands there.
-    """
-    views = {name: seen_from(runs, name) for name in STUDIES}
-    views["dual"] = views["table1"]
-    return [make(views[name], EXPERIMENTS / name) for name, make in STUDIES.items()]
+
+def view(runs: Sequence[RecordedRun], name: str) -> list[RecordedRun]:
+    """The runs as a study or the claims see them: they prefer those that were made for them."""
+    return seen_from(runs, BESIDE.get(name, name))
 
 
 def claims(runs: Sequence[RecordedRun]) -> str:
-    """The claims, most of which are on the runs of Table 1."""
-    return findings_table(seen_from(runs, "table1"))
+    """The table of the paper's claims."""
+    return findings_table(view(runs, "claims"))
 
 
 def report_page(studies: Sequence[Study], runs: Sequence[RecordedRun], folder: Path) -> str:

@@ -8,7 +8,16 @@ from emea.reporting.comparison import NOT_RUN
 from emea.reporting.curves import Curve, draw, panels
 from emea.reporting.links import run_links
 from emea.reporting.markdown import markdown_table
-from emea.reporting.methods import MODEL_NAMES, PAPER, PARIS, Found, Method, Source, means, runs_of
+from emea.reporting.methods import (
+    MODEL_NAMES,
+    PAPER,
+    PARIS,
+    Found,
+    Method,
+    Source,
+    means,
+    runs_by_ratio,
+)
 from emea.reporting.records import RecordedRun, provenance_line
 from emea.reporting.study import RATIOS, Study
 
@@ -52,12 +61,12 @@ def found_runs(runs: Sequence[RecordedRun], model: str) -> dict[float, list[Foun
     method = Method(
         model, "", (Source(where),), usual=usual | ({} if anew else {"em.iterations": 10})
     )
-    return {ratio: list(runs_of(runs, method, "strict", DATA, ratio).values()) for ratio in RATIOS}
+    return runs_by_ratio(runs, method, DATA, RATIOS)
 
 
 def paris_runs(runs: Sequence[RecordedRun]) -> dict[float, list[Found]]:
     """Runs of PARIS alone by ratio."""
-    return {ratio: list(runs_of(runs, PARIS, "strict", DATA, ratio).values()) for ratio in RATIOS}
+    return runs_by_ratio(runs, PARIS, DATA, RATIOS)
 
 
 def _table(found: dict[str, dict[float, list[Found]]], splits: int) -> str:

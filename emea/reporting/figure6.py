@@ -9,7 +9,7 @@ from emea.reporting.comparison import NOT_RUN
 from emea.reporting.curves import Curve, draw, panels
 from emea.reporting.links import run_links
 from emea.reporting.markdown import markdown_table
-from emea.reporting.methods import Found, Method, Source, means, runs_of
+from emea.reporting.methods import Found, Method, Source, means, runs_by_ratio
 from emea.reporting.records import RecordedRun, provenance_line
 from emea.reporting.study import RATIOS, Study
 
@@ -49,7 +49,7 @@ def with_rule(runs: Sequence[RecordedRun], training: str, rule: str) -> dict[flo
     """Runs of one set of rules by ratio."""
     where = {"method": "emea", "em": "paper", "model": "rrea", "training": training, "rule": rule}
     method = Method(rule, "", (Source(where),))
-    return {ratio: list(runs_of(runs, method, "strict", DATA, ratio).values()) for ratio in RATIOS}
+    return runs_by_ratio(runs, method, DATA, RATIOS)
 
 
 def _table(found: dict[tuple[str, str], dict[float, list[Found]]], splits: int) -> str:

@@ -89,6 +89,15 @@ def runs_of(
     return dict(sorted(found.items()))
 
 
+def runs_by_ratio(
+    runs: Iterable[RecordedRun], method: Method, data: str, ratios: Iterable[float]
+) -> dict[float, list[Found]]:
+    """What stands for a method on a pair under ``strict``, by ratio."""
+    runs = list(runs)
+    found = {ratio: runs_of(runs, method, "strict", data, ratio) for ratio in ratios}
+    return {ratio: list(by_split.values()) for ratio, by_split in found.items()}
+
+
 def means(
     cells: Mapping[Place, Iterable[Found]], metric: str = "hit@1", stage: str | None = None
 ) -> dict[Place, Cell]:

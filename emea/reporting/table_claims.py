@@ -51,15 +51,10 @@ def _five_like_twenty(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Ca
         yield data.removeprefix("dbp15k_"), holds
 
 
-def _below_somewhere(first: Method, second: Method, pool: str = "test") -> Check:
-    """The first method's mean Hit@1 is below the second's in one cell at least."""
-
-    def cases(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
-        below = [holds for _, holds in _better(second, first, pool)(runs, protocol)]
-        # one cell is enough, whatever was not run
-        yield "some cell", True if any(below) else None if None in below else False
-
-    return cases
+def _prase_below_rrea_somewhere(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
+    below = [holds for _, holds in _better(RREA, PRASE)(runs, protocol)]
+    # one cell is enough, whatever was not run
+    yield "some cell", True if any(below) else None if None in below else False
 
 
 def _semi_better(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
@@ -95,7 +90,7 @@ OF_TABLES = (
     Finding("EMEA beats PRASE in every cell", "Results (4)", _better(EMEA, PRASE)),
     Finding("EMEA beats PRASE, among all targets", "Results (4)", _better(EMEA, PRASE, "all")),
     Finding("PRASE beats PARIS in every cell", "Results (4)", _better(PRASE, PARIS)),
-    Finding("PRASE is below RREA in some cell", "Results (4)", _below_somewhere(PRASE, RREA)),
+    Finding("PRASE is below RREA in some cell", "Results (4)", _prase_below_rrea_somewhere),
     Finding("EMEA differs from RREA, p < 0.01", "Table 1", _significant(EMEA, RREA, 0.01)),
     Finding("EMEA lifts semi-supervised RREA", "Table 2", _better(EMEA_SEMI, RREA_SEMI)),
     Finding("semi better than sup after EMEA, not at 1%", "Training modes", _semi_better),

@@ -126,7 +126,7 @@ EXAMPLES: list[Example] = [
     (
         "EMEA lifts every model in every cell",
         [emea(0.4, before=0.3, model="dual_amn")],
-        [emea(0.3, before=0.3), emea(0.3, before=0.3, split_seed=1)],
+        [emea(0.4, before=0.3), emea(0.3, before=0.3, split_seed=1)],
     ),
     (
         "EMEA beats the model and PARIS",
