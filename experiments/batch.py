@@ -38,7 +38,7 @@ from emea.pipeline.schema import register_schema
 logger = logging.getLogger("experiments.batch")
 
 KEPT = ("config.yaml", "metrics.json", "run.json", "series.jsonl")
-"""Files of a run that are kept, but for where the data lay."""
+"""Files of a run that are kept, but for where files lay."""
 
 RANKS_KEPT = ("initial_in_pool", "final_in_pool")
 """What is kept of its ranks."""
@@ -174,9 +174,11 @@ def pack(out: Path, archive: Path) -> None:
 
 
 def without_places(text: str) -> str:
-    """A record without the folder in which the data lay: it tells of a machine alone."""
+    """A record without the folders in which data and first models lay: they tell of a machine."""
     text = re.sub(r'("data\.root": )"[^"\n]*"', r'\1"data"', text)
-    return re.sub(r"(?m)^(  root: ).*$", r"\1data", text)
+    text = re.sub(r"(?m)^(  root: ).*$", r"\1data", text)
+    # of a first model's file, its run's folder and its name
+    return re.sub(r'(?m)^( *"?initial_from"?: "?).*/([^/\n]+/[^/\n]+)$', r"\1\2", text)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -59,7 +59,8 @@ def draw(
         spreads = [cell.spread for cell in cells]
         style: dict[str, Any] = {"color": shade, "linestyle": line, "marker": marker}
         style |= {"capsize": 2, "markersize": 4, "linewidth": 1.2}
-        axis.errorbar(at, means, yerr=spreads, label=curve.label, **style)
+        label = curve.label if curve.points else f"{curve.label} (not run)"
+        axis.errorbar(at, means, yerr=spreads, label=label, **style)
     axis.set_xticks(range(len(places)), names)
     if any(curve.points for curve in curves):
         axis.legend(fontsize=7, frameon=False)

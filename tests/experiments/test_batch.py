@@ -72,3 +72,11 @@ def test_records_do_not_tell_where_the_data_lay() -> None:
     config = "data:\n  name: x\n  root: /home/me/data\ntracking:\n  artifact_root: mlruns\n"
     assert without_places(config) == config.replace("/home/me/data", "data")
     assert without_places('  "data.root": "/a b",\n  "x": 1') == '  "data.root": "data",\n  "x": 1'
+
+
+@pytest.mark.parametrize("form", ["initial_from: {}\nx: 1\n", '  "initial_from": "{}",\n  "x": 1'])
+@pytest.mark.parametrize("folder", ["/home/me/a b/", "outputs/figure7/", ""])
+def test_records_name_a_first_model_without_its_place(form: str, folder: str) -> None:
+    kept = "zh-0.1-s0-first-0a/checkpoint.safetensors"
+    assert without_places(form.format(folder + kept)) == form.format(kept)
+    assert without_places(form.format("null")) == form.format("null")

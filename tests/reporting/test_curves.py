@@ -26,7 +26,7 @@ def test_places_without_a_run_are_left_out() -> None:
     bars = axis.containers[0][2][0].get_segments()
     assert np.ptp(bars[-1][:, 1]) == pytest.approx(0.2)
     assert [text.get_text() for text in axis.get_xticklabels()] == list("abcd")
-    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["EMEA", "none"]
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["EMEA", "none (not run)"]
 
 
 def test_nothing_run_is_said_in_the_panel() -> None:
