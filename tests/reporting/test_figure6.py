@@ -49,6 +49,6 @@ def test_a_panel_per_training_mode(tmp_path: Path) -> None:
         "RREA alone": [[0, 0.1234]],
         "PARIS": [[0, 0.5]],
         "AvoidConf": [[0, 0.3]],
-        "both": [],
+        "both (not run)": [],
     }
     assert semi.containers[2][0].get_xydata().tolist() == [[1, 0.3]]
