@@ -18,6 +18,9 @@ VERDICTS = {
 LONG_CELL = 40
 """A cell with more characters holds sentences, which need some width."""
 
+_RUNS = re.compile(r"\d+( \d+)+")
+"""Links to runs, which stay on one line: a column of them would make rows tall."""
+
 _VERDICT = re.compile(rf"({'|'.join(VERDICTS)})(?=$|\s*[(,;:])")
 
 
@@ -51,6 +54,8 @@ def _dress_cell(token: Token, content: str) -> None:
     style = token.attrs.pop("style", None)
     if style == "text-align:right":
         token.attrSet("class", "number")
+    elif _RUNS.fullmatch(content):
+        token.attrSet("class", "runs")
     elif len(content) > LONG_CELL:
         token.attrSet("class", "prose")
     if token.type == "th_open":

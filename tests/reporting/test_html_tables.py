@@ -51,6 +51,12 @@ def test_long_cells_get_room() -> None:
     assert html.count('class="prose"') == 1
 
 
+def test_links_to_runs_stay_on_one_line() -> None:
+    html = rendered("| a | runs |\n| --- | --- |\n| 1 2 x | [1](a.json) [2](b.json) |")
+    assert html.count('<td class="runs">') == 1
+    assert '<td class="runs"><a href="a.json">1</a>' in html
+
+
 def test_the_frame_is_called_by_the_heading_above() -> None:
     table = "| a |\n| --- |\n| 1 |\n"
     html = rendered(f'{table}\n## "Hit@1"\n\n{table}')
