@@ -21,7 +21,7 @@ from emea.reporting import (
 )
 from emea.reporting.comparison import csv_text
 from emea.reporting.figures import write_figure
-from emea.reporting.findings import findings_table
+from emea.reporting.findings import findings
 from emea.reporting.html_page import HtmlPart, page
 from emea.reporting.records import RecordedRun, load_studies, seen_from
 from emea.reporting.speed import speed_tables
@@ -31,13 +31,6 @@ from emea.tracking.atomic import write_atomic
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "report.html"
-CLAIMS = (
-    "Claims of the paper's text, checked on the recorded runs under each protocol, by means over "
-    "the splits that the tables name: in how many of the cells that were run it holds, and where "
-    "it does not (*untold*: cells that lack runs, or ranks to compare). PARIS and PRASE answer "
-    "among all targets; the paper compares them with rankings among test targets, the rows beside "
-    "such claims with rankings among all."
-)
 EXPERIMENTS = ROOT / "experiments"
 MEASUREMENTS = ROOT / "benchmarks" / "results"
 
@@ -56,7 +49,7 @@ STUDIES: dict[str, Callable[[Sequence[RecordedRun], Path], Study]] = {
 }
 
 
-BESIDE = {"dual": "table1", "claims": "table1"}
+BESIDE = {"dual": "table1"}
 """What stands beside another study, and has the runs that stand there."""
 
 
@@ -64,7 +57,7 @@ def readme_with_results(readme: str, runs: Sequence[RecordedRun]) -> str:
     """The README with its generated blocks written anew."""
     for name, summary in {"table1": table1.summary, "dual": dual.summary}.items():
         readme = with_block(readme, name, summary(view(runs, name), EXPERIMENTS / name))
-    readme = with_block(readme, "findings", claims(runs))
+    readme = with_block(readme, "findings", findings(runs))
     return with_block(readme, "speed", speed_tables(MEASUREMENTS))
 
 
@@ -109,18 +102,13 @@ def made_studies(runs: Sequence[RecordedRun]) -> list[Study]:
 
 
 def view(runs: Sequence[RecordedRun], name: str) -> list[RecordedRun]:
-    """The runs as a study or the claims see them: they prefer those that were made for them."""
+    """The runs as a study sees them: it prefers those that were made for it."""
     return seen_from(runs, BESIDE.get(name, name))
-
-
-def claims(runs: Sequence[RecordedRun]) -> str:
-    """The table of the paper's claims."""
-    return findings_table(view(runs, "claims"))
 
 
 def report_page(studies: Sequence[Study], runs: Sequence[RecordedRun], folder: Path) -> str:
     """All reports on one page that needs nothing else, from what lies in the folder."""
-    text = f"# What the paper claims\n\n{CLAIMS}\n\n{claims(runs)}\n"
+    text = f"# What the paper claims\n\n{findings(runs)}\n"
     parts = [HtmlPart("claims", text, folder / "claims")]
     parts += [HtmlPart(study.name, study.markdown, folder / study.name) for study in studies]
     return page("EMEA, reproduced: tables, figures and claims beside the paper's", parts, folder)

@@ -31,6 +31,12 @@ class Finding(NamedTuple):
     place: str
     cases: Check
 
+    @property
+    def study(self) -> str:
+        """Whose runs it is checked on: its table's or figure's; what the text claims: table 1's."""
+        kind, _, number = self.place.partition(" ")
+        return {"Table": f"table{number}", "Fig.": f"figure{number}"}.get(kind, "table1")
+
 
 def above(first: float | None, second: float | None) -> bool | None:
     """Whether the first is the larger; ``None`` where one is not known."""

@@ -22,8 +22,8 @@ RULES = {
 TRAININGS = {"sup": "supervised", "semi": "semi-supervised"}
 REMARK = (
     "Hit@1 among test targets on DBP15K zh, `protocol=strict`, before and after EM with each set "
-    "of rules over RREA. *both* composes PARIS and AvoidConf, with one weight each; the paper "
-    "has no such run."
+    "of rules over RREA. *both* composes PARIS and AvoidConf, with a weight for each of their "
+    "three rules; the paper has no such run."
 )
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 from emea.reporting.methods import EMEA, RREA, Found
-from emea.reporting.significance import largest_p, p_table, p_value, scores, shown_p
+from emea.reporting.significance import largest_p, p_of_splits, p_table, p_value, scores, shown_p
 
 from .fabricated import NEURAL, rows_of, write_run
 
@@ -56,23 +56,26 @@ def test_the_largest_over_the_splits_counts(metric: str, tmp_path: Path) -> None
     ]
     expected = [ttest_rel(*np.array(both, dtype=float)).pvalue for both in values]
     assert expected[0] != expected[1]
-    assert largest_p(first, second, metric) == pytest.approx(max(expected))
+    found = p_of_splits(first, second, metric)
+    assert found == pytest.approx(expected)
+    assert largest_p(found) == pytest.approx(max(expected))
     # a split that only one of them has tells nothing
-    assert largest_p({0: first[0]}, second, metric) == pytest.approx(expected[0])
-    assert largest_p({0: first[0]}, {1: second[1]}, metric) is None
+    assert p_of_splits({0: first[0]}, second, metric) == pytest.approx(expected[:1])
+    assert p_of_splits({0: first[0]}, {1: second[1]}, metric) == []
+    assert largest_p([]) is None
 
 
 def test_other_entities_are_not_compared(tmp_path: Path) -> None:
     first, _ = split(tmp_path, 0, [1, 2, 3], [1, 1, 1])
     _, second = split(tmp_path, 1, [1, 2], [1, 1])
-    assert largest_p({0: first}, {0: second}, "mrr") is None
+    assert p_of_splits({0: first}, {0: second}, "mrr") == [None]
 
 
 def test_runs_without_ranks_are_not_compared(tmp_path: Path) -> None:
     run = write_run(tmp_path, "none")
-    assert largest_p({0: Found(run, "initial")}, {0: Found(run, "final")}, "mrr") is None
+    assert p_of_splits({0: Found(run, "initial")}, {0: Found(run, "final")}, "mrr") == [None]
     part = write_run(tmp_path, "part", {"final": [1, 2]})
-    assert largest_p({0: Found(part, "initial")}, {0: Found(part, "final")}, "mrr") is None
+    assert p_of_splits({0: Found(part, "initial")}, {0: Found(part, "final")}, "mrr") == [None]
 
 
 def test_before_and_after_are_one_in_a_model_alone(tmp_path: Path) -> None:
@@ -82,19 +85,21 @@ def test_before_and_after_are_one_in_a_model_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
+    ("of_splits", "text"),
     [
-        (None, ""),
-        (math.nan, ""),
-        (1.0, "1.000"),
-        (0.0123, "0.012"),
-        (0.001, "0.001"),
-        (0.00099, "< 0.001"),
-        (0.0, "< 0.001"),
+        ([], ""),
+        ([None], ""),
+        ([math.nan], ""),
+        ([1.0], "1.000"),
+        ([0.0005, 0.0123], "0.012"),
+        ([0.001], "0.001"),
+        ([0.00099], "< 0.001"),
+        ([0.0], "< 0.001"),
+        ([0.0, None, 0.5], "0.500 (2 of 3 splits)"),
     ],
 )
-def test_how_p_is_shown(value: float | None, text: str) -> None:
-    assert shown_p(value) == text
+def test_how_p_is_shown(of_splits: list[float | None], text: str) -> None:
+    assert shown_p(of_splits) == text
 
 
 def test_a_row_per_cell_that_was_run(tmp_path: Path) -> None:
