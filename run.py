@@ -42,13 +42,14 @@ def job(config: DictConfig) -> float:
     from emea.pipeline.result_table import print_results
     from emea.pipeline.run_header import sweep_name
     from emea.pipeline.sweep_objective import sweep_objective
-    from emea.pipeline.sweep_summary import write_outcome
+    from emea.pipeline.sweep_summary import forget_outcome, write_outcome
 
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
     unused = unused_overrides(config, hydra_config.overrides.task)
     if unused:
         logger.warning("method=%s has no use for %s", config.method.name, ", ".join(unused))
+    forget_outcome(folder)
     is_sweep = hydra_config.mode == RunMode.MULTIRUN
     sweep = sweep_name(Path(hydra_config.sweep.dir)) if is_sweep else None
     try:
@@ -105,7 +106,7 @@ def go_on(folder: Path, trust: list[str]) -> None:
         config.skip_recorded = False
         config.trust = trust  # the folder may come from a stranger: what it says does not count
         with logged(folder / LOG_FILE):
-            print_results(run_job(config, folder), folder)
+            print_results(run_job(config, folder, resumes=True), folder)
     except UserError as error:
         raise SystemExit(f"error: {error}") from None
 

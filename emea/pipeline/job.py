@@ -61,7 +61,11 @@ FEW_LINKS = 10
 
 
 def run_job(
-    config: DictConfig, folder: Path, sweep: str | None = None, pair: GraphPair | None = None
+    config: DictConfig,
+    folder: Path,
+    sweep: str | None = None,
+    pair: GraphPair | None = None,
+    resumes: bool = False,
 ) -> dict[str, Any]:
     """Run one configuration and leave its records in the folder.
 
@@ -70,6 +74,8 @@ def run_job(
         folder: the run's folder, made if missing.
         sweep: name of the sweep the run belongs to, by which its runs are grouped.
         pair: the graphs, where they are at hand; ``None``: those the config names.
+        resumes: go on with the folder's run or not at all; else a folder's run of other settings,
+            data or code is replaced.
 
     Returns:
         What ``metrics.json`` holds, how to open the UI, and the folder the run is in: another
@@ -102,7 +108,7 @@ def run_job(
     repeatable = reproducible(OmegaConf.select(config, "trainer.deterministic", default=False))
     logger.info("results will be in %s", folder)
     with held(folder), terminable(), _tracked(tracker, folder), repeatable:
-        start = Start.of(folder, header)
+        start = Start.of(folder, header, resumes)
         run_files.write_config(folder, shown)
         tracker.start(start.header, folder)
         # what is built gets graphs without links: only what is visible reaches it

@@ -1,5 +1,6 @@
 """Going on with a run that was interrupted, in its own folder."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from omegaconf import DictConfig
 
 from emea.errors import DataError, UserError
 from emea.pipeline.checkpoint import PREVIOUS_FILE, load_progress, resumable
-from emea.pipeline.run_files import CHECKPOINT_FILE, read_config
+from emea.pipeline.run_files import CHECKPOINT_FILE, RESULT_FILES, read_config
 from emea.tracking.file_lock import file_lock
 from emea.tracking.recorded import LOCK_FILE
 from emea.tracking.run_record import (
@@ -21,6 +22,8 @@ from emea.tracking.run_record import (
     read_header,
 )
 from emea.training.turn_state import TURN_FILE
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -36,16 +39,31 @@ class Start:
     checkpoint: Path | None
 
     @classmethod
-    def of(cls, folder: Path, header: RunHeader) -> "Start":
-        """Go on where the folder, which is held, has an unfinished run of the same fingerprint."""
-        if not _is_unfinished(folder, header):
-            for name in (CHECKPOINT_FILE, PREVIOUS_FILE, TURN_FILE):
-                (folder / name).unlink(missing_ok=True)  # of another run
+    def of(cls, folder: Path, header: RunHeader, resumes: bool = False) -> "Start":
+        """Go on where the folder, which is held, has an unfinished run of the same fingerprint.
+
+        Args:
+            folder: of the run.
+            header: of the run as it would be if it began now.
+            resumes: whether it was asked to go on, and may not begin anew.
+
+        Raises:
+            DataError: it was, and what is in the folder is not of the same settings, data and code.
+        """
+        earlier = read_header(folder) if is_run_folder(folder) else None
+        if earlier is None or not _same(earlier, header):
+            if earlier is not None and resumes:
+                raise DataError(_changed(folder, earlier, header))
+            if earlier is not None and _is_unfinished(folder):
+                logger.warning("%s had an unfinished run of other settings, data or code", folder)
+            _make_room(folder)
+            return cls(header, None)
+        if not _is_unfinished(folder):
+            _make_room(folder)
             return cls(header, None)
         checkpoint = resumable(folder)
         progress = load_progress(checkpoint) if checkpoint else None
         drop_points_from(folder, progress.num_stages if progress else 0)
-        earlier = read_header(folder)
         same = replace(header, run_id=earlier.run_id, start_time=earlier.start_time)
         return cls(same, checkpoint)
 
@@ -82,9 +100,29 @@ def held(folder: Path) -> Iterator[None]:
         raise UserError(f"{folder} is in use by a run that goes on") from error
 
 
-def _is_unfinished(folder: Path, header: RunHeader) -> bool:
-    if not is_run_folder(folder):
-        return False
+def _is_unfinished(folder: Path) -> bool:
     closing = read_closing(folder)
-    same = read_header(folder).tags.get(FINGERPRINT_TAG) == header.tags[FINGERPRINT_TAG]
-    return same and (closing is None or closing.status != "FINISHED")
+    return closing is None or closing.status != "FINISHED"
+
+
+def _same(earlier: RunHeader, header: RunHeader) -> bool:
+    """Whether two runs compute the same."""
+    return earlier.tags.get(FINGERPRINT_TAG) == header.tags[FINGERPRINT_TAG]
+
+
+def _make_room(folder: Path) -> None:
+    """Take away what an earlier run left: nobody could tell it from what is to come."""
+    for name in (CHECKPOINT_FILE, PREVIOUS_FILE, TURN_FILE, *RESULT_FILES):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _changed(folder: Path, earlier: RunHeader, header: RunHeader) -> str:
+    """What keeps the folder's run from going on, and what helps."""
+    commit = earlier.tags.get("commit", "unknown")[:10]
+    what = f"settings or code (commit {commit})"
+    if earlier.tags.get("data_checksum") != header.tags["data_checksum"]:
+        what = "data"
+    return (
+        f"{folder} was begun with other {what} and cannot go on like this: put back what was "
+        "changed and resume it, or type its command again to begin anew elsewhere"
+    )

@@ -45,6 +45,11 @@ def write_outcome(folder: Path, **told: str) -> None:
     (folder / OUTCOME_FILE).write_text(json.dumps(told), encoding="utf-8")
 
 
+def forget_outcome(folder: Path) -> None:
+    """A job begins: how an earlier one in its folder ended does not count."""
+    (folder / OUTCOME_FILE).unlink(missing_ok=True)
+
+
 def read_outcomes(sweep: Path) -> list[JobOutcome]:
     """Every job of a sweep that Hydra made a folder for, in the order of their numbers."""
     found = [path.parents[1] for path in sweep.glob("*/.hydra/overrides.yaml")]
@@ -89,11 +94,13 @@ def _outcome(folder: Path) -> JobOutcome:
     # quotes are Hydra's: a number as an option's name
     setting = tuple(text.replace("'", "") for text in overrides if not text.startswith(SEEDS))
     told = _read(folder / OUTCOME_FILE) or {}
+    if told.get("failed"):  # metrics are then an earlier run's
+        return JobOutcome(folder, setting, None, told["failed"])
     metrics = _read(folder / METRICS_FILE)
-    if metrics is None and "recorded" in told:
+    if "recorded" in told:
         metrics = _read(Path(told["recorded"]) / METRICS_FILE)
         return JobOutcome(folder, setting, metrics, recorded="" if metrics else told["recorded"])
-    reason = told.get("failed") or "it left neither metrics nor a reason; its log is in its folder"
+    reason = "it left neither metrics nor a reason; its log is in its folder"
     return JobOutcome(folder, setting, metrics, "" if metrics else reason)
 
 

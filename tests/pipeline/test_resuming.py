@@ -116,6 +116,40 @@ def test_other_settings_begin_anew(
     assert other["seed"] == 1
 
 
+@pytest.mark.parametrize(
+    ("tag", "told"),
+    [
+        ("fingerprint", r"other settings or code \(commit abc\)"),
+        ("data_checksum", "other data"),
+    ],
+)
+def test_a_run_of_other_code_or_data_is_kept_and_does_not_go_on(
+    tag: str, told: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_after(1, tiny_config("em.iterations=1", "data.num_entities=100"), tmp_path, monkeypatch)
+    header = json.loads((tmp_path / "run.json").read_text())
+    header["tags"] |= {"commit": "abc", "fingerprint": "of before", tag: "of before"}
+    (tmp_path / "run.json").write_text(json.dumps(header))
+    before = (tmp_path / "checkpoint.safetensors").read_bytes()
+    with pytest.raises(SystemExit, match=told):
+        run.go_on(tmp_path, [])
+    assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
+    assert json.loads((tmp_path / "run.json").read_text()) == header
+
+
+def test_nothing_of_an_earlier_run_stays_beside_a_new_one(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
+    short = ("data.num_entities=100", "em=none", "rule=none")
+    run_job(tiny_config(*short, "export.formats=[nt,sssom,jsonl]"), tmp_path)
+    results = {"alignment.nt", "alignment.sssom.tsv", "alignment.jsonl"}
+    assert results <= {path.name for path in tmp_path.iterdir()}
+    run_job(tiny_config(*short, "seed=1"), tmp_path)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert not results & left
+    assert {"alignment.tsv", "metrics.json", "ranks.npz"} <= left
+
+
 def test_what_another_run_left_in_the_folder_is_not_taken_up(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

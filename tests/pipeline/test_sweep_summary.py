@@ -7,7 +7,12 @@ from omegaconf import OmegaConf
 from rich.console import Console
 
 from emea.pipeline.sweep_callback import SweepSummary
-from emea.pipeline.sweep_summary import print_summary, read_outcomes, write_outcome
+from emea.pipeline.sweep_summary import (
+    forget_outcome,
+    print_summary,
+    read_outcomes,
+    write_outcome,
+)
 
 
 def job(sweep: Path, number: int, overrides: list[str], hit: float | None) -> Path:
@@ -73,6 +78,18 @@ def test_who_failed_is_told_with_the_reason(
     text = printed(tmp_path)
     assert f"failed: {folder}" in text
     assert reason in text
+
+
+def test_an_earlier_run_in_the_folder_is_no_success(tmp_path: Path) -> None:
+    folder = job(tmp_path, 0, ["seed=1", "em=paper"], 0.9)
+    write_outcome(folder, failed="ConfigError: no")
+    (outcome,) = read_outcomes(tmp_path)
+    assert outcome.metrics is None
+    assert outcome.failed == "ConfigError: no"
+    forget_outcome(folder)
+    forget_outcome(tmp_path / "nowhere")
+    (outcome,) = read_outcomes(tmp_path)
+    assert outcome.metrics is not None and not outcome.failed
 
 
 def test_a_sweep_with_a_failure_ends_with_a_status(tmp_path: Path) -> None:
