@@ -10,7 +10,8 @@ STAGES = ("initial", "final")
 REMARK = (
     "Hit@1, MRR and MR among test targets, before and after EM; empty where there were no test "
     "links. The other parts of this report are the paper's tables and figures: of these runs they "
-    "show those that belong to a cell."
+    "show those that belong to a cell: of its pair, ratio, protocol, model and rule, with the "
+    "paper's seed, decoding and EM. Other settings of the model are not looked at."
 )
 
 

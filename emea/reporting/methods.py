@@ -17,6 +17,9 @@ USUAL = {
 }
 """What the paper ran with; runs that vary it stand for themselves alone."""
 
+COMMON = {"seed": 0, "split.num_validation": 100, "decoding.name": "csls"}
+"""What every run of a table has, with EM or without."""
+
 
 MODEL_NAMES = {
     "iptranse": "IPTransE",
@@ -119,7 +122,8 @@ def is_usual(run: RecordedRun, usual: Mapping[str, Any]) -> bool:
     """Whether a run has the usual settings, or none of that name."""
     params = run.header["params"]
     neural = run.metrics["method"] == "neural"  # has no EM, whatever its settings say
-    return neural or all(params.get(key, value) == value for key, value in usual.items())
+    asked = COMMON if neural else {**COMMON, **usual}
+    return all(params.get(key, value) == value for key, value in asked.items())
 
 
 def _key(run: RecordedRun) -> tuple[str, float]:

@@ -5,6 +5,7 @@ from statistics import fmean
 
 from emea.reporting.cells import NO_RECORD, cell, num_splits, over_splits, select, shown
 from emea.reporting.markdown import markdown_table
+from emea.reporting.methods import is_usual
 from emea.reporting.origin import machine_of
 from emea.reporting.paper_numbers import PaperNumbers
 from emea.reporting.records import RecordedRun, provenance_line
@@ -63,7 +64,9 @@ def _of_reasoning(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
     """Of several runs of a split a study's own, then the latest."""
     found = {}
     for run in sorted(runs, key=lambda run: run.precedence):
-        if run.metrics["method"] in METHODS:
+        # of a split that is no share of the links (ratio is None) there is no cell
+        counts = run.metrics["ratio"] is not None and is_usual(run, {})
+        if counts and run.metrics["method"] in METHODS:
             keys = ("method", "data", "ratio", "split_seed")
             found[tuple(run.metrics[key] for key in keys)] = run
     return list(found.values())

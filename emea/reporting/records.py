@@ -131,8 +131,13 @@ def provenance_line(runs: Sequence[RecordedRun]) -> str:
     commits = ", ".join(sorted({short_commit(tag) for tag in tags}))
     machines = ", ".join(sorted({machine_of(tag) for tag in tags}))
     splits = ", ".join(sorted({str(run.metrics["split_seed"]) for run in runs}))
+    seeds, held_out = (
+        ", ".join(sorted({str(run.header["params"].get(key, usual)) for run in runs}))
+        for key, usual in (("seed", 0), ("split.num_validation", 100))
+    )
     return (
         f"{len(runs)} recorded runs; commit {commits} (dirty: {all_of('dirty')}), "
         f"{machines}, torch {all_of('torch')}; mean ± standard deviation over split seeds "
-        f"{splits} unless a cell says otherwise, seed 0; 100 validation links beside the ratio."
+        f"{splits} unless a cell says otherwise, seed {seeds}; {held_out} validation links beside "
+        "the ratio."
     )

@@ -10,6 +10,7 @@ from emea.pipeline.overrides import composed
 from emea.pipeline.run_header import flat_params
 from emea.pipeline.schema import register_schema
 from emea.reporting.methods import (
+    COMMON,
     DUAL,
     DUAL_PARTS,
     EMEA,
@@ -24,7 +25,7 @@ from emea.reporting.methods import (
 )
 from emea.reporting.records import RecordedRun, seen_from
 
-from .fabricated import alone, made, reasoned, scores
+from .fabricated import NEURAL, alone, made, reasoned, scores
 
 NOT_PARTS = {"_target_", "_partial_", "tolerance", "max_candidates", "ridge"}
 """Settings of two-way compatibility that switch nothing off."""
@@ -70,6 +71,23 @@ def test_settings_that_a_run_has_not_are_not_asked_of_it() -> None:
     method = Method("EMEA", "", EMEA.sources, usual={"rule.num_neighbours": 5})
     assert list(on_zh([made()], method)) == [0]
     assert on_zh([made(params={"rule.num_neighbours": 20})], method) == {}
+
+
+@pytest.mark.parametrize(
+    "other", [{"seed": 7}, {"split.num_validation": 10}, {"decoding.name": "cosine"}]
+)
+@pytest.mark.parametrize("kind", [{}, NEURAL])
+def test_other_seeds_and_decodings_stand_for_nothing(
+    kind: dict[str, Any], other: dict[str, Any]
+) -> None:
+    method = RREA if kind else EMEA
+    assert on_zh([made(params=COMMON, **kind)], method)
+    assert on_zh([made(params=COMMON | other, **kind)], method) == {}
+
+
+def test_what_all_runs_have_in_common_are_the_defaults() -> None:
+    configured = defaults("data=zh")
+    assert {key: configured[key] for key in COMMON} == COMMON
 
 
 @pytest.mark.parametrize("turned", [False, True])

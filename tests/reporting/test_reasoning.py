@@ -47,6 +47,16 @@ def test_of_several_runs_of_a_split_the_latest_counts(tmp_path: Path) -> None:
     )
 
 
+def test_a_split_that_is_no_share_of_the_links_has_no_cell(tmp_path: Path) -> None:
+    write_answers(tmp_path, "own", 0.4, data="mine-yours", ratio=None)
+    write_answers(tmp_path, "official", 0.4, ratio=None)
+    write_answers(tmp_path, "other", 0.4, data="mine-yours", ratio=0.3)
+    runs = load_records(tmp_path / "records")
+    assert summary(runs, {}, PAIRS) == []
+    assert mapping_table(runs, PAIRS).count("PARIS") == 0
+    assert other_pairs(runs, PAIRS).count("| PARIS | mine-yours | 30% |") == 1
+
+
 def test_without_such_runs_there_is_no_table(tmp_path: Path) -> None:
     write_run(tmp_path, "em")
     assert summary(load_records(tmp_path / "records"), {}, PAIRS) == []
