@@ -16,22 +16,28 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import torch
 
 from emea.data.arrays import IntArray
 from emea.data.assembly import assemble_pair
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import OfficialSplit
+from emea.data.link_listing import LinkListing
+from emea.data.link_register import LinkRegister
+from emea.data.link_resolution import EntityFinder, LinkResolver
+from emea.data.prefixes import Prefixes
 from emea.errors import DataError, UserError
 from emea.pipeline.answering import build_answering
 from emea.pipeline.decision import check_founded, decide
 from emea.pipeline.explainer import Explainer
 from emea.pipeline.explanation import Explanation
-from emea.pipeline.export_settings import ExportSettings
+from emea.pipeline.export_settings import export_settings
 from emea.pipeline.exporting import top_candidates
 from emea.pipeline.finished_run import FinishedRun, read_run
 from emea.pipeline.job import run_job
 from emea.pipeline.overrides import composed
 from emea.pipeline.schema import register_schema
+from emea.pipeline.validation import check_config
 
 NOT_FITTED = "nothing was fitted yet: call fit(source, target, links) first"
 NONE: IntArray = np.empty((0, 2), dtype=np.int64)
@@ -60,17 +66,26 @@ def read_graph(path: str | Path) -> KnowledgeGraph:
 
 
 def read_links(path: str | Path) -> list[tuple[str, str]]:
-    """Links from a file: two columns with or without a header, ``owl:sameAs``, or SSSOM."""
+    """Links from a file: two columns with or without a header, ``owl:sameAs``, or SSSOM.
+
+    Names are in full where the file explains a prefix. ``owl:sameAs`` has no direction: ``fit``
+    takes a link the way it fits the graphs.
+    """
     from emea.data.link_file import read_link_file
 
-    return list(read_link_file(Path(path)).links)
+    listing = read_link_file(Path(path))
+    in_full = listing.prefixes.in_full
+    return [(in_full(one), in_full(other)) for one, other in listing.links]
 
 
 def graph_of(triples: Iterable[tuple[str, str, str]]) -> KnowledgeGraph:
     """A graph from (head, relation, tail) by name."""
-    rows = list(dict.fromkeys(triples))
+    rows = list(dict.fromkeys(map(tuple, triples)))
     if not rows:
         raise DataError("a graph needs at least one triple")
+    for row in rows:
+        if len(row) != 3 or not all(isinstance(name, str) for name in row):
+            raise DataError(f"a triple is a head, a relation and a tail, each a str, got {row}")
     heads, relations, tails = zip(*rows, strict=True)
     entities = {name: index for index, name in enumerate(dict.fromkeys([*heads, *tails]))}
     numbers = {name: index for index, name in enumerate(dict.fromkeys(relations))}
@@ -116,10 +131,11 @@ class Aligner:
         Args:
             source: the graph whose entities look for a counterpart.
             target: the graph in which they look.
-            links: pairs of entity names, the source's first, each entity once.
+            links: pairs of entity names, the source's first (or last, where only that fits), each
+                entity in one of them.
 
         Raises:
-            DataError: a link names an unknown entity, or there are too few.
+            DataError: a link names an unknown entity or contradicts another, or there are too few.
         """
         known = _link_ids(source, target, list(links))
         pair = assemble_pair("pair", source, target, known, OfficialSplit(known, NONE, NONE))
@@ -127,7 +143,9 @@ class Aligner:
         config.data = {"name": pair.name}
         with tempfile.TemporaryDirectory(prefix="emea-") as scratch:
             folder = self._folder or Path(scratch)
-            run_job(config, folder, pair=pair)
+            # the caller's own random numbers stay as they are
+            with torch.random.fork_rng(range(torch.cuda.device_count())):
+                run_job(config, folder, pair=pair)
             self._run = read_run(folder, config, pair)
             self._explainer = Explainer(self._run)
             self._explainer.prepare()
@@ -145,9 +163,20 @@ class Aligner:
             top_k: candidates to name for each.
             threshold: least probability of an answer.
             target_precision: on the links held out for validation; it chooses the threshold.
+
+        Raises:
+            ConfigError: a value is none that it can have.
         """
         run = self._fitted
-        settings = ExportSettings((), top_k, threshold, target_precision)
+        asked = run.config.copy()
+        # numbers of numpy's kinds are no numbers for a config
+        asked.export.top_k = int(top_k)
+        asked.export.threshold = None if threshold is None else float(threshold)
+        asked.export.target_precision = (
+            None if target_precision is None else float(target_precision)
+        )
+        check_config(asked)
+        settings = export_settings(asked)
         check_founded(settings, run.split)
         validation = run.split.supervision.validation
         decision = decide(
@@ -195,22 +224,15 @@ class Aligner:
 def _link_ids(
     source: KnowledgeGraph, target: KnowledgeGraph, links: list[tuple[str, str]]
 ) -> IntArray:
-    sides = [_ids_by_name(graph) for graph in (source, target)]
-    unknown = [
-        f"{name} ({side})"
-        for side, ids, place in (("source", sides[0], 0), ("target", sides[1], 1))
-        for name in dict.fromkeys(link[place] for link in links)
-        if name not in ids
-    ]
+    finders = (
+        EntityFinder(source, "source", "its graph"),
+        EntityFinder(target, "target", "its graph"),
+    )
+    resolver = LinkResolver(*finders, Prefixes(), "stop", LinkRegister())
+    numbers = range(1, len(links) + 1)
+    listing = LinkListing("the links", links, numbers, unit="number", symmetric=True)
+    known, unknown = resolver.found(listing)
     if unknown:
         more = f" and {len(unknown) - MOST_UNKNOWN} more" if len(unknown) > MOST_UNKNOWN else ""
-        raise DataError(
-            f"links name entities that the graphs do not have: "
-            f"{', '.join(unknown[:MOST_UNKNOWN])}{more}"
-        )
-    found = [(sides[0][one], sides[1][other]) for one, other in links]
-    return np.array(found, dtype=np.int64).reshape(-1, 2)
-
-
-def _ids_by_name(graph: KnowledgeGraph) -> dict[str, int]:
-    return {graph.entity_name(entity): entity for entity in range(graph.num_entities)}
+        raise DataError(f"{'; '.join(unknown[:MOST_UNKNOWN])}{more}")
+    return np.array(resolver.registered(listing, known), dtype=np.int64).reshape(-1, 2)

@@ -1,14 +1,18 @@
 """The library: what its examples show, and what it refuses."""
 
 import doctest
+import math
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 import emea.aligner
 from emea.aligner import Aligner, graph_of, read_graph, read_links
 from emea.data.synthetic import synthetic_pair
-from emea.errors import DataError, UserError
+from emea.errors import ConfigError, DataError, UserError
 from emea.pipeline.finished_run import load_run
 
 Triples = list[tuple[str, str, str]]
@@ -51,7 +55,7 @@ def test_given_links_are_kept_and_others_found(
 
 
 def test_a_threshold_leaves_the_improbable_out(fitted: Aligner) -> None:
-    every, some = fitted.predict(), fitted.predict(threshold=0.9)
+    every, some = fitted.predict(), fitted.predict(threshold=np.float32(0.9))
     assert len(every) == len(some)
     for match, kept in zip(every, some, strict=True):
         assert kept.target == (match.target if match.probability >= 0.9 else None)
@@ -99,8 +103,11 @@ def test_graphs_come_from_files(
 
 def test_what_cannot_be_done_is_told() -> None:
     graph = graph_of([("a", "r", "b")])
-    with pytest.raises(DataError, match=r"nobody \(source\), elsewhere \(target\)"):
+    first, second = r"number 1: source entity nobody", r"number 2: target entity elsewhere"
+    with pytest.raises(DataError, match=f"{first} is not in its graph; the links, {second}"):
         Aligner().fit(graph, graph, [("nobody", "a"), ("b", "elsewhere")])
+    with pytest.raises(DataError, match="number 2: source entity a is already linked"):
+        Aligner().fit(graph, graph, [("a", "a"), ("a", "b")])
     with pytest.raises(UserError, match="call fit"):
         Aligner().predict()
     with pytest.raises(UserError, match="call fit"):
@@ -109,7 +116,55 @@ def test_what_cannot_be_done_is_told() -> None:
         graph_of([])
 
 
+@pytest.mark.parametrize("row", [("a", "r"), ("a", 1, "b"), ("a", "r", "b", "c")])
+def test_a_triple_has_three_names(row: Any) -> None:
+    with pytest.raises(DataError, match="each a str, got"):
+        graph_of([("a", "r", "b"), row])
+
+
+def test_triples_may_be_rows_of_an_array() -> None:
+    rows = [["a", "r", "b"], ["b", "r", "c"]]
+    for given in (rows, np.array(rows)):
+        assert graph_of(given).entity_names == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"threshold": 2.0}, "export.threshold"),
+        ({"threshold": math.nan}, "export.threshold"),
+        ({"target_precision": 1.5}, "export.target_precision"),
+        ({"top_k": -1}, "export.top_k"),
+        ({"threshold": 0.5, "target_precision": 0.9}, "leave export.threshold out"),
+    ],
+)
+def test_answers_that_nobody_can_give(fitted: Aligner, asked: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        fitted.predict(**asked)
+
+
+def test_odd_names_and_other_random_numbers(
+    example: tuple[Triples, Triples, list[tuple[str, str]]],
+) -> None:
+    def odd(name: str) -> str:
+        return f"{name}\t\n"
+
+    source, target, links = example
+    source = [(odd(head), relation, odd(tail)) for head, relation, tail in source]
+    turned = [(other, odd(one)) for one, other in links[:40]]
+    state = torch.get_rng_state()
+    aligner = Aligner(model="lightea", em="none", settings=["trainer=cpu"])
+    aligner.fit(graph_of(source), graph_of(target), [*turned, turned[0]])
+    assert torch.equal(torch.get_rng_state(), state)
+    match = aligner.predict()[0]
+    assert match.target is not None
+    assert aligner.explain(match.source, match.target).answer is not None
+
+
 def test_links_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "seeds.tsv"
     file.write_text("source\ttarget\na\tx\nb\ty\n")
     assert read_links(file) == [("a", "x"), ("b", "y")]
+    table = tmp_path / "seeds.sssom.tsv"
+    table.write_text("#curie_map:\n#  A: http://a/\nsubject_id\tobject_id\nA:1\thttp://b/1\n")
+    assert read_links(table) == [("http://a/1", "http://b/1")]

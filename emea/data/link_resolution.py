@@ -29,7 +29,7 @@ class EntityFinder:
     """
 
     def __init__(self, graph: KnowledgeGraph, side: str, label: str) -> None:
-        self.names = graph.entity_names or []
+        self.names = [graph.entity_name(entity) for entity in range(graph.num_entities)]
         self._ids = {name: number for number, name in enumerate(self.names)}
         self.side = side
         self.label = label
@@ -67,29 +67,31 @@ class LinkResolver:
         Raises:
             DataError: a link contradicts another, or is in a file before this one.
         """
-        prefixes = self.prefixes.with_others(listing.prefixes.namespaces)
-        known: dict[tuple[int, int], int] = {}
-        unknown: list[str] = []
-        num_duplicates = 0
-        for row, names in enumerate(listing.links):
-            ends, missing = self._ends(names, prefixes, listing.symmetric)
-            if missing:
-                unknown.append(f"{listing.place(row)}: {missing}")
-            elif ends in known:
-                num_duplicates += 1
-            else:
-                known[ends] = row
+        known, unknown = self.found(listing)
         _tell_unknown(listing.label, unknown)
-        kept = self._registered(listing, known)
+        kept = self.registered(listing, known)
         return np.array(kept, dtype=np.int64).reshape(-1, 2), LinkReading(
             label=listing.label,
             num_links=len(kept),
             num_unknown=len(unknown),
-            num_duplicates=num_duplicates,
+            num_duplicates=len(listing.links) - len(unknown) - len(known),
             num_contradicting=len(known) - len(kept),
             num_other=listing.num_other,
             num_bad=listing.num_bad,
         )
+
+    def found(self, listing: LinkListing) -> tuple[dict[tuple[int, int], int], list[str]]:
+        """The row in which each link between known entities first stands, and who is unknown."""
+        prefixes = self.prefixes.with_others(listing.prefixes.namespaces)
+        known: dict[tuple[int, int], int] = {}
+        unknown: list[str] = []
+        for row, names in enumerate(listing.links):
+            ends, missing = self._ends(names, prefixes, listing.symmetric)
+            if missing:
+                unknown.append(f"{listing.place(row)}: {missing}")
+            else:
+                known.setdefault(ends, row)
+        return known, unknown
 
     def _ends(
         self, names: tuple[str, str], prefixes: Prefixes, symmetric: bool
@@ -105,9 +107,14 @@ class LinkResolver:
             missing = missing or f"{finder.side} entity {name} is not in {finder.label}"
         return (-1, -1), missing
 
-    def _registered(
+    def registered(
         self, listing: LinkListing, known: dict[tuple[int, int], int]
     ) -> list[tuple[int, int]]:
+        """The links that contradict none before them.
+
+        Raises:
+            DataError: one does, and that is where to stop.
+        """
         kept = []
         for ends, row in known.items():
             try:

@@ -19,12 +19,16 @@ class Prefixes:
         if name.startswith("<") and name.endswith(">"):
             name = name[1:-1]
             yield name
-        prefix, colon, rest = name.partition(":")
-        if colon and prefix in self.namespaces:
-            yield self.namespaces[prefix] + rest
+        if (full := self.in_full(name)) != name:
+            yield full
         for short, namespace in self.namespaces.items():
             if name.startswith(namespace):
                 yield f"{short}:{name[len(namespace) :]}"
+
+    def in_full(self, name: str) -> str:
+        """The name with what its prefix stands for."""
+        prefix, colon, rest = name.partition(":")
+        return self.namespaces[prefix] + rest if colon and prefix in self.namespaces else name
 
     def with_others(self, others: Mapping[str, str]) -> "Prefixes":
         """Also those of a file; what was given before goes first."""

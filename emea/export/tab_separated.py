@@ -10,7 +10,7 @@ def matched_lines(alignment: Alignment) -> Iterator[str]:
     yield "source\ttarget\tprobability"
     for row in alignment.rows(0):
         if row.target is not None:
-            yield f"{_cell(row.source)}\t{_cell(row.target)}\t{row.prob:.6f}"
+            yield f"{cell(row.source)}\t{cell(row.target)}\t{row.prob:.6f}"
 
 
 def unmatched_lines(alignment: Alignment) -> Iterator[str]:
@@ -19,10 +19,10 @@ def unmatched_lines(alignment: Alignment) -> Iterator[str]:
     for row in alignment.rows(1):
         if row.target is None:
             candidate, prob = row.candidates[0] if row.candidates else ("", 0.0)
-            yield f"{_cell(row.source)}\t{_cell(candidate)}\t{prob:.6f}"
+            yield f"{cell(row.source)}\t{cell(candidate)}\t{prob:.6f}"
 
 
-def _cell(name: str) -> str:
+def cell(name: str) -> str:
     """The name without what would end a cell.
 
     A backslash stays as it is: the readers of data let neither tabs nor newlines into a name, so

@@ -122,10 +122,15 @@ class Explainer:
         try:
             # not splitlines: a name may hold what ends a line elsewhere
             lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")[1:]
+            source_of, target_of = self.source.by_cell, self.target.by_cell
             return {
-                self.source.find(source): (self.target.find(target), float(prob))
+                source_of[source]: (target_of[target], float(prob))
                 for source, target, prob in (line.split("\t") for line in lines)
             }
+        except KeyError as error:
+            raise DataError(
+                f"{path} names an entity that the graphs do not have: {error}"
+            ) from None
         except (OSError, ValueError) as error:
             raise DataError(f"{path} is damaged: {error}") from error
 

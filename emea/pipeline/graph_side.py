@@ -4,6 +4,7 @@ from functools import cached_property
 
 from emea.data.entity_index import EntityIndex
 from emea.data.graph import KnowledgeGraph
+from emea.export.tab_separated import cell
 from emea.pipeline.explanation import Entity, Relation
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.support import neighbours_of, relations_between
@@ -30,6 +31,11 @@ class GraphSide:
     def find(self, name: str) -> int:
         """The entity of a name (:meth:`EntityIndex.find`)."""
         return self._index.find(name)
+
+    @property
+    def by_cell(self) -> dict[str, int]:
+        """The entities by what stands for them in tab-separated files."""
+        return {cell(name): entity for entity, name in enumerate(self._index.names)}
 
     def entity(self, entity: int) -> Entity:
         """An entity with its name."""
