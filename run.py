@@ -46,9 +46,8 @@ def job(config: DictConfig) -> float:
 
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
-    unused = unused_overrides(config, hydra_config.overrides.task)
-    if unused:
-        logger.warning("method=%s has no use for %s", config.method.name, ", ".join(unused))
+    for who, unused in unused_overrides(config, hydra_config.overrides.task).items():
+        logger.warning("%s has no use for %s", who, ", ".join(unused))
     forget_outcome(folder)
     is_sweep = hydra_config.mode == RunMode.MULTIRUN
     sweep = sweep_name(Path(hydra_config.sweep.dir)) if is_sweep else None

@@ -101,6 +101,15 @@ def test_graphs_come_from_files(
     assert sorted(read.entity_names or ()) == sorted(made.entity_names or ())
 
 
+def test_few_links_and_early_stopping(
+    example: tuple[Triples, Triples, list[tuple[str, str]]],
+) -> None:
+    source, target, links = example
+    aligner = Aligner(model="alinet", em="none", settings=["trainer=cpu"])
+    with pytest.raises(ConfigError, match=r"or model\.early_stopping=null"):
+        aligner.fit(graph_of(source), graph_of(target), links[:3])
+
+
 def test_what_cannot_be_done_is_told() -> None:
     graph = graph_of([("a", "r", "b")])
     first, second = r"number 1: source entity nobody", r"number 2: target entity elsewhere"

@@ -25,7 +25,7 @@ def fingerprint(config: DictConfig, pair: GraphPair) -> str:
     assert isinstance(settings, dict)
     told = {str(key): value for key, value in settings.items() if key not in NO_MATTER}
     told |= {"data": pair.checksum(), "parts": _official_parts(config, pair)}
-    told |= {"code": code_digest(), "weights": _weights(config)}
+    told |= {"names": _names(pair), "code": code_digest(), "weights": _weights(config)}
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
@@ -62,6 +62,15 @@ def _official_parts(config: DictConfig, pair: GraphPair) -> str | None:
     parts = (pair.official.train, pair.official.validation, pair.official.test)
     digests = [hashlib.sha256(part.tobytes()).hexdigest() for part in parts]
     return " ".join(digests)
+
+
+def _names(pair: GraphPair) -> str:
+    """Of what the entities and relations are called: a recorded run's alignment says it."""
+    digest = hashlib.sha256()
+    for graph in (pair.source, pair.target):
+        for names in (graph.entity_names, graph.relation_names):
+            digest.update("\n".join(names or ()).encode() + b"\0")
+    return digest.hexdigest()
 
 
 def _weights(config: DictConfig) -> str | None:

@@ -82,10 +82,20 @@ def check_overrides(arguments: Sequence[str]) -> None:
         _check_values(composed(assignment), keys, usual)
 
 
-def unused_overrides(config: DictConfig, overrides: Sequence[str]) -> list[str]:
-    """Those of the command line that the chosen method has no use for."""
+def unused_overrides(config: DictConfig, overrides: Sequence[str]) -> dict[str, list[str]]:
+    """Those of the command line that have no effect, by what has no use for them."""
     groups = {"model", "training", "rule", "em", "decoding", "search"} - set(config.method.uses)
-    return [text for text in overrides if text.lstrip("+~").split("=")[0].split(".")[0] in groups]
+    idle = {f"method={config.method.name}": groups}
+    if not config.em.iterations:
+        idle[f"em={config.em.name}"] = {"rule"} - groups
+    if config.split.name != "random":
+        idle[f"split={config.split.name}"] = {"ratio"}
+    typed = {text: text.lstrip("+~").split("=")[0].split(".")[0] for text in overrides}
+    found = {
+        who: [text for text, group in typed.items() if group in unused and text != "rule=none"]
+        for who, unused in idle.items()
+    }
+    return {who: texts for who, texts in found.items() if texts}
 
 
 def _quoted(argument: str) -> str:

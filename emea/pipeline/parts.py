@@ -111,6 +111,11 @@ def _build_stopping(config: DictConfig, visible: Visible, decoder: Decoder) -> E
     settings: Any = OmegaConf.select(config, "model.early_stopping")
     if settings is None:
         return None
+    if not len(visible.validation):
+        raise ConfigError(
+            "model.early_stopping needs validation links to look at, and so few links leave none "
+            "for it: give more, or model.early_stopping=null"
+        )
     stopping: EarlyStopping = make(EarlyStopping, visible.validation, decoder, **settings)
     return stopping
 

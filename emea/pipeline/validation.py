@@ -56,7 +56,8 @@ def _problems(config: DictConfig) -> Iterator[str]:
         yield "em.patience needs validation links to watch: raise split.num_validation"
     yield from _training_problems(config)
     yield from _export_problems(config)
-    if _value(config, "em.iterations") and "_target_" not in config.rule:
+    uses_rule = _value(config, "em.iterations") and config.method.reasoner is None
+    if uses_rule and "_target_" not in config.rule:
         yield (
             f"em={config.em.name} needs a rule to measure compatibility: "
             "choose one (rule=paris), or em=none for the neural model alone"

@@ -19,6 +19,7 @@ from emea.pipeline.job import run_job
 from emea.pipeline.overrides import unused_overrides
 from emea.pipeline.parts import draw_split, load_pair
 from emea.pipeline.run_header import run_name
+from emea.pipeline.validation import check_config
 
 from .test_command_line import run
 
@@ -143,9 +144,21 @@ def test_refuses_what_makes_no_sense(
 
 def test_names_what_has_no_effect(tiny_config: Configs) -> None:
     given = ["em.iterations=3", "model=rrea", "+rule.x=1", "seed=1", "method.reasoner.theta=0.2"]
-    assert unused_overrides(tiny_config("method=paris"), given) == given[:3]
-    assert unused_overrides(tiny_config("method=prase"), given) == [given[0], given[2]]
-    assert unused_overrides(tiny_config(), given) == []
+    assert unused_overrides(tiny_config("method=paris"), given) == {"method=paris": given[:3]}
+    prase = unused_overrides(tiny_config("method=prase"), given)
+    assert prase == {"method=prase": [given[0], given[2]]}
+    assert unused_overrides(tiny_config(), given) == {}
+    alone = tiny_config("em=none", "rule=none")
+    assert unused_overrides(alone, ["rule=paris", "em=none"]) == {"em=none": ["rule=paris"]}
+    assert unused_overrides(alone, ["rule=none", "em=none"]) == {}
+    fixed = tiny_config("split=known")
+    assert unused_overrides(fixed, ["ratio='0.3'", "seed=1"]) == {"split=known": ["ratio='0.3'"]}
+
+
+def test_a_reasoner_needs_no_rule(tiny_config: Configs) -> None:
+    check_config(tiny_config("method=paris", "rule=none"))
+    with pytest.raises(ConfigError, match="needs a rule"):
+        check_config(tiny_config("rule=none"))
 
 
 def test_runs_are_called_what_they_are(tiny_config: Configs) -> None:

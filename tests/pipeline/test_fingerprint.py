@@ -78,6 +78,20 @@ def test_official_parts_count_where_they_are_used(tiny_config: Configs, pair: Gr
     assert fingerprint(random, folds[0]) == fingerprint(random, folds[1])
 
 
+def test_names_count(tiny_config: Configs, pair: GraphPair) -> None:
+    graph = pair.source
+    names = [f"http://a/{entity}" for entity in range(graph.num_entities)]
+    others = [name.replace("http:", "https:") for name in names]
+    relations = [f"r{relation}" for relation in range(graph.num_relations)]
+    renamed = [
+        replace(graph, entity_names=names),
+        replace(graph, entity_names=others),
+        replace(graph, entity_names=names, relation_names=relations),
+    ]
+    found = {fingerprint(tiny_config(), replace(pair, source=one)) for one in renamed}
+    assert len(found | {fingerprint(tiny_config(), pair)}) == 4
+
+
 def test_weights_count_by_their_contents(
     tiny_config: Configs, pair: GraphPair, tmp_path: Path
 ) -> None:
