@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from emea.data.entity_iri import own_name
+
 
 class Prefixes:
     """Other ways to write a name.
@@ -14,13 +16,15 @@ class Prefixes:
         self.namespaces = dict(namespaces or {})
 
     def spellings(self, name: str) -> Iterator[str]:
-        """The name as it stands, out of its brackets, in full and in short."""
+        """The name as it stands, out of its brackets, in full, in short and out of our IRIs."""
         yield name
         if name.startswith("<") and name.endswith(">"):
             name = name[1:-1]
             yield name
         if (full := self.in_full(name)) != name:
             yield full
+        if (own := own_name(full)) is not None:
+            yield own
         for short, namespace in self.namespaces.items():
             if name.startswith(namespace):
                 yield f"{short}:{name[len(namespace) :]}"

@@ -13,6 +13,9 @@ from emea.data.row_file import Row, name_problem, rows
 from emea.errors import DataError
 
 SUBJECT, OBJECT = "subject_id", "object_id"
+NO_TERM_FOUND = "sssom:NoTermFound"
+"""Stands for the other entity where there is none."""
+
 PREDICATE, MODIFIER = "predicate_id", "predicate_modifier"
 EQUIVALENCES = (
     "skos:exactMatch",
@@ -85,7 +88,8 @@ def _problem(cells: dict[str, str]) -> str | None:
 
 def _is_equivalence(cells: dict[str, str]) -> bool:
     predicate = cells.get(PREDICATE) or EQUIVALENCES[0]
-    return predicate in EQUIVALENCES and not cells.get(MODIFIER)
+    is_pair = NO_TERM_FOUND not in (cells[SUBJECT], cells[OBJECT])
+    return is_pair and predicate in EQUIVALENCES and not cells.get(MODIFIER)
 
 
 def _curie_map(label: str, comments: Sequence[Row]) -> dict[str, str]:

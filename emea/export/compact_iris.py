@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import takewhile
 
-from emea.export.entity_iri import EMEA
+from emea.data.entity_iri import EMEA
 
 EMEA_PREFIX = "emea"
 

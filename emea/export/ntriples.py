@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from emea.data.entity_iri import entity_iri
 from emea.export.alignment import Alignment
-from emea.export.entity_iri import entity_iri
 
 SAME_AS = "<http://www.w3.org/2002/07/owl#sameAs>"
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import quote
 from uuid import UUID, uuid5
 
+from emea.data.entity_iri import entity_iri
+from emea.data.sssom import NO_TERM_FOUND
 from emea.export.alignment import Alignment, Row
 from emea.export.compact_iris import CompactIris
-from emea.export.entity_iri import entity_iri
 
 SAME_AS = "owl:sameAs"
-NO_TERM_FOUND = "sssom:NoTermFound"
 MATCHED = "semapv:StructuralMatching"
 """Embeddings and rules alike look at the graphs' structure, and at no names or values."""
 

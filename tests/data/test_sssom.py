@@ -17,6 +17,7 @@ HP:1\tskos:exactMatch\t\tMP:1\tsemapv:ManualMappingCuration
 HP:2\tskos:broadMatch\t\tMP:2\tsemapv:ManualMappingCuration
 HP:3\tskos:exactMatch\tNot\tMP:3\tsemapv:ManualMappingCuration
 HP:4\towl:equivalentClass\t\tMP:4
+HP:5\tskos:exactMatch\t\tsssom:NoTermFound
 """
 
 
@@ -32,7 +33,7 @@ def test_equivalences_with_their_lines(tmp_path: Path) -> None:
     assert listing.links == [("HP:1", "MP:1"), ("HP:4", "MP:4")]
     assert list(listing.places) == [6, 9]
     assert listing.prefixes.namespaces["HP"] == "http://purl.obolibrary.org/obo/HP_"
-    assert listing.num_other == 2
+    assert listing.num_other == 3
 
 
 def test_without_predicates_every_row_is_a_link(tmp_path: Path) -> None:

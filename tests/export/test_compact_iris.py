@@ -3,8 +3,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emea.data.entity_iri import entity_iri
 from emea.export.compact_iris import CompactIris
-from emea.export.entity_iri import entity_iri
 
 from .odd_alignments import NAMES
 

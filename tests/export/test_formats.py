@@ -3,11 +3,16 @@ from pathlib import Path
 
 import pytest
 
+from emea.data.link_file import read_link_file
+from emea.data.link_register import LinkRegister
+from emea.data.link_resolution import EntityFinder, LinkResolver
+from emea.data.prefixes import Prefixes
+from emea.export.alignment import NOBODY
 from emea.export.formats import FORMATS, write_formats
 from emea.pipeline.validation import EXPORT_FORMATS
 from emea.tracking.artifacts import RUN_FILES
 
-from .odd_alignments import alignment_of
+from .odd_alignments import alignment_of, named_graph
 
 FILES = {file for files in FORMATS.values() for file in files}
 
@@ -37,3 +42,21 @@ def test_a_failing_export_leaves_the_old_files(name: str, tmp_path: Path) -> Non
         write_formats(tmp_path, broken, [name])
     assert {file: (tmp_path / file).read_bytes() for file in FILES} == before
     assert set(os.listdir(tmp_path)) == FILES
+
+
+@pytest.mark.parametrize("file", ["alignment.sssom.tsv", "alignment.nt"])
+def test_an_alignment_can_be_the_links_of_another_run(file: str, tmp_path: Path) -> None:
+    source = ["http://a.org/x", "Batman: Year One", "柏林", "alone", "100%"]
+    target = ["Berlin", "http://b.org/y", "Batman", "17"]
+    alignment = alignment_of(source, target, [3, 2, 0, NOBODY, 1])
+    write_formats(tmp_path, alignment, ["nt", "sssom"])
+    resolver = LinkResolver(
+        EntityFinder(named_graph(source), "source", "a"),
+        EntityFinder(named_graph(target), "target", "b"),
+        Prefixes(),
+        "stop",
+        LinkRegister(),
+    )
+    links, reading = resolver.resolve(read_link_file(tmp_path / file))
+    assert sorted(links.tolist()) == [[0, 3], [1, 2], [2, 0], [4, 1]]
+    assert reading.num_unknown == 0

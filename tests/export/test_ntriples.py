@@ -2,8 +2,8 @@ import re
 
 from hypothesis import given
 
+from emea.data.entity_iri import entity_iri
 from emea.export.alignment import Alignment
-from emea.export.entity_iri import entity_iri
 from emea.export.ntriples import sameas_triples
 
 from .odd_alignments import alignment_of, alignments, answer

@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 from hypothesis import given
 
+from emea.data.entity_iri import entity_iri
 from emea.export.alignment import Alignment
-from emea.export.entity_iri import entity_iri
 from emea.export.sssom import sssom_lines
 
 from .odd_alignments import alignment_of, alignments, answer

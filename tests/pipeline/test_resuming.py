@@ -68,8 +68,12 @@ def test_it_ends_as_if_never_stopped(
     whole = run_job(config, tmp_path / "whole")
     killed_after(stage, config, tmp_path / "half", monkeypatch)
     assert not (tmp_path / "half" / "metrics.json").exists()
-    resumed = run_job(config_to_resume(tmp_path / "half"), tmp_path / "half")
+    resumed = run_job(config_to_resume(tmp_path / "half"), tmp_path / "half", resumes=True)
     assert essence(resumed) == essence(whole)
+    of_stages = [sum(entry["seconds"].values()) for entry in resumed["history"]]
+    assert resumed["seconds"]["train"] >= sum(of_stages)
+    parts = [resumed["seconds"][part] for part in ("load", "train", "evaluate")]
+    assert resumed["seconds"]["total"] == pytest.approx(sum(parts))
     for name in ("alignment.tsv", "ranks.npz", "beliefs.npz"):
         assert (tmp_path / "half" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     left = {path.name for path in (tmp_path / "half").iterdir()}

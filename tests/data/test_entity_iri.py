@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.export.entity_iri import entity_iri
+from emea.data.entity_iri import entity_iri, own_name
 
-from .odd_alignments import NAMES
+from ..export.odd_alignments import NAMES
 
 IRIREF = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 """Of the grammar of N-Triples, without escapes and with a scheme."""
@@ -39,6 +39,7 @@ def test_any_name_gives_an_iri_from_which_it_can_be_read(name: str, side: str) -
     assert IRIREF.fullmatch(iri)
     assert iri.count("#") <= 1
     assert not re.search(r"%(?![0-9A-Fa-f]{2})", iri)
+    assert own_name(iri) == (None if iri == name or not iri.startswith("urn:emea:") else name)
     start = f"urn:emea:pair:{side}:"
     assert unquote(iri.removeprefix(start)) == (name if iri.startswith(start) else unquote(name))
 

@@ -1,7 +1,7 @@
-"""An IRI for every entity, whatever the data calls it."""
+"""An IRI for every entity, whatever the data calls it, and the way back."""
 
 import re
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 EMEA = "urn:emea:"
 """Where names that are no IRIs find a place."""
@@ -34,6 +34,12 @@ def entity_iri(name: str, pair: str, side: str) -> str:
         return f"{EMEA}{quote(pair, safe='')}:{side}:{quote(name, safe='')}"
     place, mark, fragment = name.partition("#")
     return f"{_encoded(place)}{mark}{_encoded(fragment)}"
+
+
+def own_name(iri: str) -> str | None:
+    """The name that became an IRI of ours; ``None`` where it is none."""
+    parts = iri.split(":", 4)
+    return unquote(parts[4]) if iri.startswith(EMEA) and len(parts) > 4 else None
 
 
 def _encoded(part: str) -> str:
