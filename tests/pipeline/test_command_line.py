@@ -2,14 +2,18 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hydra.core.hydra_config import HydraConfig
 
 from emea.data.synthetic import synthetic_pair
+from emea.pipeline.config_files import compose_config
+from emea.pipeline.schema import register_schema
 from emea.tracking.run_record import read_header
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,6 +84,27 @@ def test_a_run_ends_with_a_table_and_where_to_look(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for text in ("Hit@1", "Hit@10", "MRR", "MR", "initial", "final", "strict", "Results: outputs/"):
         assert text in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("overrides", "end"),
+    [
+        ([], "-synthetic-rrea-0.05-strict-s0"),
+        (["ratio.value=0.07", "split_seed=3"], "-synthetic-rrea-0.07-strict-s3"),
+        (["data=files", "protocol=released"], "-files-rrea-known-released-s0"),
+        (["data=openea", "split=official", "model=lightea"], "-openea-lightea-official-strict-s0"),
+    ],
+)
+def test_folders_are_called_by_what_was_chosen(
+    overrides: list[str], end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register_schema()
+    config = compose_config(overrides, with_hydra=True)
+    monkeypatch.setattr(HydraConfig.instance(), "cfg", config)
+    _, day, time = Path(config.hydra.run.dir).parts
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", day)
+    # to the microsecond: runs are often started side by side
+    assert re.fullmatch(r"\d\d-\d\d-\d\d-\d{6}" + re.escape(end), time)
 
 
 @pytest.mark.parametrize(
