@@ -51,21 +51,19 @@ class Start:
             DataError: it was, and what is in the folder is not of the same settings, data and code.
         """
         earlier = read_header(folder) if is_run_folder(folder) else None
-        if earlier is None or not _same(earlier, header):
-            if earlier is not None and resumes:
-                raise DataError(_changed(folder, earlier, header))
-            if earlier is not None and _is_unfinished(folder):
-                logger.warning("%s had an unfinished run of other settings, data or code", folder)
-            _make_room(folder)
-            return cls(header, None)
-        if not _is_unfinished(folder):
+        same = earlier is not None and _same(earlier, header)
+        if earlier is not None and resumes and not same:
+            raise DataError(_changed(folder, earlier, header))
+        if earlier is None or not same or _is_finished(folder):
+            if earlier is not None:
+                logger.warning("what an earlier run left in %s is replaced", folder)
             _make_room(folder)
             return cls(header, None)
         checkpoint = resumable(folder)
         progress = load_progress(checkpoint) if checkpoint else None
         drop_points_from(folder, progress.num_stages if progress else 0)
-        same = replace(header, run_id=earlier.run_id, start_time=earlier.start_time)
-        return cls(same, checkpoint)
+        its_own = replace(header, run_id=earlier.run_id, start_time=earlier.start_time)
+        return cls(its_own, checkpoint)
 
 
 def config_to_resume(folder: Path) -> DictConfig:
@@ -74,8 +72,7 @@ def config_to_resume(folder: Path) -> DictConfig:
     Raises:
         DataError: the folder holds none, or one that finished.
     """
-    closing = read_closing(folder)
-    if closing is not None and closing.status == "FINISHED":
+    if _is_finished(folder):
         raise DataError(f"{folder} finished: there is nothing to go on with")
     return read_config(folder)
 
@@ -100,9 +97,9 @@ def held(folder: Path) -> Iterator[None]:
         raise UserError(f"{folder} is in use by a run that goes on") from error
 
 
-def _is_unfinished(folder: Path) -> bool:
+def _is_finished(folder: Path) -> bool:
     closing = read_closing(folder)
-    return closing is None or closing.status != "FINISHED"
+    return closing is not None and closing.status == "FINISHED"
 
 
 def _same(earlier: RunHeader, header: RunHeader) -> bool:

@@ -142,13 +142,15 @@ def test_a_run_of_other_code_or_data_is_kept_and_does_not_go_on(
 
 
 def test_nothing_of_an_earlier_run_stays_beside_a_new_one(
-    tiny_config: Configs, tmp_path: Path
+    tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     short = ("data.num_entities=100", "em=none", "rule=none")
     run_job(tiny_config(*short, "export.formats=[nt,sssom,jsonl]"), tmp_path)
     results = {"alignment.nt", "alignment.sssom.tsv", "alignment.jsonl"}
     assert results <= {path.name for path in tmp_path.iterdir()}
+    assert "is replaced" not in caplog.text
     run_job(tiny_config(*short, "seed=1"), tmp_path)
+    assert f"what an earlier run left in {tmp_path} is replaced" in caplog.text
     left = {path.name for path in tmp_path.iterdir()}
     assert not results & left
     assert {"alignment.tsv", "metrics.json", "ranks.npz"} <= left
