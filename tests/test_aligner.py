@@ -55,11 +55,16 @@ def test_given_links_are_kept_and_others_found(
 
 
 def test_a_threshold_leaves_the_improbable_out(fitted: Aligner) -> None:
-    every, some = fitted.predict(), fitted.predict(threshold=np.float32(0.9))
+    every, some = fitted.predict(), fitted.predict(threshold=0.9)
     assert len(every) == len(some)
     for match, kept in zip(every, some, strict=True):
         assert kept.target == (match.target if match.probability >= 0.9 else None)
     assert any(match.target is None for match in some)
+
+
+def test_numbers_of_numpy_are_numbers(fitted: Aligner) -> None:
+    plain = fitted.predict(top_k=2, threshold=0.5)
+    assert fitted.predict(top_k=np.int64(2), threshold=np.float32(0.5)) == plain  # type: ignore[arg-type]
 
 
 def test_candidates_come_best_first(fitted: Aligner) -> None:

@@ -20,7 +20,7 @@ class EntityIndex:
 
     def __init__(self, graph: KnowledgeGraph, what: str) -> None:
         self.what = what
-        self.names = [graph.entity_name(entity) for entity in range(graph.num_entities)]
+        self.names = graph.all_entity_names
         self._ids = {name: entity for entity, name in enumerate(self.names)}
         self._by_local: dict[str, list[str]] = defaultdict(list)
         for name in self.names:

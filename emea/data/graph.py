@@ -38,6 +38,13 @@ class KnowledgeGraph:
         """How many triples the graph has."""
         return len(self.triples)
 
+    @property
+    def all_entity_names(self) -> Sequence[str]:
+        """The names of all entities, or their ids where the data has no names."""
+        if self.entity_names is not None:
+            return self.entity_names
+        return [str(entity) for entity in range(self.num_entities)]
+
     def entity_name(self, entity: int) -> str:
         """The entity's name, or its id where the data has no names."""
         return self.entity_names[entity] if self.entity_names is not None else str(entity)

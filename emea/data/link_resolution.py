@@ -29,7 +29,7 @@ class EntityFinder:
     """
 
     def __init__(self, graph: KnowledgeGraph, side: str, label: str) -> None:
-        self.names = [graph.entity_name(entity) for entity in range(graph.num_entities)]
+        self.names = graph.all_entity_names
         self._ids = {name: number for number, name in enumerate(self.names)}
         self.side = side
         self.label = label

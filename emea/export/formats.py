@@ -23,6 +23,9 @@ FORMATS: dict[str, dict[str, Lines]] = {
 }
 """What each format writes, by the file's name."""
 
+ALIGNMENT_FILES = frozenset(file for files in FORMATS.values() for file in files)
+"""All of them."""
+
 ALWAYS = "tsv"
 """Written whatever else is."""
 

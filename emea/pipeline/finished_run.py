@@ -23,7 +23,7 @@ from emea.pipeline.run_files import (
     read_metrics,
 )
 from emea.pipeline.trusted_targets import check_trusted
-from emea.tracking.run_record import RunHeader, read_closing, read_header
+from emea.tracking.run_record import RunHeader, is_finished, read_closing, read_header
 
 GROUPS = ("data", "split", "method", "em", "rule", "protocol", "decoding")
 """Of the configuration, without which a run cannot be read back."""
@@ -77,8 +77,8 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
         DataError: the folder holds no finished run, or its data changed since.
     """
     folder = Path(folder)
-    closing = read_closing(folder)
-    if closing is None or closing.status != "FINISHED":
+    if not is_finished(folder):
+        closing = read_closing(folder)
         state = "failed" if closing and closing.status == "FAILED" else "still runs or was ended"
         raise DataError(
             f"{folder} is no finished run: it {state}; python run.py resume={folder} goes on"

@@ -7,7 +7,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from emea.errors import ConfigError
-from emea.export.formats import FORMATS
+from emea.export.formats import ALIGNMENT_FILES
 from emea.pipeline.answering import build_answering, decoder_name
 from emea.pipeline.config_files import option_names
 from emea.pipeline.decision import check_founded, decide, decision_numbers
@@ -55,7 +55,7 @@ def predict(
 
 
 def _warn_of_others(folder: Path, written: list[Path]) -> None:
-    known = {folder / file for files in FORMATS.values() for file in files}
+    known = {folder / file for file in ALIGNMENT_FILES}
     others = sorted(path.name for path in known - set(written) if path.exists())
     if others:
         logger.warning(

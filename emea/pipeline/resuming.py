@@ -17,8 +17,8 @@ from emea.tracking.run_record import (
     FINGERPRINT_TAG,
     RunHeader,
     drop_points_from,
+    is_finished,
     is_run_folder,
-    read_closing,
     read_header,
 )
 from emea.training.turn_state import TURN_FILE
@@ -54,7 +54,7 @@ class Start:
         same = earlier is not None and _same(earlier, header)
         if earlier is not None and resumes and not same:
             raise DataError(_changed(folder, earlier, header))
-        if earlier is None or not same or _is_finished(folder):
+        if earlier is None or not same or is_finished(folder):
             if earlier is not None:
                 logger.warning("what an earlier run left in %s is replaced", folder)
             _make_room(folder)
@@ -72,7 +72,7 @@ def config_to_resume(folder: Path) -> DictConfig:
     Raises:
         DataError: the folder holds none, or one that finished.
     """
-    if _is_finished(folder):
+    if is_finished(folder):
         raise DataError(f"{folder} finished: there is nothing to go on with")
     return read_config(folder)
 
@@ -95,11 +95,6 @@ def held(folder: Path) -> Iterator[None]:
             yield
     except TimeoutError as error:
         raise UserError(f"{folder} is in use by a run that goes on") from error
-
-
-def _is_finished(folder: Path) -> bool:
-    closing = read_closing(folder)
-    return closing is not None and closing.status == "FINISHED"
 
 
 def _same(earlier: RunHeader, header: RunHeader) -> bool:

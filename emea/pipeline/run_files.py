@@ -12,7 +12,7 @@ from torch import Tensor
 from emea.data.arrays import IntArray
 from emea.errors import DataError
 from emea.evaluation.ranks import Ranks
-from emea.export.formats import FORMATS
+from emea.export.formats import ALIGNMENT_FILES
 from emea.matching.beliefs import Beliefs
 from emea.tracking.atomic import write_atomic, write_json
 from emea.tracking.json_object import json_object
@@ -20,7 +20,7 @@ from emea.tracking.json_object import json_object
 CONFIG_FILE, METRICS_FILE, CHECKPOINT_FILE = "config.yaml", "metrics.json", "checkpoint.safetensors"
 RANKS_FILE, BELIEFS_FILE = "ranks.npz", "beliefs.npz"
 LOG_FILE = "run.log"
-RESULT_FILES = (METRICS_FILE, RANKS_FILE, BELIEFS_FILE, *(f for fs in FORMATS.values() for f in fs))
+RESULT_FILES = {METRICS_FILE, RANKS_FILE, BELIEFS_FILE, *ALIGNMENT_FILES}
 """What a run leaves once it has computed."""
 
 

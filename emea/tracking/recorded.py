@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from emea.errors import UserError
 from emea.tracking.file_lock import is_locked
-from emea.tracking.run_record import FINGERPRINT_TAG, read_closing, read_header
+from emea.tracking.run_record import FINGERPRINT_TAG, is_finished, read_header
 from emea.tracking.sync import find_run_folders
 
 logger = logging.getLogger(__name__)
@@ -29,8 +29,8 @@ def earlier_runs(fingerprint: str, roots: Iterable[Path]) -> EarlierRuns:
     Unfinished are those that were interrupted or failed, and that nobody goes on with.
     """
     finished, unfinished = None, None
-    for folder, is_finished in _folders(fingerprint, roots):
-        if is_finished:
+    for folder, ended in _folders(fingerprint, roots):
+        if ended:
             finished = finished or folder
         elif unfinished is None and not is_locked(folder / LOCK_FILE):
             unfinished = folder
@@ -41,9 +41,9 @@ def _folders(fingerprint: str, roots: Iterable[Path]) -> Iterator[tuple[Path, bo
     """Run folders with this fingerprint, and whether they finished."""
     for folder in find_run_folders(root for root in roots if root.is_dir()):
         try:
-            header, closing = read_header(folder), read_closing(folder)
+            header, ended = read_header(folder), is_finished(folder)
         except UserError as error:
             logger.debug("passed over: %s", error)
             continue
         if header.tags.get(FINGERPRINT_TAG) == fingerprint:
-            yield folder, closing is not None and closing.status == "FINISHED"
+            yield folder, ended

@@ -144,6 +144,16 @@ def read_closing(folder: Path | str) -> RunClosing | None:
     return RunClosing(**_fields_of(RunClosing, Path(folder), content))
 
 
+def is_finished(folder: Path | str) -> bool:
+    """Whether the run ended as it should.
+
+    Raises:
+        UserError: If the folder holds no usable `run.json`.
+    """
+    closing = read_closing(folder)
+    return closing is not None and closing.status == "FINISHED"
+
+
 def read_series(folder: Path | str) -> list[MetricPoint]:
     """Read back every point; the torn last line of a killed run is dropped with a warning.
 
