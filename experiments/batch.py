@@ -34,6 +34,7 @@ from emea.pipeline.run_files import (
     config_text,
 )
 from emea.pipeline.schema import register_schema
+from emea.tracking.provenance import code_state, is_of_committed_code
 
 logger = logging.getLogger("experiments.batch")
 
@@ -43,6 +44,11 @@ KEPT = ("config.yaml", "metrics.json", "run.json", "series.jsonl")
 RANKS_KEPT = ("initial_in_pool", "final_in_pool")
 """What is kept of its ranks."""
 
+UNCOMMITTED = (
+    "reports will leave these runs out: their code is not known to be committed (commit it; in a "
+    "copy without git, set EMEA_COMMIT=<commit> and EMEA_DIRTY=false)"
+)
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the cells, print a table, pack the records."""
@@ -50,6 +56,8 @@ def main(arguments: list[str] | None = None) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     register_schema()
     deadline = time.monotonic() + options.budget
+    if not options.table and not is_of_committed_code(code_state()):
+        logger.warning(UNCOMMITTED)
     for name, overrides in [] if options.table else cells(options):
         if time.monotonic() > deadline:
             logger.warning("out of time: cells are missing")

@@ -1,6 +1,7 @@
 """Recorded runs: what was measured, by which code, on which machine."""
 
 import json
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +12,9 @@ import numpy as np
 from emea.data.arrays import FloatArray
 from emea.errors import DataError
 from emea.reporting.origin import machine_of, short_commit
+from emea.tracking.provenance import is_of_committed_code
+
+logger = logging.getLogger(__name__)
 
 RECORDS = "records"
 """Folder of a study in which its runs lie."""
@@ -100,8 +104,14 @@ def load_records(folder: Path) -> list[RecordedRun]:
 
 def load_committed(folder: Path) -> list[RecordedRun]:
     """The runs that count: of code that lies in the history as it was run, and evaluated."""
-    committed = (run for run in load_records(folder) if run.header["tags"]["dirty"] == "false")
-    runs = [run for run in committed if run.value("hit@1") is not None]
+    runs, left_out = [], []
+    for run in load_records(folder):
+        if not is_of_committed_code(run.header["tags"]):
+            left_out.append(run.folder.name)
+        elif run.value("hit@1") is not None:
+            runs.append(run)
+    if left_out:
+        logger.warning("%s: left out, not of committed code: %s", folder, ", ".join(left_out))
     if not runs:
         raise DataError(f"{folder} holds no recorded runs of committed code")
     return runs

@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -17,7 +18,7 @@ def provenance() -> dict[str, str]:
     `EMEA_COMMIT` and `EMEA_DIRTY` stand in for git in copies of the tree that have no `.git`.
     """
     return {
-        **_code(_repository_root()),
+        **code_state(),
         "emea_version": __version__,
         "python": platform.python_version(),
         "torch": _version("torch"),
@@ -29,12 +30,18 @@ def provenance() -> dict[str, str]:
     }
 
 
-def _code(root: Path) -> dict[str, str]:
+def is_of_committed_code(tags: Mapping[str, str]) -> bool:
+    """Whether the code of a run lies in the history as it was run: only such runs are reported."""
+    return tags["commit"] != UNKNOWN and tags["dirty"] == "false"
+
+
+def code_state() -> dict[str, str]:
+    """The commit, and whether the checkout has changes beside it."""
     commit = os.environ.get("EMEA_COMMIT")
     dirty = os.environ.get("EMEA_DIRTY")
     # What git says here is about other code than the commit that was handed in.
     if commit is None:
-        commit, from_git = _git_state(root)
+        commit, from_git = _git_state(_repository_root())
         dirty = dirty or from_git
     return {"commit": commit, "dirty": (dirty or UNKNOWN).lower()}
 

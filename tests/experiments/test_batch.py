@@ -49,6 +49,19 @@ def test_parts_share_the_cells(tmp_path: Path) -> None:
         assert len(load_records(tmp_path)) == number
 
 
+@pytest.mark.parametrize("dirty", ["unknown", "false"])
+def test_code_that_reports_will_not_count_is_told_before_the_runs(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    dirty: str,
+) -> None:
+    monkeypatch.setenv("EMEA_COMMIT", "abc")
+    monkeypatch.setenv("EMEA_DIRTY", dirty)
+    main(["figure5", *QUICK, "--out", str(tmp_path), "--budget", "-1"])
+    assert ("EMEA_DIRTY=false" in caplog.text) == (dirty != "false")
+
+
 def test_names_tell_pair_ratio_and_split_first() -> None:
     job = ["variant=emea", "data=zh", "ratio='0.05'", "split_seed=2", "experiment=table1"]
     assert cell_name(job) == "zh-0.05-s2-emea"

@@ -42,12 +42,17 @@ def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
         load_records(tmp_path)
 
 
-def test_runs_of_uncommitted_code_do_not_count(tmp_path: Path) -> None:
-    write_run(tmp_path, "a", tags={"dirty": "true"})
+@pytest.mark.parametrize("tags", [{"dirty": "true"}, {"dirty": "unknown"}, {"commit": "unknown"}])
+def test_runs_of_uncommitted_code_do_not_count_and_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, tags: dict[str, str]
+) -> None:
+    write_run(tmp_path, "a", tags=tags)
     with pytest.raises(DataError, match="committed code"):
         load_committed(tmp_path / "records")
     write_run(tmp_path, "b")
+    caplog.clear()
     assert [run.folder.name for run in load_committed(tmp_path / "records")] == ["b"]
+    assert "left out, not of committed code: a" in caplog.text
 
 
 def test_the_runs_of_all_studies_are_one_pool(tmp_path: Path) -> None:
