@@ -1,12 +1,10 @@
 """A claim of the paper's text, and how it is checked on recorded runs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
 from typing import Any, NamedTuple
 
 from emea.reporting.cells import Cell
 from emea.reporting.records import RecordedRun
-from emea.reporting.study import DBP15K, RATIOS
 
 Case = tuple[str, bool | None]
 """Where a claim is looked at, and whether it holds there; ``None``: no runs to tell."""
@@ -14,7 +12,6 @@ Case = tuple[str, bool | None]
 Check = Callable[[Sequence[RecordedRun], str], Iterator[Case]]
 """The cases of a claim in the runs of one protocol."""
 
-CELLS = tuple(product(DBP15K, RATIOS))
 STAGES = ("initial", "final")
 
 STABLE = 0.02
@@ -22,6 +19,10 @@ STABLE = 0.02
 
 SLIGHT = 0.01
 """A lift of less is called none or slight."""
+
+
+EVEN = 0.003
+"""Values that differ by less are even: a training that is repeated on a GPU differs as much."""
 
 
 class Finding(NamedTuple):
@@ -35,12 +36,18 @@ class Finding(NamedTuple):
     def study(self) -> str:
         """Whose runs it is checked on: its table's or figure's; what the text claims: table 1's."""
         kind, _, number = self.place.partition(" ")
-        return {"Table": f"table{number}", "Fig.": f"figure{number}"}.get(kind, "table1")
+        by_kind = {"Table": f"table{number}", "Fig.": f"figure{number}", "Appendix": "figure7"}
+        return by_kind.get(kind, "table1")
 
 
-def above(first: float | None, second: float | None) -> bool | None:
-    """Whether the first is the larger; ``None`` where one is not known."""
-    return None if first is None or second is None else first > second
+def above(first: float | None, second: float | None, by: float = EVEN) -> bool | None:
+    """Whether the first is clearly the larger; ``None`` where one is not known."""
+    return None if first is None or second is None else first - second > by
+
+
+def with_difference(name: str, first: float | None, second: float | None) -> str:
+    """A case's name, with how far its two values lie apart."""
+    return name if first is None or second is None else f"{name} ({first - second:+.3f})"
 
 
 def every(holds: Sequence[bool | None]) -> bool | None:
@@ -56,4 +63,9 @@ def mean_at(cells: Mapping[Any, Cell], place: float) -> float | None:
 
 def cell_name(data: str, ratio: float) -> str:
     """A cell as tables of claims call it."""
-    return f"{data.removeprefix('dbp15k_')} {ratio:.0%}"
+    return f"{pair_name(data)} {ratio:.0%}"
+
+
+def pair_name(data: str) -> str:
+    """A pair as tables of claims call it."""
+    return data.removeprefix("dbp15k_").removeprefix("dwy100k_")

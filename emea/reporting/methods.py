@@ -102,7 +102,10 @@ def runs_by_ratio(
 
 
 def means(
-    cells: Mapping[Place, Iterable[Found]], metric: str = "hit@1", stage: str | None = None
+    cells: Mapping[Place, Iterable[Found]],
+    metric: str = "hit@1",
+    stage: str | None = None,
+    pool: str = "test",
 ) -> dict[Place, Cell]:
     """A metric over splits at each place that has runs.
 
@@ -110,9 +113,10 @@ def means(
         cells: runs by place, such as a ratio.
         metric: which.
         stage: part of the metrics; ``None``: the one that each run was found for.
+        pool: the targets that are ranked, ``test`` or ``all``.
     """
     found = {
-        place: over_splits([one.run.value(metric, stage=stage or one.stage) for one in ones])
+        place: over_splits([one.run.value(metric, pool, stage or one.stage) for one in ones])
         for place, ones in cells.items()
     }
     return {place: cell for place, cell in found.items() if cell}

@@ -1,6 +1,8 @@
 """What a table or figure reports."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING
 
 from emea.reporting.comparison import Entry
@@ -11,6 +13,13 @@ if TYPE_CHECKING:  # matplotlib loads only where something is drawn
 RATIOS = (0.01, 0.05, 0.1, 0.2, 0.3)
 DBP15K = ("dbp15k_zh", "dbp15k_fr", "dbp15k_ja")
 DWY100K = ("dwy100k_dbp_wd", "dwy100k_dbp_yg")
+DATASETS = (*DBP15K, *DWY100K)
+
+Cells = Sequence[tuple[str, float]]
+CELLS: Cells = tuple(product(DATASETS, RATIOS))
+"""Pairs and ratios of the paper."""
+
+DBP15K_CELLS: Cells = tuple(product(DBP15K, RATIOS))
 
 
 @dataclass(frozen=True)
