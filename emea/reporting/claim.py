@@ -40,7 +40,7 @@ class Finding(NamedTuple):
         return by_kind.get(kind, "table1")
 
 
-def above(first: float | None, second: float | None, by: float = EVEN) -> bool | None:
+def above(first: float | None, second: float | None, *, by: float = EVEN) -> bool | None:
     """Whether the first is clearly the larger; ``None`` where one is not known."""
     return None if first is None or second is None else first - second > by
 

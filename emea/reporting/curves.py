@@ -11,6 +11,9 @@ if TYPE_CHECKING:  # matplotlib loads only where something is drawn
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+LABELLED = "labelled links"
+"""What the axis of ratios is called."""
+
 STYLES = (
     ("0.0", "-", "o"),
     ("0.35", "--", "s"),
@@ -31,13 +34,14 @@ class Curve:
 
 
 def panels(
-    titles: Sequence[str], columns: int = 2, height: float = 3.0
+    titles: Sequence[str], heading: str, columns: int = 2, height: float = 3.0
 ) -> "tuple[Figure, list[Axes]]":
-    """A figure with a panel per title."""
+    """A figure with a panel per title, under what all of them are of."""
     from matplotlib.figure import Figure
 
     rows = -(-len(titles) // columns)
     figure = Figure(figsize=(4.3 * columns, height * rows), layout="constrained")
+    figure.suptitle(f"{heading}; bars: standard deviation over splits", fontsize=10)
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for axis, title in zip(axes, titles, strict=False):
         axis.set_title(title, fontsize=10)
@@ -63,6 +67,6 @@ def draw(
         axis.errorbar(at, means, yerr=spreads, label=label, **style)
     axis.set_xticks(range(len(places)), names)
     if any(curve.points for curve in curves):
-        axis.legend(fontsize=7, frameon=False)
+        axis.legend(fontsize=7, frameon=False, handlelength=4)
     else:
         axis.text(0.5, 0.5, "not run", ha="center", va="center", transform=axis.transAxes)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from emea.reporting.cells import Cell, num_splits, over_splits, shown
 from emea.reporting.curves import Curve, draw, panels
+from emea.reporting.links import run_links
 from emea.reporting.markdown import markdown_table
 from emea.reporting.methods import EMEA, runs_of
 from emea.reporting.records import RecordedRun, provenance_line
@@ -21,7 +22,7 @@ REMARK = (
 
 def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
     """A panel per ratio and protocol; the folder holds nothing the paper printed."""
-    figure, axes = panels([f"{ratio:.0%}, {protocol}" for ratio, protocol in CELLS])
+    figure, axes = panels([f"{ratio:.0%}, {protocol}" for ratio, protocol in CELLS], DATA)
     rows = []
     iterations = range(11)
     by_cell = {
@@ -38,8 +39,9 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
         axis.set_ylabel("Hit@1")
         for part, name in PARTS.items():
             cells = [curves[part].get(index) for index in iterations]
-            rows.append([f"{ratio:.0%}", protocol, name, *(_shown(cell, splits) for cell in cells)])
-    titles = ["ratio", "protocol", "part", *map(str, iterations)]
+            values = [_shown(cell, splits) for cell in cells]
+            rows.append([f"{ratio:.0%}", protocol, name, *values, run_links(found)])
+    titles = ["ratio", "protocol", "part", *map(str, iterations), "runs"]
     parts = (provenance_line(used), REMARK, markdown_table(titles, rows, num_left=3))
     return Study("figure5", "Figure 5: convergence of both parts", parts, figure=figure)
 

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from emea.reporting.cells import Cell, num_splits, shown
 from emea.reporting.comparison import FORMATS, NOT_RUN, TITLES
-from emea.reporting.curves import Curve, draw, panels
+from emea.reporting.curves import LABELLED, Curve, draw, panels
+from emea.reporting.figure6 import RULES
 from emea.reporting.links import run_links
 from emea.reporting.markdown import markdown_table
 from emea.reporting.methods import SUP, USUAL, Found, Method, Source, means, runs_of
@@ -26,6 +27,11 @@ class Parameter(NamedTuple):
     rule: str
     values: tuple[int, ...]
 
+    @property
+    def title(self) -> str:
+        """With the rule."""
+        return f"{self.symbol}, {RULES[self.rule]}"
+
 
 PARAMETERS = (
     Parameter("K", "em.num_candidates", "paris", (5, 10, 20, 50)),
@@ -41,8 +47,8 @@ REMARK = (
 
 def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
     """A panel per parameter and metric; the folder holds nothing the paper printed."""
-    titles = [f"{p.symbol}: {TITLES[metric]}" for p in PARAMETERS for metric in METRICS]
-    figure, axes = panels(titles)
+    titles = [f"{p.title}: {TITLES[metric]}" for p in PARAMETERS for metric in METRICS]
+    figure, axes = panels(titles, f"{DATA}, protocol=strict, {LABELLED} of 1, 5 and 10%")
     rows = []
     by_place = {
         (parameter, ratio): sensitivity(runs, parameter, ratio)
@@ -57,7 +63,7 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
             curves = [Curve(f"{ratio:.0%}", means(found[ratio], metric)) for ratio in RATIOS]
             draw(axis, curves, parameter.values, [str(value) for value in parameter.values])
             axis.set_xlabel(parameter.symbol)
-            axis.set_ylabel(TITLES[metric])
+            axis.set_ylabel(f"{TITLES[metric]} (lower is better)" if metric == "mr" else "Hit@1")
     table = markdown_table(["parameter", "value", "ratio", "Hit@1", "MR", "runs"], rows, num_left=3)
     parts = (provenance_line(used), REMARK, table)
     return Study("figure7", "Figure 7: sensitivity to K and N", parts, figure=figure)

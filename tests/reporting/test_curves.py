@@ -10,13 +10,14 @@ from emea.reporting.curves import STYLES, Curve, draw, panels
 
 
 def test_places_left_over_are_blank() -> None:
-    figure, axes = panels(["a", "b", "c"])
+    figure, axes = panels(["a", "b", "c"], "of a pair")
     assert [axis.get_title() for axis in axes] == ["a", "b", "c"]
     assert [axis.axison for axis in figure.axes] == [True, True, True, False]
+    assert figure.get_suptitle() == "of a pair; bars: standard deviation over splits"
 
 
 def test_places_without_a_run_are_left_out() -> None:
-    _, [axis] = panels(["a"], columns=1)
+    _, [axis] = panels(["a"], "of a pair", columns=1)
     points = {0.3: Cell(0.9, 0.1, 3), 0.01: Cell(0.5, 0.0, 1), 0.1: Cell(None, 0.0, 1)}
     draw(axis, [Curve("EMEA", points), Curve("none", {})], (0.01, 0.1, 0.2, 0.3), list("abcd"))
     line = axis.containers[0][0]
@@ -30,7 +31,7 @@ def test_places_without_a_run_are_left_out() -> None:
 
 
 def test_nothing_run_is_said_in_the_panel() -> None:
-    _, [axis] = panels(["a"], columns=1)
+    _, [axis] = panels(["a"], "of a pair", columns=1)
     draw(axis, [Curve("EMEA", {})], (0.01,), ["1%"])
     assert [text.get_text() for text in axis.texts] == ["not run"]
     assert axis.get_legend() is None

@@ -57,9 +57,9 @@ def test_a_panel_per_parameter_and_metric(tmp_path: Path) -> None:
     figure = study([with_k(10, 0.5), with_k(50, 0.6)], tmp_path).figure
     assert figure is not None
     titles = [axis.get_title() for axis in figure.axes]
-    assert titles == ["K: Hit@1", "K: MR", "N: Hit@1", "N: MR"]
+    assert titles == ["K, PARIS: Hit@1", "K, PARIS: MR", "N, AvoidConf: Hit@1", "N, AvoidConf: MR"]
     hit, mr, none, _ = figure.axes
-    assert (mr.get_xlabel(), mr.get_ylabel()) == ("K", "MR")
+    assert (mr.get_xlabel(), mr.get_ylabel()) == ("K", "MR (lower is better)")
     assert [text.get_text() for text in hit.get_xticklabels()] == ["5", "10", "20", "50"]
     assert hit.containers[0][0].get_xydata().tolist() == [[1, 0.5], [3, 0.6]]
     assert mr.containers[0][0].get_xydata().tolist() == [[1, 5.0], [3, 6.0]]

@@ -21,7 +21,7 @@ def test_a_report_says_how_it_is_run() -> None:
 
 def test_what_a_study_has_is_written(tmp_path: Path) -> None:
     numbers = entries("table9", [made()], [EMEA], {}, [("dbp15k_zh", 0.01)], "hit@1")
-    figure, _ = panels(["a"])
+    figure, _ = panels(["a"], "of a pair")
     write_study(Study("table9", "A title", (), tuple(numbers), figure), tmp_path / "table9")
     written = {path.name for path in (tmp_path / "table9").iterdir()}
     assert written == {"results.md", "results.csv", "table9.png", "table9.svg"}
