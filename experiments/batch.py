@@ -50,25 +50,29 @@ UNCOMMITTED = (
 )
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the cells, print a table, pack the records."""
+def main(arguments: list[str] | None = None) -> int:
+    """Run the cells, print a table, pack the records; the status tells whether all were run."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     register_schema()
     deadline = time.monotonic() + options.budget
     if not options.table and not is_of_committed_code(code_state()):
         logger.warning(UNCOMMITTED)
+    missing = 0
     for name, overrides in [] if options.table else cells(options):
         if time.monotonic() > deadline:
             logger.warning("out of time: cells are missing")
+            missing += 1
             break
         try:
             run(overrides, options.out / name)
         except Exception:
             logger.exception("%s failed", name)  # and does not stop the others
+            missing += 1
     print(table(options.out))
     if options.pack:
         pack(options.out, options.pack)
+    return 1 if missing else 0
 
 
 def cells(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
@@ -120,7 +124,8 @@ def _shared(
     checkpoint = options.out / name / CHECKPOINT_FILE
     later = [[*job, f"initial_from={checkpoint}"] for job in group]
     named = [(cell_name(job), there) for job, there in zip(group, later, strict=True)]
-    return [(name, [*kept, *_model(group[0]), "em=none", "rule=none"]), *named]
+    alone = ["em=none", "em.iterations=0", "rule=none"]  # the experiment may set iterations itself
+    return [(name, [*kept, *_model(group[0]), *alone]), *named]
 
 
 def _model(job: list[str]) -> list[str]:
@@ -203,4 +208,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

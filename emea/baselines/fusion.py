@@ -1,6 +1,6 @@
 """An embedding's similarity mixed into the equivalences of reasoning."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -8,9 +8,6 @@ from torch import Tensor
 from emea.baselines.maximal_assignment import fixed_log_doubt
 from emea.matching.similarity import Similarity
 from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs
-
-PAIRS_PER_BLOCK = 2**16
-"""Pairs whose embeddings are held at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +31,11 @@ class Fusion:
 
     def cosines(self, sources: Tensor, targets: Tensor) -> Tensor:
         """Cosine of each pair, at least 0."""
-        parts = torch.split(sources, PAIRS_PER_BLOCK), torch.split(targets, PAIRS_PER_BLOCK)
-        found = [
-            (self.similarity.source[rows] * self.similarity.target[columns]).sum(1)
-            for rows, columns in zip(*parts, strict=True)
-        ]
-        return torch.cat(found).double().clamp(0, 1)
+        found = self.similarity
+        plain = replace(
+            found,
+            source_offset=torch.zeros_like(found.source_offset),
+            target_offset=torch.zeros_like(found.target_offset),
+            scale=1.0,
+        )
+        return plain.of_pairs(sources, targets).double().clamp(0, 1)

@@ -3,19 +3,18 @@
 import difflib
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
-from hydra import compose, initialize_config_dir
-from hydra.errors import HydraException
-from hydra.utils import instantiate
+from omegaconf import DictConfig
 
 from emea.data.graph_pair import GraphPair
 from emea.data.statistics import statistics_table
 from emea.errors import ConfigError, UserError
+from emea.pipeline.building import maker
+from emea.pipeline.config_files import CONF, option_names
+from emea.pipeline.overrides import composed
 from emea.pipeline.schema import register_schema
+from emea.pipeline.validation import check_config
 
-CONF = Path(__file__).resolve().parents[2] / "conf"
 USAGE = "usage: python -m emea.data NAME [key=value ...]"
 
 
@@ -40,31 +39,21 @@ def load_pair(name: str, overrides: Sequence[str] = ()) -> GraphPair:
         overrides: its arguments to change, as ``key=value``.
     """
     overrides = [override.removeprefix("data.") for override in overrides]  # as run.py has them
-    names = option_names()
+    names = option_names("data")
     if name not in names:
         raise ConfigError(f"there is no data set {name!r}{_choices(name, names)}")
-    _check_keys(name, overrides, list(map(str, _compose(name, []))))
-    config = _compose(name, [f"data.{override}" for override in overrides])
-    # As a partial: Hydra would wrap what the reader raises into an exception of its own.
-    pair = instantiate(config, _partial_=True)()
+    _check_keys(name, overrides, list(map(str, _composed(name, []).data)))
+    config = _composed(name, [f"data.{override}" for override in overrides])
+    check_config(config)
+    pair = maker(config.data, keep_name=True)()
     assert isinstance(pair, GraphPair)
     return pair
 
 
-def option_names() -> list[str]:
-    """The options in ``conf/data``."""
-    return sorted(file.stem for file in (CONF / "data").glob("*.yaml"))
-
-
-def _compose(name: str, overrides: list[str]) -> Any:
-    try:
-        # the whole config: a data set may choose options of other groups
-        register_schema()
-        with initialize_config_dir(str(CONF), version_base="1.3"):
-            return compose("config", [f"data={name}", *overrides]).data
-    except HydraException as error:
-        # The first line says it, the others advise on syntax that is not ours.
-        raise ConfigError(str(error).splitlines()[0]) from error
+def _composed(name: str, overrides: list[str]) -> DictConfig:
+    """The whole config: a data set may choose options of other groups."""
+    register_schema()
+    return composed([f"data={name}", *overrides])
 
 
 def _check_keys(name: str, overrides: Sequence[str], keys: Sequence[str]) -> None:
@@ -83,7 +72,7 @@ def _choices(word: str, choices: Sequence[str]) -> str:
 
 
 def _described_options() -> list[str]:
-    names = option_names()
+    names = option_names("data")
     width = max(map(len, names))
     return [f"  {name:<{width}}  {_description(name)}" for name in names]
 

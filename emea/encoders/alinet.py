@@ -44,6 +44,8 @@ class AliNet(nn.Module):
         num_common_patterns: int = NUM_COMMON_PATTERNS,
     ) -> None:
         super().__init__()
+        if len(dims) < 2:
+            raise ValueError(f"dims are those of the input and of one layer or more, got {dims}")
         self.num_source = graph.num_source
         self.num_relations = graph.num_relations
         self.features = glorot(graph.num_entities, dims[0])

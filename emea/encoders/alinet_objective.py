@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from emea.encoders.alinet import AliNet
 from emea.encoders.counterparts import counterparts
+from emea.encoders.link_draws import drawn_links
 from emea.encoders.objective import Objective
 from emea.matching.candidates import top_candidates
 from emea.matching.cosine import Cosine
@@ -22,7 +23,8 @@ class AliNetObjective(Objective):
     Args:
         margin: squared distance from which a false pair costs nothing.
         balance: weight of the false pairs.
-        batch_size: links per step, drawn with replacement; fewer where there are fewer.
+        batch_size: links per step, drawn with replacement, by weight where they have one; fewer
+            where there are fewer.
         num_negatives: false pairs per end of a link.
         epsilon: share of the other side's entities that are too far to be drawn.
         refresh_every: epochs between searches for the nearest.
@@ -76,7 +78,7 @@ class AliNetObjective(Objective):
         """Loss of one step."""
         assert isinstance(encoder, AliNet)
         rows: Tensor = encoder()
-        picked = self._draw(len(links), (min(self.batch_size, len(links)),))
+        picked = self._draw_links(links)
         source, target = links.index_select(0, picked).unbind(1)
         apart = rows.index_select(0, source) - rows.index_select(0, target)
         false_targets = self._draw_near(self.near_targets, picked)
@@ -99,6 +101,12 @@ class AliNetObjective(Objective):
         near = rows.index_select(0, false.flatten()).view(*false.shape, -1)
         products = (near @ rows.index_select(0, ends).unsqueeze(2)).squeeze(2)
         return torch.relu(self.margin - 2 + 2 * products)  # of unit rows: |a - b|^2 = 2 - 2 a.b
+
+    def _draw_links(self, links: Tensor) -> Tensor:
+        size = min(self.batch_size, len(links))
+        if self.link_weights is None:
+            return self._draw(len(links), (size,))
+        return drawn_links(links, size, self.link_weights)
 
     def _draw_near(self, near: Tensor, picked: Tensor) -> Tensor:
         columns = self._draw(near.shape[1], (len(picked), self.num_negatives))

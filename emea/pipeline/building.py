@@ -7,8 +7,10 @@ from typing import Any
 from hydra.errors import HydraException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from emea.errors import ConfigError
+from emea.pipeline.config_errors import sentence
 from emea.pipeline.trusted_targets import check_made
 
 
@@ -47,7 +49,10 @@ def _settings(node: DictConfig) -> dict[str, Any]:
     """What a node holds; it may come from a config that others wrote."""
     if not isinstance(node, DictConfig):
         raise ConfigError(f"a part of the configuration is no group of settings: {node}")
-    values: Any = OmegaConf.to_container(node, resolve=True)
+    try:
+        values: Any = OmegaConf.to_container(node, resolve=True)
+    except OmegaConfBaseException as error:  # it refers to what is not there
+        raise ConfigError(sentence(error)) from error
     if "_target_" not in values:
         raise ConfigError(f"a part of the configuration names no class (_target_): {values}")
     if not all(isinstance(key, str) for key in values):  # YAML also has numbers as keys

@@ -3,7 +3,9 @@
 import ast
 import hashlib
 import json
+from collections.abc import Iterable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
@@ -12,11 +14,12 @@ from emea.data.graph_pair import GraphPair
 from emea.errors import DataError
 
 PACKAGE = Path(__file__).resolve().parents[1]
-TELLS_ONLY = ("tracking", "reporting", "export")
-"""Rooms of the package that record and show numbers and change none."""
+TELLS_ONLY = ("tracking", "reporting", "export", "explain", "predict.py", "aligner.py")
+"""Rooms and files of the package that record and show numbers and change none."""
 
 NO_MATTER = ("data", "tracking", "trainer", "study", "skip_recorded", "initial_from", "trust")
-"""Keys of the config that a run's numbers do not come from, or that are told by contents."""
+"""Keys of the config that a run's numbers do not come from, or that are told by contents: of
+modules that are trusted, their code."""
 
 
 def fingerprint(config: DictConfig, pair: GraphPair) -> str:
@@ -26,17 +29,37 @@ def fingerprint(config: DictConfig, pair: GraphPair) -> str:
     told = {str(key): value for key, value in settings.items() if key not in NO_MATTER}
     told |= {"data": pair.checksum(), "parts": _official_parts(config, pair)}
     told |= {"names": _names(pair), "code": code_digest(), "weights": _weights(config)}
+    told |= {f"code of {module}": trusted_code(module) for module in config.trust}
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 @cache
 def code_digest() -> str:
     """Of the sources that compute, as the interpreter reads them: no comments, no docstrings."""
+    files = PACKAGE.rglob("*.py")
+    return _digest(
+        PACKAGE, (path for path in files if path.relative_to(PACKAGE).parts[0] not in TELLS_ONLY)
+    )
+
+
+def trusted_code(module: str) -> str | None:
+    """Of a module of the user's own, or of all files of a package; ``None``: it has no source."""
+    try:
+        found = find_spec(module)
+    except (ImportError, ValueError):
+        return None  # whoever makes something of it will say so
+    if found is None or found.origin is None or not found.origin.endswith(".py"):
+        return None
+    file = Path(found.origin)
+    is_package = found.submodule_search_locations is not None
+    return _digest(file.parent, file.parent.rglob("*.py") if is_package else [file])
+
+
+def _digest(folder: Path, files: Iterable[Path]) -> str:
     digest = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        place = path.relative_to(PACKAGE)
-        if place.parts[0] not in TELLS_ONLY:
-            digest.update(f"{place.as_posix()}\n{bare_code(path.read_text('utf-8'))}\n".encode())
+    for path in sorted(files):
+        place = path.relative_to(folder).as_posix()
+        digest.update(f"{place}\n{bare_code(path.read_text('utf-8'))}\n".encode())
     return digest.hexdigest()
 
 

@@ -26,6 +26,7 @@ from emea.pipeline.experiment import assignments, with_sweep
 from emea.pipeline.kinds import wrong_kind
 from emea.pipeline.named_files import check_named_files
 from emea.pipeline.validation import check_config
+from emea.tracking.compared_params import OPTIONAL
 
 MOST_VALUES = 1000
 """Of a range: each of them is looked at before anything runs."""
@@ -84,7 +85,7 @@ def check_overrides(arguments: Sequence[str]) -> None:
 
 def unused_overrides(config: DictConfig, overrides: Sequence[str]) -> dict[str, list[str]]:
     """Those of the command line that have no effect, by what has no use for them."""
-    groups = {"model", "training", "rule", "em", "decoding", "search"} - set(config.method.uses)
+    groups = set(OPTIONAL) - set(config.method.uses)
     idle = {f"method={config.method.name}": groups}
     if not config.em.iterations:
         idle[f"em={config.em.name}"] = {"rule"} - groups

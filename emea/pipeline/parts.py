@@ -85,7 +85,8 @@ def build_parts(
     decoder = maker(config.decoding, without=("answer",))(search=maker(config.search)())
     stopping = _build_stopping(config, visible, decoder)
     check_every = stopping.every if stopping else None
-    rule = maker(config.rule)(pair=pair, device=device) if config.em.iterations else None
+    uses_rule = config.em.iterations and config.method.reasoner is None
+    rule = maker(config.rule)(pair=pair, device=device) if uses_rule else None
     return Parts(
         module=module,
         data=LabelDataModule(

@@ -18,7 +18,7 @@ COLUMNS = (
 
 def print_results(metrics: dict[str, Any], folder: Path) -> None:
     """Initial and final metrics, where the results lie, how to open the UI."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
     if metrics["num_links"]["test"]:
         console.print(result_table(metrics))
         console.print(_answer_line(metrics["answer"]))

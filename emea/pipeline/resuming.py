@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,10 +11,12 @@ from omegaconf import DictConfig
 from emea.errors import DataError, UserError
 from emea.pipeline.checkpoint import PREVIOUS_FILE, load_progress, resumable
 from emea.pipeline.run_files import CHECKPOINT_FILE, RESULT_FILES, read_config
+from emea.pipeline.run_header import with_secrets
 from emea.tracking.file_lock import file_lock
 from emea.tracking.recorded import LOCK_FILE
 from emea.tracking.run_record import (
     FINGERPRINT_TAG,
+    SWEEP_TAG,
     RunHeader,
     drop_points_from,
     is_finished,
@@ -62,7 +64,13 @@ class Start:
         checkpoint = resumable(folder)
         progress = load_progress(checkpoint) if checkpoint else None
         drop_points_from(folder, progress.num_stages if progress else 0)
-        its_own = replace(header, run_id=earlier.run_id, start_time=earlier.start_time)
+        sweep = {name: tag for name, tag in earlier.tags.items() if name == SWEEP_TAG}
+        its_own = replace(
+            header,
+            run_id=earlier.run_id,
+            start_time=earlier.start_time,
+            tags={**sweep, **header.tags},
+        )
         return cls(its_own, checkpoint)
 
 
@@ -74,7 +82,7 @@ def config_to_resume(folder: Path) -> DictConfig:
     """
     if is_finished(folder):
         raise DataError(f"{folder} finished: there is nothing to go on with")
-    return read_config(folder)
+    return with_secrets(read_config(folder))
 
 
 def forget_previous(folder: Path) -> None:
@@ -90,11 +98,12 @@ def held(folder: Path) -> Iterator[None]:
         UserError: somebody does.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with file_lock(folder / LOCK_FILE, timeout=0.0):
-            yield
-    except TimeoutError as error:
-        raise UserError(f"{folder} is in use by a run that goes on") from error
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(file_lock(folder / LOCK_FILE, timeout=0.0))
+        except TimeoutError as error:
+            raise UserError(f"{folder} is in use by a run that goes on") from error
+        yield  # what the run itself raises is its own
 
 
 def _same(earlier: RunHeader, header: RunHeader) -> bool:

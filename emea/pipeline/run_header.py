@@ -1,6 +1,7 @@
 """Who a run is: its name, parameters and tags."""
 
 import copy
+import os
 import uuid
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ from omegaconf import DictConfig, OmegaConf
 from emea.data.graph_pair import GraphPair
 from emea.pipeline.fingerprint import fingerprint
 from emea.tracking.provenance import provenance
-from emea.tracking.run_record import FINGERPRINT_TAG, ParamValue, RunHeader
+from emea.tracking.run_record import FINGERPRINT_TAG, SWEEP_TAG, ParamValue, RunHeader
 from emea.tracking.store_uri import shown_uri
+
+STORE_VARIABLE = "MLFLOW_TRACKING_URI"
+"""Where MLflow, and our configuration, look for the store's address."""
 
 SWEEPS = "multirun"
 """The folder in which Hydra puts sweeps by day and time; the time alone would not be unique."""
@@ -30,7 +34,7 @@ def make_header(
         FINGERPRINT_TAG: fingerprint(config, pair),
     }
     if sweep is not None:
-        tags["sweep"] = sweep
+        tags[SWEEP_TAG] = sweep
     return RunHeader(
         run_id=uuid.uuid4().hex,
         name=run_name(config, pair.name),
@@ -59,6 +63,14 @@ def without_secrets(config: DictConfig) -> DictConfig:
     shown = copy.deepcopy(config)
     shown.tracking.uri = shown_uri(uri)
     return shown
+
+
+def with_secrets(config: DictConfig) -> DictConfig:
+    """A config that was written down, with the user and password that the environment has."""
+    known = os.environ.get(STORE_VARIABLE)
+    if known and OmegaConf.select(config, "tracking.uri") == shown_uri(known):
+        config.tracking.uri = known
+    return config
 
 
 def method_name(config: DictConfig) -> str:

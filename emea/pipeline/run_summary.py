@@ -20,6 +20,7 @@ from emea.matching.candidates import Candidates, mutual_best, top_candidates
 from emea.pipeline.compatibility import compatibility_section, hard_mapping
 from emea.pipeline.observer import TestObserver
 from emea.pipeline.run_header import method_name
+from emea.tracking.compared_params import OPTIONAL
 
 
 def summarise(
@@ -65,11 +66,10 @@ def _reverse_ranks(report: IterationReport, test: IntArray) -> Ranks:
 def run_settings(config: DictConfig, pair: GraphPair, split: Split) -> dict[str, Any]:
     """What was run, on what: a group that the method does not use is none."""
     used = set(config.method.uses) - (set() if config.em.iterations else {"rule"})
-    groups = ("model", "training", "rule", "em", "decoding", "search")
     return {
         "protocol": config.protocol.name,
         "data": pair.name,
-        **{group: config[group].name if group in used else "none" for group in groups},
+        **{group: config[group].name if group in used else "none" for group in OPTIONAL},
         "method": method_name(config),
         "split": config.split.name,
         "ratio": config.ratio.value if config.split.name == "random" else None,

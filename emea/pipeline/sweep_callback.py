@@ -16,7 +16,9 @@ class SweepSummary(Callback):
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         """Print the summary; a sweep with a failed job ends with a status that says so."""
         outcomes = read_outcomes(Path(config.hydra.sweep.dir))
-        print_summary(outcomes)
         failed = sum(bool(one.failed) for one in outcomes)
-        if failed:
-            sys.exit(f"error: {failed} of {len(outcomes)} jobs failed")
+        try:
+            print_summary(outcomes)
+        finally:  # Hydra takes an error here for a warning, and the status must tell all the same
+            if failed:
+                sys.exit(f"error: {failed} of {len(outcomes)} jobs failed")

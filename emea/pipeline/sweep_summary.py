@@ -58,7 +58,7 @@ def read_outcomes(sweep: Path) -> list[JobOutcome]:
 
 def print_summary(outcomes: Sequence[JobOutcome], console: Console | None = None) -> None:
     """The table, and below it the jobs that failed and why."""
-    console = console or Console(highlight=False, soft_wrap=True)
+    console = console or Console(highlight=False, markup=False, soft_wrap=True)
     if any(one.metrics for one in outcomes):
         console.print(summary_table(outcomes))
     for one in outcomes:

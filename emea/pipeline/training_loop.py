@@ -90,7 +90,7 @@ def train(
     num_done = 0 if resume_from is None else go_on(resume_from, parts, observer, device)
     # of the links known now: more labels can only make an epoch longer
     expected = [_expected_steps(stage, parts) for stage in plan]
-    announce(parts, sum(expected), device)
+    announce(parts, sum(expected[num_done:]), device)
     turn_file = checkpoint.with_name(TURN_FILE)
     with StepProgress(sum(expected)) as progress:
         progress.skip(sum(expected[:num_done]))

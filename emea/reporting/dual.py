@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -11,12 +10,11 @@ from emea.reporting.cells import over_splits, shown, signed, splits_told
 from emea.reporting.comparison import NOT_RUN, Entry, entries
 from emea.reporting.links import run_links
 from emea.reporting.markdown import markdown_table
-from emea.reporting.methods import DUAL, DUAL_PARTS, EMEA, PARIS, RREA, USUAL, runs_of
+from emea.reporting.methods import DUAL, DUAL_PARTS, EMEA, PARIS, RREA, USUAL, is_usual, runs_of
 from emea.reporting.paper_numbers import PaperNumbers, load_paper_numbers
 from emea.reporting.records import RecordedRun, provenance_line
-from emea.reporting.study import DBP15K, RATIOS, Study
+from emea.reporting.study import DBP15K_CELLS, Study
 
-CELLS = tuple(product(DBP15K, RATIOS))
 OTHERS = (("D_Y_15K_V1", 0.01), ("D_Y_15K_V1", 0.05), ("D_Y_15K_V1", 0.2), ("contea_fr_en", 0.2))
 REMARK = (
     "Hit@1 among test targets; `protocol=strict`, no Sinkhorn, one setting for all cells. It was "
@@ -51,7 +49,7 @@ NAMES = {
 def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
     """All that is recorded of ``em=dual``."""
     published = load_paper_numbers(folder / "published.csv")
-    numbers = entries("dual", runs, (DUAL,), {}, (*CELLS, *OTHERS), "hit@1")
+    numbers = entries("dual", runs, (DUAL,), {}, (*DBP15K_CELLS, *OTHERS), "hit@1")
     ours = [one.run for entry in numbers for one in entry.found]
     ours += [run for by_ratio in _changed_runs(runs).values() for run in by_ratio.values()]
     parts = [provenance_line(ours), REMARK]
@@ -73,7 +71,7 @@ def table(runs: Sequence[RecordedRun], published: PaperNumbers) -> str:
     """DBP15K beside the paper's EM and the best that was published."""
     titles = ["pair", "ratio", "RREA", "em=paper", "encoder", "em=dual", "published", "difference"]
     rows = []
-    for place in CELLS:
+    for place in DBP15K_CELLS:
         rrea, _, paper, dual = entries("", runs, (RREA, EMEA, DUAL), {}, [place], "hit@1")
         best = _best(published, *place)
         shown_best = "" if best is None else f"{best[1]:.3f} {best[0]}"
@@ -145,6 +143,8 @@ def _changed_runs(runs: Sequence[RecordedRun]) -> dict[str, dict[float, Recorded
 
 def changed_setting(run: RecordedRun) -> str | None:
     """The one thing in which a run differs from the usual; ``None`` where it is none or several."""
+    if not is_usual(run, {}):
+        return None
     params = run.header["params"]
     usual: dict[str, Any] = USUAL | DUAL_PARTS
     differs = [key for key, value in usual.items() if params.get(key, value) != value]

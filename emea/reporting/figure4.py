@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from emea.reporting.cells import num_splits, over_splits, shown
 from emea.reporting.comparison import NOT_RUN
@@ -12,6 +13,7 @@ from emea.reporting.methods import (
     MODEL_NAMES,
     PAPER,
     PARIS,
+    USUAL,
     Found,
     Method,
     Source,
@@ -59,12 +61,11 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
 def found_runs(runs: Sequence[RecordedRun], model: str) -> dict[float, list[Found]]:
     """EM runs over a model by ratio."""
     where = {**PAPER, "model": model, "training": "sup"}
-    anew = model in ("alinet", "iptranse")
-    usual = {"em.num_candidates": 50 if anew else 10}
-    method = Method(
-        model, "", (Source(where),), usual=usual | ({} if anew else {"em.iterations": 10})
-    )
-    return runs_by_ratio(runs, method, DATA, RATIOS)
+    usual: dict[str, Any] = dict(USUAL)
+    if model in ("alinet", "iptranse"):
+        usual["em.num_candidates"] = 50
+        usual.pop("em.iterations")  # the table tells
+    return runs_by_ratio(runs, Method(model, "", (Source(where),), usual=usual), DATA, RATIOS)
 
 
 def paris_runs(runs: Sequence[RecordedRun]) -> dict[float, list[Found]]:

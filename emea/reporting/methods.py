@@ -12,12 +12,29 @@ Place = TypeVar("Place")
 USUAL = {
     "em.iterations": 10,
     "em.num_candidates": 10,
+    "em.m_step": "links",
+    "em.sampling": "argmax",
+    "em.ridge": 0.01,
+    "em.patience": None,
+    "em.two_way.tolerance": 0.002,
+    "em.two_way.max_candidates": 30,
+    "em.two_way.ridge": 0.01,
+    "rule.markov_blanket": False,
+    "rule.subsumption_from": "best",
+    "rule.rules.paris.markov_blanket": False,
+    "rule.rules.paris.subsumption_from": "best",
     "rule.num_neighbours": 5,
     "rule.rules.avoid_conflict.num_neighbours": 5,
 }
 """What the paper ran with; runs that vary it stand for themselves alone."""
 
-COMMON = {"seed": 0, "split.num_validation": 100, "decoding.name": "csls"}
+COMMON = {
+    "seed": 0,
+    "split.num_validation": 100,
+    "split.validation_from": "rest",
+    "decoding.name": "csls",
+    "search.name": "exact",
+}
 """What every run of a table has, with EM or without."""
 
 

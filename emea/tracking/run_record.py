@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 RUN_FILE = "run.json"
 SERIES_FILE = "series.jsonl"
 STATUSES = ("FINISHED", "FAILED", "KILLED")
-FINGERPRINT_TAG = "fingerprint"
+FINGERPRINT_TAG, SWEEP_TAG = "fingerprint", "sweep"
 
 ParamValue = str | int | float | bool | None
 

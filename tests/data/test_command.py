@@ -12,8 +12,9 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import get_method
 from omegaconf import OmegaConf
 
-from emea.data.__main__ import CONF, main, option_names
+from emea.data.__main__ import main
 from emea.data.download import load_source
+from emea.pipeline.config_files import CONF, option_names
 from emea.pipeline.schema import register_schema
 
 
@@ -26,7 +27,7 @@ def composed(option: str) -> dict[str, Any]:
     return {"data": found}
 
 
-@pytest.mark.parametrize("option", option_names())
+@pytest.mark.parametrize("option", option_names("data"))
 def test_option_fits_its_function(option: str) -> None:
     config = composed(option)["data"]
     inspect.signature(get_method(config.pop("_target_"))).bind(**config)
@@ -35,7 +36,7 @@ def test_option_fits_its_function(option: str) -> None:
         assert load_source(config["download"])
 
 
-@pytest.mark.parametrize("option", option_names())
+@pytest.mark.parametrize("option", option_names("data"))
 def test_option_begins_with_its_description(option: str) -> None:
     text = (CONF / "data" / f"{option}.yaml").read_text(encoding="utf-8")
     assert re.fullmatch(r"# \w.{10,98}", text.splitlines()[0])
@@ -76,7 +77,13 @@ def test_prints_statistics(capsys: pytest.CaptureFixture[str]) -> None:
         (["synthetic", "sed=1"], r"synthetic has no argument 'sed' \(did you mean seed\?\): choo"),
         (["synthetic", "seed"], r"'seed' is not of the form key=value$"),
         (["synthetic", "seed=[1"], r"no viable alternative at input '\[1'$"),
-        (["synthetic", "num_entities=7"], r"num_entities must lie between 100 and 1000000, got 7$"),
+        (["synthetic", "num_entities=abc"], r".*num_entities.*abc"),
+        (["synthetic", "seed=-1"], r".*seed.*-1"),
+        (["zh", "folder=${nokey}"], r".*nokey"),
+        (
+            ["synthetic", "num_entities=7"],
+            r"data.num_entities must be a whole number from 100 to .*, got 7$",
+        ),
         (["contea_fr_en", "root=/nowhere"], r"folder /nowhere/contea_fr_en does not exist: fill "),
     ],
 )
@@ -90,13 +97,13 @@ def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], messag
 
 def test_keys_may_be_written_as_for_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["synthetic", "data.num_entities=5"]) == 1
-    assert capsys.readouterr().err.startswith("num_entities must lie between")
+    assert capsys.readouterr().err.startswith("data.num_entities must be a whole number")
 
 
 def test_help_describes_the_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     output = capsys.readouterr().out
-    assert all(f"\n  {option} " in output for option in option_names())
+    assert all(f"\n  {option} " in output for option in option_names("data"))
     assert main([]) == 2
 
 
@@ -104,7 +111,7 @@ def test_as_a_module(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "emea.data", "synthetic", "num_entities=5"]
     done = subprocess.run(command, cwd=CONF.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == "num_entities must lie between 100 and 1000000, got 5\n"
+    assert done.stderr == "data.num_entities must be a whole number from 100 to 1,000,000, got 5\n"
 
 
 def test_hydra_stays_at_the_entry_point() -> None:

@@ -67,6 +67,17 @@ def test_loss_and_gradient(make_pair: Any, batch_size: int, relation_weight: flo
         torch.testing.assert_close(left, right, rtol=0, atol=1e-9)
 
 
+def test_links_are_drawn_by_their_weights(make_pair: Any) -> None:
+    encoder = make_encoder(make_pair)
+    objective = AliNetObjective(balance=0.0, relation_weight=0.0)
+    objective.before_step(encoder, LINKS, 0)
+    objective.weigh(torch.tensor([0.0, 0.0, 1.0, 0.0, 2.0, 0.0]))
+    rows = encoder()
+    apart = (rows[LINKS[:, 0]] - rows[LINKS[:, 1]]).square().sum(1)
+    # six places, in proportion
+    torch.testing.assert_close(objective(encoder, LINKS), 2 * apart[2] + 4 * apart[4])
+
+
 def test_links_are_no_negatives(make_pair: Any) -> None:
     encoder = make_encoder(make_pair)
     objective = AliNetObjective(balance=1.0, relation_weight=0.0)

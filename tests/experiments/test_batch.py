@@ -6,8 +6,9 @@ import pytest
 
 from emea.pipeline.overrides import composed
 from emea.pipeline.schema import register_schema
+from emea.pipeline.validation import check_config
 from emea.reporting.records import load_records
-from experiments.batch import cell_name, first_training, main, without_places
+from experiments.batch import _parser, cell_name, cells, first_training, main, without_places
 
 QUICK = ["data=synthetic", "ratio=0.2", "split_seed=0", "data.num_entities=150"]
 QUICK += ["split.num_validation=10", "model.initial_epochs=4", "model.epochs_per_iteration=2"]
@@ -17,7 +18,7 @@ QUICK += ["em.iterations=1", "trainer=cpu"]
 def test_cells_are_run_once_and_packed(tmp_path: Path) -> None:
     out, archive = tmp_path / "runs", tmp_path / "records.tgz"
     arguments = ["figure5", *QUICK, "--out", str(out)]
-    main([*arguments, "--share-first", "--pack", str(archive)])
+    assert main([*arguments, "--share-first", "--pack", str(archive)]) == 0
     with tarfile.open(archive) as tar:
         tar.extractall(tmp_path / "records", filter="data")
     first, *later = sorted(
@@ -38,7 +39,7 @@ def test_a_failing_cell_is_told_and_does_not_stop_the_others(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     two = ["data=zh,synthetic", "protocol=strict"]  # zh has no number of entities to choose
-    main(["figure5", *QUICK[1:], *two, "--out", str(tmp_path)])
+    assert main(["figure5", *QUICK[1:], *two, "--out", str(tmp_path)]) == 1
     assert "failed" in caplog.text
     assert [run.metrics["data"] for run in load_records(tmp_path)] == ["synthetic"]
 
@@ -58,8 +59,22 @@ def test_code_that_reports_will_not_count_is_told_before_the_runs(
 ) -> None:
     monkeypatch.setenv("EMEA_COMMIT", "abc")
     monkeypatch.setenv("EMEA_DIRTY", dirty)
-    main(["figure5", *QUICK, "--out", str(tmp_path), "--budget", "-1"])
+    assert main(["figure5", *QUICK, "--out", str(tmp_path), "--budget", "-1"]) == 1
     assert ("EMEA_DIRTY=false" in caplog.text) == (dirty != "false")
+
+
+@pytest.mark.parametrize("experiment", [f"smoke/{one}" for one in ("figure7", "table5")])
+def test_first_trainings_have_no_em_whatever_the_experiment_says(
+    experiment: str, tmp_path: Path
+) -> None:
+    register_schema()
+    arguments = [experiment, "em.num_candidates=5,10", "--share-first", "--out", str(tmp_path)]
+    found = cells(_parser().parse_args(arguments))
+    configs = {name: composed(overrides) for name, overrides in found}
+    for config in configs.values():
+        check_config(config)
+    firsts = [config for name, config in configs.items() if "-first-" in name]
+    assert firsts and all(config.em.iterations == 0 for config in firsts)
 
 
 def test_names_tell_pair_ratio_and_split_first() -> None:

@@ -161,6 +161,12 @@ def test_a_reasoner_needs_no_rule(tiny_config: Configs) -> None:
         check_config(tiny_config("rule=none"))
 
 
+@pytest.mark.parametrize("method", BASELINES)
+def test_a_reasoner_runs_without_a_rule(method: str, tiny_config: Configs, tmp_path: Path) -> None:
+    config = tiny_config(f"method={method}", "rule=none")
+    assert run_job(config, tmp_path)["rule"] == "none"
+
+
 def test_runs_are_called_what_they_are(tiny_config: Configs) -> None:
     assert run_name(tiny_config("method=paris"), "x") == "paris-x-20%-strict-s0"
     assert run_name(tiny_config("method=prase"), "x") == "prase-rrea-x-20%-strict-s0"

@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.errors import DataError
 from emea.pipeline import fingerprint as module
-from emea.pipeline.fingerprint import bare_code, code_digest, fingerprint
+from emea.pipeline.fingerprint import bare_code, code_digest, fingerprint, trusted_code
 from emea.pipeline.parts import load_pair
 
 Configs = Callable[..., DictConfig]
@@ -90,6 +90,31 @@ def test_names_count(tiny_config: Configs, pair: GraphPair) -> None:
     ]
     found = {fingerprint(tiny_config(), replace(pair, source=one)) for one in renamed}
     assert len(found | {fingerprint(tiny_config(), pair)}) == 4
+
+
+def test_code_of_ones_own_counts(
+    tiny_config: Configs, pair: GraphPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    package = tmp_path / "own_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+
+    def found(code: str, trusted: str, file: Path) -> str:
+        file.write_text(code)
+        return fingerprint(tiny_config(f"trust=[{trusted}]"), pair)
+
+    for trusted, file in (
+        ("own_module", tmp_path / "own_module.py"),
+        ("own_package", package / "layer.py"),
+    ):
+        one, same, other = (found(code, trusted, file) for code in ("a = 1", "a = 1  # !", "a = 2"))
+        assert one == same != other
+
+
+@pytest.mark.parametrize("module", ["nowhere", "nowhere.at_all", "math"])
+def test_a_module_without_source_has_no_code_to_count(module: str) -> None:
+    assert trusted_code(module) is None
 
 
 def test_weights_count_by_their_contents(

@@ -24,6 +24,7 @@ from emea.errors import DataError, UserError
 from emea.pipeline import training_loop
 from emea.pipeline.job import run_job
 from emea.pipeline.resuming import config_to_resume, held
+from emea.pipeline.run_header import with_secrets, without_secrets
 from emea.tracking.run_record import read_series
 
 Configs = Callable[..., DictConfig]
@@ -45,7 +46,9 @@ def essence(metrics: dict[str, Any]) -> dict[str, Any]:
     return {key: metrics[key] for key in SAME} | {"history": history}
 
 
-def killed_after(stage: int, config: DictConfig, folder: Path, monkeypatch: Any) -> None:
+def killed_after(
+    stage: int, config: DictConfig, folder: Path, monkeypatch: Any, sweep: str | None = None
+) -> None:
     """Run until the checkpoint after a stage is written, then die."""
     save = training_loop.save_checkpoint
 
@@ -57,7 +60,7 @@ def killed_after(stage: int, config: DictConfig, folder: Path, monkeypatch: Any)
 
     with monkeypatch.context() as patch, pytest.raises(KilledError):
         patch.setattr(training_loop, "save_checkpoint", save_and_die)
-        run_job(config, folder)
+        run_job(config, folder, sweep)
 
 
 @pytest.mark.parametrize(("em", "stage"), [("paper", 1), ("paper", 3), ("dual", 2)])
@@ -85,11 +88,12 @@ def test_series_and_run_id_go_on(
 ) -> None:
     config = tiny_config("em.iterations=2", "data.num_entities=100")
     run_job(config, tmp_path / "whole")
-    killed_after(2, config, tmp_path / "half", monkeypatch)
+    killed_after(2, config, tmp_path / "half", monkeypatch, sweep="day/time")
     before = json.loads((tmp_path / "half" / "run.json").read_text())
     run_job(config, tmp_path / "half")
     after = json.loads((tmp_path / "half" / "run.json").read_text())
     assert (after["run_id"], after["start_time"]) == (before["run_id"], before["start_time"])
+    assert after["tags"]["sweep"] == "day/time"
     assert after["status"] == "FINISHED"
     names = [
         sorted((point.step, *sorted(point.metrics)) for point in read_series(tmp_path / folder))
@@ -200,6 +204,27 @@ def test_a_run_that_goes_on_is_left_alone(
             run_job(config, Path("multirun/earlier/0"))
         run_job(config, Path("multirun/later/0"))
     assert Path("multirun/later/0/metrics.json").exists()
+
+
+def test_a_time_out_of_the_run_is_its_own(tmp_path: Path) -> None:
+    with pytest.raises(TimeoutError, match="no answer"), held(tmp_path):
+        raise TimeoutError("no answer")
+
+
+@pytest.mark.parametrize(
+    ("environment", "uri"),
+    [
+        ("http://me:pw@host:5000", "http://me:pw@host:5000"),
+        ("http://me:pw@other:5000", "http://host:5000"),
+        ("", "http://host:5000"),
+    ],
+)
+def test_a_password_comes_from_the_environment_again(
+    environment: str, uri: str, tiny_config: Configs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config("tracking=mlflow", "tracking.uri=http://me:pw@host:5000")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", environment)
+    assert with_secrets(without_secrets(config)).tracking.uri == uri
 
 
 def test_nothing_to_go_on_with_is_told(tiny_config: Configs, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 from omegaconf import OmegaConf
 from rich.console import Console
 
+from emea.pipeline import sweep_callback
 from emea.pipeline.sweep_callback import SweepSummary
 from emea.pipeline.sweep_summary import (
     forget_outcome,
@@ -80,6 +81,17 @@ def test_who_failed_is_told_with_the_reason(
     assert reason in text
 
 
+def test_brackets_are_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number, features in enumerate(("[noisy_or]", "[similarity]")):
+        job(tmp_path, number, [f"em.two_way.features={features}"], 0.5)
+    write_outcome(job(tmp_path, 2, [], None), failed="ConfigError: say so: trust=[my.mod] [/b]")
+    print_summary(read_outcomes(tmp_path))
+    text = capsys.readouterr().out
+    assert "em.two_way.features=[noisy_or]" in text
+    assert "em.two_way.features=[similarity]" in text
+    assert "trust=[my.mod] [/b]" in text
+
+
 def test_an_earlier_run_in_the_folder_is_no_success(tmp_path: Path) -> None:
     folder = job(tmp_path, 0, ["seed=1", "em=paper"], 0.9)
     write_outcome(folder, failed="ConfigError: no")
@@ -98,6 +110,19 @@ def test_a_sweep_with_a_failure_ends_with_a_status(tmp_path: Path) -> None:
     SweepSummary().on_multirun_end(config)
     job(tmp_path, 1, [], None)
     with pytest.raises(SystemExit, match="1 of 2 jobs failed"):
+        SweepSummary().on_multirun_end(config)
+
+
+def test_a_failure_is_told_by_the_status_whatever_becomes_of_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(outcomes: Any) -> None:
+        raise ValueError("no terminal")
+
+    monkeypatch.setattr(sweep_callback, "print_summary", breaks)
+    job(tmp_path, 0, [], None)
+    config = OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}})
+    with pytest.raises(SystemExit, match="1 of 1 jobs failed"):
         SweepSummary().on_multirun_end(config)
 
 

@@ -54,6 +54,7 @@ def runs() -> list[RecordedRun]:
         ({}, {"model": "lightea"}, "model=lightea"),
         ({}, {"training": "semi"}, "training=semi"),
         (other("sweeps", 1), {"model": "lightea"}, None),
+        (other("sweeps", 1) | {"seed": 1}, {}, None),
         (other("sweeps", 1) | other("propagation", 0), {}, None),
         ({}, {"model": "lightea", "training": "semi"}, None),
     ],

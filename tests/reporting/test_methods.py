@@ -74,7 +74,14 @@ def test_settings_that_a_run_has_not_are_not_asked_of_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [{"seed": 7}, {"split.num_validation": 10}, {"decoding.name": "cosine"}]
+    "other",
+    [
+        {"seed": 7},
+        {"split.num_validation": 10},
+        {"split.validation_from": "train"},
+        {"decoding.name": "cosine"},
+        {"search.name": "cells"},
+    ],
 )
 @pytest.mark.parametrize("kind", [{}, NEURAL])
 def test_other_seeds_and_decodings_stand_for_nothing(
@@ -135,7 +142,13 @@ def test_reasoning_stands_for_itself() -> None:
     assert on_zh(runs, PRASE)[0].value("mrr") is None
 
 
-@pytest.mark.parametrize("part", [None, *DUAL_PARTS, "em.iterations"])
+@pytest.mark.parametrize("setting", USUAL)
+def test_runs_that_vary_the_usual_do_not_stand_for_it(setting: str) -> None:
+    assert on_zh([made(params=USUAL)], EMEA)
+    assert on_zh([made(params=USUAL | {setting: "something else"})], EMEA) == {}
+
+
+@pytest.mark.parametrize("part", [None, *DUAL_PARTS, "em.iterations", "em.two_way.max_candidates"])
 def test_ablations_do_not_stand_for_the_whole(part: str | None) -> None:
     params = DUAL_PARTS | ({part: "something else"} if part else {})
     found = on_zh([made(em="dual", params=params)], DUAL)
@@ -145,6 +158,8 @@ def test_ablations_do_not_stand_for_the_whole(part: str | None) -> None:
 def test_the_whole_is_what_em_dual_does_by_default() -> None:
     configured = defaults("em=dual")
     assert {key: configured[key] for key in DUAL_PARTS} == DUAL_PARTS
+    beside = [f"em.two_way.{name}" for name in ("tolerance", "max_candidates", "ridge")]
+    assert [configured[key] for key in beside] == [USUAL[key] for key in beside]
     settings = {key for key in configured if key.startswith("em.two_way.")}
     assert settings - {f"em.two_way.{name}" for name in NOT_PARTS} == set(DUAL_PARTS)
 

@@ -40,11 +40,18 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_commit_and_dirt(repository: Path) -> None:
+@pytest.mark.parametrize("changed", ["emea/new.py", "conf/data/mine.yaml", "experiments/x.py"])
+def test_commit_and_dirt(repository: Path, changed: str) -> None:
     found = provenance()
     assert found["commit"] == git(repository, "rev-parse", "HEAD")
     assert found["dirty"] == "false"
-    (repository / "new").write_text("1")
+    for beside in ("why.html", "experiments/figure5/results.md"):
+        (repository / beside).parent.mkdir(parents=True, exist_ok=True)
+        (repository / beside).write_text("1")
+    assert provenance()["dirty"] == "false"
+    code = repository / changed
+    code.parent.mkdir(parents=True, exist_ok=True)
+    code.write_text("1")
     assert provenance()["dirty"] == "true"
 
 
