@@ -168,3 +168,9 @@ def test_graphs_without_triples() -> None:
     encoder = AliNet(join_graphs(GraphPair("bare", graph, graph, np.zeros((0, 2)))), [4, 3, 2])
     encoder().sum().backward()
     assert torch.isfinite(encoder.features.grad).all()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dims", [[], [8]])
+def test_a_layer_is_needed(make_pair: Any, dims: list[int]) -> None:
+    with pytest.raises(ValueError, match="one layer or more"):
+        AliNet(join_graphs(make_pair()), dims)
