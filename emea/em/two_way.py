@@ -1,4 +1,4 @@
-"""Two-way compatibility: beliefs of both sides, updated in turn until they settle."""
+"""Two-way compatibility: beliefs of both sides, updated in sweeps."""
 
 from dataclasses import dataclass
 
@@ -65,7 +65,7 @@ class TwoWayBeliefs:
 
 
 class TwoWay:
-    """Coordinate ascent over both sides' beliefs (Eq. 12, to convergence).
+    """Coordinate ascent over both sides' beliefs (Eq. 12, repeated).
 
     Candidates are the encoder's from both sides. A sweep computes the evidence of the current
     beliefs for every pair, inclusions of relations anew, fits the weights of the features and
@@ -156,7 +156,7 @@ class TwoWay:
         links: Tensor,
         known: Matching | None,
     ) -> TwoWayBeliefs:
-        """Sweep until the beliefs settle, from the encoder's or from a matching."""
+        """A round's sweeps, from the encoder's beliefs or from a matching."""
         log_probs = self.memory.blended(table, sides.log_probs(table))
         log_rest = sides.log_rest(table)
         if known is None:

@@ -29,7 +29,7 @@ PAPER_FEATURES = ["noisy_or"]
 
 
 class TwoWayStep:
-    """Beliefs of both sides, updated until they settle, and the labels they give.
+    """Beliefs of both sides, updated in sweeps, and the labels they give.
 
     Args:
         rule: PARIS, whose graphs and evidence are used; ``None`` where no EM is done.
