@@ -16,10 +16,10 @@ from emea.reporting.study import RATIOS, Study
 ITERATIONS_AT_100K = 5
 REMARK = (
     "*first* is the first training, *neural* the training in an EM iteration, *joint* candidate "
-    "search, M- and E-step in one: mean ± standard deviation over iterations. Runs whose first "
-    "model came from another run's weights have no first training of their own. The paper's server "
-    "had three GTX 2080Ti and was shared; several of our runs shared one GPU, too: neither times "
-    "the code alone (the README's speed tables do)."
+    "search, M- and E-step in one: mean ± standard deviation over iterations, of *first* over runs. "
+    "Runs whose first model came from another run's weights have no first training of their own. "
+    "The paper's server had three GTX 2080Ti and was shared; several of our runs shared one GPU, "
+    "too: neither times the code alone (the README's speed tables do)."
 )
 OTHER_PAIR = (
     "The paper's pair, dbp_wd of DWY100K, is not at hand: `contea_fr_en` has about as many "
@@ -58,10 +58,16 @@ def _rows(
     rows = []
     for ratio in RATIOS:
         numbers = paper[printed, ratio, "emea"]
-        cells = [f"{unit * numbers[part]:.0f}" for part in ("initial", "neural", "joint")]
+        cells = [_printed(numbers, part, unit) for part in ("initial", "neural", "joint")]
         found = list(runs_of(runs, method, "strict", data, ratio).values())
         rows.append([data, f"{ratio:.0%}", *cells, *_measured([one.run for one in found])])
     return rows
+
+
+def _printed(numbers: dict[str, float], part: str, unit: int) -> str:
+    deviation = numbers.get(f"{part}_sd")
+    spread = "" if deviation is None else f" ± {unit * deviation:.0f}"
+    return f"{unit * numbers[part]:.0f}{spread}"
 
 
 def _measured(runs: list[RecordedRun]) -> list[str]:
@@ -73,7 +79,7 @@ def _measured(runs: list[RecordedRun]) -> list[str]:
     joint = [seconds["search"] + seconds["joint"] for seconds in later]
     machines = ", ".join(sorted({machine_of(run.header["tags"]) for run in runs}))
     return [
-        f"{fmean(firsts):.1f}" if firsts else "",
+        _spread(firsts) if firsts else "",
         _spread(neural),
         _spread(joint),
         machines,

@@ -10,7 +10,7 @@ from emea.reporting.methods import MODEL_NAMES
 from emea.reporting.paper_numbers import load_paper_numbers
 from emea.reporting.study import DBP15K, DWY100K, RATIOS
 
-TIMES = {"initial", "neural", "joint"}
+TIMES = {"initial", "neural", "neural_sd", "joint", "joint_sd"}
 
 
 def test_what_was_not_printed_is_left_out(tmp_path: Path) -> None:

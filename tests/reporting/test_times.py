@@ -11,8 +11,8 @@ SECONDS = (100.0, 20.0, 30.0)
 
 
 def paper(folder: Path, data: str) -> Path:
-    lines = [f"{data},{ratio},emea,250.4,100,{90 + i}" for i, ratio in enumerate(RATIOS)]
-    text = "\n".join(["data,ratio,method,initial,neural,joint", *lines]) + "\n"
+    lines = [f"{data},{ratio},emea,250.4,100,2,{90 + i}" for i, ratio in enumerate(RATIOS)]
+    text = "\n".join(["data,ratio,method,initial,neural,neural_sd,joint", *lines]) + "\n"
     (folder / "paper.csv").write_text(text)
     return folder
 
@@ -30,15 +30,15 @@ def test_parts_are_means_over_iterations(tmp_path: Path) -> None:
         "dbp15k_zh",
         "1%",
         "250",
-        "100",
+        "100 ± 2",
         "90",
-        "100.0",
+        "100.00",
         "35.00 ± 12.91",
         "0.75 ± 0.00",
         "some GPU",
         links,
     ]
-    assert rows[4] == ["dbp15k_zh", "30%", "250", "100", "94", "", "not run", "not run", "", ""]
+    assert rows[4] == ["dbp15k_zh", "30%", "250", "100 ± 2", "94", "", "not run", "not run", "", ""]
 
 
 def test_weights_of_another_run_leave_no_first_training(tmp_path: Path) -> None:
@@ -51,5 +51,5 @@ def test_the_papers_minutes_are_seconds_beside_another_pair(tmp_path: Path) -> N
     kind = {"data": "contea_fr_en", "ratio": 0.2}
     runs = [made("five", params={"em.iterations": 5}, **kind), made("ten", split_seed=1, **kind)]
     rows = rows_of(table5(runs, paper(tmp_path, "dwy100k_dbp_wd")).parts[-1])
-    assert rows[0][:5] == ["contea_fr_en", "1%", "15024", "6000", "5400"]
+    assert rows[0][:5] == ["contea_fr_en", "1%", "15024", "6000 ± 120", "5400"]
     assert rows[3][-1] == "[1](../study/records/five/run.json)"
