@@ -16,10 +16,10 @@ from emea.reporting.study import RATIOS, Study
 ITERATIONS_AT_100K = 5
 REMARK = (
     "*first* is the first training, *neural* the training in an EM iteration, *joint* candidate "
-    "search, M- and E-step in one: mean ± standard deviation over iterations, of *first* over runs. "
-    "Runs whose first model came from another run's weights have no first training of their own. "
-    "The paper's server had three GTX 2080Ti and was shared; several of our runs shared one GPU, "
-    "too: neither times the code alone (the README's speed tables do)."
+    "search, M- and E-step in one: mean ± standard deviation over iterations, of *first* over "
+    "runs. Runs whose first model came from another run's weights have no first training of their "
+    "own. The paper's server had three GTX 2080Ti and was shared; several of our runs shared one "
+    "GPU, too: neither times the code alone (the README's speed tables do)."
 )
 OTHER_PAIR = (
     "The paper's pair, dbp_wd of DWY100K, is not at hand: `contea_fr_en` has about as many "
