@@ -12,6 +12,12 @@ from emea.errors import ConfigError
 logger = logging.getLogger(__name__)
 
 
+def seen_links(protocol: str) -> str:
+    """Whether test links could have touched a run's numbers; only ``strict`` is walled by tests."""
+    told = {"strict": "saw no test links", "released": "USED TEST LINKS in training"}
+    return told.get(protocol, "MAY HAVE USED test links: a protocol of its own")
+
+
 @dataclass(frozen=True, eq=False)
 class Visible:
     """The links that training and EM may use; all they ever get.

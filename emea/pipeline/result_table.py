@@ -8,6 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from emea.em.protocol import seen_links
+
 COLUMNS = (
     ("hit@1", "Hit@1", "{:.4f}"),
     ("hit@10", "Hit@10", "{:.4f}"),
@@ -33,11 +35,10 @@ def print_results(metrics: dict[str, Any], folder: Path) -> None:
 
 def result_table(metrics: dict[str, Any]) -> Table:
     """Initial and final rows, among test targets and among all; the title names the protocol."""
-    seen = "saw no test links" if metrics["protocol"] == "strict" else "USED TEST LINKS in training"
     model = "" if metrics["model"] == "none" else f" ({metrics['model']})"
     table = Table(
         title=f"{metrics['method']}{model} on {metrics['data']}, "
-        f"protocol={metrics['protocol']}: {seen}",
+        f"protocol={metrics['protocol']}: {seen_links(metrics['protocol'])}",
         title_justify="left",
     )
     table.add_column("ranked among")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from emea.em.protocol import seen_links
 from emea.errors import DataError, UserError
 from emea.reporting.figures import write_figure
 
@@ -58,7 +59,7 @@ def reliability_diagram(metrics: dict[str, Any]) -> "Figure":
 
 def title(metrics: dict[str, Any]) -> str:
     """What was run on what, and whether test links could have touched it."""
-    seen = "saw no test links" if metrics["protocol"] == "strict" else "USED TEST LINKS in training"
+    seen = seen_links(metrics["protocol"])
     model = "" if metrics["model"] == "none" else f" ({metrics['model']})"
     em = "" if metrics["em"] in ("none", "paper") else f", em={metrics['em']}"
     ratio = metrics["ratio"]

@@ -118,7 +118,11 @@ def test_the_table_says_whether_test_links_were_seen() -> None:
     scores = {"hit@1": 0.5, "hit@10": 0.9, "mrr": 0.6, "mr": 3.0}
     stage = {**scores, "all_targets": scores}
     metrics = {"initial": stage, "final": stage, "method": "emea", "model": "rrea", "data": "zh"}
-    for protocol, words in (("strict", "saw no test links"), ("released", "USED TEST LINKS")):
+    for protocol, words in (
+        ("strict", "saw no test links"),
+        ("released", "USED TEST LINKS"),
+        ("mine", "MAY HAVE USED test links"),
+    ):
         stream = StringIO()
         Console(file=stream, width=120).print(result_table({**metrics, "protocol": protocol}))
         assert words in stream.getvalue()
