@@ -5,11 +5,11 @@ from itertools import product
 from pathlib import Path
 
 from emea.reporting.cells import num_splits, shown, signed
-from emea.reporting.comparison import NOT_RUN
+from emea.reporting.comparison import NOT_RUN, PROTOCOLS
 from emea.reporting.curves import LABELLED, Curve, draw, panels
 from emea.reporting.links import run_links
-from emea.reporting.markdown import markdown_table
 from emea.reporting.methods import Found, Method, Source, means, runs_by_ratio
+from emea.reporting.protocol_tables import protocol_tables
 from emea.reporting.records import RecordedRun, provenance_line
 from emea.reporting.study import RATIOS, Study
 
@@ -20,6 +20,7 @@ RULES = {
     "paris_avoid_conflict": "both",
 }
 TRAININGS = {"sup": "supervised", "semi": "semi-supervised"}
+COLUMNS = ("training", "rules", "ratio", "alone", "EMEA", "lift", "runs")
 REMARK = (
     "Hit@1 among test targets on DBP15K zh, `protocol=strict`, before and after EM with each set "
     "of rules over RREA. *both* composes PARIS and AvoidConf, with a weight for each of their "
@@ -29,8 +30,13 @@ REMARK = (
 
 def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
     """A panel per training mode; the folder holds nothing the paper printed."""
-    found = {place: with_rule(runs, *place) for place in product(TRAININGS, RULES)}
-    used = [one.run for cells in found.values() for ones in cells.values() for one in ones]
+    by_protocol = {
+        protocol: {place: with_rule(runs, *place, protocol) for place in product(TRAININGS, RULES)}
+        for protocol in PROTOCOLS
+    }
+    shown_cells = [cells for found in by_protocol.values() for cells in found.values()]
+    used = [one.run for cells in shown_cells for ones in cells.values() for one in ones]
+    found = by_protocol["strict"]
     figure, axes = panels(
         [f"({x}) {name}" for x, name in zip("ab", TRAININGS.values(), strict=True)],
         f"{DATA}, protocol=strict",
@@ -43,18 +49,21 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
         draw(axis, curves, RATIOS, names)
         axis.set_xlabel(LABELLED)
         axis.set_ylabel("Hit@1")
-    parts = (provenance_line(used), REMARK, _table(found, num_splits(used)))
+    rows = {protocol: _rows(cells, num_splits(used)) for protocol, cells in by_protocol.items()}
+    parts = (provenance_line(used), REMARK, *protocol_tables(COLUMNS, rows, num_left=3))
     return Study("figure6", "Figure 6: sets of rules", parts, figure=figure)
 
 
-def with_rule(runs: Sequence[RecordedRun], training: str, rule: str) -> dict[float, list[Found]]:
+def with_rule(
+    runs: Sequence[RecordedRun], training: str, rule: str, protocol: str = "strict"
+) -> dict[float, list[Found]]:
     """Runs of one set of rules by ratio."""
     where = {"method": "emea", "em": "paper", "model": "rrea", "training": training, "rule": rule}
     method = Method(rule, "", (Source(where),))
-    return runs_by_ratio(runs, method, DATA, RATIOS)
+    return runs_by_ratio(runs, method, DATA, RATIOS, protocol)
 
 
-def _table(found: dict[tuple[str, str], dict[float, list[Found]]], splits: int) -> str:
+def _rows(found: dict[tuple[str, str], dict[float, list[Found]]], splits: int) -> list[list[str]]:
     rows = []
     for (training, rule), cells in found.items():
         before, after = means(cells, stage="initial"), means(cells)
@@ -64,5 +73,4 @@ def _table(found: dict[tuple[str, str], dict[float, list[Found]]], splits: int) 
             values = [shown(cell, splits) if cell else NOT_RUN for cell in (first, last)]
             lift = signed(last.mean, first.mean) if first and last else ""
             rows.append([*place, *values, lift, run_links(one.run for one in cells[ratio])])
-    titles = ["training", "rules", "ratio", "alone", "EMEA", "lift", "runs"]
-    return markdown_table(titles, rows, num_left=3)
+    return rows

@@ -1,16 +1,17 @@
 """Figure 7: sensitivity to K, the candidates of an entity, and to N, AvoidConf's neighbours."""
 
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 from emea.reporting.cells import Cell, num_splits, shown
-from emea.reporting.comparison import FORMATS, NOT_RUN, TITLES
+from emea.reporting.comparison import FORMATS, NOT_RUN, PROTOCOLS, TITLES
 from emea.reporting.curves import LABELLED, Curve, draw, panels
 from emea.reporting.figure6 import RULES
 from emea.reporting.links import run_links
-from emea.reporting.markdown import markdown_table
 from emea.reporting.methods import SUP, USUAL, Found, Method, Source, means, runs_of
+from emea.reporting.protocol_tables import protocol_tables
 from emea.reporting.records import RecordedRun, provenance_line
 from emea.reporting.study import Study
 
@@ -37,6 +38,7 @@ PARAMETERS = (
     Parameter("K", "em.num_candidates", "paris", (5, 10, 20, 50)),
     Parameter("N", "rule.num_neighbours", "avoid_conflict", (5, 10, 15, 20)),
 )
+COLUMNS = ("parameter", "value", "ratio", "Hit@1", "MR", "runs")
 REMARK = (
     "EMEA over RREA on DBP15K zh, `protocol=strict`, among test targets: K candidates of each "
     "entity with the PARIS rule, N neighbours with AvoidConf; at a ratio, all values have the same "
@@ -49,28 +51,27 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
     """A panel per parameter and metric; the folder holds nothing the paper printed."""
     titles = [f"{p.title}: {TITLES[metric]}" for p in PARAMETERS for metric in METRICS]
     figure, axes = panels(titles, f"{DATA}, protocol=strict, {LABELLED} of 1, 5 and 10%")
-    rows = []
     by_place = {
-        (parameter, ratio): sensitivity(runs, parameter, ratio)
-        for parameter in PARAMETERS
-        for ratio in RATIOS
+        place: sensitivity(runs, *place) for place in product(PARAMETERS, RATIOS, PROTOCOLS)
     }
     used = [one.run for cells in by_place.values() for ones in cells.values() for one in ones]
+    rows: dict[str, list[list[str]]] = {protocol: [] for protocol in PROTOCOLS}
+    for protocol, parameter, ratio in product(PROTOCOLS, PARAMETERS, RATIOS):
+        cells = by_place[parameter, ratio, protocol]
+        rows[protocol] += _rows(parameter, ratio, cells, num_splits(used))
     for number, parameter in enumerate(PARAMETERS):
-        found = {ratio: by_place[parameter, ratio] for ratio in RATIOS}
-        rows += _rows(parameter, found, num_splits(used))
+        found = {ratio: by_place[parameter, ratio, "strict"] for ratio in RATIOS}
         for axis, metric in zip(axes[2 * number :], METRICS, strict=False):
             curves = [Curve(f"{ratio:.0%}", means(found[ratio], metric)) for ratio in RATIOS]
             draw(axis, curves, parameter.values, [str(value) for value in parameter.values])
             axis.set_xlabel(parameter.symbol)
             axis.set_ylabel(f"{TITLES[metric]} (lower is better)" if metric == "mr" else "Hit@1")
-    table = markdown_table(["parameter", "value", "ratio", "Hit@1", "MR", "runs"], rows, num_left=3)
-    parts = (provenance_line(used), REMARK, table)
+    parts = (provenance_line(used), REMARK, *protocol_tables(COLUMNS, rows, num_left=3))
     return Study("figure7", "Figure 7: sensitivity to K and N", parts, figure=figure)
 
 
 def sensitivity(
-    runs: Sequence[RecordedRun], parameter: Parameter, ratio: float
+    runs: Sequence[RecordedRun], parameter: Parameter, ratio: float, protocol: str = "strict"
 ) -> dict[int, list[Found]]:
     """Runs by the parameter's value, all else as usual.
 
@@ -80,7 +81,7 @@ def sensitivity(
     where = {"method": "emea", "em": "paper", "rule": parameter.rule, **SUP}
     for value in parameter.values:
         method = Method("", "", (Source(where),), usual=USUAL | {parameter.key: value})
-        found[value] = runs_of(runs, method, "strict", DATA, ratio)
+        found[value] = runs_of(runs, method, protocol, DATA, ratio)
     splits = [set(by_split) for by_split in found.values() if by_split] or [set()]
     kept = set.intersection(*splits) or set.union(*splits)
     return {
@@ -90,15 +91,14 @@ def sensitivity(
 
 
 def _rows(
-    parameter: Parameter, found: dict[float, dict[int, list[Found]]], splits: int
+    parameter: Parameter, ratio: float, cells: dict[int, list[Found]], splits: int
 ) -> list[list[str]]:
     rows = []
-    for ratio, cells in found.items():
-        by_metric = {metric: means(cells, metric) for metric in METRICS}
-        for value in parameter.values:
-            shown_cells = [_shown(by_metric[m].get(value), m, splits) for m in METRICS]
-            linked = run_links(one.run for one in cells[value])
-            rows.append([parameter.symbol, str(value), f"{ratio:.0%}", *shown_cells, linked])
+    by_metric = {metric: means(cells, metric) for metric in METRICS}
+    for value in parameter.values:
+        shown_cells = [_shown(by_metric[m].get(value), m, splits) for m in METRICS]
+        linked = run_links(one.run for one in cells[value])
+        rows.append([parameter.symbol, str(value), f"{ratio:.0%}", *shown_cells, linked])
     return rows
 
 

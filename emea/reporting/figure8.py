@@ -1,6 +1,7 @@
 """Fig. 8 of the paper: compatibility of a model's predictions, and how many of them conflict."""
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +10,11 @@ import numpy as np
 from emea.data.arrays import FloatArray
 from emea.errors import DataError
 from emea.reporting.cells import Cell, num_splits, over_splits, select, shown
-from emea.reporting.comparison import NOT_RUN
+from emea.reporting.comparison import NOT_RUN, PROTOCOLS
 from emea.reporting.curves import LABELLED
 from emea.reporting.links import run_links
-from emea.reporting.markdown import markdown_table
 from emea.reporting.methods import EMEA, runs_of
+from emea.reporting.protocol_tables import protocol_tables
 from emea.reporting.records import RecordedRun, provenance_line
 from emea.reporting.study import Study
 
@@ -27,6 +28,9 @@ STAGES = {"initial": "RREA", "final": "EMEA"}
 
 NUMBERS = {"mean": "compatibility", "conflicts": "conflicts"}
 """Numbers of a stage, and their titles."""
+
+MEASURED = tuple(product(NUMBERS, STAGES))
+COLUMNS = ("labels", *(f"{NUMBERS[number]}, {STAGES[stage]}" for number, stage in MEASURED), "runs")
 
 LIGHT, DARK, EDGE, LINE = "0.82", "0.55", "0.35", "0.1"
 """Shades of grey: the figure is to be read in print."""
@@ -62,12 +66,12 @@ REMARK = (
 def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
     """The figure and its numbers; the folder holds nothing the paper printed."""
     title = "Figure 8: compatibility and conflicts"
-    try:
-        used = figure_runs(runs)
-    except DataError:
+    used = [run for protocol in PROTOCOLS for run in figure_runs(runs, protocol=protocol)]
+    rows = {protocol: table_rows(runs, protocol=protocol) for protocol in PROTOCOLS}
+    if not rows["strict"]:
         return Study("figure8", title, (REMARK, NOT_RUN))
-    parts = (provenance_line(used), REMARK, table(used))
-    return Study("figure8", title, parts, figure=draw(used))
+    parts = (provenance_line(used), REMARK, *protocol_tables(COLUMNS, rows, num_left=1))
+    return Study("figure8", title, parts, figure=draw(runs))
 
 
 def draw(runs: Sequence[RecordedRun], data: str = PAIR) -> "Figure":
@@ -77,10 +81,15 @@ def draw(runs: Sequence[RecordedRun], data: str = PAIR) -> "Figure":
         runs: recorded runs; those of supervised RREA with the paper's EM and the PARIS rule,
             protocol strict, count where they tell their compatibility.
         data: the pair of graphs they are of.
+
+    Raises:
+        DataError: there is none.
     """
     from matplotlib.figure import Figure
 
     runs = figure_runs(runs, data)
+    if not runs:
+        raise DataError(f"no recorded run of EMEA with data={data} tells its compatibility")
     figure = Figure(figsize=(9.4, 3.7), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.3, 1))
     figure.suptitle(f"{data}, protocol=strict, {_num_splits(runs)}", fontsize=10)
@@ -89,40 +98,36 @@ def draw(runs: Sequence[RecordedRun], data: str = PAIR) -> "Figure":
     return figure
 
 
-def table(runs: Sequence[RecordedRun], data: str = PAIR) -> str:
-    """The numbers of the figure: a row per ratio, the oracle's last."""
-    runs = figure_runs(runs, data)
-    columns = [(number, stage) for number in NUMBERS for stage in STAGES]
-    named = (f"{NUMBERS[number]}, {STAGES[stage]}" for number, stage in columns)
-    titles = ["labels", *named, "runs"]
+def table_rows(
+    runs: Sequence[RecordedRun], data: str = PAIR, protocol: str = "strict"
+) -> list[list[str]]:
+    """The numbers of the figure: a row per ratio, the oracle's last; none without runs."""
+    runs = figure_runs(runs, data, protocol)
+    if not runs:
+        return []
     rows = [
         [
             _percent(ratio),
-            *(shown(over_runs(found, *column), num_splits(runs)) for column in columns),
+            *(shown(over_runs(found, *column), num_splits(runs)) for column in MEASURED),
             run_links(found),
         ]
         for ratio, found in by_ratio(runs).items()
     ]
     oracle = {number: f"{over_runs(runs, number, 'oracle').mean:.3f}" for number in NUMBERS}
     rows.append(["oracle", oracle["mean"], "", oracle["conflicts"], "", ""])
-    return markdown_table(titles, rows, num_left=1)
+    return rows
 
 
-def figure_runs(runs: Iterable[RecordedRun], data: str = PAIR) -> list[RecordedRun]:
-    """The runs that the figure is of.
-
-    Raises:
-        DataError: there is none.
-    """
+def figure_runs(
+    runs: Iterable[RecordedRun], data: str = PAIR, protocol: str = "strict"
+) -> list[RecordedRun]:
+    """The runs that tell their compatibility, with the paper's EM over supervised RREA."""
     # an official split has no ratio, and no place on the axis
     drawn = [run for run in runs if run.metrics["ratio"] is not None]
     telling = [run for run in drawn if "compatibility" in run.metrics]
     ratios = sorted({run.metrics["ratio"] for run in telling})
-    by_split = [runs_of(telling, EMEA, "strict", data, ratio).values() for ratio in ratios]
-    found = [one.run for ones in by_split for one in ones]
-    if not found:
-        raise DataError(f"no recorded run of EMEA with data={data} tells its compatibility")
-    return found
+    by_split = [runs_of(telling, EMEA, protocol, data, ratio).values() for ratio in ratios]
+    return [one.run for ones in by_split for one in ones]
 
 
 def by_ratio(runs: Iterable[RecordedRun]) -> dict[float, list[RecordedRun]]:

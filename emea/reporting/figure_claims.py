@@ -1,9 +1,8 @@
-"""What the paper claims of its figures; but for figure 5 they were run under one protocol."""
+"""What the paper claims of its figures."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, permutations, product
 
-from emea.errors import DataError
 from emea.reporting import figure4, figure5, figure6, figure7, figure8
 from emea.reporting.cells import Cell
 from emea.reporting.claim import (
@@ -26,20 +25,9 @@ from emea.reporting.study import RATIOS
 OF_K, OF_N = figure7.PARAMETERS
 
 
-def _strict_only(check: Check) -> Check:
-    """A claim on what was run under ``strict`` alone."""
-
-    def cases(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
-        if protocol == "strict":
-            yield from check(runs, protocol)
-
-    return cases
-
-
-@_strict_only
 def _models_lifted(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
     for model, name in figure4.MODELS.items():
-        for ratio, found in figure4.found_runs(runs, model).items():
+        for ratio, found in figure4.found_runs(runs, model, protocol).items():
             values = [[one.run.value("hit@1", stage=stage) for one in found] for stage in STAGES]
             lifts = [above(after, before) for before, after in zip(*values, strict=True)]
             yield f"{name} {ratio:.0%}", every(lifts)  # on every split, not on average
@@ -49,18 +37,19 @@ def _better_than_both_parts(pool: str) -> Check:
     def cases(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
         paris = means(figure4.paris_runs(runs), pool=pool)
         for model, name in figure4.MODELS.items():
-            before, after = _before_and_after(figure4.found_runs(runs, model), pool)
+            before, after = _before_and_after(figure4.found_runs(runs, model, protocol), pool)
             for ratio in RATIOS:
                 parts = [mean_at(cells, ratio) for cells in (before, paris)]
                 holds = [above(mean_at(after, ratio), part) for part in parts]
                 yield f"{name} {ratio:.0%}", every(holds)
 
-    return _strict_only(cases)
+    return cases
 
 
-@_strict_only
 def _better_models_better_results(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
-    found = [_before_and_after(figure4.found_runs(runs, model)) for model in figure4.OF_PAPER]
+    found = [
+        _before_and_after(figure4.found_runs(runs, model, protocol)) for model in figure4.OF_PAPER
+    ]
     for ratio in RATIOS:
         both = [(mean_at(before, ratio), mean_at(after, ratio)) for before, after in found]
         # models that are even before EM have no order to keep
@@ -96,10 +85,12 @@ def _convergence(
         yield cell_name(figure5.DATA, ratio), neural, joint
 
 
-@_strict_only
 def _paris_above_avoid_conflict(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
     for training in figure6.TRAININGS:
-        rules = [figure6.with_rule(runs, training, rule) for rule in ("paris", "avoid_conflict")]
+        rules = [
+            figure6.with_rule(runs, training, rule, protocol)
+            for rule in ("paris", "avoid_conflict")
+        ]
         paris, avoid = (means(cells) for cells in rules)
         for ratio in RATIOS:
             yield f"{training} {ratio:.0%}", above(mean_at(paris, ratio), mean_at(avoid, ratio))
@@ -107,16 +98,17 @@ def _paris_above_avoid_conflict(runs: Sequence[RecordedRun], protocol: str) -> I
 
 def _avoid_conflict_lifts(training: str, ratios: Sequence[float]) -> Check:
     def cases(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
-        before, after = _before_and_after(figure6.with_rule(runs, training, "avoid_conflict"))
+        before, after = _before_and_after(
+            figure6.with_rule(runs, training, "avoid_conflict", protocol)
+        )
         for ratio in ratios:
             yield f"{ratio:.0%}", above(mean_at(after, ratio), mean_at(before, ratio))
 
-    return _strict_only(cases)
+    return cases
 
 
-@_strict_only
 def _avoid_conflict_no_gain_for_semi(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
-    before, after = _before_and_after(figure6.with_rule(runs, "semi", "avoid_conflict"))
+    before, after = _before_and_after(figure6.with_rule(runs, "semi", "avoid_conflict", protocol))
     for ratio in (0.2, 0.3):
         gains = above(mean_at(after, ratio), mean_at(before, ratio), by=SLIGHT)
         yield f"{ratio:.0%}", None if gains is None else not gains
@@ -127,33 +119,35 @@ def _is_stable(parameter: figure7.Parameter, values: Sequence[int], expected: bo
 
     def cases(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
         for ratio in figure7.RATIOS:
-            spread = _spread(runs, parameter, ratio, values)
+            spread = _spread(runs, parameter, values, protocol, ratio)
             holds = None if spread is None else (spread < STABLE) == expected
             yield with_difference(f"{ratio:.0%}", spread, 0.0), holds
 
-    return _strict_only(cases)
+    return cases
 
 
-@_strict_only
 def _fewer_labels_more_sensitive(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
     for few, many in pairwise(figure7.RATIOS):
-        spreads = [_spread(runs, OF_K, ratio, OF_K.values) for ratio in (few, many)]
+        spreads = [_spread(runs, OF_K, OF_K.values, protocol, ratio) for ratio in (few, many)]
         yield with_difference(f"{few:.0%} against {many:.0%}", *spreads), above(*spreads)
 
 
-@_strict_only
 def _fifty_better_than_ten(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
     for ratio, metric in product(figure7.RATIOS, figure7.METRICS):
-        cells = means(figure7.sensitivity(runs, OF_K, ratio), metric)
+        cells = means(figure7.sensitivity(runs, OF_K, ratio, protocol), metric)
         values = [mean_at(cells, k) for k in (50, 10)]
         yield f"{ratio:.0%} {metric}", above(*(reversed(values) if metric == "mr" else values))
 
 
 def _spread(
-    runs: Sequence[RecordedRun], parameter: figure7.Parameter, ratio: float, values: Sequence[int]
+    runs: Sequence[RecordedRun],
+    parameter: figure7.Parameter,
+    values: Sequence[int],
+    protocol: str,
+    ratio: float,
 ) -> float | None:
     """How far Hit@1 differs over a parameter's values, where each was run."""
-    cells = means(figure7.sensitivity(runs, parameter, ratio))
+    cells = means(figure7.sensitivity(runs, parameter, ratio, protocol))
     hits = [mean_at(cells, value) for value in values]
     known = [hit for hit in hits if hit is not None]
     return max(known) - min(known) if len(known) == len(hits) else None
@@ -163,28 +157,28 @@ def _grows_with_labels(number: str, sign: int) -> Check:
     """A number of the predictions' compatibility grows, or falls, from one ratio to the next."""
 
     def cases(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
-        cells = _of_predictions(runs, number, "initial")
+        cells = _of_predictions(runs, number, "initial", protocol)
         for few, many in pairwise(RATIOS):
             values = [mean_at(cells, ratio) for ratio in (few, many)]
             signed = [None if value is None else sign * value for value in values]
             yield f"{few:.0%} to {many:.0%}", above(signed[1], signed[0])
 
-    return _strict_only(cases)
+    return cases
 
 
-@_strict_only
 def _less_compatible_than_the_oracle(runs: Sequence[RecordedRun], protocol: str) -> Iterator[Case]:
-    model, oracle = (_of_predictions(runs, "mean", stage) for stage in ("initial", "oracle"))
+    model, oracle = (
+        _of_predictions(runs, "mean", stage, protocol) for stage in ("initial", "oracle")
+    )
     for ratio in RATIOS:
         yield f"{ratio:.0%}", above(mean_at(oracle, ratio), mean_at(model, ratio))
 
 
-def _of_predictions(runs: Sequence[RecordedRun], number: str, stage: str) -> dict[float, Cell]:
+def _of_predictions(
+    runs: Sequence[RecordedRun], number: str, stage: str, protocol: str
+) -> dict[float, Cell]:
     """A number of the predictions' compatibility by ratio."""
-    try:
-        found = figure8.by_ratio(figure8.figure_runs(runs))
-    except DataError:
-        return {}
+    found = figure8.by_ratio(figure8.figure_runs(runs, protocol=protocol))
     return {ratio: figure8.over_runs(ones, number, stage) for ratio, ones in found.items()}
 
 

@@ -19,8 +19,8 @@ REMARK = (
     f"is *stable*, or about the same, within {STABLE}; a gain is *slight* up to {SLIGHT}. PARIS "
     "and PRASE are implementations of our own and stronger than those the paper ran; they answer "
     "among all targets, and the paper compares them with rankings among test targets, the rows "
-    "beside such claims with rankings among all. The figures, but for 5, were run under `strict` "
-    "alone: what is not upheld there may hold with the paper's released code."
+    "beside such claims with rankings among all. Most runs of figures are `strict` alone: "
+    "what is not upheld there may hold with the paper's released code."
 )
 UPHELD, NOT_UPHELD = "upheld", "not upheld"
 SHOWN = 8

@@ -110,11 +110,15 @@ def runs_of(
 
 
 def runs_by_ratio(
-    runs: Iterable[RecordedRun], method: Method, data: str, ratios: Iterable[float]
+    runs: Iterable[RecordedRun],
+    method: Method,
+    data: str,
+    ratios: Iterable[float],
+    protocol: str = "strict",
 ) -> dict[float, list[Found]]:
-    """What stands for a method on a pair under ``strict``, by ratio."""
+    """What stands for a method on a pair, by ratio."""
     runs = list(runs)
-    found = {ratio: runs_of(runs, method, "strict", data, ratio) for ratio in ratios}
+    found = {ratio: runs_of(runs, method, protocol, data, ratio) for ratio in ratios}
     return {ratio: list(by_split.values()) for ratio, by_split in found.items()}
 
 

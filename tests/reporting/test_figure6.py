@@ -13,7 +13,8 @@ def test_rows_tell_the_lift_of_every_set_of_rules(tmp_path: Path) -> None:
     runs = [made("paris"), made("paris1", split_seed=1, final=scores(0.6))]
     runs += [made("semi", training="semi", rule="avoid_conflict", ratio=0.3, final=scores(0.1))]
     runs += [made("released", rule="avoid_conflict", protocol="released")]
-    rows = rows_of(study(runs, tmp_path).parts[-1])
+    _, _, table, remark, released = study(runs, tmp_path).parts
+    rows = rows_of(table)
     assert len(rows) == 2 * 3 * 5
     told = {tuple(row[:3]): row[3:] for row in rows}
     sup = told["supervised", "PARIS", "1%"]
@@ -22,6 +23,9 @@ def test_rows_tell_the_lift_of_every_set_of_rules(tmp_path: Path) -> None:
     semi = told["semi-supervised", "AvoidConf", "30%"]
     assert semi[:3] == ["0.123 (1 split)", "0.100 (1 split)", "-0.023"]
     assert told["supervised", "AvoidConf", "1%"] == ["not run", "not run", "", ""]
+    assert "protocol=released" in remark
+    [row] = rows_of(released)
+    assert row[:4] == ["supervised", "AvoidConf", "1%", "0.123 (1 split)"]
 
 
 @pytest.mark.parametrize(
