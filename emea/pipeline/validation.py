@@ -82,11 +82,6 @@ def _two_way_problems(config: DictConfig) -> Iterator[str]:
     if not named or named - set(TWO_WAY_FEATURES):
         names = ", ".join(TWO_WAY_FEATURES)
         yield f"em.two_way.features must name some of {names}, got {features}"
-    if config.protocol.name == "released":
-        yield (
-            f"em={config.em.name} is not what the paper's code did: it has no protocol=released, "
-            "use protocol=strict or em=paper"
-        )
     if config.em.iterations and config.rule.name not in ("paris", "none"):
         yield (
             f"em={config.em.name} reasons with the evidence of PARIS: it needs rule=paris, "

@@ -61,7 +61,6 @@ def test_good_command_lines_pass(arguments: list[str]) -> None:
         (["em=dual", "em.two_way.ridge=0"], "em.two_way.ridge must be a number above 0"),
         (["em=dual", "em.two_way.features=[looks]"], "features must name some of similarity"),
         (["em=dual", "em.two_way.features=3"], r"features must be a list \(such as \[similarity,"),
-        (["em=dual", "protocol=released"], "it has no protocol=released"),
         (["em=dual", "rule=avoid_conflict"], "needs rule=paris, got rule=avoid_conflict"),
         (["data=files", "data.links=run.py"], "data.source must name a file: data=files data.s"),
         (["data=files", "data.source=no.nt"], "data.source: there is no file no.nt"),
