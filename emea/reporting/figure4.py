@@ -18,6 +18,7 @@ from emea.reporting.methods import (
     Source,
     means,
     runs_by_ratio,
+    runs_in,
 )
 from emea.reporting.protocol_tables import protocol_tables
 from emea.reporting.records import RecordedRun, provenance_line
@@ -41,8 +42,7 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
         protocol: {model: found_runs(runs, model, protocol) for model in MODELS}
         for protocol in PROTOCOLS
     }
-    shown_cells = [cells for found in by_protocol.values() for cells in found.values()]
-    used = [one.run for cells in shown_cells for ones in cells.values() for one in ones]
+    used = [run for found in by_protocol.values() for run in runs_in(found)]
     found = by_protocol["strict"]
     titles = [f"({letter}) {name}" for letter, name in zip("abcde", MODELS.values(), strict=True)]
     figure, axes = panels([*titles, "(f) after EM"], f"{DATA}, protocol=strict", columns=3)

@@ -8,7 +8,7 @@ from emea.reporting.cells import num_splits, shown, signed
 from emea.reporting.comparison import NOT_RUN, PROTOCOLS
 from emea.reporting.curves import LABELLED, Curve, draw, panels
 from emea.reporting.links import run_links
-from emea.reporting.methods import Found, Method, Source, means, runs_by_ratio
+from emea.reporting.methods import Found, Method, Source, means, runs_by_ratio, runs_in
 from emea.reporting.protocol_tables import protocol_tables
 from emea.reporting.records import RecordedRun, provenance_line
 from emea.reporting.study import RATIOS, Study
@@ -34,8 +34,7 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
         protocol: {place: with_rule(runs, *place, protocol) for place in product(TRAININGS, RULES)}
         for protocol in PROTOCOLS
     }
-    shown_cells = [cells for found in by_protocol.values() for cells in found.values()]
-    used = [one.run for cells in shown_cells for ones in cells.values() for one in ones]
+    used = [run for found in by_protocol.values() for run in runs_in(found)]
     found = by_protocol["strict"]
     figure, axes = panels(
         [f"({x}) {name}" for x, name in zip("ab", TRAININGS.values(), strict=True)],

@@ -10,7 +10,7 @@ from emea.reporting.comparison import FORMATS, NOT_RUN, PROTOCOLS, TITLES
 from emea.reporting.curves import LABELLED, Curve, draw, panels
 from emea.reporting.figure6 import RULES
 from emea.reporting.links import run_links
-from emea.reporting.methods import SUP, USUAL, Found, Method, Source, means, runs_of
+from emea.reporting.methods import SUP, USUAL, Found, Method, Source, means, runs_in, runs_of
 from emea.reporting.protocol_tables import protocol_tables
 from emea.reporting.records import RecordedRun, provenance_line
 from emea.reporting.study import Study
@@ -54,7 +54,7 @@ def study(runs: Sequence[RecordedRun], folder: Path) -> Study:
     by_place = {
         place: sensitivity(runs, *place) for place in product(PARAMETERS, RATIOS, PROTOCOLS)
     }
-    used = [one.run for cells in by_place.values() for ones in cells.values() for one in ones]
+    used = runs_in(by_place)
     rows: dict[str, list[list[str]]] = {protocol: [] for protocol in PROTOCOLS}
     for protocol, parameter, ratio in product(PROTOCOLS, PARAMETERS, RATIOS):
         cells = by_place[parameter, ratio, protocol]

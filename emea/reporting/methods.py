@@ -143,6 +143,11 @@ def means(
     return {place: cell for place, cell in found.items() if cell}
 
 
+def runs_in(found: Mapping[Any, Mapping[Any, Iterable[Found]]]) -> list[RecordedRun]:
+    """The runs of all rows and places."""
+    return [one.run for cells in found.values() for ones in cells.values() for one in ones]
+
+
 def is_usual(run: RecordedRun, usual: Mapping[str, Any]) -> bool:
     """Whether a run has the usual settings, or none of that name."""
     params = run.header["params"]
