@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def cells(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
     """Names and overrides of the runs of this part, in order."""
-    part, num_parts = (int(number) for number in options.part.split("/"))
+    part, num_parts = options.part
     overrides = quote_numeric_choices([*options.overrides, "tracking=none", "skip_recorded=false"])
     groups: dict[str, list[list[str]]] = {}
     for job in jobs(options.experiment, overrides):
@@ -199,12 +199,21 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("experiment", help="an option of conf/experiment")
     parser.add_argument("overrides", nargs="*", help="as for run.py -m")
     parser.add_argument("--out", type=Path, required=True, help="folder of the run folders")
-    parser.add_argument("--part", default="0/1", help="which of the groups: i/n")
+    parser.add_argument(
+        "--part", type=_part, default="0/1", help="which of the groups: i/n, i from 0 to n - 1"
+    )
     parser.add_argument("--share-first", action="store_true", help="train first models once")
     parser.add_argument("--budget", type=float, default=1e9, help="seconds to start cells in")
     parser.add_argument("--table", action="store_true", help="run nothing, only tell and pack")
     parser.add_argument("--pack", type=Path, help="archive for the records")
     return parser
+
+
+def _part(text: str) -> tuple[int, int]:
+    part, _, num_parts = text.partition("/")
+    if not (part.isdecimal() and num_parts.isdecimal() and int(part) < int(num_parts)):
+        raise argparse.ArgumentTypeError(f"it must be i/n with i from 0 to n - 1, got {text}")
+    return int(part), int(num_parts)
 
 
 if __name__ == "__main__":

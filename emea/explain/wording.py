@@ -23,6 +23,8 @@ BOTH_SIDES = (
     "that others claim is believed less."
 )
 LINKS = {"train": "training link", "validation": "validation link", "test": "test link"}
+USES = {"train": "the run learned from it", "validation": "such links chose the run's weights"}
+"""What a run makes of the links that it may see."""
 
 
 def heading(explanation: Explanation) -> str:
@@ -67,7 +69,8 @@ def truth(explanation: Explanation) -> str:
     linked = f"links the two ({LINKS[link]})" if link else "does not link the two"
     if explanation.used_test_links:
         return f"The data {linked}; its protocol let the run see test links."
-    return f"The data {linked}; nothing here was computed from that."
+    use = USES.get(link or "", "nothing here was computed from that")
+    return f"The data {linked}; {use}."
 
 
 def grounds(explanation: Explanation) -> str:

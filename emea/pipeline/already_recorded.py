@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from emea.pipeline.run_files import read_metrics
@@ -31,8 +32,15 @@ class AlreadyRecordedError(Exception):
         self.objective = objective
 
 
-def refuse_recorded(header: RunHeader, tracker: Tracker) -> Path | None:
+def refuse_recorded(
+    header: RunHeader, tracker: Tracker, beside: Sequence[Path] = ()
+) -> Path | None:
     """Look for an earlier run that is the same.
+
+    Args:
+        header: of the run.
+        tracker: where it would be recorded.
+        beside: folders to look into beside the usual ones.
 
     Returns:
         The folder of one that was interrupted, to go on with; ``None``: there is none.
@@ -41,7 +49,7 @@ def refuse_recorded(header: RunHeader, tracker: Tracker) -> Path | None:
         AlreadyRecordedError: there is one that finished.
     """
     fingerprint = header.tags[FINGERPRINT_TAG]
-    earlier = earlier_runs(fingerprint, [*map(Path, RUNS), RECORDS])
+    earlier = earlier_runs(fingerprint, [*map(Path, RUNS), RECORDS, *beside])
     if earlier.finished is not None:
         raise AlreadyRecordedError(str(earlier.finished), _objective(earlier.finished))
     found = tracker.recorded(fingerprint)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import torch
@@ -81,7 +82,8 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
         closing = read_closing(folder)
         state = "failed" if closing and closing.status == "FAILED" else "still runs or was ended"
         raise DataError(
-            f"{folder} is no finished run: it {state}; python run.py resume={folder} goes on"
+            f"{folder} is no finished run: it {state}; "
+            f"python run.py resume={quote(str(folder))} goes on"
         )
     config = read_config(folder)
     config.trust = list(trust)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,9 @@ def run_job(
     tracker: Tracker = maker(config.tracking)()
     header = make_header(shown, pair, visible.uses_test_links, sweep)
     if config.skip_recorded:
-        folder = refuse_recorded(header, tracker) or folder
+        # a sweep's jobs lie beside each other, wherever the user wants the sweep
+        beside = [folder] if sweep is None else [folder.parent]
+        folder = refuse_recorded(header, tracker, beside) or folder
     repeatable = reproducible(OmegaConf.select(config, "trainer.deterministic", default=False))
     logger.info("results will be in %s", folder)
     with held(folder), terminable(), _tracked(tracker, folder), repeatable:
@@ -158,7 +161,7 @@ def _tracked(tracker: Tracker, folder: Path) -> Iterator[None]:
     except KeyboardInterrupt:
         how = "terminated" if exit_status() == TERMINATED else "interrupted"
         tracker.finish("KILLED", how)
-        logger.warning("%s; python run.py resume=%s goes on", how, folder)
+        logger.warning("%s; python run.py resume=%s goes on", how, quote(str(folder)))
         raise
     except BaseException as error:
         tracker.finish("FAILED", f"{type(error).__name__}: {error}")

@@ -1,7 +1,7 @@
 """What a sweep ends with: a row per setting, mean and spread over seeds, and who failed."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
@@ -50,9 +50,21 @@ def forget_outcome(folder: Path) -> None:
     (folder / OUTCOME_FILE).unlink(missing_ok=True)
 
 
-def read_outcomes(sweep: Path) -> list[JobOutcome]:
-    """Every job of a sweep that Hydra made a folder for, in the order of their numbers."""
-    found = [path.parents[1] for path in sweep.glob("*/.hydra/overrides.yaml")]
+def job_stamps(sweep: Path) -> dict[Path, int]:
+    """The folders that Hydra made for jobs, and when it last did."""
+    files = sweep.rglob(".hydra/overrides.yaml")
+    return {file.parents[1]: file.stat().st_mtime_ns for file in files}
+
+
+def read_outcomes(sweep: Path, before: Mapping[Path, int] | None = None) -> list[JobOutcome]:
+    """Every job of a sweep, in the order of their numbers.
+
+    Args:
+        sweep: its folder.
+        before: what the folder held of an earlier sweep.
+    """
+    old = before or {}
+    found = [folder for folder, stamp in job_stamps(sweep).items() if old.get(folder) != stamp]
     return [_outcome(folder) for folder in sorted(found, key=_number)]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from emea.errors import DataError
 from emea.reporting.records import RecordedRun
 from emea.tracking.mlflow_store import MlflowStore
-from emea.tracking.store_uri import DEFAULT_URI, shown_uri, sqlite_path
+from emea.tracking.store_uri import DEFAULT_URI, shown_uri, sqlite_path, without_login
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -30,13 +30,16 @@ def load_store(uri: str) -> list[RecordedRun]:
     try:
         finished = _finished(MlflowStore(uri))
     except MlflowException as error:
-        told = str(error).split(". ")[0]  # then comes advice on other matters
+        # then comes advice on other matters
+        told = without_login(str(error).split(". ")[0], uri)
         raise DataError(
             f"{shown_uri(uri)} cannot be read as an MLflow store, such as {DEFAULT_URI}: {told}"
         ) from error
     runs = [run for one in finished if (run := _recorded(one, uri)) is not None]
     if not runs:
-        raise DataError(f"{uri} holds no finished run with its files ({', '.join(FILES)})")
+        raise DataError(
+            f"{shown_uri(uri)} holds no finished run with its files ({', '.join(FILES)})"
+        )
     return sorted(runs, key=lambda run: run.header["start_time"])
 
 

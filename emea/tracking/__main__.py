@@ -12,7 +12,13 @@ from pathlib import Path
 from emea.errors import UserError
 from emea.tracking.file_lock import file_lock
 from emea.tracking.mlflow_store import MlflowStore
-from emea.tracking.store_uri import DEFAULT_ARTIFACT_ROOT, DEFAULT_URI, shown_uri, sqlite_path
+from emea.tracking.store_uri import (
+    DEFAULT_ARTIFACT_ROOT,
+    DEFAULT_URI,
+    shown_uri,
+    sqlite_path,
+    without_login,
+)
 from emea.tracking.sync import find_run_folders, sync
 from emea.tracking.ui import serve_ui
 
@@ -63,7 +69,8 @@ def _store_errors(uri: str) -> Iterator[None]:
     except ImportError as error:
         raise UserError("MLflow is not installed here: pip install mlflow.") from error
     except Exception as error:
-        raise UserError(f"The store {shown_uri(uri)} cannot be opened: {error}") from error
+        told = without_login(str(error), uri)
+        raise UserError(f"The store {shown_uri(uri)} cannot be opened: {told}") from error
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -84,6 +84,8 @@ class MlflowStore:
                 found = self.client.get_experiment_by_name(name)
                 if found is None:
                     raise
+        if found.lifecycle_stage == "deleted":  # in the UI; its name stays taken
+            self.client.restore_experiment(found.experiment_id)
         return found.experiment_id
 
     def find_runs(self, header: RunHeader) -> "list[Run]":
@@ -99,11 +101,17 @@ class MlflowStore:
         wanted = f"tags.`{tag}` = '{value}' and attributes.status = 'FINISHED'"
         return next(iter(self.client.search_runs(experiments, wanted, max_results=1)), None)
 
-    def complete_copy(self, header: RunHeader) -> str | None:
-        """MLflow's id of a copy that tells everything about the run; None: there is none."""
+    def complete_copy(self, header: RunHeader, closing: RunClosing | None) -> str | None:
+        """MLflow's id of a copy that tells everything about the run; None: there is none.
+
+        Args:
+            header: of the run.
+            closing: how it ended; a copy of before it went on tells of another end.
+        """
         runs = self.find_runs(header)
         complete = [run for run in runs if run.data.tags.get(COMPLETE_TAG) == "true"]
-        return complete[0].info.run_id if complete else None
+        same = [run for run in complete if not closing or run.info.status == closing.status]
+        return same[0].info.run_id if same else None
 
     def drop_copies(self, header: RunHeader, but: str | None = None) -> None:
         """Delete every copy of the run, except for one where its id is given."""

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TypeVar
 
 from emea.tracking.bounded_calls import BoundedCalls
@@ -23,6 +24,7 @@ from emea.tracking.store_uri import (
     absolute_uri,
     shown_uri,
     sqlite_path,
+    without_login,
 )
 
 logger = logging.getLogger(__name__)
@@ -72,7 +74,7 @@ class MlflowTracker:
         # The make target opens the default store, and is there in the project's folder alone.
         if uri == absolute_uri(DEFAULT_URI) and Path("Makefile").exists():
             return "make ui"
-        return f"python -m emea.tracking ui --uri {uri}"
+        return f"python -m emea.tracking ui --uri {quote(uri)}"
 
     def recorded(self, fingerprint: str) -> str | None:
         """A finished run of the store; a store that cannot be asked has none."""
@@ -158,15 +160,15 @@ class MlflowTracker:
             "`python -m emea.tracking sync %s%s` imports them later.",
             shown_uri(self._store.uri),
             trouble,
-            _first_line(error),
+            without_login(_first_line(error), self._store.uri),
             place,
-            folder,
+            quote(str(folder)),
             self._uri_option(),
         )
 
     def _uri_option(self) -> str:
         uri = self._store.uri
-        return "" if uri == absolute_uri(DEFAULT_URI) else f" --uri {shown_uri(uri)}"
+        return "" if uri == absolute_uri(DEFAULT_URI) else f" --uri {quote(shown_uri(uri))}"
 
 
 def _first_line(error: Exception) -> str:

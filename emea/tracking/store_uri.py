@@ -33,6 +33,12 @@ def artifact_location(uri: str, artifact_root: str) -> str | None:
     return artifact_root if "://" in artifact_root else Path(artifact_root).absolute().as_uri()
 
 
+def without_login(text: str, uri: str) -> str:
+    """A text that may name the store's address, such as an error's, without user and password."""
+    login = urlsplit(uri).netloc.rpartition("@")[0]
+    return text.replace(f"{login}@", "") if login else text
+
+
 def shown_uri(uri: str) -> str:
     """The address without user and password, for logs."""
     parts = urlsplit(uri)

@@ -16,6 +16,7 @@ from emea.tracking.run_record import (
     read_header,
     read_series,
 )
+from emea.tracking.store_uri import without_login
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +79,7 @@ def sync(folders: Iterable[Path], store: MlflowStore, unfinished: bool = False) 
             outcome = _sync_one(folder, store, unfinished)
         # One damaged folder must not keep the others out.
         except Exception as error:
-            logger.error("%s was not imported: %s", folder, error)
+            logger.error("%s was not imported: %s", folder, without_login(str(error), store.uri))
             outcome = "failed"
         setattr(counts, outcome, getattr(counts, outcome) + 1)
     return counts
@@ -90,7 +91,7 @@ def _sync_one(folder: Path, store: MlflowStore, unfinished: bool) -> str:
     if closing is None and not unfinished:
         logger.info("%s is unfinished; --unfinished imports it as KILLED.", folder)
         return "unfinished"
-    kept = store.complete_copy(header)
+    kept = store.complete_copy(header, closing)
     if kept is not None:
         # What a server made after the run had stopped waiting for it may lie beside.
         store.drop_copies(header, but=kept)

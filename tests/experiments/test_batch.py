@@ -77,6 +77,12 @@ def test_first_trainings_have_no_em_whatever_the_experiment_says(
     assert firsts and all(config.em.iterations == 0 for config in firsts)
 
 
+@pytest.mark.parametrize("part", ["2/2", "x", "0/0", "-1/2"])
+def test_a_part_that_is_none_is_refused(part: str, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        main(["figure5", *QUICK, "--out", str(tmp_path), f"--part={part}"])
+
+
 def test_names_tell_pair_ratio_and_split_first() -> None:
     job = ["variant=emea", "data=zh", "ratio='0.05'", "split_seed=2", "experiment=table1"]
     assert cell_name(job) == "zh-0.05-s2-emea"

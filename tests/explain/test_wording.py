@@ -37,6 +37,10 @@ def test_what_the_data_says_stands_apart() -> None:
         "The data links the two (test link); nothing here was computed from that."
     )
     assert "let the run see test links" in wording.truth(explanation(used_test_links=True))
+    learned = explanation(asked=case(1, (), link="train"))
+    assert wording.truth(learned).endswith("(training link); the run learned from it.")
+    held_out = explanation(asked=case(1, (), link="validation"))
+    assert wording.truth(held_out).endswith("such links chose the run's weights.")
     unlinked = explanation(asked=case(1, (), link=None))
     assert wording.truth(unlinked).startswith("The data does not link the two")
 

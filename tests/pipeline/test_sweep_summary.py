@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,23 @@ def test_a_sweep_with_a_failure_ends_with_a_status(tmp_path: Path) -> None:
     job(tmp_path, 1, [], None)
     with pytest.raises(SystemExit, match="1 of 2 jobs failed"):
         SweepSummary().on_multirun_end(config)
+
+
+def test_jobs_of_an_earlier_sweep_in_the_folder_are_not_its_own(tmp_path: Path) -> None:
+    config = OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}})
+    job(tmp_path, 0, ["em=paper"], 0.5)
+    failed = job(tmp_path, 1, ["em=dual"], None)
+    summary = SweepSummary()
+    summary.on_multirun_start(config)
+    summary.on_multirun_end(config)  # nothing was run, and nothing failed
+    os.utime(failed / ".hydra" / "overrides.yaml", ns=(1, 1))  # Hydra writes it anew
+    with pytest.raises(SystemExit, match="1 of 1 jobs failed"):
+        summary.on_multirun_end(config)
+
+
+def test_jobs_are_found_in_folders_of_folders(tmp_path: Path) -> None:
+    job(tmp_path / "zh", 0, [], 0.5)
+    assert len(read_outcomes(tmp_path)) == 1
 
 
 def test_a_failure_is_told_by_the_status_whatever_becomes_of_the_table(

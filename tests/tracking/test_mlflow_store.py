@@ -85,7 +85,7 @@ def test_large_files_stay_behind_and_are_named(
     assert read.data.tags["emea.reason"] == "oom"
     assert "emea.complete" not in read.data.tags
     assert (read.info.status, read.info.end_time) == ("FAILED", 1_700_000_009_000)
-    assert small.complete_copy(make_header()) is None
+    assert small.complete_copy(make_header(), None) is None
 
 
 def test_a_store_that_was_left_gets_nothing_more(

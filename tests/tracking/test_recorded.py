@@ -113,6 +113,16 @@ def test_the_store_is_asked_when_the_folder_is_gone(
     refuse_recorded(header, NoTracker())
 
 
+def test_a_sweep_elsewhere_is_looked_at_too(
+    store: MlflowStore, tmp_path: Path, header: RunHeader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    finished(NoTracker(), header, tmp_path / "scratch" / "0")
+    assert refuse_recorded(header, NoTracker()) is None
+    with pytest.raises(AlreadyRecordedError, match="scratch"):
+        refuse_recorded(header, NoTracker(), [tmp_path / "scratch"])
+
+
 def test_a_store_in_trouble_has_nothing_and_says_so_once(
     tmp_path: Path, header: RunHeader, caplog: pytest.LogCaptureFixture
 ) -> None:

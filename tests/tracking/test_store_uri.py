@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from emea.tracking.store_uri import absolute_uri, artifact_location, shown_uri, sqlite_path
+from emea.tracking.store_uri import (
+    absolute_uri,
+    artifact_location,
+    shown_uri,
+    sqlite_path,
+    without_login,
+)
 
 
 @pytest.mark.parametrize(
@@ -38,3 +44,9 @@ def test_a_server_chooses_its_own_artifact_root() -> None:
 def test_passwords_are_not_shown() -> None:
     assert shown_uri("https://me:secret@host:5000/x") == "https://host:5000/x"
     assert shown_uri("sqlite:////srv/a@b.db") == "sqlite:////srv/a@b.db"
+
+
+def test_passwords_leave_errors() -> None:
+    error = "no answer from http://me:pw@host:5000/api"
+    assert without_login(error, "http://me:pw@host:5000") == "no answer from http://host:5000/api"
+    assert without_login(error, "sqlite:///mlflow.db") == error

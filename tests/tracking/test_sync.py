@@ -62,7 +62,7 @@ def test_run_whose_store_broke_is_replaced(
         tracker.log({"hit@1": 0.75}, step=2)
         tracker.finish("FINISHED")
     [torn] = store.find_runs(make_header())
-    assert store.complete_copy(make_header()) is None
+    assert store.complete_copy(make_header(), None) is None
     assert sync([folder], store) == SyncCounts(imported=1)
     assert store.client.get_run(torn.info.run_id).info.lifecycle_stage == "deleted"
     assert_is_copy(store, folder)
@@ -123,6 +123,27 @@ def test_run_that_ended_later_replaces_its_unfinished_copy(
     RunRecord(folder).close("FINISHED")
     assert sync([folder], store) == SyncCounts(imported=1)
     assert_is_copy(store, folder)
+
+
+def test_a_run_that_went_on_replaces_the_copy_of_its_interruption(
+    store: MlflowStore, make_folder: MakeFolder
+) -> None:
+    from emea.tracking.run_record import RunRecord
+
+    folder = make_folder(status="KILLED")
+    assert sync([folder], store) == SyncCounts(imported=1)
+    RunRecord(folder).close("FINISHED")
+    assert sync([folder], store) == SyncCounts(imported=1)
+    assert_is_copy(store, folder)
+    assert sync([folder], store) == SyncCounts(present=1)
+
+
+def test_an_experiment_that_was_deleted_comes_back(
+    store: MlflowStore, make_folder: MakeFolder
+) -> None:
+    folder = make_folder()
+    store.client.delete_experiment(store.experiment_id(read_header(folder).experiment))
+    assert sync([folder], store) == SyncCounts(imported=1)
 
 
 def test_a_damaged_folder_does_not_keep_the_others_out(
