@@ -70,7 +70,7 @@ def read_own_files(
     if test_links is not None:
         test, test_reading = _resolved(resolver, Path(test_links), links_format)
     pair = assemble_pair(
-        str(name) if name is not None else f"{_stem(paths['source'])}-{_stem(paths['target'])}",
+        str(name or "") or f"{_stem(paths['source'])}-{_stem(paths['target'])}",
         left,
         right,
         np.concatenate([labels, test]),

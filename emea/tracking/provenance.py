@@ -10,8 +10,6 @@ from pathlib import Path
 from emea import __version__
 
 UNKNOWN = "unknown"
-DECIDING = ("emea", "conf", "experiments/*.py", "run.py", "pyproject.toml")
-"""What a run's numbers come from: reports and records that lie beside it make no other code."""
 
 
 def provenance() -> dict[str, str]:
@@ -54,7 +52,7 @@ def _git_state(root: Path) -> tuple[str, str]:
     if top is None or Path(top).resolve() != root:
         return UNKNOWN, UNKNOWN
     commit = _git(root, "rev-parse", "--verify", "--quiet", "HEAD") or UNKNOWN
-    changes = _git(root, "status", "--porcelain", "--", *DECIDING)
+    changes = _git(root, "status", "--porcelain")
     return commit, UNKNOWN if changes is None else str(bool(changes)).lower()
 
 

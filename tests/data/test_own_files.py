@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,14 @@ def test_without_test_links(write_files: WriteFiles) -> None:
     pair = read(write_files({**GRAPHS, "seeds.tsv": "a\tx\n"}), name="mine")
     assert (pair.name, len(pair.official.test)) == ("mine", 0)
     assert pair.reading.test_links is None
+
+
+@pytest.mark.parametrize(("name", "called"), [(2024, "2024"), ("", "-"), (None, "-")])
+def test_a_name_is_text_whatever_it_looks_like(
+    write_files: WriteFiles, name: Any, called: str
+) -> None:
+    pair = read(write_files({**GRAPHS, "seeds.tsv": "a\tx\n"}), name=name)
+    assert called in pair.name
 
 
 def test_no_overlap_is_told(write_files: WriteFiles) -> None:

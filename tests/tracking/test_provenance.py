@@ -40,18 +40,11 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("changed", ["emea/new.py", "conf/data/mine.yaml", "experiments/x.py"])
-def test_commit_and_dirt(repository: Path, changed: str) -> None:
+def test_commit_and_dirt(repository: Path) -> None:
     found = provenance()
     assert found["commit"] == git(repository, "rev-parse", "HEAD")
     assert found["dirty"] == "false"
-    for beside in ("why.html", "experiments/figure5/results.md"):
-        (repository / beside).parent.mkdir(parents=True, exist_ok=True)
-        (repository / beside).write_text("1")
-    assert provenance()["dirty"] == "false"
-    code = repository / changed
-    code.parent.mkdir(parents=True, exist_ok=True)
-    code.write_text("1")
+    (repository / "new").write_text("1")
     assert provenance()["dirty"] == "true"
 
 
