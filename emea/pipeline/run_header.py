@@ -12,10 +12,7 @@ from emea.data.graph_pair import GraphPair
 from emea.pipeline.fingerprint import fingerprint
 from emea.tracking.provenance import provenance
 from emea.tracking.run_record import FINGERPRINT_TAG, SWEEP_TAG, ParamValue, RunHeader
-from emea.tracking.store_uri import shown_uri
-
-STORE_VARIABLE = "MLFLOW_TRACKING_URI"
-"""Where MLflow, and our configuration, look for the store's address."""
+from emea.tracking.store_uri import STORE_VARIABLE, shown_uri
 
 SWEEPS = "multirun"
 """The folder in which Hydra puts sweeps by day and time; the time alone would not be unique."""

@@ -15,6 +15,7 @@ from emea.tracking.mlflow_store import MlflowStore
 from emea.tracking.store_uri import (
     DEFAULT_ARTIFACT_ROOT,
     DEFAULT_URI,
+    STORE_VARIABLE,
     shown_uri,
     sqlite_path,
     without_login,
@@ -116,8 +117,8 @@ def _add_ui(parser: argparse.ArgumentParser) -> None:
 def _add_store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--uri",
-        default=os.environ.get("MLFLOW_TRACKING_URI", DEFAULT_URI),
-        help=f"the store (default: $MLFLOW_TRACKING_URI, else {DEFAULT_URI})",
+        default=os.environ.get(STORE_VARIABLE, DEFAULT_URI),
+        help=f"the store (default: ${STORE_VARIABLE}, else {DEFAULT_URI})",
     )
     parser.add_argument(
         "--artifact-root",

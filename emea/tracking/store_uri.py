@@ -3,6 +3,9 @@
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+STORE_VARIABLE = "MLFLOW_TRACKING_URI"
+"""Where MLflow, and our configuration, look for the store's address."""
+
 DEFAULT_URI = "sqlite:///mlflow.db"
 DEFAULT_ARTIFACT_ROOT = "mlruns"
 
