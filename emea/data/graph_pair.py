@@ -52,11 +52,10 @@ class GraphPair:
     def __post_init__(self) -> None:
         links = frozen(self.links, 2)
         object.__setattr__(self, "links", links)
-        check_ids(links[:, 0], self.source.num_entities, "source entity")
-        check_ids(links[:, 1], self.target.num_entities, "target entity")
-        for side, column in (("source", links[:, 0]), ("target", links[:, 1])):
-            if len(np.unique(column)) != len(column):
-                raise DataError(f"a {side} entity of {self.name} has more than one link")
+        _check_links(self, links, "more than one link")
+        if self.official is not None:
+            parts = (self.official.train, self.official.validation, self.official.test)
+            _check_links(self, np.concatenate(parts), "more than one link in the official parts")
 
     def relabelled(self, source_ids: IntArray, target_ids: IntArray) -> "GraphPair":
         """The same pair with entity ``i`` of a side called ``ids[i]`` (permutations)."""
@@ -88,6 +87,15 @@ class GraphPair:
             digest.update(graph.triples.tobytes())
         digest.update(self.links.tobytes())
         return digest.hexdigest()
+
+
+def _check_links(pair: GraphPair, links: IntArray, fault: str) -> None:
+    """Refuse links of entities that are not there, or of one entity twice."""
+    sizes = (pair.source.num_entities, pair.target.num_entities)
+    for side, size, column in zip(("source", "target"), sizes, links.T, strict=True):
+        check_ids(column, size, f"{side} entity")
+        if len(np.unique(column)) != len(column):
+            raise DataError(f"a {side} entity of {pair.name} has {fault}")
 
 
 def relabel_links(links: IntArray, source_ids: IntArray, target_ids: IntArray) -> IntArray:

@@ -45,6 +45,11 @@ class Split:
     def __post_init__(self) -> None:
         object.__setattr__(self, "test", frozen(self.test, 2))
 
+    def with_labels(self, labels: IntArray) -> "Split":
+        """The parts of a run that took these links as labels: no test link is among them."""
+        free = ~np.isin(self.test[:, 0], labels[:, 0])
+        return Split(Supervision(labels, self.supervision.validation), self.test[free])
+
 
 def random_split(
     pair: GraphPair,

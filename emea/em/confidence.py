@@ -15,8 +15,8 @@ def calibrated(beliefs: Beliefs, links: Tensor, ridge: float = 0.01) -> Beliefs:
 
     Platt scaling: the probability that an entity's best candidate is right is
     ``sigmoid(a logit(p) + c)``, with a >= 0 and c fitted on links by maximum likelihood, with a
-    prior that changes nothing. What the best gains, the others lose in proportion; what it loses
-    goes to being none of them.
+    prior that changes nothing. What the best gains is taken from being none of the candidates
+    first, then from the others in proportion; what it loses goes to being none of them.
 
     Args:
         beliefs: rows that sum to at most 1.

@@ -7,6 +7,9 @@ from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
 
+FEW_EXAMPLES = 100
+"""Examples below which the prior counts as much as it does beside so many."""
+
 AT_ZERO = 1e-6
 """Weights up to here count as zero once the objective pushes them down."""
 
@@ -23,9 +26,10 @@ def fit_weights(
     """Weights that make the given candidates most probable under Eq. 7.
 
     Maximises the mean of ``log p(y_e = slot | y_-e)`` less ``ridge / 2 * |phi - prior|^2``:
-    convex, solved by Newton's method. A rule's weight never falls below zero: a rule may turn
-    out useless, but not to speak for the opposite of what it says. What is no rule may have
-    another bound, or none.
+    convex, solved by Newton's method. With less than ``FEW_EXAMPLES`` the prior counts more, as
+    it must beside few of them. A rule's weight never falls below zero: a rule may turn out
+    useless, but not to speak for the opposite of what it says. What is no rule may have another
+    bound, or none.
 
     Args:
         values: ``[num_examples, k, num_rules]`` indicator values.
@@ -48,6 +52,7 @@ def fit_weights(
     shift = torch.zeros((), dtype=torch.float64) if offsets is None else offsets.double()
     shift = shift.to(values.device)
     right = values[torch.arange(len(slots), device=slots.device), slots]
+    ridge *= max(1.0, FEW_EXAMPLES / len(values))
 
     def objective(w: Tensor) -> Tensor:
         fit = torch.logsumexp(values @ w + shift, dim=1) - right @ w

@@ -7,16 +7,13 @@ import torch
 from torch import Tensor
 
 from emea.em.m_step import fit_weights
-from emea.matching.pair_table import PairTable, places_in_groups
+from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable, places_in_groups
 
 PRIORS = {"similarity": 0.5, "noisy_or": 3.0, "evidence": 1.0, "coverage": 6.0}
 """Weight of each feature before any link is seen; a feature's weight never falls below 0."""
 
 UNMATCHED, UNMATCHED_PRIOR = "unmatched", 2.0
 """Being matched to none of the candidates, and its weight before any link is seen."""
-
-OUT_OF_THE_QUESTION = -1e30
-"""Logit of what cannot be; finite, so that a row without any candidate stays a number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +100,7 @@ class MatchModel:
         from_source = forth - whole.unsqueeze(1)
         if not self.both:
             return from_source, torch.zeros_like(from_source), from_source
-        most = table.max_by_target(back, none_back)
-        total = table.sum_by_target((back - most[table.targets]).exp())
-        total += (none_back - most).exp()
-        from_target = back - (most + total.log())[table.targets]
+        from_target = back - table.logsumexp_by_target(back, none_back)[table.targets]
         return from_source, from_target, from_source + from_target
 
     def _logits(self, features: PairFeatures, side: int, weights: Tensor) -> Tensor:

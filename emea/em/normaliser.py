@@ -59,7 +59,7 @@ class SoftmaxNormaliser(Normaliser):
         self.sharpness = default_sharpness
 
     def fit(self, similarity: Similarity, links: Tensor) -> None:
-        """Minimise the cross-entropy of the links (Eq. 3)."""
+        """Minimise the cross-entropy of the links (Eq. 3), the default being the prior's mode."""
         if not len(links):
             self.sharpness = self.default_sharpness
             logger.warning(
@@ -68,7 +68,7 @@ class SoftmaxNormaliser(Normaliser):
                 self.default_sharpness,
             )
             return
-        self.sharpness = sharpness_of(similarity, links)
+        self.sharpness = sharpness_of(similarity, links, self.default_sharpness)
 
     @in_smaller_blocks
     def beliefs(self, similarity: Similarity, num_candidates: int) -> Beliefs:
@@ -113,27 +113,47 @@ class MinMaxNormaliser(Normaliser):
         """Nothing to restore."""
 
 
-def sharpness_of(similarity: Similarity, links: Tensor) -> float:
-    """The sharpness of the softmax over targets that fits the links best (Eq. 3)."""
+def sharpness_of(
+    similarity: Similarity, links: Tensor, expected: float = DEFAULT_SHARPNESS
+) -> float:
+    """The sharpness of the softmax over targets that fits the links best (Eq. 3).
+
+    Args:
+        similarity: scores all pairs.
+        links: (source id, target id), at least one.
+        expected: what it would be without links.
+    """
     # one parameter needs no more examples than a block of memory holds
     limit = max(MIN_FIT_LINKS, FIT_SCORES // similarity.num_target)
     links = links[:: -(-len(links) // limit)]
-    return fit_sharpness(similarity.scores(links[:, 0]).double(), links[:, 1])
+    return fit_sharpness(similarity.scores(links[:, 0]).double(), links[:, 1], expected)
 
 
-def fit_sharpness(scores: Tensor, labels: Tensor, num_steps: int = 50) -> float:
+def fit_sharpness(
+    scores: Tensor, labels: Tensor, expected: float | None = None, num_steps: int = 50
+) -> float:
     """The beta >= 0 that minimises the cross-entropy of ``softmax(beta * scores)``.
 
     Newton's method on a convex function of one variable, kept inside a bracket of the root of
     its derivative, so it converges from anywhere.
+
+    Args:
+        scores: ``[num_links, num_target]``.
+        labels: ``[num_links]`` the right target of each.
+        expected: mode of a Gamma prior that adds ``beta / expected - log(beta)`` to the links'
+            summed cross-entropy: a few links that are all ranked first would ask for no bound;
+            ``None``: no prior.
+        num_steps: bound on Newton's steps.
     """
     right = scores.gather(1, labels.unsqueeze(1)).squeeze(1)
+    prior, rate = (0.0, 0.0) if expected is None else (1 / len(scores), 1 / expected)
     low, high, beta = 0.0, MAX_SHARPNESS, 10.0
     for _ in range(num_steps):
         probs = torch.softmax(beta * scores, dim=1)
         mean = (probs * scores).sum(1)
-        slope = float((mean - right).mean())
+        slope = float((mean - right).mean()) + prior * (rate - 1 / beta)
         curvature = float(((probs * scores.square()).sum(1) - mean.square()).mean())
+        curvature += prior / beta**2
         low, high = (low, beta) if slope > 0 else (beta, high)
         step = beta - slope / curvature if curvature > 0 else low - 1
         step = step if low < step < high else (low + high) / 2

@@ -35,8 +35,8 @@ def fused_ranks(
     rows, columns, scores = _listed(ranking, reverse)
     link, entry = _entries(rows, links[:, 0])
     # both from the same function, so that ties are exact
-    reference = _similarities(similarity, links[:, 0], links[:, 1])[link]
-    nearness = _similarities(similarity, rows[entry], columns[entry])
+    reference = pair_scores(similarity, links[:, 0], links[:, 1])[link]
+    nearness = pair_scores(similarity, rows[entry], columns[entry])
     hits = columns[entry] == links[link, 1]
     found = np.zeros(len(links), dtype=bool)
     found[link[hits]] = True
@@ -63,7 +63,8 @@ def _listed(ranking: PairRanking, reverse: bool) -> tuple[np.ndarray, np.ndarray
     return listed[0], listed[1], listed[2]
 
 
-def _similarities(similarity: Similarity, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def pair_scores(similarity: Similarity, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """``[num_pairs]`` score of each source entity with the target entity beside it."""
     device = similarity.source.device
     pairs = (torch.from_numpy(ids.copy()).to(device) for ids in (rows, columns))
     scores: np.ndarray = similarity.of_pairs(*pairs).cpu().numpy()

@@ -3,20 +3,29 @@
 import numpy as np
 
 from emea.data.arrays import FloatArray, IntArray
+from emea.evaluation.fused_ranks import pair_scores
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
+from emea.matching.similarity import Similarity
 
 
 def joint_ranks(
-    neural: Ranks, beliefs: Beliefs, links: IntArray, pool: IntArray | None = None
+    neural: Ranks,
+    similarity: Similarity,
+    beliefs: Beliefs,
+    links: IntArray,
+    pool: IntArray | None = None,
 ) -> Ranks:
     """Ranks of the links' targets when beliefs reorder the neural model's best candidates.
 
-    Candidates are the neural model's best, so a target that is none of them keeps its neural
-    rank. Equal beliefs are ordered as the neural model orders them.
+    A target that is no candidate stands behind all that are: where the search was exact they are
+    the neural model's best, and it keeps its neural rank; candidates of an approximate search may
+    be behind it or beside it, and move before it. Equal beliefs are ordered as the neural model
+    orders them.
 
     Args:
         neural: ranks of the same links by the neural model.
+        similarity: the neural model's.
         beliefs: candidates in neural order with their new probabilities.
         links: ``[num_links, 2]``.
         pool: targets of the pool; ``None``: those of the links.
@@ -29,11 +38,30 @@ def joint_ranks(
     position = np.arange(targets.shape[1])
     before = (probs > own) | ((probs == own) & (position < slot[:, None]))
     in_pool = np.isin(targets, links[:, 1] if pool is None else pool)
+    passing = np.zeros(targets.shape)
+    if similarity.cells is not None:
+        passing[~found] = _passing(similarity, targets[~found], links[~found])
     return Ranks(
-        in_pool=_merged(found, (before & in_pool).sum(1), neural.in_pool),
-        in_all=_merged(found, before.sum(1), neural.in_all),
+        in_pool=_merged(found, before & in_pool, passing * in_pool, neural.in_pool),
+        in_all=_merged(found, before, passing, neural.in_all),
     )
 
 
-def _merged(found: np.ndarray, num_before: np.ndarray, neural: FloatArray) -> FloatArray:
-    return np.where(found, 1.0 + num_before, neural)
+def _passing(similarity: Similarity, targets: IntArray, links: IntArray) -> FloatArray:
+    """What each candidate adds to the rank of a target that is none: it has not counted yet.
+
+    A candidate behind the target counts by one, one beside it by the half that the neural rank
+    has not counted.
+    """
+    rows = np.repeat(links[:, 0], targets.shape[1])
+    own = pair_scores(similarity, links[:, 0], links[:, 1])[:, None]
+    scores = pair_scores(similarity, rows, targets.flatten()).reshape(targets.shape)
+    added: FloatArray = (scores < own) + (scores == own) / 2
+    return added
+
+
+def _merged(
+    found: np.ndarray, before: np.ndarray, passing: FloatArray, neural: FloatArray
+) -> FloatArray:
+    merged: FloatArray = np.where(found, 1.0 + before.sum(1), neural + passing.sum(1))
+    return merged

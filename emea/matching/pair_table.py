@@ -6,6 +6,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+OUT_OF_THE_QUESTION = -1e30
+"""Logit of what cannot be; finite, so that a row without any candidate stays a number."""
+
 
 class ScoredPairs(NamedTuple):
     """Some pairs and their similarity; a pair may stand here more than once."""
@@ -55,6 +58,17 @@ class PairTable:
         places = torch.where(self.filled, self.targets, self.num_target).flatten()
         most = torch.cat([least, least.new_zeros(1)])
         return most.scatter_reduce_(0, places, values.flatten(), "amax")[:-1]
+
+    def logsumexp_by_target(self, values: Tensor, other: Tensor) -> Tensor:
+        """``[num_target]`` logarithm of the summed exponentials of each target's pairs.
+
+        Args:
+            values: ``[num_source, width]``.
+            other: ``[num_target]``, finite: one more value of each target.
+        """
+        most = self.max_by_target(values, other)
+        total = self.sum_by_target((values - most[self.targets]).exp())
+        return most + (total + (other - most).exp()).log()
 
     def marked(self, links: Tensor) -> Tensor:
         """``[num_source, width]`` whether a slot holds one of the links."""

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from emea.matching.block_memory import in_smaller_blocks
-from emea.matching.pair_table import PairTable, ScoredPairs
+from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable, ScoredPairs
 from emea.matching.similarity import Similarity
 
 NOTHING_LEFT = 1e-6
@@ -28,11 +28,18 @@ class TwoSided:
     log_mass: tuple[Tensor, Tensor]
 
     def log_probs(self, table: PairTable) -> tuple[Tensor, Tensor]:
-        """``[num_source, width]`` log q(e'|e) and log q(e|e') of each pair."""
+        """``[num_source, width]`` log q(e'|e) and log q(e|e') of each pair.
+
+        A pair that an approximate search passed over is in no denominator: where the pairs of an
+        entity would be more than certain together, they are certain together.
+        """
         of_source, of_target = self.log_mass
         forth = self.sharpness[0] * table.scores - of_source.unsqueeze(1)
         back = self.sharpness[1] * table.scores - of_target[table.targets]
-        return forth, back
+        over_source = torch.where(table.filled, forth, -torch.inf).logsumexp(1).clamp(min=0)
+        nothing = torch.full_like(of_target, OUT_OF_THE_QUESTION)
+        over_target = table.logsumexp_by_target(back, nothing).clamp(min=0)
+        return forth - over_source.unsqueeze(1), back - over_target[table.targets]
 
     def log_rest(self, table: PairTable) -> tuple[Tensor, Tensor]:
         """``[num_source]`` and ``[num_target]``: log probability of what is no candidate."""

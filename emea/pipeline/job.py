@@ -117,6 +117,7 @@ def run_job(
         # what is built gets graphs without links: only what is visible reaches it
         graphs = replace(pair, links=pair.links[:0], official=None, reading=None)
         if config.method.reasoner is not None:
+            judged = split
             run = ReasoningRun(config, graphs, visible, split, tracker.log, device)
             loaded = time.perf_counter()
             run.align()
@@ -138,11 +139,12 @@ def run_job(
             trained = time.perf_counter()
             observer.finish()
             decision = _decision(answering, observer, parts, settings)
-            metrics = summarise(config, pair, split, observer, device)
+            judged = split.with_labels(parts.em.certain)
+            metrics = summarise(config, pair, split, judged, observer, device)
             losses = parts.module.losses
             _write_files(folder, observer, decision)
-        metrics |= answer_numbers(config, split, decision.answer)
-        metrics["export"] = decision_numbers(decision, settings, split)
+        metrics |= answer_numbers(config, judged, decision.answer)
+        metrics["export"] = decision_numbers(decision, settings, judged)
         write_alignment(folder, pair, start.header, decoder_name(config), decision, settings)
         metrics["seconds"] = _seconds(metrics["history"], started, loaded, trained)
         metrics["peak_memory_mb"] = peak_memory_mb(device)

@@ -146,7 +146,7 @@ class TestObserver:
     ) -> Ranks:
         pool = self.test[:, 1]
         if joint.ranking is None:
-            return joint_ranks(neural, joint.beliefs, links, pool)
+            return joint_ranks(neural, report.similarity, joint.beliefs, links, pool)
         return fused_ranks(neural, report.similarity, joint.ranking, links, pool)
 
     def _joint_entry(self, joint: JointReport, ranks: Ranks) -> dict[str, Any]:

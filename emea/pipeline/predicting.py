@@ -48,7 +48,8 @@ def predict(
     decoder = decoder_name(config)
     files = write_alignment(folder, run.pair, run.header, decoder, decision, settings)
     _warn_of_others(folder, files)
-    numbers = decision_numbers(decision, settings, run.split)
+    judged = run.split.with_labels(run.labels.cpu().numpy())
+    numbers = decision_numbers(decision, settings, judged)
     told = {"run": run.header.name, "run_id": run.header.run_id, "decoding": decoder, **numbers}
     write_json(folder / NUMBERS_FILE, finite(told))
     return numbers, [*files, folder / NUMBERS_FILE]

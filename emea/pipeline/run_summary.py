@@ -27,17 +27,27 @@ def summarise(
     config: DictConfig,
     pair: GraphPair,
     split: Split,
+    judged: Split,
     observer: TestObserver,
     device: torch.device,
 ) -> dict[str, Any]:
-    """All numbers of the run, each with the protocol that made it."""
+    """All numbers of the run, each with the protocol that made it.
+
+    Args:
+        config: of the run.
+        pair: the two graphs.
+        split: all test links, which a ranking is measured on.
+        judged: less those that the run took as labels: a label is no right answer.
+        observer: of the run.
+        device: where to compute.
+    """
     report, ranks = observer.last, observer.final_ranks
     assert report is not None and ranks is not None
     return {
         "initial": observer.history[0]["neural"],
         "final": both_pools(ranks),
         "final_reverse": both_pools(_reverse_ranks(report, split.test)),
-        "mapping": _mapping(split, observer),
+        "mapping": _mapping(judged, observer),
         "compatibility": _compatibility(pair, split, observer, device),
         "by_degree": accuracy_by_degree(ranks.in_pool, pair.source.degrees()[split.test[:, 0]]),
         "history": observer.history,

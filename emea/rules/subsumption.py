@@ -54,7 +54,8 @@ def estimate_subsumption(
     """Expected share of a relation's triples whose counterpart holds with the other relation.
 
     A triple r(h, t) counts for r' by the probability that h and t are matched to the ends of a
-    triple of r'.
+    triple of r', and a triple r'(h', t') for r likewise: once at most, however many source
+    entities claim its ends.
 
     Args:
         join: of the candidates.
@@ -71,12 +72,15 @@ def estimate_subsumption(
     pair = join.relation * target.num_directed + join.target_relation
     keys, index = torch.unique(pair, return_inverse=True)
     matched = weight.new_zeros(len(keys)).index_add_(0, index, weight)
+    heads = beliefs.targets[join.entity, join.slot]
+    tails = (neighbours or beliefs).targets[join.neighbour, join.neighbour_slot]
+    of_triples = _once_each(weight, index, heads * target.num_entities + tails, len(keys))
     of_source = source_sizes[keys // target.num_directed]
     of_target = target_sizes[keys % target.num_directed]
     return Subsumption(
         keys=keys,
         source_in_target=_share(matched, of_source),
-        target_in_source=_share(matched, of_target),
+        target_in_source=_share(of_triples, of_target),
         num_target_relations=target.num_directed,
     )
 
@@ -91,6 +95,16 @@ def matched_sizes(triples: DirectedTriples, probs: Tensor) -> Tensor:
     per_pair = probs[triples.pair_heads] * probs[triples.pair_tails]
     weight = torch.repeat_interleave(per_pair, triples.pair_sizes)
     return weight.new_zeros(triples.num_directed).index_add_(0, triples.relations, weight)
+
+
+def _once_each(weight: Tensor, index: Tensor, edge: Tensor, size: int) -> Tensor:
+    """``[size]`` sum of the weights by index, in which no edge counts more than once."""
+    counts = weight > 0  # with hard beliefs few rows do
+    weight, index = weight[counts], index[counts]
+    edges, edge = torch.unique(edge[counts], return_inverse=True)
+    claims, claim = torch.unique(index * len(edges) + edge, return_inverse=True)
+    total = weight.new_zeros(len(claims)).index_add_(0, claim, weight).clamp_(max=1)
+    return weight.new_zeros(size).index_add_(0, claims // max(1, len(edges)), total)
 
 
 def _share(matched: Tensor, sizes: Tensor) -> Tensor:

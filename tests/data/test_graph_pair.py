@@ -60,3 +60,18 @@ def test_ids_out_of_range(triple: tuple[int, int, int], message: str) -> None:
 def test_links_must_be_one_to_one() -> None:
     with pytest.raises(DataError, match=r"^a target entity of p has more than one link$"):
         GraphPair("p", SOURCE, TARGET, frozen([(0, 0), (1, 0)], 2))
+
+
+@pytest.mark.parametrize(
+    ("test", "message"),
+    [
+        ([(0, 2)], "a source entity of p has more than one link in the official parts"),
+        ([(2, 0)], "a target entity of p has more than one link in the official parts"),
+        ([(2, 3)], "target entity ids must lie in 0..2, found 0..3"),
+    ],
+)
+def test_official_parts_must_be_apart(test: list[tuple[int, int]], message: str) -> None:
+    official = OfficialSplit(LINKS[:1], LINKS[:0], frozen(test, 2))
+    with pytest.raises(DataError) as error:
+        GraphPair("p", SOURCE, TARGET, LINKS, official)
+    assert str(error.value) == message

@@ -209,3 +209,12 @@ def test_a_number_of_validation_links_out_of_range() -> None:
 def test_a_share_of_validation_links_out_of_range() -> None:
     with pytest.raises(ConfigError, match="validation_share"):
         known_split(labelled_pair(10), seed=0, validation_share=1.0)
+
+
+def test_labels_of_a_run_are_no_test_links() -> None:
+    split = random_split(make_pair(40), 0.3, 0, num_validation=5)
+    labels = np.concatenate([split.supervision.train, split.test[[2, 5]]])
+    judged = split.with_labels(labels)
+    assert judged.supervision.train.tolist() == labels.tolist()
+    assert np.array_equal(judged.supervision.validation, split.supervision.validation)
+    assert judged.test.tolist() == np.delete(split.test, [2, 5], axis=0).tolist()

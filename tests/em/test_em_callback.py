@@ -190,7 +190,7 @@ class TwoOpinions(Rule):
 
 
 def test_every_indicator_has_a_weight_by_its_name(run: Run) -> None:
-    em, _, reports = run(TwoOpinions(), ridge=1e-3)
+    em, _, reports = run(TwoOpinions(), ridge=1e-5)
     joint = reports[0].joint
     assert joint is not None
     assert joint.weights["wrong"] == pytest.approx(0.0)

@@ -18,6 +18,7 @@ def objective(
     weights: Array, values: Array, slots: Array, ridge: float, prior: float = 1.0
 ) -> tuple[float, Array]:
     """What fit_weights minimises, and its gradient."""
+    ridge *= max(1.0, 100 / len(slots))  # a prior that few examples cannot outweigh
     rows = np.arange(len(slots))
     log_probs = log_softmax(values @ weights, axis=1)
     mean = np.einsum("ek,ekr->er", np.exp(log_probs), values)
@@ -98,6 +99,7 @@ def bounded_objective(
     weights: Array, values: Array, slots: Array, ridge: float, prior: Array, offsets: Array
 ) -> tuple[float, Array]:
     """The same with a prior for each weight and offsets of the candidates' logits."""
+    ridge *= max(1.0, 100 / len(slots))
     rows = np.arange(len(slots))
     log_probs = log_softmax(values @ weights + offsets, axis=1)
     mean = np.einsum("ek,ekr->er", np.exp(log_probs), values)
@@ -206,3 +208,12 @@ def test_drawn_examples_follow_the_probabilities() -> None:
     np.testing.assert_allclose(drawn, expected, atol=0.03)  # four standard deviations
     again = sampled_examples(beliefs, "sample", torch.Generator().manual_seed(0))
     assert torch.equal(again[1], slots)
+
+
+@pytest.mark.parametrize("num", [1, 10, 100])
+def test_few_examples_move_the_weights_little(num: int) -> None:
+    """As many as a hundred say that much, a single one says a hundredth of it."""
+    values = np.tile(np.array([[[1.0], [0.0]]]), (num, 1, 1))
+    moved = fitted(values, np.zeros(num, dtype=np.int64), 0.01).item() - 1
+    slope = 1 / (1 + np.exp(1 + moved))  # of the mean at the optimum
+    assert moved == pytest.approx(num / 100 * slope / 0.01, rel=1e-5)

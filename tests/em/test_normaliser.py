@@ -106,13 +106,50 @@ def test_separable_links_stay_finite(gap: float) -> None:
     assert cross_entropy(sharpness * scores, np.arange(6)) <= floor + 1e-6
 
 
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**32), st.integers(1, 30), st.floats(1e-2, 10), st.floats(0.1, 200))
+def test_the_prior_is_one_of_the_terms(
+    seed: int, num_links: int, scale: float, expected: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    scores, labels = rng.normal(0, scale, (num_links, 7)), rng.integers(0, 7, num_links)
+
+    def objective(log_beta: float) -> float:
+        beta = np.exp(log_beta)
+        return num_links * cross_entropy(beta * scores, labels) + beta / expected - np.log(beta)
+
+    best = minimize_scalar(objective, bounds=(-12, np.log(MAX_SHARPNESS)), method="bounded")
+    found = fit_sharpness(torch.from_numpy(scores), torch.from_numpy(labels), expected)
+    assert objective(np.log(found)) <= best.fun + 1e-6
+
+
+@pytest.mark.parametrize("num_links", [1, 2, 5])
+def test_a_few_links_that_are_all_first_are_no_proof(num_links: int) -> None:
+    scores = 0.3 * np.eye(num_links, 50)
+    links = torch.arange(num_links).repeat(2, 1).T
+    normaliser = SoftmaxNormaliser()
+    normaliser.fit(similarity_of(scores), links)
+    # without a prior the bound itself would fit best
+    assert fitted(scores, np.arange(num_links)) > 100
+    assert normaliser.default_sharpness < normaliser.sharpness < 40
+
+
+def test_many_links_outweigh_the_prior() -> None:
+    scores, labels = noisy_problem(3, num_links=4000)
+    links = torch.from_numpy(np.stack([np.arange(4000), labels], axis=1))
+    normaliser = SoftmaxNormaliser()
+    normaliser.fit(similarity_of(scores), links)
+    assert normaliser.sharpness == pytest.approx(fitted(scores, labels), rel=0.01)
+
+
 def test_fit_uses_the_rows_of_the_links() -> None:
     scores, labels = noisy_problem(3)
     everyone = np.concatenate([np.random.default_rng(0).normal(size=(7, 15)), scores])
     links = np.stack([7 + np.arange(40), labels], axis=1)
     normaliser = SoftmaxNormaliser()
     normaliser.fit(similarity_of(everyone), torch.from_numpy(links))
-    assert normaliser.sharpness == pytest.approx(fitted(scores, labels), rel=1e-4)
+    alone = fit_sharpness(torch.from_numpy(scores), torch.from_numpy(labels), 20.0)
+    assert normaliser.sharpness == pytest.approx(alone, rel=1e-4)
     assert normaliser.parameters() == {"sharpness": normaliser.sharpness}
     other = SoftmaxNormaliser()
     other.restore(normaliser.parameters())

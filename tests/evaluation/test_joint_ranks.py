@@ -9,6 +9,8 @@ from emea.data.arrays import IntArray
 from emea.evaluation.joint_ranks import joint_ranks
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
+from emea.matching.cells import Cells
+from emea.matching.similarity import Similarity
 
 
 def joint_order(scores: np.ndarray, probs: np.ndarray) -> list[int]:
@@ -16,6 +18,13 @@ def joint_order(scores: np.ndarray, probs: np.ndarray) -> list[int]:
     neural = sorted(range(len(scores)), key=lambda target: -scores[target])
     slots = sorted(range(len(probs)), key=lambda slot: (-probs[slot], slot))
     return [neural[slot] for slot in slots] + neural[len(probs) :]
+
+
+def similarity_of(scores: np.ndarray, cells: Cells | None = None) -> Similarity:
+    """A similarity with exactly these scores."""
+    num_source, num_target = scores.shape
+    sizes = (torch.zeros(num_source), torch.zeros(num_target))
+    return Similarity(torch.from_numpy(scores).float(), torch.eye(num_target), *sizes, cells=cells)
 
 
 def rank_in(order: list[int], target: int, pool: set[int]) -> int:
@@ -43,7 +52,7 @@ def test_equals_a_sorted_list(num_target: int, k: int, num_links: int, seed: int
             for among in (pool, everything)
         )
     )
-    joint = joint_ranks(neural, beliefs, links)
+    joint = joint_ranks(neural, similarity_of(scores), beliefs, links)
     orders = [joint_order(scores[e], probs[e]) for e, _ in links]
     for order, (_, target), in_pool, in_all in zip(
         orders, links, joint.in_pool, joint.in_all, strict=True
@@ -56,6 +65,22 @@ def test_ties_keep_the_neural_order_and_strangers_their_rank() -> None:
     beliefs = Beliefs(torch.tensor([[4, 2, 0]] * 3), torch.tensor([[0.3, 0.3, 0.4]] * 3))
     links = np.array([[0, 4], [1, 2], [2, 3]])
     neural = Ranks(in_pool=np.array([1.0, 2.0, 3.0]), in_all=np.array([1.0, 2.0, 4.5]))
-    joint = joint_ranks(neural, beliefs, links)
+    joint = joint_ranks(neural, similarity_of(np.zeros((3, 5))), beliefs, links)
     assert joint.in_all.tolist() == [2, 3, 4.5]
     assert joint.in_pool.tolist() == [1, 2, 3]  # target 0 is no link's, so not in the pool
+
+
+def test_candidates_of_an_approximate_search_come_before_all_others() -> None:
+    # the search saw targets 0 and 1 alone; the links' targets are the neural model's best
+    scores = np.array([[0.1, 0.9, 0.9, 0.3], [0.2, 0.1, 0.0, 0.7]])
+    apart = Cells(torch.tensor([0, 0]), torch.tensor([0, 0, 1, 1]), torch.tensor([[0, 1]] * 2), 1)
+    beliefs = Beliefs(torch.tensor([[1, 0], [0, 1]]), torch.full((2, 2), 0.5))
+    links = np.array([[0, 2], [1, 3]])
+    pool = np.array([1, 2, 3])
+    neural = Ranks(in_pool=np.array([1.5, 1.0]), in_all=np.array([1.5, 1.0]))
+    joint = joint_ranks(neural, similarity_of(scores, apart), beliefs, links, pool)
+    # behind the target: one more; beside it: the other half of one
+    assert joint.in_all.tolist() == [3, 3]
+    assert joint.in_pool.tolist() == [2, 2]
+    exact = joint_ranks(neural, similarity_of(scores), beliefs, links, pool)
+    assert exact.in_all.tolist() == neural.in_all.tolist()

@@ -92,3 +92,17 @@ def test_a_sharp_softmax_bears_empty_slots() -> None:
     assert not table.filled.all()
     for rest in found.log_rest(table):
         assert rest.isfinite().all()
+
+
+def test_pairs_that_a_search_passed_over_are_no_more_than_certain() -> None:
+    """What neighbours propose may lie outside the cells that were searched."""
+    similarity = random_similarity(6, 9)
+    scores = torch.from_numpy(dense(similarity))
+    whole = scores.sort(1, descending=True)
+    table = PairTable(whole.indices, whole.values, torch.ones(6, 9, dtype=torch.bool), 9)
+    unseen = torch.full((6,), -50.0).double(), torch.full((9,), -50.0).double()
+    found = TwoSided(two_sided(similarity, 1, (3.0, 0.7)).pairs, (3.0, 0.7), unseen)
+    forth, back = found.log_probs(table)
+    np.testing.assert_allclose(forth, torch.log_softmax(3.0 * whole.values, 1))
+    of_target = torch.log_softmax(0.7 * scores, 0)
+    np.testing.assert_allclose(back, of_target.gather(1, whole.indices))

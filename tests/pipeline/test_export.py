@@ -69,6 +69,19 @@ def test_a_finished_run_predicts_what_it_wrote(
         assert {path.name for path in files} == {*FILES, NUMBERS_FILE}
 
 
+def test_test_links_that_were_taken_as_labels_are_no_right_answers(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
+    options = (*METHODS["released"], "protocol.num_unseen_links=15")
+    metrics = run_job(tiny_config(*options), tmp_path)
+    num_test, given = metrics["num_links"]["test"], metrics["num_links"]["train"] + 15
+    assert metrics["export"]["test"]["num_links"] == num_test - 15
+    assert metrics["calibration"]["num_entities"] == num_test - 15
+    known = given + metrics["num_links"]["validation"]
+    assert metrics["answer"]["num_predicted"] == 150 - known
+    assert metrics["mapping"]["all"]["num_predicted"] == 150 - known
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> FinishedRun:
     """A run that knows something, whatever it was asked to answer."""

@@ -60,8 +60,9 @@ def test_ranks_by_beliefs_are_the_same() -> None:
     neural = Ranks(np.full(40, 7.0), np.full(40, 9.0))
     generator = torch.Generator().manual_seed(1)
     targets = torch.rand(40, 50, generator=generator).argsort(1)[:, :30]
+    exact = Cosine()(torch.rand(40, 2), torch.rand(50, 2))
     single, double = both(
-        lambda probs: joint_ranks(neural, Beliefs(targets, probs), LINKS), tied(40, 30)
+        lambda probs: joint_ranks(neural, exact, Beliefs(targets, probs), LINKS), tied(40, 30)
     )
     np.testing.assert_array_equal(single.in_all, double.in_all)
     np.testing.assert_array_equal(single.in_pool, double.in_pool)

@@ -53,13 +53,19 @@ class LiteralEvidence:
     def _inclusions(self) -> Inclusions:
         """Of the relation pairs that some candidate pair and carrying pair show together."""
         shared: dict[Pair, float] = defaultdict(float)
+        claims: dict[tuple[Pair, Pair], float] = defaultdict(float)
         for h, r, t in self.source:
             for h2, r2, t2 in self.target:
                 if (h, h2) in self.believed and (t, t2) in self.carriers:
-                    shared[r, r2] += self.believed[h, h2] * self.carriers[t, t2]
+                    weight = self.believed[h, h2] * self.carriers[t, t2]
+                    shared[r, r2] += weight
+                    claims[(r, r2), (h2, t2)] += weight
+        held: dict[Pair, float] = defaultdict(float)
+        for (relations, _), claimed in claims.items():
+            held[relations] += min(1.0, claimed)
         sizes = self._size(0), self._size(1)
         return {
-            (r, r2): (min(1.0, weight / sizes[0][r]), min(1.0, weight / sizes[1][r2]))
+            (r, r2): (min(1.0, weight / sizes[0][r]), min(1.0, held[r, r2] / sizes[1][r2]))
             for (r, r2), weight in shared.items()
         }
 

@@ -32,16 +32,24 @@ def inverse_functionality(triples: set[Triple]) -> dict[int, float]:
 
 
 def inclusions(source: set[Triple], target: set[Triple], q: Mapping) -> Inclusions:
-    """Expected matched triples over all triples of the relation, at most 1."""
-    matched: dict[tuple[int, int], float] = {}
-    for h, r, t in source:
-        for h2, r2, t2 in target:
-            weight = q[h].get(h2, 0.0) * q[t].get(t2, 0.0)
-            matched[r, r2] = matched.get((r, r2), 0.0) + weight
+    """Expected matched triples of a relation over all its triples, either way."""
     size, size2 = Counter(r for _, r, _ in source), Counter(r for _, r, _ in target)
-    return {
-        (r, r2): (min(1.0, m / size[r]), min(1.0, m / size2[r2])) for (r, r2), m in matched.items()
-    }
+
+    def matched(triple: Triple, triple2: Triple) -> float:
+        (h, _, t), (h2, _, t2) = triple, triple2
+        return q[h].get(h2, 0.0) * q[t].get(t2, 0.0)
+
+    def forth(r: int, r2: int) -> float:
+        of_r2 = [triple2 for triple2 in target if triple2[1] == r2]
+        held = [sum(matched(one, other) for other in of_r2) for one in source if one[1] == r]
+        return sum(held) / size[r]
+
+    def back(r: int, r2: int) -> float:
+        of_r = [triple for triple in source if triple[1] == r]
+        held = [sum(matched(one, other) for one in of_r) for other in target if other[1] == r2]
+        return sum(min(1.0, claims) for claims in held) / size2[r2]
+
+    return {(r, r2): (forth(r, r2), back(r, r2)) for r in size for r2 in size2}
 
 
 def as_mapping(beliefs: Beliefs) -> Mapping:

@@ -25,13 +25,15 @@ def literal_compatibility(pair: GraphPair, mapping: dict[int, int]) -> list[floa
         doubt = 1.0
         for _, r, n in [triple for triple in source if triple[0] == e]:
             for _, r2, n2 in [triple for triple in target if triple[0] == e2]:
-                shared = sum(q == r and (h2, r2, t2) in target for h2, q, t2 in mapped)
+                shared = [(h2, r2, t2) for h2, q, t2 in mapped if q == r]
+                shared = [triple for triple in shared if triple in target]
                 size, size2 = (
                     sum(q == s for _, q, _ in kg) for kg, s in ((source, r), (target, r2))
                 )
                 if mapping.get(n) == n2:
-                    doubt *= 1 - min(1, shared / size2) * fun[r]
-                    doubt *= 1 - min(1, shared / size) * fun2[r2]
+                    # however many source triples are mapped to it, a target triple is one
+                    doubt *= 1 - len(set(shared)) / size2 * fun[r]
+                    doubt *= 1 - len(shared) / size * fun2[r2]
         values[e] = 1 - doubt
     return values
 
