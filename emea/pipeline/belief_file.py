@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from emea.data.graph_pair import GraphPair
 from emea.errors import DataError
 from emea.matching.beliefs import Beliefs
+from emea.pipeline.run_files import read_arrays
 
 ROUNDING = 1e-3
 """By how much a probability may exceed 1."""
@@ -41,7 +41,7 @@ def read_beliefs(path: Path, pair: GraphPair) -> StoredBeliefs:
     Raises:
         DataError: the file cannot be read, or what it holds is not about these graphs.
     """
-    arrays = _read_arrays(path)
+    arrays = _read_tensors(path)
     found = {name: _beliefs(arrays, name) for name in ("neural", "joint")}
     beliefs = [one for one in found.values() if one is not None]
     labels = arrays.get("labels")
@@ -54,12 +54,11 @@ def read_beliefs(path: Path, pair: GraphPair) -> StoredBeliefs:
     return StoredBeliefs(found["neural"], found["joint"], labels)
 
 
-def _read_arrays(path: Path) -> dict[str, Tensor]:
+def _read_tensors(path: Path) -> dict[str, Tensor]:
+    arrays = read_arrays(path)
     try:
-        with np.load(path) as file:
-            return {name: torch.from_numpy(file[name]) for name in file.files}
-    # numpy, zipfile and zlib each have errors of their own for what is damaged
-    except Exception as error:
+        return {name: torch.from_numpy(array) for name, array in arrays.items()}
+    except (TypeError, ValueError) as error:  # text, or another order of bytes
         raise DataError(f"{path} cannot be read: {error}") from error
 
 

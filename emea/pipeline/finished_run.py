@@ -23,6 +23,7 @@ from emea.pipeline.run_files import (
     read_config,
     read_metrics,
 )
+from emea.pipeline.stored_parts import check_parts
 from emea.pipeline.trusted_targets import check_trusted
 from emea.tracking.run_record import RunHeader, is_finished, read_closing, read_header
 
@@ -98,7 +99,7 @@ def read_run(folder: Path, config: DictConfig, pair: GraphPair) -> FinishedRun:
     """Read a finished run of this config and pair back.
 
     Raises:
-        DataError: the pair is another, or a file cannot be read.
+        DataError: the pair or its parts are others, or a file cannot be read.
     """
     header = read_header(folder)
     if pair.checksum() != header.tags.get("data_checksum"):
@@ -110,6 +111,7 @@ def read_run(folder: Path, config: DictConfig, pair: GraphPair) -> FinishedRun:
     if stored.neural is None and config.method.reasoner is None:
         raise DataError(f"{folder / BELIEFS_FILE} is damaged: it lacks those of the neural model")
     labels = stored.labels
+    check_parts(folder, split, None if labels is None else labels.numpy())
     if labels is None:  # those of all but protocol=released with AvoidConf
         labels = torch.from_numpy(split.supervision.train.copy())
     return FinishedRun(

@@ -122,3 +122,17 @@ def _write_arrays(path: Path, **arrays: np.ndarray) -> None:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
     write_atomic(path, buffer.getvalue())
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a file that a run left.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    try:
+        with np.load(path) as file:
+            return {name: file[name] for name in file.files}
+    # numpy, zipfile and zlib each have errors of their own for what is damaged
+    except Exception as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
