@@ -9,6 +9,7 @@ from typing import IO, NamedTuple
 
 from emea.data.bad_lines import BadLines
 from emea.data.byte_stream import byte_stream
+from emea.data.lines_of_row import LinesOfRow
 
 UNWRITABLE = re.compile(r"[\t\r\n]")
 ESCAPED_BYTE = re.compile(r"[\ud800-\udfff]")
@@ -18,6 +19,10 @@ UNUSABLE = re.compile(r"[\t\r\n\ud800-\udfff]")
 
 MAX_CELL = 1 << 24
 """Characters in a cell; more is a quote that was never closed."""
+
+UNCLOSED = "a quote is opened in this row and not closed at the end of a cell"
+NO_END = "unexpected end of data"
+"""What the parser says where a file ends within quotes."""
 
 
 class Row(NamedTuple):
@@ -103,17 +108,22 @@ def _tab_rows(text: IO[str]) -> Iterator[Row]:
 
 def _comma_rows(text: IO[str], bad: BadLines) -> Iterator[Row]:
     csv.field_size_limit(MAX_CELL)
-    reader = csv.reader(text, strict=True)
+    lines = LinesOfRow(text)
+    reader = csv.reader(lines, strict=True)
     while True:
+        lines.begin_row()
         try:
             cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            bad.add(reader.line_num, str(error))
+            is_open = lines.num_taken > 1 or str(error) == NO_END
+            bad.add(lines.first, UNCLOSED if is_open else str(error))
+            lines.go_back()
+            reader = csv.reader(lines, strict=True)
             continue
         if cells:
-            yield Row(reader.line_num, cells)
+            yield Row(lines.last, cells)
 
 
 def _problem(cells: Sequence[str], columns: Columns) -> str | None:

@@ -56,7 +56,7 @@ def test_commas(tmp_path: Path, content: str, expected: list[tuple[int, ...]]) -
         (b"a,r,b\na,r,b,c\n", "csv", "line 2: expected 3 columns, found 4"),
         (b'a,r,b\n"a\nx",r,b\n', "csv", "line 3: column 1 holds a tab or a line break"),
         (b'a,r,b\n"a"x,r,b\n', "csv", "line 2: "),
-        (b'a,r,b\n"a,r,b\n', "csv", "line 2: "),
+        (b'a,r,b\n"a,r,b\n', "csv", "line 2: a quote is opened in this row and not closed"),
     ],
 )
 def test_bad_rows(tmp_path: Path, content: bytes, file_format: str, reason: str) -> None:
@@ -71,3 +71,34 @@ def test_bad_rows(tmp_path: Path, content: bytes, file_format: str, reason: str)
     )
     assert bad.num_lines >= 1
     assert (1, "a", "r", "b") in rows
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        'a,r,b\nc,"r,d\ne,r,f\ng,r,h\n',  # open to the end of the file
+        'a,r,b\nc,"r,d\n"e",r,f\ng,r,h\n',  # closed by the next quote, in the midst of a cell
+        'a,r,b\r\nc,"r,d\r\ne,r,f\r\n"g",r,h',
+        'a,r,b\nc,r,"d\ne,r,f\ng,r,h',
+    ],
+)
+def test_an_open_quote_is_told_where_it_is_opened(tmp_path: Path, content: str) -> None:
+    with pytest.raises(DataError, match=r"a\.csv, line 2: a quote is opened in this row"):
+        read(tmp_path / "a.csv", content, "csv")
+    rows, bad = read(tmp_path / "a.csv", content, "csv", "skip")
+    assert rows == [(1, "a", "r", "b"), (3, "e", "r", "f"), (4, "g", "r", "h")]
+    assert bad.num_lines == 1
+
+
+def test_a_column_that_is_not_read_may_hold_lines(tmp_path: Path) -> None:
+    content = 'head,relation,tail,note\na,r,b,"one\n\ntwo"\n\nc,"r,d,x\ne,r,f,y\n'
+    rows, bad = read(tmp_path / "a.csv", content, "csv", "skip")
+    assert rows == [(4, "a", "r", "b"), (7, "e", "r", "f")]
+    assert bad.num_lines == 1
+
+
+def test_many_open_quotes(tmp_path: Path) -> None:
+    content = "".join(f'a{number},"r,b\nc{number},r,d\n' for number in range(20_000))
+    rows, bad = read(tmp_path / "a.csv", content, "csv", "skip")
+    assert rows == [(2 * number + 2, f"c{number}", "r", "d") for number in range(20_000)]
+    assert bad.num_lines == 20_000
