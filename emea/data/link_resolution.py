@@ -16,7 +16,7 @@ from emea.errors import DataError, one_line
 log = logging.getLogger(__name__)
 
 NUM_NAMED = 20
-"""Unknown entities that are named; the others are counted."""
+"""Links of a file left out for one reason that are named; the others are counted."""
 
 
 class EntityFinder:
@@ -68,7 +68,7 @@ class LinkResolver:
             DataError: a link contradicts another, or is in a file before this one.
         """
         known, unknown = self.found(listing)
-        _tell_unknown(listing.label, unknown)
+        _tell_left_out(listing.label, unknown, "with an unknown entity")
         kept = self.registered(listing, known)
         return np.array(kept, dtype=np.int64).reshape(-1, 2), LinkReading(
             label=listing.label,
@@ -115,7 +115,7 @@ class LinkResolver:
         Raises:
             DataError: one does, and that is where to stop.
         """
-        kept = []
+        kept, contradicting = [], []
         for ends, row in known.items():
             try:
                 # by the graphs' names: files may spell one entity in several ways
@@ -124,15 +124,15 @@ class LinkResolver:
             except DataError as error:
                 if self.on_error == "stop":
                     raise
-                log.warning("%s: left out", error)
+                contradicting.append(str(error))
             else:
                 kept.append(ends)
+        _tell_left_out(listing.label, contradicting, "that contradict others")
         return kept
 
 
-def _tell_unknown(label: str, unknown: list[str]) -> None:
-    for text in unknown[:NUM_NAMED]:
+def _tell_left_out(label: str, problems: list[str], which: str) -> None:
+    for text in problems[:NUM_NAMED]:
         log.warning("%s: left out", one_line(text))
-    if len(unknown) > NUM_NAMED:
-        unnamed = len(unknown) - NUM_NAMED
-        log.warning("%s: %d more links with an unknown entity left out", label, unnamed)
+    if len(problems) > NUM_NAMED:
+        log.warning("%s: %d more links %s left out", label, len(problems) - NUM_NAMED, which)
