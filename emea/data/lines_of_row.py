@@ -11,13 +11,14 @@ class LinesOfRow:
 
     Args:
         text: the file.
+        after: lines of it that were read before.
 
     Attributes:
         last: number of the line that was read last.
     """
 
-    def __init__(self, text: IO[str]) -> None:
-        self.last = 0
+    def __init__(self, text: IO[str], after: int = 0) -> None:
+        self.last = after
         self._text = text
         self._row: list[str] = []
         self._again: deque[str] = deque()
@@ -32,7 +33,7 @@ class LinesOfRow:
         return line
 
     @property
-    def num_taken(self) -> int:
+    def num_lines(self) -> int:
         """Lines of the row so far."""
         return len(self._row)
 

@@ -11,7 +11,7 @@ from emea.data.ntriples import statements_of
 from emea.data.rdf_file import RDF_FORMATS, statements
 from emea.data.rdf_terms import shown_name
 from emea.data.row_file import wanted_cells
-from emea.data.sssom import is_sssom, read_sssom
+from emea.data.sssom import read_sssom, sssom_format
 from emea.data.triple_collector import SAME_AS
 
 LINK_COLUMNS = (("source", "subject_id", "left"), ("target", "object_id", "right"))
@@ -24,8 +24,8 @@ def read_link_file(
     """Read the links of a file.
 
     A table has two columns, or a header that names them among others; an SSSOM table is known by
-    its columns ``subject_id`` and ``object_id``. In RDF every ``owl:sameAs`` triple is a link and
-    may be meant either way; other triples are no links.
+    its columns ``subject_id`` and ``object_id``, whether tabs or commas separate them. In RDF every
+    ``owl:sameAs`` triple is a link and may be meant either way; other triples are no links.
 
     Args:
         path: the file; ``.gz`` is unpacked on the way.
@@ -42,8 +42,8 @@ def read_link_file(
         listing = _same_as_by_line(path, bad)
     elif found in RDF_FORMATS:
         listing = _same_as_by_number(path, found, bad)
-    elif is_sssom(path, found):
-        listing = read_sssom(path, found, bad)
+    elif (separated := sssom_format(path, found)) is not None:
+        listing = read_sssom(path, separated, bad)
     else:
         listing = _from_table(path, found, bad)
     bad.tell()

@@ -4,6 +4,8 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -90,40 +92,53 @@ def wanted_cells(
             yield Row(row.line, [row.cells[place] for place in columns.places])
 
 
-def rows(path: Path, file_format: str, bad: BadLines) -> Iterator[Row]:
-    """All rows that are not blank."""
+def rows(path: Path, file_format: str, bad: BadLines, after: int = 0) -> Iterator[Row]:
+    """All rows that are not blank, after as many lines that are no rows."""
+    with _text(path, file_format) as text:
+        for _ in islice(text, after):
+            pass
+        yield from _tab_rows(text, after) if file_format == "tsv" else _comma_rows(text, bad, after)
+
+
+def lines(path: Path, file_format: str) -> Iterator[str]:
+    """All lines as they stand, without their ends."""
+    with _text(path, file_format) as text:
+        yield from (line.rstrip("\r\n") for line in text)
+
+
+@contextmanager
+def _text(path: Path, file_format: str) -> Iterator[IO[str]]:
     with byte_stream(path) as stream:
         # a name may hold what Python takes for the end of a line; csv looks for it itself
         newline = "\n" if file_format == "tsv" else ""
         # what is no UTF-8 passes here and is told with its line
-        text = io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline=newline)
-        yield from _tab_rows(text) if file_format == "tsv" else _comma_rows(text, bad)
+        yield io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline=newline)
 
 
-def _tab_rows(text: IO[str]) -> Iterator[Row]:
-    for number, line in enumerate(text, 1):
+def _tab_rows(text: IO[str], after: int) -> Iterator[Row]:
+    for number, line in enumerate(text, after + 1):
         if line := line.removesuffix("\n").removesuffix("\r"):
             yield Row(number, line.split("\t"))
 
 
-def _comma_rows(text: IO[str], bad: BadLines) -> Iterator[Row]:
+def _comma_rows(text: IO[str], bad: BadLines, after: int) -> Iterator[Row]:
     csv.field_size_limit(MAX_CELL)
-    lines = LinesOfRow(text)
-    reader = csv.reader(lines, strict=True)
+    taken = LinesOfRow(text, after)
+    reader = csv.reader(taken, strict=True)
     while True:
-        lines.begin_row()
+        taken.begin_row()
         try:
             cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            is_open = lines.num_taken > 1 or str(error) == NO_END
-            bad.add(lines.first, UNCLOSED if is_open else str(error))
-            lines.go_back()
-            reader = csv.reader(lines, strict=True)
+            is_open = taken.num_lines > 1 or str(error) == NO_END
+            bad.add(taken.first, UNCLOSED if is_open else str(error))
+            taken.go_back()
+            reader = csv.reader(taken, strict=True)
             continue
         if cells:
-            yield Row(lines.last, cells)
+            yield Row(taken.last, cells)
 
 
 def _problem(cells: Sequence[str], columns: Columns) -> str | None:

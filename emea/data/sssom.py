@@ -1,6 +1,6 @@
-"""Reads mappings in SSSOM, the Simple Standard for Sharing Ontological Mappings (TSV)."""
+"""Reads mappings in SSSOM, the Simple Standard for Sharing Ontological Mappings (TSV or CSV)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 
@@ -9,10 +9,13 @@ import yaml
 from emea.data.bad_lines import BadLines
 from emea.data.link_listing import LinkListing
 from emea.data.prefixes import Prefixes
-from emea.data.row_file import Row, name_problem, rows
+from emea.data.row_file import lines, name_problem, rows
 from emea.errors import DataError
 
 SUBJECT, OBJECT = "subject_id", "object_id"
+COLUMNS = {SUBJECT, OBJECT}
+"""By which a table of this kind is known."""
+
 NO_TERM_FOUND = "sssom:NoTermFound"
 """Stands for the other entity where there is none."""
 
@@ -30,12 +33,17 @@ EQUIVALENCES = (
 """Predicates that say that two entities are the same."""
 
 
-def is_sssom(path: Path, file_format: str) -> bool:
-    """Whether a table has the columns of SSSOM, after comments where it begins with some."""
-    if file_format != "tsv":
-        return False
-    header = next((row for row in _rows(path) if not _is_comment(row)), None)
-    return header is not None and {SUBJECT, OBJECT} <= set(header.cells)
+def sssom_format(path: Path, file_format: str) -> str | None:
+    """How a table that has the columns of SSSOM separates them; ``None``: it has not.
+
+    The header tells it, whatever the file is called: many such tables were saved by a program
+    that puts commas between columns.
+    """
+    if file_format not in ("tsv", "csv"):
+        return None
+    header = next((line for line in lines(path, file_format) if not _is_above(line)), "")
+    cells = {"tsv": header.split("\t"), "csv": [cell.strip('"') for cell in header.split(",")]}
+    return next((found for found in cells if set(cells[found]) >= COLUMNS), None)
 
 
 def read_sssom(path: Path, file_format: str, bad: BadLines) -> LinkListing:
@@ -46,37 +54,49 @@ def read_sssom(path: Path, file_format: str, bad: BadLines) -> LinkListing:
 
     Args:
         path: the file.
-        file_format: ``tsv``.
+        file_format: ``tsv`` or ``csv``, as ``sssom_format`` found it.
         bad: told of lines that cannot be used.
 
     Raises:
-        DataError: the YAML cannot be read.
+        DataError: the YAML or the header cannot be read.
     """
-    comments = list(takewhile(_is_comment, _rows(path)))
-    body = (row for row in rows(path, file_format, bad) if not _is_comment(row))
-    header = next(body).cells
-    links, lines, num_other = [], [], 0
+    comments = list(takewhile(_is_above, lines(path, file_format)))
+    # comments are no rows: what they quote need not be quoted as cells are
+    body = rows(path, file_format, bad, after=len(comments))
+    header = next((row.cells for row in body), [])
+    if not set(header) >= COLUMNS:
+        raise DataError(f"{path.name}: the names of its columns cannot be read: mend their quotes")
+    links, places, num_other = [], [], 0
     for row in body:
         cells = dict(zip(header, row.cells, strict=False))
+        if row.cells[0].startswith("#"):
+            continue
         if (problem := _problem(cells)) is not None:
             bad.add(row.line, problem)
         elif not _is_equivalence(cells):
             num_other += 1
         else:
             links.append((cells[SUBJECT], cells[OBJECT]))
-            lines.append(row.line)
-    prefixes = Prefixes(_curie_map(path.name, comments))
+            places.append(row.line)
+    yaml_lines = [_without_mark(line, file_format) for line in comments]
+    prefixes = Prefixes(_curie_map(path.name, yaml_lines))
     return LinkListing(
-        path.name, links, lines, prefixes=prefixes, num_other=num_other, num_bad=bad.num_lines
+        path.name, links, places, prefixes=prefixes, num_other=num_other, num_bad=bad.num_lines
     )
 
 
-def _rows(path: Path) -> Iterator[Row]:
-    return rows(path, "tsv", BadLines(path.name))
+def _is_above(line: str) -> bool:
+    """Whether a line stands above the table: blank, or a comment, perhaps quoted as a cell is."""
+    return not line or line.startswith(("#", '"#'))
 
 
-def _is_comment(row: Row) -> bool:
-    return row.cells[0].startswith("#")
+def _without_mark(line: str, file_format: str) -> str:
+    """The YAML of a comment, which a table program may have quoted and filled up with cells."""
+    if file_format == "csv":
+        line = line.rstrip(",")
+        if line.startswith('"'):
+            line = line[1:].removesuffix('"').replace('""', '"')
+    return line[1:]
 
 
 def _problem(cells: dict[str, str]) -> str | None:
@@ -92,11 +112,10 @@ def _is_equivalence(cells: dict[str, str]) -> bool:
     return is_pair and predicate in EQUIVALENCES and not cells.get(MODIFIER)
 
 
-def _curie_map(label: str, comments: Sequence[Row]) -> dict[str, str]:
-    text = "\n".join("\t".join(row.cells)[1:] for row in comments)
+def _curie_map(label: str, yaml_lines: Sequence[str]) -> dict[str, str]:
     try:
         # every value as the text it is: elsewhere in YAML the prefix NO is the value false
-        metadata = yaml.load(text, yaml.BaseLoader)
+        metadata = yaml.load("\n".join(yaml_lines), yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError) as error:
         raise DataError(f"{label}: the commented header is no YAML: {error}") from error
     prefixes = metadata.get("curie_map") if isinstance(metadata, dict) else None

@@ -77,6 +77,7 @@ LINK_FILES = {
     "a.tsv": LINKS_TSV,
     "a.csv": LINKS_CSV,
     "a.sssom.tsv": SSSOM,
+    "a.sssom.csv": SSSOM.replace(b"\t", b","),
 }
 ID_FOLDER: Files = {
     "triples_1": b"0\t7\t1\n1\t8\t2\n2\t8\t-3\n",

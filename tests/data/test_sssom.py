@@ -1,11 +1,14 @@
 """Mappings in SSSOM."""
 
+import csv
+import io
 from pathlib import Path
 
 import pytest
 
 from emea.data.bad_lines import BadLines
-from emea.data.sssom import is_sssom, read_sssom
+from emea.data.link_file import read_link_file
+from emea.data.sssom import read_sssom, sssom_format
 from emea.errors import DataError
 
 TABLE = """#mapping_set_id: https://example.org/set
@@ -28,7 +31,7 @@ def write(path: Path, text: str) -> Path:
 
 def test_equivalences_with_their_lines(tmp_path: Path) -> None:
     path = write(tmp_path / "a.tsv", TABLE)
-    assert is_sssom(path, "tsv")
+    assert sssom_format(path, "tsv") == "tsv"
     listing = read_sssom(path, "tsv", BadLines("a.tsv"))
     assert listing.links == [("HP:1", "MP:1"), ("HP:4", "MP:4")]
     assert list(listing.places) == [6, 9]
@@ -69,8 +72,55 @@ def test_prefixes_are_text_whatever_yaml_makes_of_it_elsewhere(tmp_path: Path) -
 
 @pytest.mark.parametrize("text", ["", "a\tb\n", "#only\n", "subject_id\tx\n"])
 def test_other_tables(tmp_path: Path, text: str) -> None:
-    assert not is_sssom(write(tmp_path / "a.tsv", text), "tsv")
+    assert sssom_format(write(tmp_path / "a.tsv", text), "tsv") is None
 
 
-def test_not_in_csv(tmp_path: Path) -> None:
-    assert not is_sssom(write(tmp_path / "a.csv", "subject_id,object_id\n"), "csv")
+def saved_by_a_table_program(table: str) -> str:
+    """Every line with as many cells, and quotes where a cell holds one."""
+    rows = [line.split("\t") for line in table.splitlines()]
+    filled = [row + [""] * (max(map(len, rows)) - len(row)) for row in rows]
+    text = io.StringIO()
+    csv.writer(text).writerows(filled)
+    return text.getvalue()
+
+
+COMMAS = {
+    "plain": TABLE.replace("\t", ","),
+    "saved": saved_by_a_table_program(TABLE),
+    "odd comments": '#x: ["a","b"]\n#y: \'z"\'\n' + TABLE.replace("\t", ","),
+    "quoted header": TABLE.replace("\t", ",").replace("subject_id", '"subject_id"'),
+}
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+@pytest.mark.parametrize("kind", COMMAS)
+def test_with_commas_whatever_the_file_is_called(kind: str, name: str, tmp_path: Path) -> None:
+    path = write(tmp_path / name, COMMAS[kind])
+    assert sssom_format(path, path.suffix[1:]) == "csv"
+    listing = read_link_file(path)
+    assert listing.links == [("HP:1", "MP:1"), ("HP:4", "MP:4")]
+    lines = COMMAS[kind].splitlines()
+    assert [lines[place - 1][:4] for place in listing.places] == ["HP:1", "HP:4"]
+    assert listing.prefixes.namespaces == {
+        "HP": "http://purl.obolibrary.org/obo/HP_",
+        "MP": "http://purl.obolibrary.org/obo/MP_",
+    }
+    assert listing.num_other == 3
+
+
+def test_with_tabs_in_a_file_that_says_commas(tmp_path: Path) -> None:
+    listing = read_link_file(write(tmp_path / "a.csv", TABLE))
+    assert listing.links == [("HP:1", "MP:1"), ("HP:4", "MP:4")]
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+def test_a_header_with_an_open_quote(tmp_path: Path, on_error: str) -> None:
+    path = write(tmp_path / "a.csv", 'subject_id,"object_id\na,b\n')
+    with pytest.raises(DataError, match=r"a\.csv.*quote"):
+        read_link_file(path, on_error=on_error)
+
+
+def test_a_row_without_a_subject_is_bad_in_csv_too(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "subject_id,object_id\n,b\n")
+    with pytest.raises(DataError, match=r"a\.csv, line 2: subject_id is empty"):
+        read_link_file(path)
