@@ -38,6 +38,7 @@ def job(config: DictConfig) -> float:
     """Run one configuration; the value, of validation links, is what a sweeper may maximise."""
     # torch and Lightning load here, so that --help and a mistyped key answer at once
     from emea.pipeline.already_recorded import AlreadyRecordedError
+    from emea.pipeline.hydra_files import clean_hydra_files
     from emea.pipeline.job import run_job
     from emea.pipeline.result_table import print_results
     from emea.pipeline.run_header import sweep_name
@@ -46,6 +47,7 @@ def job(config: DictConfig) -> float:
 
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
+    clean_hydra_files(config, hydra_config)
     for who, unused in unused_overrides(config, hydra_config.overrides.task).items():
         logger.warning("%s has no use for %s", who, ", ".join(unused))
     forget_outcome(folder)
