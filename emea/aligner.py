@@ -13,7 +13,7 @@
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -31,13 +31,12 @@ from emea.pipeline.answering import build_answering
 from emea.pipeline.decision import check_founded, decide
 from emea.pipeline.explainer import Explainer
 from emea.pipeline.explanation import Explanation
-from emea.pipeline.export_settings import export_settings
+from emea.pipeline.export_settings import check_export, export_settings
 from emea.pipeline.exporting import top_candidates
 from emea.pipeline.finished_run import FinishedRun, read_run
 from emea.pipeline.job import run_job
 from emea.pipeline.overrides import composed
 from emea.pipeline.schema import register_schema
-from emea.pipeline.validation import check_config
 
 NOT_FITTED = "nothing was fitted yet: call fit(source, target, links) first"
 NONE: IntArray = np.empty((0, 2), dtype=np.int64)
@@ -153,11 +152,14 @@ class Aligner:
 
     def predict(
         self,
-        top_k: int = 1,
+        top_k: int | None = None,
         threshold: float | None = None,
         target_precision: float | None = None,
     ) -> list[Match]:
         """The counterpart of every source entity, given links included.
+
+        What is not given is as the ``export`` of the settings has it: one candidate, and no
+        threshold, unless they say otherwise. ``threshold=0`` answers as much as there is.
 
         Args:
             top_k: candidates to name for each.
@@ -168,22 +170,19 @@ class Aligner:
             ConfigError: a value is none that it can have.
         """
         run = self._fitted
-        asked = run.config.copy()
-        # numbers of numpy's kinds are no numbers for a config
-        asked.export.top_k = int(top_k)
-        asked.export.threshold = None if threshold is None else float(threshold)
-        asked.export.target_precision = (
-            None if target_precision is None else float(target_precision)
+        settings = export_settings(run.config).with_given(
+            top_k=_plain(top_k),
+            threshold=_plain(threshold),
+            target_precision=_plain(target_precision),
         )
-        check_config(asked)
-        settings = export_settings(asked)
+        check_export(run.config, settings)
         check_founded(settings, run.split)
         validation = run.split.supervision.validation
         decision = decide(
             build_answering(run.config), run.beliefs, run.labels, settings, validation
         )
         best, probs = decision.answer.best_targets(), decision.answer.probs.max(1).values
-        others, other_probs = top_candidates(decision.beliefs, top_k)
+        others, other_probs = top_candidates(decision.beliefs, settings.top_k)
         name_of = run.pair.target.entity_name
         return [
             Match(
@@ -219,6 +218,11 @@ class Aligner:
         if self._run is None:
             raise UserError(NOT_FITTED)
         return self._run
+
+
+def _plain(value: Any) -> Any:
+    """The same as a number of Python's own: those of numpy's kinds are none for a config."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _link_ids(

@@ -4,16 +4,11 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from emea.errors import UserError
 from emea.pipeline.config_files import option_names
 from emea.pipeline.validation import EXPORT_FORMATS
-
-if TYPE_CHECKING:  # torch loads only where something is read
-    from emea.pipeline.export_settings import ExportSettings
 
 EXAMPLES = """examples:
   python -m emea.predict RUN --formats nt sssom jsonl --top-k 5
@@ -44,24 +39,13 @@ def _write(options: argparse.Namespace) -> None:
     from emea.pipeline.result_table import answered_line
 
     run = load_run(options.run, options.trust)
-    settings = _settings(export_settings(run.config), options)
+    settings = export_settings(run.config).with_given(
+        options.formats, options.top_k, options.threshold, options.target_precision
+    )
     folder = options.out or options.run / "predictions"
     numbers, files = predict(run, folder, settings, options.decoding)
     print(answered_line(numbers))
     print(*files, sep="\n")
-
-
-def _settings(own: "ExportSettings", options: argparse.Namespace) -> "ExportSettings":
-    """The run's own settings with what was given in their place."""
-    changed: dict[str, Any] = {}
-    if options.formats is not None:
-        changed["formats"] = tuple(options.formats)
-    if options.top_k is not None:
-        changed["top_k"] = options.top_k
-    if options.threshold is not None or options.target_precision is not None:
-        changed["threshold"] = options.threshold
-        changed["target_precision"] = options.target_precision
-    return replace(own, **changed)
 
 
 def make_parser() -> argparse.ArgumentParser:

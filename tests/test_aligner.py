@@ -148,13 +148,35 @@ def test_triples_may_be_rows_of_an_array() -> None:
         ({"threshold": 2.0}, "export.threshold"),
         ({"threshold": math.nan}, "export.threshold"),
         ({"target_precision": 1.5}, "export.target_precision"),
+        ({"threshold": "half"}, "export.threshold must be a number from 0 to 1, got half"),
+        ({"threshold": True}, "export.threshold must be a number"),
+        ({"threshold": object()}, "object.* is not a supported primitive type"),
+        ({"target_precision": [0.9]}, "export.target_precision must be a number"),
         ({"top_k": -1}, "export.top_k"),
+        ({"top_k": 0}, "export.top_k must be a whole number of at least 1, got 0"),
+        ({"top_k": 2.5}, "export.top_k must be a whole number of at least 1, got 2.5"),
+        ({"top_k": 2.0}, "export.top_k must be a whole number of at least 1, got 2.0"),
+        ({"top_k": "3"}, "export.top_k must be a whole number"),
         ({"threshold": 0.5, "target_precision": 0.9}, "leave export.threshold out"),
     ],
 )
 def test_answers_that_nobody_can_give(fitted: Aligner, asked: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         fitted.predict(**asked)
+
+
+@pytest.fixture(scope="module")
+def choosy(example: tuple[Triples, Triples, list[tuple[str, str]]]) -> Aligner:
+    source, target, links = example
+    chosen = ["export.threshold=0.9", "export.top_k=3"]
+    aligner = Aligner(model="lightea", em="dual", settings=[*QUICK, *chosen])
+    return aligner.fit(graph_of(source), graph_of(target), links[:40])
+
+
+def test_what_is_not_given_is_as_the_settings_have_it(fitted: Aligner, choosy: Aligner) -> None:
+    assert choosy.predict() == fitted.predict(top_k=3, threshold=0.9)
+    assert choosy.predict(top_k=1, threshold=0) == fitted.predict()
+    assert choosy.predict(target_precision=0.5) == fitted.predict(top_k=3, target_precision=0.5)
 
 
 def test_odd_names_and_other_random_numbers(
