@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from emea.errors import UserError
+from emea.errors import DataError, UserError
 from emea.reporting import (
     all_runs,
     dual,
@@ -76,17 +76,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         runs = load_store(options.store) if options.store else load_studies(EXPERIMENTS)
         out = options.out or (Path("report") if options.store else EXPERIMENTS)
         studies = [*([all_runs.study(runs)] if options.store else []), *made_studies(runs)]
+        _write(studies, runs, out)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{len(runs)} runs: wrote {', '.join(study.name for study in studies)} in {out}")
+    return 0
+
+
+def _write(studies: Sequence[Study], runs: Sequence[RecordedRun], out: Path) -> None:
+    try:
         for study in studies:
             write_study(study, out / study.name)
         write_atomic(out / PAGE, report_page(studies, runs, out))
         if out == EXPERIMENTS:
             readme = ROOT / "README.md"
             write_atomic(readme, readme_with_results(readme.read_text(encoding="utf-8"), runs))
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 1
-    print(f"{len(runs)} runs: wrote {', '.join(study.name for study in studies)} in {out}")
-    return 0
+    except OSError as error:
+        raise DataError(f"{out} cannot be written: {error}") from error
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -24,13 +24,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     base = options.out or options.folder / "reliability"
     try:
-        figure = reliability_diagram(load_metrics(options.folder))
+        files = _written(reliability_diagram(load_metrics(options.folder)), base)
     except UserError as error:
         print(error, file=sys.stderr)
         return 1
-    for path in write_figure(figure, base):
-        print(path)
+    print(*files, sep="\n")
     return 0
+
+
+def _written(figure: "Figure", base: Path) -> list[Path]:
+    try:
+        return write_figure(figure, base)
+    except OSError as error:
+        raise DataError(f"{base} cannot be written: {error}") from error
 
 
 def load_metrics(folder: Path) -> dict[str, Any]:

@@ -22,24 +22,25 @@ def load_store(uri: str) -> list[RecordedRun]:
     Raises:
         DataError: there is no such store, or no such run in it.
     """
-    from mlflow.exceptions import MlflowException
-
     file = sqlite_path(uri)
-    if file is not None and not file.exists():
+    if file is not None and not file.is_file():
         raise DataError(f"{uri}: there is no file {file}")
     try:
+        shown = shown_uri(uri)
+    except ValueError as error:
+        raise DataError(f"what was given as store is no address: {error}") from error
+    try:
         finished = _finished(MlflowStore(uri))
-    except MlflowException as error:
-        # then comes advice on other matters
-        told = without_login(str(error).split(". ")[0], uri)
+    # MLflow, the database below it and what speaks to it each have errors of their own
+    except Exception as error:
+        # after the first sentence comes advice on other matters
+        told = without_login(str(error).split("\n")[0].split(". ")[0], uri)
         raise DataError(
-            f"{shown_uri(uri)} cannot be read as an MLflow store, such as {DEFAULT_URI}: {told}"
+            f"{shown} cannot be read as an MLflow store, such as {DEFAULT_URI}: {told}"
         ) from error
     runs = [run for one in finished if (run := _recorded(one, uri)) is not None]
     if not runs:
-        raise DataError(
-            f"{shown_uri(uri)} holds no finished run with its files ({', '.join(FILES)})"
-        )
+        raise DataError(f"{shown} holds no finished run with its files ({', '.join(FILES)})")
     return sorted(runs, key=lambda run: run.header["start_time"])
 
 

@@ -51,6 +51,14 @@ def test_the_same_numbers_give_the_same_bytes(folder: Path) -> None:
         assert first == second
 
 
+def test_a_place_that_cannot_be_written_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = folder / "metrics.json" / "diagram"
+    assert main([str(folder), "--out", str(place)]) == 1
+    assert capsys.readouterr().err.startswith(f"{place} cannot be written: ")
+
+
 @pytest.mark.parametrize("name", ["zh-0.05", "zh-0.05.svg", "zh-0.05.png"])
 def test_both_forms_lie_where_they_are_wanted(name: str, folder: Path) -> None:
     assert main([str(folder), "--out", str(folder / name)]) == 0
