@@ -19,7 +19,7 @@ REMARK = (
     f"is *stable*, or about the same, within {STABLE}; a gain is *slight* up to {SLIGHT}. PARIS "
     "and PRASE are implementations of our own and stronger than those the paper ran; they answer "
     "among all targets, and the paper compares them with rankings among test targets, the rows "
-    "beside such claims with rankings among all. Most runs of figures are `strict` alone: "
+    "beside such claims with rankings among all. Of Figures 4, 6 and 7 most runs are `strict`: "
     "what is not upheld there may hold with the paper's released code."
 )
 UPHELD, NOT_UPHELD = "upheld", "not upheld"

@@ -1,5 +1,6 @@
 """Tables 4 and 5 from fabricated runs."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from emea.reporting.study import RATIOS
@@ -45,6 +46,13 @@ def test_weights_of_another_run_leave_no_first_training(tmp_path: Path) -> None:
     run = made(params={"initial_from": "file"})
     [row, *_] = rows_of(table4([run], paper(tmp_path, "dbp15k_zh")).parts[-1])
     assert row[5:8] == ["", "1.00", "0.75"]
+
+
+def test_the_tables_own_runs_are_timed_alone(tmp_path: Path) -> None:
+    shared = [made("shared", split_seed=1), made("latest", split_seed=2)]
+    own = replace(made("own"), is_own=True)
+    [row, *_] = rows_of(table4([*shared, own], paper(tmp_path, "dbp15k_zh")).parts[-1])
+    assert row[-1] == "[1](../study/records/own/run.json)"
 
 
 def test_the_papers_minutes_are_seconds_beside_another_pair(tmp_path: Path) -> None:
