@@ -13,6 +13,9 @@ from emea.encoders.objective import Objective
 VALUES_PER_BLOCK = 2**25
 """Distances held at a time: 128 MB in single precision, whatever the size of the graphs."""
 
+NEXT_TO_NOTHING = 1e-25
+"""Share of an entity in a loss, relative to the hardest one's, below which it has none."""
+
 
 class HardSampleObjective(Objective):
     """Linked entities closer than all others, the nearest of which weigh most.
@@ -127,6 +130,8 @@ def _turn_into_weights(values: Tensor, pairs: _Pairs, scale: float) -> Tensor:
     values *= steepness[:, None]
     top = values.amax(1, keepdim=True)
     values.sub_(top).exp_()
+    if not values.is_cuda:  # a CPU multiplies next to nothing a hundred times slower than nothing
+        nn.functional.threshold_(values, NEXT_TO_NOTHING, 0.0)
     sums = values.sum(1)
     values *= (steepness / sums)[:, None]
     values.scatter_(1, torch.stack(pairs, dim=1), 0)

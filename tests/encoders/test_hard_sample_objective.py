@@ -181,3 +181,16 @@ def test_steps_can_be_captured(cuda: torch.device) -> None:
         losses.append([float(step()) for _ in range(10)])
     assert losses[0][-1] < losses[0][0]
     assert losses[1] == pytest.approx(losses[0], rel=1e-6)
+
+
+def test_next_to_nothing_is_nothing_on_a_cpu() -> None:
+    """Subnormal weights are what made a step on a CPU ten times as long."""
+    generator = torch.Generator().manual_seed(0)
+    values = 100 * torch.randn(20, 4000, generator=generator)
+    ids = torch.arange(20)
+    hard_sample_objective._turn_into_weights(
+        values, hard_sample_objective._Pairs(ids, ids + 20), scale=30.0
+    )
+    sizes = values.abs()
+    assert (sizes[sizes > 0] > torch.finfo(torch.float32).tiny * 1e8).all()
+    assert (sizes == 0).any() and (sizes > 0).sum() > 100
