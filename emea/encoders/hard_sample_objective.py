@@ -131,7 +131,7 @@ def _turn_into_weights(values: Tensor, pairs: _Pairs, scale: float) -> Tensor:
     top = values.amax(1, keepdim=True)
     values.sub_(top).exp_()
     if not values.is_cuda:  # a CPU multiplies next to nothing a hundred times slower than nothing
-        nn.functional.threshold_(values, NEXT_TO_NOTHING, 0.0)
+        torch.threshold_(values, NEXT_TO_NOTHING, 0.0)
     sums = values.sum(1)
     values *= (steepness / sums)[:, None]
     values.scatter_(1, torch.stack(pairs, dim=1), 0)

@@ -22,7 +22,7 @@ SLIGHT = 0.01
 
 
 EVEN = 0.003
-"""Values that differ by less are even: a training that is repeated on a GPU differs as much."""
+"""Values that differ by less are even: a training that is repeated on a GPU differs by more."""
 
 
 class Finding(NamedTuple):

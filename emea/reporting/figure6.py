@@ -24,7 +24,8 @@ COLUMNS = ("training", "rules", "ratio", "alone", "EMEA", "lift", "runs")
 REMARK = (
     "Hit@1 among test targets on DBP15K zh, `protocol=strict`, before and after EM with each set "
     "of rules over RREA. *both* composes PARIS and AvoidConf, with a weight for each of their "
-    "three rules; the paper has no such run, and it stays far behind PARIS alone."
+    "three rules; the paper has no such run, and it stays behind PARIS alone, far with few "
+    "labels."
 )
 
 

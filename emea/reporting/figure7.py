@@ -43,7 +43,8 @@ REMARK = (
     "EMEA over RREA on DBP15K zh, `protocol=strict`, among test targets: K candidates of each "
     "entity with the PARIS rule, N neighbours with AvoidConf; at a ratio, all values have the same "
     "splits. Lower MR is better. Training varies, too: where two values started from two first "
-    "trainings (experiments/README.md), differences of some thousandths mean nothing."
+    "trainings, or are of two commits (experiments/README.md), differences of some thousandths "
+    "mean nothing."
 )
 
 

@@ -58,7 +58,7 @@ REMARK = (
     "predictions for its neighbours, by RREA before EM and by EMEA after it; the oracle predicts "
     "the true links. They are not quite alike: each mapping is judged by the relation inclusions "
     "that it gives itself, and the oracle maps linked entities alone where a model maps all, which "
-    "may be why EMEA, trained for compatibility, comes out above it. Conflicts: the share of "
+    "may be why EMEA, trained for compatibility, can come out above it. Conflicts: the share of "
     "predictions whose target another linked entity claims, too."
 )
 

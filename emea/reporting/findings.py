@@ -15,7 +15,7 @@ REMARK = (
     "means over the splits that the tables name (where a row says so, on every split): in how many "
     "of the cells that were run it holds, and where it does not, with the difference of the two "
     "(*not known*: cells that lack runs, those of DWY100K among them, or ranks to compare). What "
-    f"differs by less than {EVEN} is even, as repeated trainings are, and upholds no claim; Hit@1 "
+    f"differs by less than {EVEN} is even, for repeated trainings may, and upholds no claim; Hit@1 "
     f"is *stable*, or about the same, within {STABLE}; a gain is *slight* up to {SLIGHT}. PARIS "
     "and PRASE are implementations of our own and stronger than those the paper ran; they answer "
     "among all targets, and the paper compares them with rankings among test targets, the rows "
