@@ -1,7 +1,11 @@
 """The lines of one row, to be read again where they turn out to be several rows."""
 
+import csv
 from collections import deque
 from typing import IO
+
+MAX_LINES = 100
+"""Lines of a row; more is a quote that was never closed. Each bad line may cost so many."""
 
 
 class LinesOfRow:
@@ -27,6 +31,8 @@ class LinesOfRow:
         return self
 
     def __next__(self) -> str:
+        if len(self._row) == MAX_LINES:
+            raise csv.Error("too many lines")
         line = self._again.popleft() if self._again else next(self._text)
         self._row.append(line)
         self.last += 1

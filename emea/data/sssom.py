@@ -69,7 +69,7 @@ def read_sssom(path: Path, file_format: str, bad: BadLines) -> LinkListing:
     links, places, num_other = [], [], 0
     for row in body:
         cells = dict(zip(header, row.cells, strict=False))
-        if row.cells[0].startswith("#"):
+        if row.cells[0].startswith("#") and not cells.get(OBJECT):
             continue
         if (problem := _problem(cells)) is not None:
             bad.add(row.line, problem)
@@ -86,8 +86,8 @@ def read_sssom(path: Path, file_format: str, bad: BadLines) -> LinkListing:
 
 
 def _is_above(line: str) -> bool:
-    """Whether a line stands above the table: blank, or a comment, perhaps quoted as a cell is."""
-    return not line or line.startswith(("#", '"#'))
+    """Whether a line stands above the table: empty, or a comment, perhaps quoted as a cell is."""
+    return not line.strip(",\t") or line.startswith(("#", '"#'))
 
 
 def _without_mark(line: str, file_format: str) -> str:

@@ -8,6 +8,7 @@ from hydra.conf import HydraConf
 from omegaconf import DictConfig, OmegaConf
 
 from emea.tracking.atomic import write_atomic
+from emea.tracking.store_uri import login_of
 
 SWEEP_FILE = "multirun.yaml"
 LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
@@ -24,9 +25,9 @@ def clean_hydra_files(config: DictConfig, hydra: HydraConf) -> None:
         config: of the job.
         hydra: Hydra's own config in the job.
     """
-    uri = OmegaConf.select(config, "tracking.uri")
-    if LOGIN.search(str(uri)):
-        _clean(_written(hydra))
+    login = login_of(str(OmegaConf.select(config, "tracking.uri")))
+    if login:
+        _clean(_written(hydra), login)
 
 
 def _written(hydra: HydraConf) -> list[Path]:
@@ -36,9 +37,11 @@ def _written(hydra: HydraConf) -> list[Path]:
     return [*of_job.glob("*.yaml"), *([of_sweep] if of_sweep.is_file() else [])]
 
 
-def _clean(files: Iterable[Path]) -> None:
+def _clean(files: Iterable[Path], login: str) -> None:
     for file in files:
         text = file.read_text(encoding="utf-8")
         cleaned = LOGIN.sub("", text)
+        for spelled in (login, login.replace("'", "''")):
+            cleaned = cleaned.replace(f"{spelled}@", "")
         if cleaned != text:
             write_atomic(file, cleaned)

@@ -67,7 +67,8 @@ def prediction_lines(metrics: dict[str, Any]) -> str:
 
 
 def _answer_line(answer: dict[str, Any]) -> str:
-    numbers = ", ".join(f"{key} {answer[key]:.4f}" for key in ("precision", "recall", "f1"))
+    keys = ("precision", "recall", "f1")
+    numbers = ", ".join(f"{key} {_shown(answer[key], '{:.4f}')}" for key in keys)
     return f"as a mapping of all unlabelled entities{_decoded(answer)}: {numbers}"
 
 

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from emea.errors import DataError
 from emea.reporting.records import RecordedRun
@@ -26,9 +27,10 @@ def load_store(uri: str) -> list[RecordedRun]:
     if file is not None and not file.is_file():
         raise DataError(f"{uri}: there is no file {file}")
     try:
-        shown = shown_uri(uri)
+        urlsplit(uri)
     except ValueError as error:
         raise DataError(f"what was given as store is no address: {error}") from error
+    shown = shown_uri(uri)
     try:
         finished = _finished(MlflowStore(uri))
     # MLflow, the database below it and what speaks to it each have errors of their own

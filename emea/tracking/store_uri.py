@@ -1,7 +1,7 @@
 """What the address of a tracking store says, without opening it."""
 
+import re
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
 STORE_VARIABLE = "MLFLOW_TRACKING_URI"
 """Where MLflow, and our configuration, look for the store's address."""
@@ -10,6 +10,8 @@ DEFAULT_URI = "sqlite:///mlflow.db"
 DEFAULT_ARTIFACT_ROOT = "mlruns"
 
 _SQLITE = "sqlite:///"
+_LOGIN = re.compile(r"[^:/?#]*:(?!\d+[/?#])[^@]*(?=@)")
+"""User and password, which a database takes with any sign in it; digits alone are a port."""
 
 
 def sqlite_path(uri: str) -> Path | None:
@@ -36,15 +38,20 @@ def artifact_location(uri: str, artifact_root: str) -> str | None:
     return artifact_root if "://" in artifact_root else Path(artifact_root).absolute().as_uri()
 
 
+def login_of(uri: str) -> str:
+    """User and password in an address, nothing where it has none."""
+    rest = uri.partition("://")[2]
+    plain = re.split("[/?#]", rest, maxsplit=1)[0].rpartition("@")[0]
+    found = _LOGIN.match(rest)
+    return plain or (found[0] if found else "")
+
+
 def without_login(text: str, uri: str) -> str:
     """A text that may name the store's address, such as an error's, without user and password."""
-    login = urlsplit(uri).netloc.rpartition("@")[0]
+    login = login_of(uri)
     return text.replace(f"{login}@", "") if login else text
 
 
 def shown_uri(uri: str) -> str:
     """The address without user and password, for logs."""
-    parts = urlsplit(uri)
-    if "@" not in parts.netloc:
-        return uri
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    return without_login(uri, uri)

@@ -1,11 +1,12 @@
 """Rows of tables: headers, quotes and what is refused."""
 
+import time
 from pathlib import Path
 
 import pytest
 
 from emea.data.bad_lines import BadLines
-from emea.data.row_file import wanted_cells
+from emea.data.row_file import rows, wanted_cells
 from emea.errors import DataError
 
 NAMES = (("head", "subject"), ("relation",), ("tail", "object"))
@@ -102,3 +103,15 @@ def test_many_open_quotes(tmp_path: Path) -> None:
     rows, bad = read(tmp_path / "a.csv", content, "csv", "skip")
     assert rows == [(2 * number + 2, f"c{number}", "r", "d") for number in range(20_000)]
     assert bad.num_lines == 20_000
+
+
+def test_quotes_that_open_and_open_again_cost_a_bounded_number_of_lines(tmp_path: Path) -> None:
+    """Each line would otherwise read all that follows it, and go back."""
+    path = tmp_path / "stripped.csv"
+    path.write_text("a,b\n" + 'x","y\n' * 3000 + "c,d\n")
+    bad = BadLines(path.name, "skip")
+    began = time.perf_counter()
+    found = [row.cells for row in rows(path, "csv", bad)]
+    assert time.perf_counter() - began < 20
+    assert found[0] == ["a", "b"] and found[-1] == ["c", "d"]
+    assert bad.num_lines >= 2900

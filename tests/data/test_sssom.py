@@ -124,3 +124,16 @@ def test_a_row_without_a_subject_is_bad_in_csv_too(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "subject_id,object_id\n,b\n")
     with pytest.raises(DataError, match=r"a\.csv, line 2: subject_id is empty"):
         read_link_file(path)
+
+
+def test_a_name_may_begin_with_the_mark_of_comments(tmp_path: Path) -> None:
+    path = tmp_path / "links.csv"
+    path.write_text("subject_id,object_id\n#a,b\nc,d\n")
+    assert read_sssom(path, "csv", BadLines(path.name, "stop")).links == [("#a", "b"), ("c", "d")]
+
+
+def test_an_empty_row_of_a_table_program_stands_above_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "links.csv"
+    path.write_text("#comment: 1,,\n,,\nsubject_id,predicate_id,object_id\na,owl:sameAs,b\n")
+    assert sssom_format(path, "csv") == "csv"
+    assert read_sssom(path, "csv", BadLines(path.name, "stop")).links == [("a", "b")]

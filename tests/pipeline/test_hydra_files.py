@@ -47,6 +47,8 @@ def test_nor_in_that_of_a_sweep(tmp_path: Path) -> None:
     [
         ("http://me:p,w@host", r"tracking.uri=http://me:p\,w@host", "tracking.uri=http://host"),
         ("http://me:p'w@host/a@b", "x='http://me:p''w@host/a@b'", "x='http://host/a@b'"),
+        ("http://me:p w@host", "'x=http://me:p w@host'", "'x=http://host'"),
+        ("db://me:p#'w@host", "'x=db://me:p#''w@host'", "'x=db://host'"),
         ("http://host", "data.links=http://me@other", "data.links=http://me@other"),
         ("sqlite:///mlflow.db", "x=sqlite:///a@b", "x=sqlite:///a@b"),
     ],

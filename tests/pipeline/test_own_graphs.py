@@ -215,3 +215,11 @@ def test_the_commands_of_the_guide(
         check_overrides(command[1:])
         short = [text for text in SHORT if not text.startswith("em.")]
         assert run(composed([*command[1:], *short, "em.iterations=1"]), tmp_path)["data"]
+
+
+def test_without_a_test_link_to_judge_by_no_precision_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    config = config_of("protocol=released", "rule=avoid_conflict", TEST_LINKS)
+    run(config, tmp_path)
+    assert "precision n/a, recall n/a, f1 n/a" in capsys.readouterr().out

@@ -44,6 +44,14 @@ def test_a_server_chooses_its_own_artifact_root() -> None:
 def test_passwords_are_not_shown() -> None:
     assert shown_uri("https://me:secret@host:5000/x") == "https://host:5000/x"
     assert shown_uri("sqlite:////srv/a@b.db") == "sqlite:////srv/a@b.db"
+    assert shown_uri("http://host:5000/a@b") == "http://host:5000/a@b"
+
+
+@pytest.mark.parametrize("password", ["p w", "p/w", "p#w", "p?w", "p'w", "p:w", "p/1:2#"])
+def test_a_password_may_have_any_sign(password: str) -> None:
+    uri = f"postgresql://me:{password}@host:5432/db"
+    assert shown_uri(uri) == "postgresql://host:5432/db"
+    assert without_login(f"no {uri}", uri) == "no postgresql://host:5432/db"
 
 
 def test_passwords_leave_errors() -> None:
