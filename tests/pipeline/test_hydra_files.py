@@ -30,6 +30,7 @@ def test_a_login_of_the_command_line_is_nowhere_in_the_folder(tmp_path: Path) ->
     assert "tracking.uri=http://127.0.0.1:9" in typed
 
 
+@pytest.mark.slow
 def test_nor_in_that_of_a_sweep(tmp_path: Path) -> None:
     done = sweep(
         tmp_path, "em=none", "rule=none", "em.iterations=0", *QUICK[-1:], STORE, "seed=0,1"
