@@ -1,6 +1,6 @@
 """How long a large N-Triples file takes to become a graph, and how much memory.
 
-python -m benchmarks.load_ntriples [--num-triples N] [--literals SHARE] [--folder DIR] [--json FILE]
+emea bench load-ntriples [--num-triples N] [--literals SHARE] [--folder DIR] [--json FILE]
 
 Each reading has a process of its own, so that its peak memory is its own.
 """
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +29,19 @@ RELATION = "<http://data.example.org/ontology/property/relation{}>"
 NOTE = "machine shared with other work: times vary by a half and more"
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Write the files, read each, print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="emea bench load-ntriples",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--num-triples", type=int, default=10_000_000)
     parser.add_argument("--literals", type=float, default=0.3, help="share in the mixed file")
     parser.add_argument("--folder", type=Path, help="where the files are made and left")
     parser.add_argument("--json", type=Path, help="file for the numbers")
     parser.add_argument("--read", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.read:
         read(options.read)
         return
@@ -89,7 +93,7 @@ def line(head: int, relation: int, tail: int, is_literal: bool) -> str:
 
 def measured(path: Path) -> dict[str, Any]:
     """Seconds and peak memory of one reading."""
-    command = [sys.executable, "-m", "benchmarks.load_ntriples", "--read", str(path)]
+    command = [sys.executable, "-m", "emea", "bench", "load-ntriples", "--read", str(path)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     seconds, cpu_seconds, memory, num_triples, num_entities = output
     return {
@@ -109,7 +113,3 @@ def read(path: Path) -> None:
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # in KiB on Linux
     print(f"{seconds:.4f} {cpu:.4f} {memory:.3f} {graph.num_triples} {graph.num_entities}")
-
-
-if __name__ == "__main__":
-    main()

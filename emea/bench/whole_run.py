@@ -1,6 +1,6 @@
 """Time, memory and accuracy of a whole run, after a short one that compiles the kernels.
 
-    python -m benchmarks.whole_run data=zh ratio=0.05 [--json FILE]
+    emea bench whole-run data=zh ratio=0.05 [--json FILE]
 
 The run is not tracked; its own time from reading the files to the written records counts.
 """
@@ -8,6 +8,7 @@ The run is not tracked; its own time from reading the files to the written recor
 import argparse
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,30 @@ from emea.tracking.provenance import provenance
 SHORT = ["data=synthetic", "data.num_entities=1000", "em.iterations=1"]
 SHORT += ["model.initial_epochs=5", "model.epochs_per_iteration=5", "search=exact"]
 
-KEPT = ("data", "model", "rule", "em", "protocol", "search", "ratio", "num_links", "seconds")
+KEPT: tuple[str, ...] = (
+    "data",
+    "model",
+    "rule",
+    "em",
+    "protocol",
+    "search",
+    "ratio",
+    "num_links",
+    "seconds",
+)
 KEPT += ("peak_memory_mb", "initial", "final", "seed", "split_seed")
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Compile, run, print, record."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("overrides", nargs="*", help="config of the run, as for run.py")
+    parser = argparse.ArgumentParser(
+        prog="emea bench whole-run",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("overrides", nargs="*", help="config of the run, as for emea run")
     parser.add_argument("--json", type=Path, help="file for the numbers")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     register_schema()
     numbers = measure([*options.overrides, "tracking=none"])
     for name, value in numbers.items():
@@ -59,7 +74,3 @@ def measure(overrides: list[str]) -> dict[str, Any]:
         "search_recall": history[-1].get("search_recall"),
         **{key: metrics[key] for key in KEPT},
     }
-
-
-if __name__ == "__main__":
-    main()

@@ -1,15 +1,16 @@
 """Our step and our joint module against the direct forms, and their growth with size.
 
-    python -m benchmarks.compare [--pair OVERRIDES...] [--sizes N...] [--device cuda] [--json FILE]
+    emea bench compare [--pair OVERRIDES...] [--sizes N...] [--device cuda] [--json FILE]
 
 All ratios are measured side by side in one run, so a busy machine moves both.
 """
 
 import argparse
+import logging
 import math
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.direct_rrea import DirectRREA
-from benchmarks.loop_paris import loop_values, neighbours_of
+from emea.bench.direct_rrea import DirectRREA
+from emea.bench.loop_paris import loop_values, neighbours_of
 from emea.data.graph_pair import GraphPair
 from emea.data.synthetic import synthetic_pair
 from emea.encoders.joint_graph import join_graphs
@@ -29,14 +30,16 @@ from emea.encoders.rrea import RREA
 from emea.matching.beliefs import Beliefs
 from emea.matching.candidates import top_candidates
 from emea.matching.csls import CSLS
+from emea.pipeline.building import load_pair
 from emea.pipeline.machine import forget_peak_memory, keep_freed_memory, peak_memory_mb
 from emea.pipeline.overrides import composed
-from emea.pipeline.parts import load_pair
 from emea.pipeline.schema import register_schema
 from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
 from emea.tracking.atomic import write_json
 from emea.tracking.provenance import provenance
+
+logger = logging.getLogger(__name__)
 
 NUM_CANDIDATES = 10
 NUM_LOOPED = 200
@@ -51,15 +54,19 @@ SEARCHED = 2000
 SIZES = [5000, 10000, 20000, 50000, 100000]
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Measure, print, record."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="emea bench compare",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--pair", nargs="*", default=["data.num_entities=20000"])
     parser.add_argument("--sizes", nargs="*", type=int, default=SIZES)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     register_schema()
     keep_freed_memory()
     device = torch.device(options.device)
@@ -79,6 +86,7 @@ def main() -> None:
 
 def step_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str, float]:
     """An optimisation step, as training runs it, against the edge-materialising form's."""
+    logger.info("measuring a training step of %s", pair.name)
     ours, direct = _steps(pair, device)
     for _ in range(WARM_UP[device.type]):
         ours()
@@ -94,6 +102,7 @@ def step_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str,
 
 def joint_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str, float]:
     """The PARIS rule for all entities against the loop over some of them."""
+    logger.info("measuring the PARIS rule of %s", pair.name)
     rule, beliefs = _rule(pair, device)
     work = partial(_joint, rule, beliefs)
     values = work().cpu()
@@ -132,6 +141,7 @@ def growth(sizes: list[int], repeats: int, device: torch.device) -> dict[str, fl
 
 
 def _at_size(size: int, repeats: int, device: torch.device) -> dict[str, float]:
+    logger.info("measuring a pair of %s + %s entities", f"{size:,}", f"{size:,}")
     pair = synthetic_pair(num_entities=size)
     forget_peak_memory(device)
     ours, _ = _steps(pair, device)
@@ -211,7 +221,3 @@ def _wait(device: torch.device) -> None:
 
 def _exponent(sizes: list[int], times: list[float]) -> float:
     return float(np.polyfit([math.log(s) for s in sizes], [math.log(t) for t in times], 1)[0])
-
-
-if __name__ == "__main__":
-    main()

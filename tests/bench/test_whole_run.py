@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks import overhead, whole_run
+from emea.bench import overhead, whole_run
 from emea.pipeline.schema import register_schema
 
 QUICK = ["data.num_entities=150", "split.num_validation=10", "model.initial_epochs=4"]

@@ -1,6 +1,6 @@
 """Where a run's time goes: training steps, EM, and what Lightning, MLflow and files add.
 
-python -m benchmarks.overhead [OVERRIDES...] [--json FILE]
+emea bench overhead [OVERRIDES...] [--json FILE]
 """
 
 import argparse
@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,6 @@ from emea.tracking.atomic import write_json
 from emea.tracking.mlflow_tracker import MlflowTracker
 from emea.tracking.provenance import provenance
 
-ROOT = Path(__file__).resolve().parents[1]
-
 PARTS: tuple[tuple[Any, str, str], ...] = (
     (training_loop, "fit_stage", "fit"),
     (AlignmentModule, "training_step", "steps"),
@@ -41,12 +39,16 @@ PARTS: tuple[tuple[Any, str, str], ...] = (
 )
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Measure, print, record."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("overrides", nargs="*", help="config of the run, as for run.py")
+    parser = argparse.ArgumentParser(
+        prog="emea bench overhead",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("overrides", nargs="*", help="config of the run, as for emea run")
     parser.add_argument("--json", type=Path, help="file for the numbers")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     register_schema()
     numbers = {**shares(options.overrides), **start_up()}
     for name, value in numbers.items():
@@ -109,7 +111,7 @@ def _timed(work: Callable[..., Any], part: str, spent: dict[str, float]) -> Call
 
 def start_up(repeats: int = 3) -> dict[str, float]:
     """Seconds until ``--help`` has been printed, and until the package is imported."""
-    commands = {"help_s": ["run.py", "--help"], "import_s": ["-c", "import emea"]}
+    commands = {"help_s": ["-m", "emea", "run", "--help"], "import_s": ["-c", "import emea"]}
     return {
         name: min(_seconds([sys.executable, *arguments]) for _ in range(repeats))
         for name, arguments in commands.items()
@@ -118,9 +120,5 @@ def start_up(repeats: int = 3) -> dict[str, float]:
 
 def _seconds(command: list[str]) -> float:
     start = time.perf_counter()
-    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - start
-
-
-if __name__ == "__main__":
-    main()

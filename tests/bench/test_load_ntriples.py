@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from benchmarks.load_ntriples import make_files, measured
+from emea.bench.load_ntriples import make_files, measured
 from emea.data.graph_file import read_graph_file
 
 

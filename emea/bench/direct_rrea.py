@@ -15,6 +15,10 @@ class DirectRREA(nn.Module):
         model: whose weights to share.
     """
 
+    edge_rows: Tensor
+    edge_cols: Tensor
+    edge_sets: Tensor
+
     def __init__(self, graph: JointGraph, model: RREA) -> None:
         super().__init__()
         self.model = model
@@ -40,7 +44,8 @@ class DirectRREA(nn.Module):
             for layer in range(len(model.neighbour_attention)):
                 features = torch.relu(self._layer(features, reflectors, layer))
                 outputs.append(features)
-        return model.layers.side_by_side.dropout(torch.cat(outputs, dim=1))
+        dropped: Tensor = model.layers.side_by_side.dropout(torch.cat(outputs, dim=1))
+        return dropped
 
     def _layer(self, features: Tensor, reflectors: Tensor, layer: int) -> Tensor:
         neighbours = features[self.edge_cols]

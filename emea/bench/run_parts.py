@@ -1,11 +1,12 @@
 """Time and memory of a run's parts on one pair: a step, the candidate search, the joint module.
 
-python -m benchmarks.run_parts data=zh ratio=0.05 [--steps 100] [--json FILE]
+emea bench run-parts data=zh ratio=0.05 [--steps 100] [--json FILE]
 """
 
 import argparse
 import resource
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ import torch
 from torch import Tensor
 
 from emea.em.em_callback import IterationReport
-from emea.pipeline.building import maker
+from emea.pipeline.building import load_pair, maker
 from emea.pipeline.machine import choose_device, keep_freed_memory, peak_memory_mb
 from emea.pipeline.overrides import composed
-from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
+from emea.pipeline.parts import Parts, build_parts, draw_split
 from emea.pipeline.schema import register_schema
 from emea.tracking.atomic import write_json
 from emea.tracking.provenance import provenance
@@ -24,13 +25,17 @@ from emea.tracking.provenance import provenance
 WARM_UP = 5
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("overrides", nargs="*", help="config of the run, as for run.py")
+    parser = argparse.ArgumentParser(
+        prog="emea bench run-parts",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("overrides", nargs="*", help="config of the run, as for emea run")
     parser.add_argument("--steps", type=int, default=100, help="optimisation steps to time")
     parser.add_argument("--json", type=Path, help="file for the numbers")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     register_schema()
     keep_freed_memory()
     numbers = measure(options.overrides, options.steps)
@@ -87,7 +92,3 @@ def ms_per_step(parts: Parts, links: Tensor, num_steps: int) -> float:
 def _wait(tensor: Tensor) -> None:
     if tensor.is_cuda:
         torch.cuda.synchronize()
-
-
-if __name__ == "__main__":
-    main()

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from benchmarks import compare
-from benchmarks.direct_rrea import DirectRREA
+from emea.bench import compare
+from emea.bench.direct_rrea import DirectRREA
 from emea.data.synthetic import synthetic_pair
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.rrea import RREA
