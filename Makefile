@@ -15,13 +15,13 @@ test: $(STAMP)
 	$(BIN)/python -m pytest -n 2
 
 ui: $(STAMP)
-	$(BIN)/python -m emea.tracking ui
+	$(BIN)/emea ui
 
 report: $(STAMP)
-	$(BIN)/python -m emea.reporting
+	$(BIN)/emea report
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks.compare
+	$(BIN)/emea bench compare
 
 # the environment is made once and again only when what it is made from changes
 $(STAMP): pyproject.toml constraints.txt

@@ -9,6 +9,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from emea.data.graph_pair import GraphPair
 from emea.errors import ConfigError
 from emea.pipeline.config_errors import sentence
 from emea.pipeline.trusted_targets import check_made
@@ -70,6 +71,21 @@ def _nameless(node: Any) -> Any:
     if "_target_" in node:
         kept.pop("name", None)
     return kept
+
+
+def load_pair(config: DictConfig) -> GraphPair:
+    """Read the pair of graphs that the config names; this needs no torch.
+
+    Raises:
+        ConfigError: the config's data cannot be made, or is not a pair of graphs.
+        DataError: a file cannot be used.
+    """
+    pair = maker(config.data, keep_name=True)()
+    if not isinstance(pair, GraphPair):
+        raise ConfigError(
+            f"{config.data._target_} does not give a pair of graphs. Choose another data option."
+        )
+    return pair
 
 
 def make(target: Callable[..., Any], /, *arguments: Any, **settings: Any) -> Any:

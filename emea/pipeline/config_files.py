@@ -8,7 +8,11 @@ from omegaconf import DictConfig
 
 from emea.errors import ConfigError
 
-CONF = Path(__file__).resolve().parents[2] / "conf"
+PACKAGE = Path(__file__).resolve().parents[1]
+SHIPPED = PACKAGE / "conf"
+CONF = SHIPPED if SHIPPED.is_dir() else PACKAGE.parent / "conf"
+"""Inside an installed package, next to the package in a checkout."""
+
 PRESETS = ("experiment", "variant")
 """Groups that set others' values and need not be chosen."""
 

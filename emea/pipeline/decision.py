@@ -109,8 +109,19 @@ def decision_numbers(decision: Decision, settings: ExportSettings, split: Split)
         "num_unmatched": num_free - num_answered,
         "share_answered": num_answered / num_free if num_free else math.nan,
         "mean_prob": (float(probs.sum()) - num_given) / num_answered if num_answered else math.nan,
+        "num_by_prob": _counts(probs, num_given),
         "validation": _numbers(validation),
         "test": _numbers(test),
+    }
+
+
+def _counts(probs: Tensor, num_given: int) -> dict[str, int]:
+    """Answers that were not given, by their probability; given links have probability 1."""
+    sure, likely = (int((probs >= bound).sum()) for bound in (0.9, 0.5))
+    return {
+        "from 0.9": sure - num_given,
+        "from 0.5 to 0.9": likely - sure,
+        "below 0.5": int((probs > 0).sum()) - likely,
     }
 
 

@@ -14,7 +14,16 @@ from emea.data.graph_pair import GraphPair
 from emea.errors import DataError
 
 PACKAGE = Path(__file__).resolve().parents[1]
-TELLS_ONLY = ("tracking", "reporting", "export", "explain", "predict.py", "aligner.py")
+TELLS_ONLY = (
+    "tracking",
+    "reporting",
+    "export",
+    "explain",
+    "cli",
+    "bench",
+    "aligner.py",
+    "__main__.py",
+)
 """Rooms and files of the package that record and show numbers and change none."""
 
 NO_MATTER = ("data", "tracking", "trainer", "study", "skip_recorded", "initial_from", "trust")

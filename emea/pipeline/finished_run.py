@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import torch
@@ -15,7 +14,8 @@ from emea.data.split import Split
 from emea.errors import DataError
 from emea.matching.beliefs import Beliefs
 from emea.pipeline.belief_file import read_beliefs
-from emea.pipeline.parts import draw_split, load_pair
+from emea.pipeline.building import load_pair
+from emea.pipeline.parts import draw_split
 from emea.pipeline.run_files import (
     BELIEFS_FILE,
     CONFIG_FILE,
@@ -25,7 +25,7 @@ from emea.pipeline.run_files import (
 )
 from emea.pipeline.stored_parts import check_parts
 from emea.pipeline.trusted_targets import check_trusted
-from emea.tracking.run_record import RunHeader, is_finished, read_closing, read_header
+from emea.tracking.run_record import RunHeader, check_finished, read_header
 
 GROUPS = ("data", "split", "method", "em", "rule", "protocol", "decoding")
 """Of the configuration, without which a run cannot be read back."""
@@ -79,13 +79,7 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
         DataError: the folder holds no finished run, or its data changed since.
     """
     folder = Path(folder)
-    if not is_finished(folder):
-        closing = read_closing(folder)
-        state = "failed" if closing and closing.status == "FAILED" else "still runs or was ended"
-        raise DataError(
-            f"{folder} is no finished run: it {state}; "
-            f"python run.py resume={quote(str(folder))} goes on"
-        )
+    check_finished(folder)
     config = read_config(folder)
     config.trust = list(trust)
     _check_groups(folder, config)

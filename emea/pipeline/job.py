@@ -22,7 +22,7 @@ from emea.matching.block_memory import is_out_of_memory, limit_blocks
 from emea.pipeline import run_files
 from emea.pipeline.already_recorded import refuse_recorded
 from emea.pipeline.answering import Answering, answer_numbers, build_answering, decoder_name
-from emea.pipeline.building import maker
+from emea.pipeline.building import load_pair, maker
 from emea.pipeline.decision import Decision, check_founded, decide, decision_numbers
 from emea.pipeline.export_settings import ExportSettings, export_settings
 from emea.pipeline.exporting import write_alignment
@@ -36,7 +36,7 @@ from emea.pipeline.machine import (
     reproducible,
 )
 from emea.pipeline.observer import TestObserver, flattened
-from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
+from emea.pipeline.parts import Parts, build_parts, draw_split
 from emea.pipeline.reasoning_run import ReasoningRun
 from emea.pipeline.resuming import Start, forget_previous, held
 from emea.pipeline.run_header import make_header, without_secrets
@@ -67,6 +67,7 @@ def run_job(
     sweep: str | None = None,
     pair: GraphPair | None = None,
     resumes: bool = False,
+    read_s: float = 0.0,
 ) -> dict[str, Any]:
     """Run one configuration and leave its records in the folder.
 
@@ -77,6 +78,7 @@ def run_job(
         pair: the graphs, where they are at hand; ``None``: those the config names.
         resumes: go on with the folder's run or not at all; else a folder's run of other settings,
             data or code is replaced.
+        read_s: seconds that it took to read the pair, where that was done before.
 
     Returns:
         What ``metrics.json`` holds, how to open the UI, and the folder the run is in: another
@@ -88,7 +90,7 @@ def run_job(
     check_config(config)
     keep_freed_memory()
     quieten_lightning()
-    started = time.perf_counter()
+    started = time.perf_counter() - read_s
     device = choose_device(config.trainer.accelerator)
     forget_peak_memory(device)
     limit_blocks(OmegaConf.select(config, "trainer.block_memory", default=1.0))

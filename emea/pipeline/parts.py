@@ -49,14 +49,6 @@ class Parts:
         self.module.renew(*self.make_model())
 
 
-def load_pair(config: DictConfig) -> GraphPair:
-    """The pair of graphs the config names."""
-    pair = maker(config.data, keep_name=True)()
-    if not isinstance(pair, GraphPair):
-        raise ConfigError(f"{config.data._target_} makes no pair of graphs: choose another data")
-    return pair
-
-
 def draw_split(config: DictConfig, pair: GraphPair) -> Split:
     """The split of its links."""
     split = maker(config.split)(pair)

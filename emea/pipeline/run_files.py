@@ -3,19 +3,22 @@
 import io
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from omegaconf import DictConfig, OmegaConf
-from torch import Tensor
 
 from emea.data.arrays import IntArray
 from emea.errors import DataError
-from emea.evaluation.ranks import Ranks
 from emea.export.formats import ALIGNMENT_FILES
-from emea.matching.beliefs import Beliefs
 from emea.tracking.atomic import write_atomic, write_json
 from emea.tracking.json_object import json_object
+
+if TYPE_CHECKING:  # what reads a run's settings and numbers does not need torch
+    from torch import Tensor
+
+    from emea.evaluation.ranks import Ranks
+    from emea.matching.beliefs import Beliefs
 
 CONFIG_FILE, METRICS_FILE, CHECKPOINT_FILE = "config.yaml", "metrics.json", "checkpoint.safetensors"
 RANKS_FILE, BELIEFS_FILE = "ranks.npz", "beliefs.npz"
@@ -83,7 +86,11 @@ def finite(node: Any) -> Any:
 
 
 def write_ranks(
-    folder: Path, links: IntArray, initial: Ranks, final: Ranks, embedding: Ranks | None = None
+    folder: Path,
+    links: IntArray,
+    initial: "Ranks",
+    final: "Ranks",
+    embedding: "Ranks | None" = None,
 ) -> None:
     """Rank of every test link, before and after, and by an embedding that is not the result."""
     others = {}
@@ -101,7 +108,7 @@ def write_ranks(
 
 
 def write_beliefs(
-    folder: Path, neural: Beliefs | None, joint: Beliefs | None, labels: Tensor
+    folder: Path, neural: "Beliefs | None", joint: "Beliefs | None", labels: "Tensor"
 ) -> None:
     """Candidates of every source entity with their probabilities by q and q*, and the labels.
 

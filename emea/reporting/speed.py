@@ -109,7 +109,7 @@ def _compared(path: Path) -> str:
         f"faster than a loop over candidates; time grows with size to the power "
         f"{run['exponent of the step']:.2f} (step), {run['exponent of the joint module']:.2f} "
         f"(rule) and {run['exponent of the exact candidate search']:.2f} (exact search), measured "
-        f"side by side by `benchmarks.compare`, commit {commit}."
+        f"side by side by `emea bench compare`, commit {commit}."
     )
 
 

@@ -36,7 +36,7 @@ class MlflowTracker:
     """Writes every record to the run's folder first and copies it to MLflow.
 
     Trouble with MLflow never stops a run: it is told once, MLflow is left alone from then on, and
-    the records stay in the folder, from where `python -m emea.tracking sync` imports them. Metrics
+    the records stay in the folder, from where `emea sync` imports them. Metrics
     are sent while the run goes on; only its start and its end wait for MLflow.
 
     Args:
@@ -74,7 +74,7 @@ class MlflowTracker:
         # The make target opens the default store, and is there in the project's folder alone.
         if uri == absolute_uri(DEFAULT_URI) and Path("Makefile").exists():
             return "make ui"
-        return f"python -m emea.tracking ui --uri {quote(uri)}"
+        return f"emea ui --uri {quote(uri)}"
 
     def recorded(self, fingerprint: str) -> str | None:
         """A finished run of the store; a store that cannot be asked has none."""
@@ -156,8 +156,7 @@ class MlflowTracker:
         self._is_left_alone = True
         self._store.leave()
         logger.warning(
-            "MLflow at %s %s (%s). The records stay in %s; "
-            "`python -m emea.tracking sync %s%s` imports them later.",
+            "MLflow at %s %s (%s). The records stay in %s; `emea sync %s%s` imports them later.",
             shown_uri(self._store.uri),
             trouble,
             without_login(_first_line(error), self._store.uri),

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from emea.errors import UserError
@@ -152,6 +153,22 @@ def is_finished(folder: Path | str) -> bool:
     """
     closing = read_closing(folder)
     return closing is not None and closing.status == "FINISHED"
+
+
+def check_finished(folder: Path | str) -> None:
+    """Refuse a folder whose run is not finished.
+
+    Raises:
+        UserError: the folder holds no run, or one that is still running, failed or was interrupted.
+    """
+    if is_finished(folder):
+        return
+    closing = read_closing(folder)
+    state = "failed" if closing and closing.status == "FAILED" else "is running or was interrupted"
+    raise UserError(
+        f"{folder} is not a finished run: it {state}. "
+        f"Continue it with: emea run resume={quote(str(folder))}"
+    )
 
 
 def read_series(folder: Path | str) -> list[MetricPoint]:

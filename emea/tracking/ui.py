@@ -70,6 +70,4 @@ def _check_port(port: int) -> None:
         try:
             probe.bind((HOST, port))
         except OSError as error:
-            raise UserError(
-                f"Port {port} is taken; choose another: python -m emea.tracking ui --port N"
-            ) from error
+            raise UserError(f"Port {port} is taken; choose another: emea ui --port N") from error

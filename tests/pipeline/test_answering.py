@@ -9,10 +9,11 @@ from omegaconf import DictConfig
 
 from emea.data.split import Split
 from emea.errors import ConfigError
+from emea.pipeline.building import load_pair
 from emea.pipeline.config_files import option_names
 from emea.pipeline.job import run_job
 from emea.pipeline.overrides import check_overrides
-from emea.pipeline.parts import draw_split, load_pair
+from emea.pipeline.parts import draw_split
 from emea.pipeline.schema import register_schema
 
 Configs = Callable[..., DictConfig]

@@ -14,10 +14,11 @@ from safetensors.torch import load_file
 from emea.data.split import Split
 from emea.errors import ConfigError
 from emea.pipeline import job
+from emea.pipeline.building import load_pair
 from emea.pipeline.config_files import option_names
 from emea.pipeline.job import run_job
 from emea.pipeline.overrides import unused_overrides
-from emea.pipeline.parts import draw_split, load_pair
+from emea.pipeline.parts import draw_split
 from emea.pipeline.run_header import run_name
 from emea.pipeline.validation import check_config
 

@@ -8,8 +8,7 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from emea.errors import ConfigError
-from emea.pipeline.building import maker
-from emea.pipeline.parts import load_pair
+from emea.pipeline.building import load_pair, maker
 from emea.rules.composed import Composed
 from emea.rules.rule import Rule
 

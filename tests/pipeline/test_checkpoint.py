@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from emea.em.protocol import Strict
 from emea.errors import DataError
+from emea.pipeline.building import load_pair
 from emea.pipeline.checkpoint import (
     Progress,
     load_checkpoint,
@@ -21,7 +22,7 @@ from emea.pipeline.checkpoint import (
 from emea.pipeline.config_files import option_names
 from emea.pipeline.job import run_job
 from emea.pipeline.overrides import composed
-from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
+from emea.pipeline.parts import Parts, build_parts, draw_split
 from emea.pipeline.schema import register_schema
 from emea.pipeline.training_loop import fit_stage, stages
 

@@ -12,10 +12,10 @@ from omegaconf import DictConfig
 from safetensors.torch import load_file
 
 from emea.errors import ConfigError
+from emea.pipeline.building import load_pair
 from emea.pipeline.config_files import option_names
 from emea.pipeline.job import run_job
 from emea.pipeline.overrides import composed
-from emea.pipeline.parts import load_pair
 from emea.pipeline.schema import register_schema
 
 from ..em.two_way_parts import ALL_OFF

@@ -10,8 +10,8 @@ from omegaconf import DictConfig
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.errors import DataError
 from emea.pipeline import fingerprint as module
+from emea.pipeline.building import load_pair
 from emea.pipeline.fingerprint import bare_code, code_digest, fingerprint, trusted_code
-from emea.pipeline.parts import load_pair
 
 Configs = Callable[..., DictConfig]
 

@@ -15,6 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load, save
 
 from emea.em.protocol import Strict
+from emea.pipeline.building import load_pair
 from emea.pipeline.checkpoint import (
     Progress,
     load_checkpoint,
@@ -25,7 +26,7 @@ from emea.pipeline.checkpoint import (
 from emea.pipeline.finished_run import FinishedRun, load_run
 from emea.pipeline.job import run_job
 from emea.pipeline.overrides import composed
-from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
+from emea.pipeline.parts import Parts, build_parts, draw_split
 from emea.pipeline.resuming import config_to_resume
 from emea.pipeline.schema import register_schema
 

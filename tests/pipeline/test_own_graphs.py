@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from omegaconf import DictConfig
 
-from emea.data.__main__ import main
+from emea.cli.data import main
 from emea.errors import UserError
 from emea.pipeline.job import run_job
 from emea.pipeline.overrides import check_overrides, composed

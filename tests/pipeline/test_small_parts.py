@@ -12,6 +12,7 @@ from rich.console import Console
 
 from emea.em.protocol import Strict
 from emea.errors import ConfigError
+from emea.pipeline.building import load_pair
 from emea.pipeline.config_files import option_names
 from emea.pipeline.estimate import duration, seconds_per_step
 from emea.pipeline.machine import (
@@ -22,7 +23,7 @@ from emea.pipeline.machine import (
 )
 from emea.pipeline.named_files import check_named_files
 from emea.pipeline.observer import flattened
-from emea.pipeline.parts import build_parts, draw_split, load_pair
+from emea.pipeline.parts import build_parts, draw_split
 from emea.pipeline.result_table import result_table
 from emea.pipeline.run_files import finite
 from emea.pipeline.run_header import flat_params, run_name, sweep_name

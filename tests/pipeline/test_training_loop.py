@@ -10,8 +10,9 @@ from omegaconf import DictConfig
 from safetensors.torch import load_file
 
 from emea.em.protocol import Strict
+from emea.pipeline.building import load_pair
 from emea.pipeline.job import run_job
-from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
+from emea.pipeline.parts import Parts, build_parts, draw_split
 from emea.pipeline.training_loop import stages
 
 Configs = Callable[..., DictConfig]

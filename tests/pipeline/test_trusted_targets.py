@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from emea.errors import ConfigError
+from emea.pipeline.building import load_pair
 from emea.pipeline.overrides import composed
-from emea.pipeline.parts import load_pair
 from emea.pipeline.schema import register_schema
 from emea.pipeline.trusted_targets import untrusted_targets
 from emea.pipeline.validation import check_config

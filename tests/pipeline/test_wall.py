@@ -16,10 +16,11 @@ from emea.data.split import Split, Supervision
 from emea.encoders.light_ea import LightEA
 from emea.encoders.margin_objective import MarginObjective
 from emea.pipeline import job
+from emea.pipeline.building import load_pair
 from emea.pipeline.config_files import option_names
 from emea.pipeline.job import run_job
 from emea.pipeline.observer import flattened
-from emea.pipeline.parts import Parts, build_parts, draw_split, load_pair
+from emea.pipeline.parts import Parts, build_parts, draw_split
 
 Configs = Callable[..., DictConfig]
 

@@ -9,8 +9,8 @@ from emea.pipeline.config_files import option_names
 from emea.pipeline.overrides import composed
 from emea.pipeline.schema import register_schema
 from emea.pipeline.validation import check_config
-from emea.reporting.__main__ import EXPERIMENTS
 from emea.reporting.records import RecordedRun, load_records
+from emea.reporting.studies import EXPERIMENTS
 
 RECORDED = sorted(path.parent.name for path in EXPERIMENTS.glob("*/records"))
 GROUPS = ("protocol", "model", "training", "rule", "em")

@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 
 from emea.pipeline.config_files import option_names
-from emea.reporting.__main__ import (
+from emea.reporting.cells import cell
+from emea.reporting.comparison import csv_text
+from emea.reporting.methods import EMEA, PRASE, runs_of
+from emea.reporting.records import RecordedRun, load_studies
+from emea.reporting.studies import (
     EXPERIMENTS,
     PAGE,
     ROOT,
@@ -15,13 +19,9 @@ from emea.reporting.__main__ import (
     readme_with_results,
     report_page,
 )
-from emea.reporting.cells import cell
-from emea.reporting.comparison import csv_text
-from emea.reporting.methods import EMEA, PRASE, runs_of
-from emea.reporting.records import RecordedRun, load_studies
 from emea.reporting.study import DBP15K, Study
 
-AGAIN = "run python -m emea.reporting"
+AGAIN = "run emea report"
 REPORTS = [ROOT / "README.md", EXPERIMENTS / "README.md", *sorted(EXPERIMENTS.glob("*/results.md"))]
 
 

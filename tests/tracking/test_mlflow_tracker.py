@@ -101,7 +101,7 @@ def test_a_store_in_trouble_does_not_stop_the_run(
         tracker.finish("FINISHED")
     assert len(caplog.records) == 1
     message = caplog.records[0].getMessage()
-    assert f"python -m emea.tracking sync {folder} --uri {store.uri}" in message
+    assert f"emea sync {folder} --uri {store.uri}" in message
     assert "store away" in message and "more" not in message
     assert [point.step for point in read_series(folder)] == [1, 2]
     closing = read_closing(folder)
@@ -138,10 +138,10 @@ def test_a_run_that_goes_on_is_told_whole(
 def test_ui_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     default = MlflowTracker()
-    assert default.ui_hint == f"python -m emea.tracking ui --uri sqlite:///{tmp_path}/mlflow.db"
+    assert default.ui_hint == f"emea ui --uri sqlite:///{tmp_path}/mlflow.db"
     (tmp_path / "Makefile").touch()
     assert default.ui_hint == "make ui"
     other = MlflowTracker("sqlite:////srv/other.db").ui_hint
-    assert other == "python -m emea.tracking ui --uri sqlite:////srv/other.db"
+    assert other == "emea ui --uri sqlite:////srv/other.db"
     assert MlflowTracker("http://me:secret@host:5000").ui_hint == "open http://host:5000"
     assert MlflowTracker("postgresql://me:secret@host/db").ui_hint is None

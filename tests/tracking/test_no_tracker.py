@@ -60,4 +60,4 @@ def test_nothing_needs_mlflow(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     # Live tracking without MLflow says so once and goes on.
-    assert done.stderr.count("python -m emea.tracking sync") == 1
+    assert done.stderr.count("emea sync") == 1

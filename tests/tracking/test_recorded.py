@@ -133,4 +133,4 @@ def test_a_store_in_trouble_has_nothing_and_says_so_once(
         finished(tracker, header, tmp_path / "run")
     [told] = [record.getMessage() for record in caplog.records]
     assert "cannot tell what it holds" in told
-    assert "python -m emea.tracking sync FOLDER" in told
+    assert "emea sync FOLDER" in told

@@ -52,7 +52,7 @@ def run(folder: Path, *arguments: str) -> Iterator[None]:
     assert "Traceback" not in output
     warnings = [line for line in log_lines(folder) if "WARNING" in line]
     assert len(warnings) == 1, warnings
-    assert "python -m emea.tracking sync" in warnings[0]
+    assert "emea sync" in warnings[0]
     closing = read_closing(folder / "run")
     assert closing is not None and closing.status == "FINISHED"
 

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-
 from emea.tracking.__main__ import main
+
 from emea.tracking.mlflow_store import MlflowStore
 from emea.tracking.mlflow_tracker import MlflowTracker
 from emea.tracking.run_record import FINGERPRINT_TAG, RunHeader, read_closing, read_series
@@ -78,7 +78,7 @@ def measure(tracker: MlflowTracker, folder: Path) -> None:
 
 def assert_told_once(messages: list[str], folder: Path, uri: str) -> None:
     [message] = messages
-    assert f"`python -m emea.tracking sync {folder} --uri {uri}`" in message
+    assert f"`emea sync {folder} --uri {uri}`" in message
 
 
 def assert_imported_once(

@@ -1,13 +1,10 @@
-"""Writes reports from recorded runs: ``python -m emea.reporting``."""
+"""All studies: the reports that recorded runs give, and the files they become."""
 
-import argparse
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from emea.errors import DataError, UserError
+from emea.errors import DataError
 from emea.reporting import (
-    all_runs,
     dual,
     figure4,
     figure5,
@@ -23,16 +20,15 @@ from emea.reporting.comparison import csv_text
 from emea.reporting.figures import write_figure
 from emea.reporting.findings import findings
 from emea.reporting.html_page import HtmlPart, page
-from emea.reporting.records import RecordedRun, load_studies, seen_from
+from emea.reporting.records import RecordedRun, seen_from
 from emea.reporting.speed import speed_tables
-from emea.reporting.store_runs import load_store
 from emea.reporting.study import Study
 from emea.tracking.atomic import write_atomic
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "report.html"
 EXPERIMENTS = ROOT / "experiments"
-MEASUREMENTS = ROOT / "benchmarks" / "results"
+MEASUREMENTS = EXPERIMENTS / "speed"
 
 STUDIES: dict[str, Callable[[Sequence[RecordedRun], Path], Study]] = {
     "table1": table1.study,
@@ -63,28 +59,18 @@ def readme_with_results(readme: str, runs: Sequence[RecordedRun]) -> str:
 
 def with_block(text: str, name: str, content: str) -> str:
     """A text with what stands between a block's two marks replaced."""
-    begin, end = f"<!-- {name}: written by python -m emea.reporting -->", f"<!-- /{name} -->"
+    begin, end = f"<!-- {name}: written by emea report -->", f"<!-- /{name} -->"
     before, rest = text.split(begin)
     _, after = rest.split(end)
     return f"{before}{begin}\n{content}\n{end}{after}"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the reports and, of the committed records, the README's blocks; the exit status."""
-    options = _parser().parse_args(arguments)
-    try:
-        runs = load_store(options.store) if options.store else load_studies(EXPERIMENTS)
-        out = options.out or (Path("report") if options.store else EXPERIMENTS)
-        studies = [*([all_runs.study(runs)] if options.store else []), *made_studies(runs)]
-        _write(studies, runs, out)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 1
-    print(f"{len(runs)} runs: wrote {', '.join(study.name for study in studies)} in {out}")
-    return 0
+def write_reports(studies: Sequence[Study], runs: Sequence[RecordedRun], out: Path) -> None:
+    """Write every study, the page and, for the committed records, the README's blocks.
 
-
-def _write(studies: Sequence[Study], runs: Sequence[RecordedRun], out: Path) -> None:
+    Raises:
+        DataError: the folder cannot be written.
+    """
     try:
         for study in studies:
             write_study(study, out / study.name)
@@ -94,13 +80,6 @@ def _write(studies: Sequence[Study], runs: Sequence[RecordedRun], out: Path) -> 
             write_atomic(readme, readme_with_results(readme.read_text(encoding="utf-8"), runs))
     except OSError as error:
         raise DataError(f"{out} cannot be written: {error}") from error
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m emea.reporting", description=__doc__)
-    parser.add_argument("--store", help="address of an MLflow store; else the committed records")
-    parser.add_argument("--out", type=Path, help="folder for the reports (of a store: report)")
-    return parser
 
 
 def made_studies(runs: Sequence[RecordedRun]) -> list[Study]:
@@ -129,7 +108,3 @@ def write_study(study: Study, folder: Path) -> None:
         write_atomic(folder / "results.csv", csv_text(study.entries))
     if study.figure is not None:
         write_figure(study.figure, folder / study.name)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

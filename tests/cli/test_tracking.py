@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from emea.tracking.__main__ import main
+from emea.cli.main import main
 from emea.tracking.mlflow_store import MlflowStore
 
 MakeFolder = Callable[..., Path]
@@ -33,16 +33,16 @@ def test_failures_show_in_the_exit_status(store: MlflowStore, make_folder: MakeF
 
 
 def test_unusable_store_is_one_sentence(
-    tmp_path: Path, make_folder: MakeFolder, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, make_folder: MakeFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "bad.db").write_bytes(b"this is no database" * 100)
-    assert main(["sync", str(make_folder()), "--uri", f"sqlite:///{tmp_path}/bad.db"]) == 2
-    assert "cannot be opened" in caplog.text
+    assert main(["sync", str(make_folder()), "--uri", f"sqlite:///{tmp_path}/bad.db"]) == 1
+    assert "cannot be opened" in capsys.readouterr().err
 
 
-def test_missing_folder_is_one_sentence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    assert main(["sync", str(tmp_path / "nowhere")]) == 2
-    assert "is not a folder" in caplog.text
+def test_missing_folder_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sync", str(tmp_path / "nowhere")]) == 1
+    assert "is not a folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["sync", "ui"])

@@ -1,12 +1,13 @@
-"""``python -m emea.explain`` from the arguments to the files."""
+"""``emea explain`` from the arguments to the files."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from emea.explain.__main__ import main
+from emea.cli.main import main as emea
 from emea.explain.json_file import SCHEMA
 from emea.pipeline.explainer import Explainer
 from emea.pipeline.explanation import (
@@ -21,6 +22,10 @@ from emea.pipeline.explanation import (
 )
 
 from ..pipeline.finished_runs import KINDS, Finished
+
+
+def main(arguments: Sequence[str]) -> int:
+    return emea(["explain", *arguments])
 
 
 @pytest.mark.parametrize("kind", KINDS)

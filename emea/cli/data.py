@@ -1,21 +1,20 @@
-"""Prints a pair's statistics: ``python -m emea.data NAME [key=value ...]``."""
+"""``emea data NAME [key=value ...]``: the statistics of a data set."""
 
 import difflib
-import sys
 from collections.abc import Sequence
 
 from omegaconf import DictConfig
 
 from emea.data.graph_pair import GraphPair
 from emea.data.statistics import statistics_table
-from emea.errors import ConfigError, UserError
-from emea.pipeline.building import maker
+from emea.errors import ConfigError
+from emea.pipeline.building import load_pair
 from emea.pipeline.config_files import CONF, option_names
 from emea.pipeline.overrides import composed
 from emea.pipeline.schema import register_schema
 from emea.pipeline.validation import check_config
 
-USAGE = "usage: python -m emea.data NAME [key=value ...]"
+USAGE = "usage: emea data NAME [key=value ...]"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -23,31 +22,27 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE, "", *_described_options(), sep="\n")
         return 0 if arguments else 2
-    try:
-        print(statistics_table(load_pair(arguments[0], arguments[1:])))
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 1
+    print(statistics_table(load_named_pair(arguments[0], arguments[1:])))
     return 0
 
 
-def load_pair(name: str, overrides: Sequence[str] = ()) -> GraphPair:
+def load_named_pair(name: str, overrides: Sequence[str] = ()) -> GraphPair:
     """The pair of an option in ``conf/data``.
 
     Args:
         name: the option.
         overrides: its arguments to change, as ``key=value``.
     """
-    overrides = [override.removeprefix("data.") for override in overrides]  # as run.py has them
+    overrides = [
+        override.removeprefix("data.") for override in overrides
+    ]  # emea run writes them so
     names = option_names("data")
     if name not in names:
         raise ConfigError(f"there is no data set {name!r}{_choices(name, names)}")
     _check_keys(name, overrides, list(map(str, _composed(name, []).data)))
     config = _composed(name, [f"data.{override}" for override in overrides])
     check_config(config)
-    pair = maker(config.data, keep_name=True)()
-    assert isinstance(pair, GraphPair)
-    return pair
+    return load_pair(config)
 
 
 def _composed(name: str, overrides: list[str]) -> DictConfig:
@@ -80,7 +75,3 @@ def _described_options() -> list[str]:
 def _description(name: str) -> str:
     text = (CONF / "data" / f"{name}.yaml").read_text(encoding="utf-8")
     return text.splitlines()[0].removeprefix("# ")
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,11 +1,15 @@
-"""``python -m emea.reporting`` with arguments that cannot be used."""
+"""``emea report`` with arguments that cannot be used."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from emea.reporting.__main__ import main
+from emea.cli.main import main as emea
+
+
+def main(arguments: Sequence[str]) -> int:
+    return emea(["report", *arguments])
 
 
 def a_text(folder: Path) -> str:
@@ -50,4 +54,4 @@ def test_an_out_that_cannot_be_written_is_told_in_a_sentence(
     (tmp_path / "file").touch()
     assert main(["--out", str(tmp_path / "file")]) == 1
     (told,) = capsys.readouterr().err.splitlines()
-    assert told.startswith(f"{tmp_path / 'file'} cannot be written: ")
+    assert told.startswith(f"error: {tmp_path / 'file'} cannot be written: ")

@@ -1,4 +1,4 @@
-"""``python -m emea.predict`` as a person calls it."""
+"""``emea predict`` as a person calls it."""
 
 import os
 import re
@@ -10,13 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from emea.cli.main import main as emea
+from emea.cli.predict import make_parser
 from emea.pipeline.job import run_job
 from emea.pipeline.overrides import check_overrides, composed
 from emea.pipeline.schema import register_schema
-from emea.predict import main, make_parser
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 QUICK = ("variant=tiny", "em=none", "rule=none", "tracking=none", "ratio=0.2")
+
+
+def main(arguments: Sequence[str]) -> int:
+    return emea(["predict", *arguments])
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +42,16 @@ def refused(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str
 def test_the_command_in_a_process_of_its_own(run: Path, tmp_path: Path) -> None:
     formats = ("--formats", "sssom", "jsonl", "--top-k", "2", "--threshold", "0")
     done = subprocess.run(
-        [sys.executable, "-m", "emea.predict", str(run), *formats, "--out", str(tmp_path / "out")],
+        [
+            sys.executable,
+            "-m",
+            "emea",
+            "predict",
+            str(run),
+            *formats,
+            "--out",
+            str(tmp_path / "out"),
+        ],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
@@ -79,12 +93,12 @@ def test_the_documented_commands_are_understood() -> None:
     commands = [shlex.split(line) for block in blocks for line in block.splitlines()]
     assert len(commands) >= 6
     register_schema()
-    for _, *arguments in commands:
-        if arguments[0] == "run.py":
-            check_overrides(arguments[1:])
+    for program, command, *arguments in commands:
+        if command == "run.py":
+            check_overrides(arguments)
         else:
-            assert arguments[:2] == ["-m", "emea.predict"]
-            make_parser().parse_args(arguments[2:])
+            assert (program, command) == ("emea", "predict")
+            make_parser().parse_args(arguments)
 
 
 def test_help_helps(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""`python -m emea.tracking`: import run folders into MLflow, open its UI."""
+"""``emea sync`` imports run folders into MLflow; ``emea ui`` opens its UI."""
 
 import argparse
 import logging
@@ -20,25 +20,17 @@ from emea.tracking.store_uri import (
     sqlite_path,
     without_login,
 )
-from emea.tracking.sync import find_run_folders, sync
+from emea.tracking.sync import find_run_folders
+from emea.tracking.sync import sync as sync_folders
 from emea.tracking.ui import serve_ui
 
 logger = logging.getLogger("emea.tracking")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
-    logging.getLogger("emea").setLevel(logging.INFO)
-    options = _parser().parse_args(arguments)
-    try:
-        return _run_ui(options) if options.command == "ui" else _run_sync(options)
-    except UserError as error:
-        logger.error("%s", error)
-        return 2
-
-
-def _run_sync(options: argparse.Namespace) -> int:
+def sync(arguments: Sequence[str]) -> int:
+    """Import run folders into a store; the exit status says whether any of them failed."""
+    options = _sync_parser().parse_args(arguments)
+    _log_to_stdout()
     artifacts = Path(options.artifact_root).resolve()
     folders = find_run_folders(options.folders, exclude=artifacts)
     store = MlflowStore(options.uri, options.artifact_root, options.max_artifact_mb)
@@ -46,48 +38,49 @@ def _run_sync(options: argparse.Namespace) -> int:
     # Two imports at once would both find a run missing and import it twice.
     lock = None if database is None else database.with_name(database.name + ".sync.lock")
     with _store_errors(store.uri):
-        # Opened first: a store that is away is told once, not once for every folder.
+        # Open it first: an unreachable store is reported once, not once for every folder.
         _ = store.client
     with nullcontext() if lock is None else file_lock(lock, timeout=math.inf):
-        counts = sync(folders, store, options.unfinished)
+        counts = sync_folders(folders, store, options.unfinished)
     logger.info("%s", counts)
     return 1 if counts.failed else 0
 
 
-def _run_ui(options: argparse.Namespace) -> int:
+def ui(arguments: Sequence[str]) -> int:
+    """Serve a store in the MLflow UI until interrupted."""
+    options = _ui_parser().parse_args(arguments)
+    _log_to_stdout()
     with _store_errors(options.uri):
         serve_ui(options.uri, options.artifact_root, options.port)
     return 0
 
 
+def _log_to_stdout() -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
+    logging.getLogger("emea").setLevel(logging.INFO)
+
+
 @contextmanager
 def _store_errors(uri: str) -> Iterator[None]:
-    """Turn what MLflow raises over a store it cannot open into one sentence."""
+    """Report what MLflow raises for a store that it cannot open in one sentence."""
     try:
         yield
     except UserError:
         raise
     except ImportError as error:
-        raise UserError("MLflow is not installed here: pip install mlflow.") from error
+        raise UserError("MLflow is not installed. Install it: pip install mlflow") from error
     except Exception as error:
-        told = without_login(str(error), uri)
-        raise UserError(f"The store {shown_uri(uri)} cannot be opened: {told}") from error
+        reason = without_login(str(error), uri)
+        raise UserError(f"The store {shown_uri(uri)} cannot be opened: {reason}") from error
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m emea.tracking", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    _add_sync(commands.add_parser("sync", help="import run folders into an MLflow store, once"))
-    _add_ui(commands.add_parser("ui", help="open a store in the MLflow UI, on this machine only"))
-    return parser
-
-
-def _add_sync(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Finds every run folder (it holds run.json) below the given folders and replays its "
-        "header, metrics and files into the store. Runs that are there completely are left "
-        "alone; torn copies are replaced; a run deleted in the UI comes back while its folder "
-        "exists. Safe to repeat."
+def _sync_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="emea sync",
+        description="Imports every run folder (a folder with run.json) below the given folders "
+        "into an MLflow store: parameters, metrics and files. Complete runs in the store are left "
+        "unchanged, incomplete copies are replaced, and a run that was deleted in the UI is "
+        "imported again while its folder exists. It is safe to repeat.",
     )
     parser.add_argument("folders", nargs="+", metavar="DIR", help="e.g. outputs or multirun")
     _add_store(parser)
@@ -101,17 +94,20 @@ def _add_sync(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unfinished",
         action="store_true",
-        help="also import runs without an end, as KILLED; not for runs that still go on",
+        help="also import unfinished runs, as KILLED; not for runs that are still running",
     )
+    return parser
 
 
-def _add_ui(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Serves the store at http://127.0.0.1:PORT with one worker until interrupted. The server "
-        "has no login and is therefore never opened to other machines."
+def _ui_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="emea ui",
+        description="Serves the store at http://127.0.0.1:PORT with one worker until interrupted. "
+        "The server has no login, so it is never opened to other machines.",
     )
     parser.add_argument("--port", type=int, default=5000, help="default: %(default)d")
     _add_store(parser)
+    return parser
 
 
 def _add_store(parser: argparse.ArgumentParser) -> None:
@@ -126,7 +122,3 @@ def _add_store(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where new experiments keep their files (default: %(default)s)",
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

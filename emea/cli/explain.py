@@ -1,37 +1,40 @@
-"""Why a finished run matches two entities: ``python -m emea.explain RUN --pair A B``."""
+"""``emea explain RUN --pair A B``: why a finished run matches two entities."""
 
 import argparse
 import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-
-from emea.errors import DataError, UserError
-from emea.explain.asked_pairs import best_pair, listed_pairs, named_pair
-from emea.explain.explanation_page import explanation_page
-from emea.explain.json_file import json_text
-from emea.explain.terminal_text import print_explanations
-from emea.pipeline.explainer import Explainer
-from emea.pipeline.finished_run import load_run
+from emea.errors import DataError
 from emea.tracking.atomic import write_atomic
+from emea.tracking.run_record import check_finished
+
+if TYPE_CHECKING:
+    from emea.pipeline.explainer import Explainer
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Explain what the arguments ask for; the exit status."""
     options = _parser().parse_args(arguments)
-    try:
-        run = load_run(options.run, options.trust)
-        explainer = Explainer(run)
-        explanations = [explainer(*pair) for pair in _asked(explainer, options)]
-        if options.json is not None:
-            _write(options.json, json_text(run, explanations))
-        if options.html is not None:
-            _write(options.html, explanation_page(run, explanations))
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 1
+    check_finished(options.run)
+    # torch is imported here, after the command line and the folder were checked
+    from rich.console import Console
+
+    from emea.explain.explanation_page import explanation_page
+    from emea.explain.json_file import json_text
+    from emea.explain.terminal_text import print_explanations
+    from emea.pipeline.explainer import Explainer
+    from emea.pipeline.finished_run import load_run
+
+    run = load_run(options.run, options.trust)
+    explainer = Explainer(run)
+    explanations = [explainer(*pair) for pair in _asked_pairs(explainer, options)]
+    if options.json is not None:
+        _write(options.json, json_text(run, explanations))
+    if options.html is not None:
+        _write(options.html, explanation_page(run, explanations))
     with contextlib.suppress(AttributeError):  # a replaced stdout need not have it
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     print_explanations(Console(highlight=False), explanations)
@@ -40,7 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _asked(explainer: Explainer, options: argparse.Namespace) -> list[tuple[int, int]]:
+def _asked_pairs(explainer: "Explainer", options: argparse.Namespace) -> list[tuple[int, int]]:
+    from emea.explain.asked_pairs import best_pair, listed_pairs, named_pair
+
     if options.pair is not None:
         return [named_pair(explainer, *options.pair)]
     if options.entity is not None:
@@ -56,10 +61,14 @@ def _write(path: Path, text: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m emea.explain", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="emea explain",
+        description="Shows why a finished run matches two entities: which neighbours speak for "
+        "the pair and by how much, what the runner-up lacks, which others claim the target.",
+    )
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
     parser.add_argument(
-        "--trust", nargs="+", default=[], metavar="MODULE", help="modules of your own it may name"
+        "--trust", nargs="+", default=[], metavar="MODULE", help="modules of yours it may use"
     )
     asked = parser.add_mutually_exclusive_group(required=True)
     asked.add_argument("--pair", nargs=2, metavar=("A", "B"), help="a source and a target entity")
@@ -68,7 +77,3 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with drawings")
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

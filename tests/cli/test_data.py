@@ -1,9 +1,10 @@
-"""``python -m emea.data`` and the options in ``conf/data``."""
+"""``emea data`` and the options in ``conf/data``."""
 
 import inspect
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,14 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import get_method
 from omegaconf import OmegaConf
 
-from emea.data.__main__ import main
+from emea.cli.main import main as emea
 from emea.data.download import load_source
 from emea.pipeline.config_files import CONF, option_names
 from emea.pipeline.schema import register_schema
+
+
+def main(arguments: Sequence[str]) -> int:
+    return emea(["data", *arguments])
 
 
 def composed(option: str) -> dict[str, Any]:
@@ -92,12 +97,12 @@ def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], messag
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.count("\n") == 1
-    assert re.match(message, captured.err)
+    assert re.match(f"error: {message}", captured.err)
 
 
 def test_keys_may_be_written_as_for_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["synthetic", "data.num_entities=5"]) == 1
-    assert capsys.readouterr().err.startswith("data.num_entities must be a whole number")
+    assert capsys.readouterr().err.startswith("error: data.num_entities must be a whole number")
 
 
 def test_help_describes_the_options(capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,15 +113,10 @@ def test_help_describes_the_options(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_as_a_module(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "emea.data", "synthetic", "num_entities=5"]
+    command = [sys.executable, "-m", "emea", "data", "synthetic", "num_entities=5"]
     done = subprocess.run(command, cwd=CONF.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == "data.num_entities must be a whole number from 100 to 1,000,000, got 5\n"
-
-
-def test_hydra_stays_at_the_entry_point() -> None:
-    folder = Path(inspect.getfile(main)).parent
-    for file in folder.glob("*.py"):
-        if file.name != "__main__.py":
-            text = file.read_text(encoding="utf-8")
-            assert not re.search(r"^\s*(import|from) (hydra|omegaconf)", text, re.MULTILINE), file
+    assert (
+        done.stderr
+        == "error: data.num_entities must be a whole number from 100 to 1,000,000, got 5\n"
+    )
