@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-from emea.tracking.__main__ import main
 
+from emea.cli.main import main
 from emea.tracking.mlflow_store import MlflowStore
 from emea.tracking.mlflow_tracker import MlflowTracker
 from emea.tracking.run_record import FINGERPRINT_TAG, RunHeader, read_closing, read_series
