@@ -52,9 +52,8 @@ FULL_DISK = (
 )
 
 OUT_OF_MEMORY = (
-    "out of memory, and smaller blocks do not help here: a smaller model.encoder.dim or "
-    "model.objective.batch_size needs less, search=cells too, and trainer=cpu has the machine's "
-    "own memory instead of the GPU's"
+    "Out of memory, and smaller blocks cannot help here. Use a smaller model.encoder.dim or "
+    "model.objective.batch_size, or search=cells, or train in host memory with trainer=cpu."
 )
 
 FEW_LINKS = 10

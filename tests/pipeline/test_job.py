@@ -1,3 +1,4 @@
+import errno
 import json
 import math
 from collections.abc import Callable
@@ -186,14 +187,25 @@ def test_approximate_search_tells_its_recall(
     assert all(0.3 < entry["search_recall"] <= 1 for entry in metrics["history"])
 
 
-def test_a_lack_of_memory_is_told_with_what_helps(
-    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:113] DefaultCPUAllocator: not enough memory"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
+        MemoryError("Unable to allocate 20.0 GiB for an array"),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+    ],
+    ids=["CUDA", "CPU, ARM", "CPU, x86", "numpy", "system"],
+)
+def test_out_of_memory_ends_with_one_sentence_of_advice(
+    error: Exception, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forward(*_: object) -> None:
-        raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+        raise error
 
     monkeypatch.setattr("emea.encoders.rrea.RREA.forward", forward)
-    with pytest.raises(UserError, match=r"out of memory.*model.encoder.dim.*trainer=cpu"):
+    with pytest.raises(UserError, match=r"^Out of memory.*model.encoder.dim.*trainer=cpu"):
         run_job(tiny_config(), tmp_path)
     closing = read_closing(tmp_path)
-    assert closing is not None and "CUDA out of memory" in closing.reason
+    assert closing is not None and str(error) in closing.reason
