@@ -120,6 +120,16 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="session")
+def store_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sqlite store with tables and no runs, to be copied: creating one takes seconds."""
+    from emea.tracking.mlflow_client import open_client
+
+    path = tmp_path_factory.mktemp("template") / "mlflow.db"
+    open_client(f"sqlite:///{path}")
+    return path
+
+
 @pytest.fixture
 def cuda() -> Any:
     """The CUDA device, or a skip where there is none."""

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -178,7 +179,8 @@ def test_a_recorded_run_without_test_links_is_passed_over(
     assert run(other, tmp_path / "other")["num_links"]["test"] == 1
 
 
-def test_mlflow_gets_a_run_without_test_links(tmp_path: Path) -> None:
+def test_mlflow_gets_a_run_without_test_links(store_template: Path, tmp_path: Path) -> None:
+    shutil.copy(store_template, tmp_path / "mlflow.db")
     store = (
         f"tracking.uri=sqlite:///{tmp_path}/mlflow.db",
         f"tracking.artifact_root={tmp_path}/artifacts",
