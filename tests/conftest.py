@@ -4,10 +4,15 @@ import contextlib
 import copy
 import gc
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
 
 # tiny models: a second thread costs more than it brings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -15,9 +20,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 with contextlib.suppress(ImportError):  # machines that only run the GPU tests may lack hypothesis
     from hypothesis import settings
 
-    # a busy machine is no failure
-    settings.register_profile("unhurried", deadline=None)
-    settings.load_profile("unhurried")
+    # no deadlines, because a machine may be busy; `make test-all` asks for the thorough profile
+    settings.register_profile("quick", deadline=None, max_examples=25)
+    settings.register_profile("thorough", deadline=None, max_examples=100)
+    settings.load_profile("quick")
 
 
 @pytest.fixture(scope="session")
@@ -40,26 +46,69 @@ def visit(browser: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _composed_once() -> Iterator[None]:
-    """Hydra takes a fifth of a second to compose what many tests ask for: it is kept.
+def _cheap_runs() -> Iterator[None]:
+    """Does once what each of the many small runs repeats with the same result.
 
-    Not where a test has options in a folder of its own, which it may change.
+    - Hydra takes 0.2 seconds to compose the options that many tests choose.
+    - Lightning searches all installed packages for callbacks for each Trainer.
+    - git describes the working tree for each run.
+    - No test switches the machine off, so files need not reach the disk.
     """
+    from lightning_fabric.utilities import registry
+
     from emea.pipeline import config_files
-
-    compose, kept = config_files.compose, {}
-
-    def composed(name: str, overrides: Sequence[str], **options: Any) -> Any:
-        if any(text.startswith("hydra.searchpath") for text in overrides):
-            return compose(name, list(overrides), **options)
-        key = (name, *overrides, *options.items())
-        if key not in kept:
-            kept[key] = compose(name, list(overrides), **options)
-        return copy.deepcopy(kept[key])
+    from emea.tracking import provenance
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(config_files, "compose", composed)
+        patch.setattr(config_files, "compose", _kept_compose(config_files.compose))
+        patch.setattr(registry, "entry_points", cache(registry.entry_points))
+        patch.setattr(provenance, "_git", _kept_git(provenance._git))
+        patch.setattr(os, "fsync", lambda _: None)
         yield
+
+
+def _kept_compose(compose: Callable[..., Any]) -> Callable[..., Any]:
+    """Composes the chosen options once, and sets single values as Hydra does after that.
+
+    Not where a test has options in its own folder, which it may change, or asks for Hydra's own
+    settings.
+    """
+    from hydra._internal.config_loader_impl import ConfigLoaderImpl
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    from emea.pipeline.config_files import CONF
+
+    kept: dict[Any, Any] = {}
+    parser = OverridesParser.create()
+
+    def is_value(text: str) -> bool:
+        key = text.lstrip("+~").partition("=")[0]
+        return bool(re.fullmatch(r"[\w.]+", key)) and not (CONF / key).is_dir()
+
+    def composed(name: str, overrides: Sequence[str], **options: Any) -> Any:
+        if options.get("return_hydra_config") or any("hydra" in text for text in overrides):
+            return compose(name, list(overrides), **options)
+        values = parser.parse_overrides([text for text in overrides if is_value(text)])
+        if any(value.is_sweep_override() for value in values):
+            return compose(name, list(overrides), **options)
+        choices = tuple(text for text in overrides if not is_value(text))
+        if choices not in kept:
+            kept[choices] = compose(name, list(choices), **options)
+        config = copy.deepcopy(kept[choices])
+        ConfigLoaderImpl._apply_overrides_to_config(values, config)
+        return config
+
+    return composed
+
+
+def _kept_git(git: Callable[..., Any]) -> Callable[..., Any]:
+    """Keeps what git says about this checkout, not about those that tests create."""
+    kept = cache(git)
+
+    def asked(root: Path, *arguments: str) -> Any:
+        return (kept if root == ROOT else git)(root, *arguments)
+
+    return asked
 
 
 def pytest_collection_finish() -> None:
@@ -69,6 +118,16 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def store_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sqlite store with tables and no runs, to be copied: creating one takes seconds."""
+    from emea.tracking.mlflow_client import open_client
+
+    path = tmp_path_factory.mktemp("template") / "mlflow.db"
+    open_client(f"sqlite:///{path}")
+    return path
 
 
 @pytest.fixture

@@ -39,8 +39,23 @@ def refused(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str
     return capsys.readouterr().err
 
 
+FORMATS = ("--formats", "sssom", "jsonl", "--top-k", "2", "--threshold", "0")
+WRITTEN = {"alignment.tsv", "unmatched.tsv", "alignment.sssom.tsv", "alignment.jsonl"}
+WRITTEN |= {"prediction.json"}
+
+
+def test_formats_and_numbers_can_be_chosen(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(run), *FORMATS, "--out", str(tmp_path / "out")]) == 0
+    assert set(os.listdir(tmp_path / "out")) == WRITTEN
+    told = capsys.readouterr().out
+    assert "answered 100.0%" in told
+    assert "alignment.sssom.tsv" in told
+
+
+@pytest.mark.slow
 def test_the_command_in_a_process_of_its_own(run: Path, tmp_path: Path) -> None:
-    formats = ("--formats", "sssom", "jsonl", "--top-k", "2", "--threshold", "0")
     done = subprocess.run(
         [
             sys.executable,
@@ -48,7 +63,7 @@ def test_the_command_in_a_process_of_its_own(run: Path, tmp_path: Path) -> None:
             "emea",
             "predict",
             str(run),
-            *formats,
+            *FORMATS,
             "--out",
             str(tmp_path / "out"),
         ],
@@ -59,8 +74,7 @@ def test_the_command_in_a_process_of_its_own(run: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    files = {"alignment.tsv", "unmatched.tsv", "alignment.sssom.tsv", "alignment.jsonl"}
-    assert set(os.listdir(tmp_path / "out")) == files | {"prediction.json"}
+    assert set(os.listdir(tmp_path / "out")) == WRITTEN
     assert "answered 100.0%" in done.stdout
     assert "alignment.sssom.tsv" in done.stdout
 

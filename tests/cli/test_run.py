@@ -16,27 +16,18 @@ from emea.pipeline.config_files import compose_config
 from emea.pipeline.schema import register_schema
 from emea.tracking.run_record import read_header
 
+from .sweeping import called_here
+
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = (
     "split.num_validation=10",
     "model.initial_epochs=4",
     "model.epochs_per_iteration=2",
+    "model.encoder.dim=16",
     "em.iterations=1",
     "tracking=none",
     "trainer=cpu",
 )
-
-
-def run(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(ROOT / "run.py"), *arguments],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
 
 
 @pytest.fixture
@@ -65,7 +56,7 @@ def write_id_format(folder: Path, seed: int) -> None:
 
 def test_the_sweep_command_letter_for_letter(data_root: Path, tmp_path: Path) -> None:
     sweep = ("-m", "data=dbp15k_zh,fr,ja", "ratio=0.01,0.05")
-    done = run(*sweep, *QUICK, cwd=tmp_path, EMEA_DATA=str(data_root))
+    done = called_here(tmp_path, *sweep, *QUICK, EMEA_DATA=str(data_root))
     assert done.returncode == 0, done.stderr
     files = sorted((tmp_path / "multirun").rglob("metrics.json"))
     runs = [json.loads(file.read_text()) for file in files]
@@ -79,8 +70,19 @@ def test_the_sweep_command_letter_for_letter(data_root: Path, tmp_path: Path) ->
     }
 
 
-def test_a_run_ends_with_a_table_and_where_to_look(tmp_path: Path) -> None:
-    done = run("data.num_entities=150", *QUICK, cwd=tmp_path)
+def test_a_run_ends_with_a_table_and_where_to_look_even_without_mlflow(tmp_path: Path) -> None:
+    blocker = tmp_path / "site" / "mlflow"
+    blocker.mkdir(parents=True)
+    (blocker / "__init__.py").write_text("raise ImportError('mlflow is not installed here')\n")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), "data.num_entities=150", *QUICK],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(blocker.parent), str(ROOT)])},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     for text in ("Hit@1", "Hit@10", "MRR", "MR", "initial", "final", "strict", "Results: outputs/"):
         assert text in done.stdout
@@ -118,31 +120,22 @@ def test_folders_are_called_by_what_was_chosen(
 def test_errors_are_one_sentence(argument: str, sentence: str, tmp_path: Path) -> None:
     broken = "http://127.0.0.1:9"  # nobody listens: as on a machine without network
     extra = [f"+data.base_url={broken}"] if argument.startswith("data=") else []
-    done = run(argument, *extra, *QUICK, cwd=tmp_path, EMEA_DATA=str(tmp_path / "empty"))
+    done = called_here(tmp_path, argument, *extra, *QUICK, EMEA_DATA=str(tmp_path / "empty"))
     assert done.returncode == 1
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_help_lists_groups_and_examples(tmp_path: Path) -> None:
-    done = run("--help", cwd=tmp_path)
+    done = called_here(tmp_path, "--help")
     assert done.returncode == 0
     for text in ("protocol    strict", "ratio: 0.01, 0.05", "-m data=dbp15k_zh,fr,ja"):
         assert text in done.stdout
 
 
-def test_where_mlflow_is_missing_a_run_works_without(tmp_path: Path) -> None:
-    blocker = tmp_path / "site" / "mlflow"
-    blocker.mkdir(parents=True)
-    (blocker / "__init__.py").write_text("raise ImportError('mlflow is not installed here')\n")
-    path = os.pathsep.join([str(blocker.parent), str(ROOT)])
-    done = run("data.num_entities=150", *QUICK, cwd=tmp_path, PYTHONPATH=path)
-    assert done.returncode == 0, done.stderr
-
-
 def test_a_failing_job_does_not_stop_the_sweep(tmp_path: Path) -> None:
     shares = "ratio.value=0.00001,0.2"
-    done = run("-m", shares, "data.num_entities=150", *QUICK, cwd=tmp_path)
+    done = called_here(tmp_path, "-m", shares, "data.num_entities=150", *QUICK)
     assert done.returncode == 1
     assert "no training link is left" in done.stderr
     assert "1 of 2 jobs failed" in done.stderr
@@ -153,32 +146,32 @@ def test_a_failing_job_does_not_stop_the_sweep(tmp_path: Path) -> None:
 HEAVY = ("torch", "pytorch_lightning", "mlflow", "scipy", "pandas", "pyoxigraph")
 REFUSED = """
 import sys
-sys.argv = ["run.py", *sys.argv[1:]]
 import run
-assert run.main() == 1
+arguments = sys.argv[1:]
+for argument in arguments:
+    sys.argv = ["run.py", argument]
+    assert run.main() == 1
 print(sorted(set(sys.modules) & set({heavy!r})))
 """
+REFUSALS = {
+    "em.num_candidates=-3": "em.num_candidates must be a whole number of at least 1, got -3",
+    "rule=none": "em=paper needs a rule to measure compatibility",
+    "data=files": "data.source must name a file",
+    "resume=nowhere": "nowhere is not a run's folder",
+}
 
 
-@pytest.mark.parametrize(
-    ("argument", "sentence"),
-    [
-        ("em.num_candidates=-3", "em.num_candidates must be a whole number of at least 1, got -3"),
-        ("rule=none", "em=paper needs a rule to measure compatibility"),
-        ("data=files", "data.source must name a file"),
-        ("resume=nowhere", "nowhere is not a run's folder"),
-    ],
-)
-def test_a_refusal_loads_nothing_heavy(argument: str, sentence: str, tmp_path: Path) -> None:
+def test_a_refusal_loads_nothing_heavy(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", REFUSED.format(heavy=HEAVY), argument],
+        [sys.executable, "-c", REFUSED.format(heavy=HEAVY), *REFUSALS],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert sentence in done.stderr
+    for sentence, line in zip(REFUSALS.values(), done.stderr.splitlines(), strict=True):
+        assert sentence in line
     assert done.stdout == "[]\n"
     assert not list(tmp_path.iterdir())  # no folder of a run that never was
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from emea.data import id_format
@@ -207,7 +207,6 @@ def as_text(rows: list[Triple] | list[tuple[int, int]]) -> str:
     return "".join("\t".join(map(str, row)) + "\n" for row in rows)
 
 
-@settings(max_examples=50, deadline=None)
 @given(GRAPHS, GRAPHS, st.permutations(range(10)), st.integers(1, 10))
 def test_round_trip(
     source: list[Triple], target: list[Triple], order: list[int], num_links: int

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from emea.data.openea_format import read_openea_format
@@ -107,7 +107,6 @@ NAMES = st.text(
 ).filter(lambda name: not name.startswith("\ufeff"))
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(NAMES, NAMES, NAMES), min_size=1, max_size=15, unique=True))
 def test_round_trip(triples: list[tuple[str, str, str]]) -> None:
     linked = sorted({head for head, _, _ in triples})

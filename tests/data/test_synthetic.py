@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from emea.data.graph import KnowledgeGraph
@@ -90,7 +90,6 @@ def test_seeds(pair: GraphPair) -> None:
     assert synthetic_pair(5000, seed=4).checksum() != pair.checksum()
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.integers(100, 400),
     st.floats(0.01, 1),

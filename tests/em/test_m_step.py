@@ -107,7 +107,6 @@ def bounded_objective(
     return value, (mean - values[rows, slots]).mean(0) + ridge * (weights - prior)
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32), st.floats(0.1, 10), st.floats(1e-3, 1))
 def test_bounds_priors_and_offsets_of_each(seed: int, scale: float, ridge: float) -> None:
     rng = np.random.default_rng(seed)

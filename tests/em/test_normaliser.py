@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax, softmax
@@ -45,7 +45,6 @@ def fitted(scores: Array, labels: Array) -> float:
     return fit_sharpness(torch.from_numpy(scores), torch.from_numpy(labels))
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.integers(0, 2**32),
     st.integers(1, 30),
@@ -106,7 +105,6 @@ def test_separable_links_stay_finite(gap: float) -> None:
     assert cross_entropy(sharpness * scores, np.arange(6)) <= floor + 1e-6
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32), st.integers(1, 30), st.floats(1e-2, 10), st.floats(0.1, 200))
 def test_the_prior_is_one_of_the_terms(
     seed: int, num_links: int, scale: float, expected: float

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from emea.data.arrays import IntArray
@@ -77,7 +77,6 @@ def assert_as_sorted(scores: np.ndarray, seed: int, reverse: bool, pooled: bool)
         assert fused.in_pool[index] == rank(keys, target, among)
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.booleans(), st.booleans())
 def test_equals_the_full_order(seed: int, reverse: bool, pooled: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -85,7 +84,6 @@ def test_equals_the_full_order(seed: int, reverse: bool, pooled: bool) -> None:
     assert_as_sorted(scores, seed, reverse, pooled)
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.booleans(), st.booleans())
 def test_equals_the_full_order_where_the_neural_model_ties(
     seed: int, reverse: bool, pooled: bool

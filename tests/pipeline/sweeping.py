@@ -1,11 +1,17 @@
 """Sweeps and runs of the command line, small enough for a test."""
 
+import io
+import logging
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+
+import pytest
+from hydra.core.singleton import Singleton
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ["data.num_entities=150", "ratio=0.2", "split.num_validation=10", "trainer=cpu"]
@@ -52,6 +58,51 @@ def called(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         timeout=300,
         check=False,
     )
+
+
+def called_here(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """What ``run.py`` makes of these arguments, in the folder and in this process.
+
+    A process of its own takes seconds to load torch. Hydra's state and log handlers are put back.
+    """
+    output, errors = io.StringIO(), io.StringIO()
+    status = 0
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        redirect_stdout(output),
+        redirect_stderr(errors),
+        _restored(),
+    ):
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        for name, value in environ.items():
+            patch.setenv(name, value)
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", [str(ROOT / "run.py"), *arguments])
+        try:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        except SystemExit as left:
+            status = left.code if isinstance(left.code, int) else int(left.code is not None)
+            if isinstance(left.code, str):
+                print(left.code, file=errors)
+    return subprocess.CompletedProcess(
+        list(arguments), status, output.getvalue(), errors.getvalue()
+    )
+
+
+@contextmanager
+def _restored() -> Iterator[None]:
+    """Hydra configures logging and keeps its settings for the whole process."""
+    root, state = logging.getLogger(), Singleton.get_state()
+    handlers, level = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        for handler in root.handlers:
+            if handler not in handlers:
+                handler.close()
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        Singleton.set_state(state)
 
 
 def run_folders(folder: Path) -> list[Path]:

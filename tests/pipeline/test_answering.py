@@ -12,9 +12,11 @@ from emea.errors import ConfigError
 from emea.pipeline.building import load_pair
 from emea.pipeline.config_files import option_names
 from emea.pipeline.job import run_job
-from emea.pipeline.overrides import check_overrides
+from emea.pipeline.overrides import check_overrides, composed
 from emea.pipeline.parts import draw_split
 from emea.pipeline.schema import register_schema
+
+from .conftest import TINY
 
 Configs = Callable[..., DictConfig]
 Answer = dict[int, tuple[int, float]]
@@ -61,11 +63,24 @@ def check_calibration(metrics: dict, found: Answer, split: Split) -> None:
     assert came_true == pytest.approx(sum(found[s][0] == target for s, target in asked))
 
 
+def config_of(decoding: str) -> DictConfig:
+    register_schema()
+    return composed([*TINY, f"decoding={decoding}", "em.iterations=1", "model.encoder.dim=16"])
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A finished run of each way of decoding."""
+    made = {decoding: tmp_path_factory.mktemp(decoding) for decoding in DECODINGS}
+    for decoding, folder in made.items():
+        run_job(config_of(decoding), folder)
+    return made
+
+
 @pytest.mark.parametrize("decoding", DECODINGS)
-def test_file_and_numbers_agree(decoding: str, tiny_config: Configs, tmp_path: Path) -> None:
-    config = tiny_config(f"decoding={decoding}", "em.iterations=1")
-    run_job(config, tmp_path)
-    metrics, found = written_metrics(tmp_path), alignment(tmp_path)
+def test_file_and_numbers_agree(decoding: str, folders: dict[str, Path]) -> None:
+    config, folder = config_of(decoding), folders[decoding]
+    metrics, found = written_metrics(folder), alignment(folder)
     pair = load_pair(config)
     split, size = draw_split(config, pair), pair.source.num_entities
     assert metrics["decoding"] == metrics["answer"]["decoder"] == decoding
@@ -77,11 +92,9 @@ def test_file_and_numbers_agree(decoding: str, tiny_config: Configs, tmp_path: P
     assert (num_targets == len(found)) is (decoding in ONE_TO_ONE)
 
 
-def test_the_headline_is_that_of_the_ranking(tiny_config: Configs, tmp_path: Path) -> None:
-    runs = {}
-    for decoding in set(DECODINGS) - {"cosine"}:
-        config = tiny_config(f"decoding={decoding}", "em.iterations=1")
-        runs[decoding] = run_job(config, tmp_path / decoding)
+def test_the_headline_is_that_of_the_ranking(folders: dict[str, Path]) -> None:
+    others = set(DECODINGS) - {"cosine"}
+    runs = {decoding: written_metrics(folders[decoding]) for decoding in others}
     for metrics in runs.values():
         for key in ("initial", "final", "final_reverse", "mapping"):
             assert metrics[key] == runs["csls"][key]

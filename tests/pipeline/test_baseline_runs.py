@@ -22,7 +22,7 @@ from emea.pipeline.parts import draw_split
 from emea.pipeline.run_header import run_name
 from emea.pipeline.validation import check_config
 
-from .test_command_line import run
+from .sweeping import called_here
 
 Configs = Callable[..., DictConfig]
 
@@ -178,7 +178,7 @@ QUICK = ("data.num_entities=150", "split.num_validation=10", "trainer=cpu", "rat
 
 def test_the_command_line_runs_baselines(tmp_path: Path) -> None:
     sweep = ("-m", "method=paris,prase", "model.initial_epochs=4", "tracking=none")
-    done = run(*sweep, *QUICK, cwd=tmp_path)
+    done = called_here(tmp_path, *sweep, *QUICK)
     assert done.returncode == 0, done.stderr
     files = sorted((tmp_path / "multirun").rglob("metrics.json"))
     assert [json.loads(file.read_text())["method"] for file in files] == ["paris", "prase"]
@@ -195,7 +195,7 @@ def test_mlflow_gets_every_method(tmp_path: Path) -> None:
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     short = ("model.initial_epochs=4", "model.epochs_per_iteration=2", "em.iterations=1")
     methods = ("-m", "method=emea,paris,prase", f"tracking.uri={uri}")
-    done = run(*methods, *QUICK, *short, cwd=tmp_path)
+    done = called_here(tmp_path, *methods, *QUICK, *short)
     assert done.returncode == 0, done.stderr
     client = mlflow.MlflowClient(uri)
     found = client.search_runs([client.get_experiment_by_name("emea").experiment_id])

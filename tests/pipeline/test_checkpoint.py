@@ -83,7 +83,7 @@ def test_going_on_from_a_checkpoint_equals_never_stopping(
     assert whole.em.normaliser.parameters() == parts.em.normaliser.parameters()
 
 
-@pytest.mark.parametrize("model", option_names("model"))
+@pytest.mark.parametrize("model", ["rrea", "lightea"])
 def test_a_run_can_start_from_another_ones_first_training(
     model: str, tiny_config: Configs, tmp_path: Path
 ) -> None:

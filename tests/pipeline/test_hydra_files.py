@@ -7,7 +7,7 @@ from omegaconf import OmegaConf
 
 from emea.pipeline.hydra_files import clean_hydra_files
 
-from .sweeping import ROOT, TINY, called, sweep
+from .sweeping import TINY, called_here, sweep
 
 STORE = "tracking.uri=http://bob:hunter2@127.0.0.1:9"  # where nobody listens
 QUICK = ("model=lightea", "em=none", "rule=none", "em.iterations=0", "tracking.patience_seconds=1")
@@ -19,7 +19,7 @@ def written(folder: Path) -> dict[Path, bytes]:
 
 def test_a_login_of_the_command_line_is_nowhere_in_the_folder(tmp_path: Path) -> None:
     settings = [one for one in TINY if not one.startswith(("model.", "em."))]
-    done = called(tmp_path, str(ROOT / "run.py"), *settings, *QUICK, STORE, "hydra.run.dir=run")
+    done = called_here(tmp_path, *settings, *QUICK, STORE, "hydra.run.dir=run")
     assert done.returncode == 0, done.stderr
     found = written(tmp_path / "run")
     assert {"overrides.yaml", "hydra.yaml", "metrics.json"} <= {file.name for file in found}

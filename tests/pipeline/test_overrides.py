@@ -1,7 +1,10 @@
+import hydra
 import pytest
+from omegaconf import OmegaConf
 
 from emea.em.match_model import PRIORS
 from emea.errors import ConfigError
+from emea.pipeline import config_files
 from emea.pipeline.overrides import check_overrides, quote_numeric_choices, sweep_flag_first
 from emea.pipeline.schema import register_schema
 from emea.pipeline.validation import TWO_WAY_FEATURES
@@ -163,3 +166,19 @@ def test_bad_command_lines_are_refused_in_a_sentence(argument: str, sentence: st
     with pytest.raises(ConfigError, match=sentence) as caught:
         check_overrides(quote_numeric_choices([argument]))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["seed=3", "ratio='0.2'", "em=dual", "em.two_way.features=[similarity]", "~em.ridge"],
+        ["variant=dual", "em.iterations=2", "+model.encoder.extra=3", "data.root='x=y'"],
+        ["experiment=smoke/table1", "++training.epochs_per_turn=1", "seed=${split_seed}"],
+    ],
+)
+def test_what_tests_compose_quickly_is_what_hydra_composes(overrides: list[str]) -> None:
+    with hydra.initialize_config_dir(str(config_files.CONF), version_base="1.3"):
+        slow = hydra.compose("config", overrides)
+    assert config_files.compose is not hydra.compose
+    quick = config_files.compose_config(overrides)
+    assert OmegaConf.to_yaml(quick) == OmegaConf.to_yaml(slow)

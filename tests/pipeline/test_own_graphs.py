@@ -2,12 +2,13 @@
 
 import json
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 from omegaconf import DictConfig
 
-from emea.cli.data import main
+from emea.cli.main import main
 from emea.errors import UserError
 from emea.pipeline.job import run_job
 from emea.pipeline.overrides import check_overrides, composed
@@ -178,7 +179,8 @@ def test_a_recorded_run_without_test_links_is_passed_over(
     assert run(other, tmp_path / "other")["num_links"]["test"] == 1
 
 
-def test_mlflow_gets_a_run_without_test_links(tmp_path: Path) -> None:
+def test_mlflow_gets_a_run_without_test_links(store_template: Path, tmp_path: Path) -> None:
+    shutil.copy(store_template, tmp_path / "mlflow.db")
     store = (
         f"tracking.uri=sqlite:///{tmp_path}/mlflow.db",
         f"tracking.artifact_root={tmp_path}/artifacts",
@@ -191,7 +193,7 @@ GUIDE = EXAMPLES.parent / "own_graphs.md"
 COMMANDS = [
     shlex.split(line)[1:]
     for line in GUIDE.read_text(encoding="utf-8").splitlines()
-    if line.startswith("python ")
+    if line.startswith(("python run.py", "emea "))
 ]
 
 
@@ -207,8 +209,8 @@ def test_the_commands_of_the_guide(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(EXAMPLES.parents[1])
-    if command[0] == "-m":
-        assert main(command[2:]) == 0
+    if command[0] == "data":
+        assert main(command) == 0
         assert "20 links" in capsys.readouterr().out
     else:
         register_schema()

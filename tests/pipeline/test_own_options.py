@@ -2,8 +2,6 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,8 @@ from emea.errors import ConfigError
 from emea.pipeline.config_files import option_names, search_also, without_config_dirs
 from emea.pipeline.overrides import check_overrides, composed
 from emea.pipeline.schema import register_schema
+
+from .sweeping import called_here
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = {"add_encoder": "trust=[neighbour_mean]", "add_rule": "trust=[similar_degree]"}
@@ -50,20 +50,17 @@ def test_a_folder_that_is_none_is_refused() -> None:
 
 
 @pytest.mark.parametrize("guide", GUIDES)
-def test_a_guides_first_command_runs(guide: str, tmp_path: Path) -> None:
+def test_a_guides_first_command_runs(
+    guide: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = (ROOT / "docs" / f"{guide}.md").read_text(encoding="utf-8")
     block = re.search(r"```sh\n(.*?)```", text, re.DOTALL)
     assert block is not None
     setting, python, *arguments = shlex.split(block[1].splitlines()[0])
     assert (python, arguments[0], arguments[-1]) == ("python", "run.py", GUIDES[guide])
     variable, _, value = setting.partition("=")
-    done = subprocess.run(
-        [sys.executable, *arguments, *SHORT, f"hydra.run.dir={tmp_path}"],
-        cwd=ROOT,
-        env={variable: f"{value}:{ROOT}", "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    assert variable == "PYTHONPATH"
+    monkeypatch.syspath_prepend(ROOT / value)
+    done = called_here(ROOT, *arguments[1:], *SHORT, f"hydra.run.dir={tmp_path}")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "metrics.json").exists()

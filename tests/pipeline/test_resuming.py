@@ -328,7 +328,10 @@ def test_killed_at_ten_random_moments_it_ends_the_same(tmp_path: Path) -> None:
         assert (half / "alignment.tsv").read_bytes() == (whole / "alignment.tsv").read_bytes()
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGTERM, 143)],
+)
 def test_a_signal_closes_the_records_and_is_told_by_the_status(
     number: signal.Signals, status: int, tmp_path: Path
 ) -> None:

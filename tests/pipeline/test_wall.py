@@ -27,11 +27,14 @@ Configs = Callable[..., DictConfig]
 MODELS = option_names("model")
 RULES = [rule for rule in option_names("rule") if rule != "none"]
 TRAININGS = option_names("training")
-# every model and every rule with each training; models and rules do not know each other
+# each option at least once; every model and every rule with each training only where slow tests run
+USUAL = {("rrea", "paris_avoid_conflict", "semi"), ("alinet", "paris", "sup")}
+USUAL |= {("dual_amn", "paris", "sup"), ("iptranse", "paris", "sup"), ("lightea", "paris", "semi")}
+USUAL |= {("rrea", "avoid_conflict", "sup"), ("rrea", "paris", "sup")}
 COMBINATIONS = [
-    (model, rule, training)
-    for model, rule, training in itertools.product(MODELS, RULES, TRAININGS)
-    if model == "rrea" or rule == "paris"
+    pytest.param(*chosen, marks=() if chosen in USUAL else pytest.mark.slow)
+    for chosen in itertools.product(MODELS, RULES, TRAININGS)
+    if chosen[0] == "rrea" or chosen[1] == "paris"  # models and rules do not know each other
 ]
 
 
@@ -63,6 +66,11 @@ def predictions(
         run_job(config, folder)
     names = ("alignment.tsv", "checkpoint.safetensors", "beliefs.npz")
     return tuple((folder / name).read_bytes() for name in names)  # type: ignore[return-value]
+
+
+def test_every_option_is_among_the_usual_combinations() -> None:
+    for position, options in enumerate((MODELS, RULES, TRAININGS)):
+        assert {chosen[position] for chosen in USUAL} == set(options)
 
 
 @pytest.mark.parametrize(("model", "rule", "training"), COMBINATIONS)
@@ -189,9 +197,11 @@ def double_parts(*arguments: object) -> Parts:
 
 EXACT_RREA, EXACT_LIGHTEA = ("model=rrea", "model.encoder.dropout=0"), ("model=lightea",)
 RELABELLED = [
-    *itertools.product([EXACT_RREA, EXACT_LIGHTEA], ["paper"], RULES, [0, 1]),
+    *((EXACT_RREA, "paper", rule, turns) for rule, turns in zip(RULES, (0, 1, 0), strict=True)),
+    *((EXACT_LIGHTEA, "paper", rule, turns) for rule, turns in zip(RULES, (1, 0, 1), strict=True)),
     (EXACT_RREA, "dual", "paris", 0),
 ]
+"""Every pair of a model, a rule and a number of turns."""
 
 
 @pytest.mark.parametrize(("model", "em", "rule", "turns"), RELABELLED)

@@ -33,7 +33,6 @@ def prepared(rule: AvoidConflict, beliefs: Beliefs, embeddings: torch.Tensor) ->
     return rule
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.data(),
     bare_pairs(),

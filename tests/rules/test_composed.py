@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from emea.data.graph_pair import GraphPair
@@ -18,7 +18,6 @@ from .literal_avoid_conflict import bare_pair
 from .literal_paris import beliefs_of, pairs
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.data(), pairs(loops=False), st.booleans(), st.integers(0, 2**32))
 def test_equals_its_parts_one_after_the_other(
     data: st.DataObject, pair: GraphPair, blanket: bool, seed: int

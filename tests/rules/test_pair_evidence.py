@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -80,7 +80,6 @@ def test_equals_dictionaries(seed: int, options: dict[str, float]) -> None:
     assert literal.carriers
 
 
-@settings(max_examples=30)
 @given(pairs(), st.integers(0, 2**32), st.integers(1, 7), st.sampled_from(OPTIONS))
 def test_equals_dictionaries_on_odd_graphs(
     pair: GraphPair, seed: int, width: int, options: dict[str, float]

@@ -1,4 +1,4 @@
-"""Shared run folders and stores. Creating a store takes seconds, so one template is copied."""
+"""Shared run folders and stores."""
 
 import shutil
 from collections.abc import Callable
@@ -6,21 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from emea.tracking.mlflow_client import open_client
 from emea.tracking.mlflow_store import MlflowStore
 from emea.tracking.no_tracker import NoTracker
 from emea.tracking.run_record import RunHeader
 
 MakeHeader = Callable[..., RunHeader]
 MakeFolder = Callable[..., Path]
-
-
-@pytest.fixture(scope="session")
-def store_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sqlite store with tables and no runs."""
-    path = tmp_path_factory.mktemp("template") / "mlflow.db"
-    open_client(f"sqlite:///{path}")
-    return path
 
 
 @pytest.fixture

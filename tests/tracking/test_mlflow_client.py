@@ -47,6 +47,7 @@ def _one_run(index: int, database: Path, header: RunHeader, gate: Callable[[], o
     tracker.finish("FINISHED")
 
 
+@pytest.mark.slow
 def test_processes_that_open_a_fresh_store_together_lose_nothing(
     tmp_path: Path, make_header: Callable[..., RunHeader]
 ) -> None:
