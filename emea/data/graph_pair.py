@@ -29,7 +29,7 @@ class OfficialSplit:
         return OfficialSplit(*(relabel_links(links, source_ids, target_ids) for links in parts))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GraphPair:
     """Two graphs to align; each side has its own ids.
 
@@ -56,6 +56,12 @@ class GraphPair:
         if self.official is not None:
             parts = (self.official.train, self.official.validation, self.official.test)
             _check_links(self, np.concatenate(parts), "more than one link in the official parts")
+
+    def __repr__(self) -> str:
+        return (
+            f"GraphPair({self.name!r}, source={self.source!r}, target={self.target!r}, "
+            f"{len(self.links):,} links)"
+        )
 
     def relabelled(self, source_ids: IntArray, target_ids: IntArray) -> "GraphPair":
         """The same pair with entity ``i`` of a side called ``ids[i]`` (permutations)."""

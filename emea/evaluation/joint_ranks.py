@@ -47,6 +47,30 @@ def joint_ranks(
     )
 
 
+def candidate_ranks(beliefs: Beliefs, links: IntArray) -> Ranks:
+    """Ranks of the links' targets by probability, where nothing but the beliefs is known.
+
+    A target that is not a candidate, or has probability 0, has rank infinity: it counts as missed.
+    Equal probabilities are ordered as the neural model orders them.
+
+    Args:
+        beliefs: candidates in neural order with their probabilities.
+        links: ``[num_links, 2]``; their targets are the pool.
+    """
+    targets = beliefs.targets.cpu().numpy()[links[:, 0]]
+    probs = beliefs.probs.cpu().numpy()[links[:, 0]]
+    hits = (targets == links[:, 1:]) & (probs > 0)
+    found, slot = hits.any(1), hits.argmax(1)
+    own = probs[np.arange(len(links)), slot][:, None]
+    position = np.arange(targets.shape[1])
+    before = (probs > own) | ((probs == own) & (position < slot[:, None]))
+    in_pool, in_all = (
+        np.where(found, 1.0 + counted.sum(1), np.inf)
+        for counted in (before & np.isin(targets, links[:, 1]), before)
+    )
+    return Ranks(in_pool=in_pool, in_all=in_all)
+
+
 def _passing(similarity: Similarity, targets: IntArray, links: IntArray) -> FloatArray:
     """What each candidate adds to the rank of a target that is none: it has not counted yet.
 

@@ -198,8 +198,15 @@ def checkpoint_errors(path: Path) -> Iterator[None]:
 
 
 def _serialised(tensors: dict[str, Tensor], plain: dict[str, Any]) -> bytes:
-    tensors = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    return save(tensors, metadata={"state": json.dumps(plain)})
+    separate: dict[str, Tensor] = {}
+    storages: set[int] = set()
+    for name, tensor in tensors.items():
+        value = tensor.detach().cpu().contiguous()
+        # safetensors refuses tensors that share memory, such as one parameter with two names
+        is_shared = value.untyped_storage().data_ptr() in storages
+        separate[name] = value.clone() if is_shared else value
+        storages.add(separate[name].untyped_storage().data_ptr())
+    return save(separate, metadata={"state": json.dumps(plain)})
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -1,6 +1,6 @@
 """A finished run, read back from its folder."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,23 +12,39 @@ from torch import Tensor
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.errors import DataError
+from emea.export.formats import ALIGNMENT_FILES
 from emea.matching.beliefs import Beliefs
 from emea.pipeline.belief_file import read_beliefs
-from emea.pipeline.building import load_pair
+from emea.pipeline.pair_file import pair_of_run, write_pair
 from emea.pipeline.parts import draw_split
+from emea.pipeline.resuming import held, make_room
 from emea.pipeline.run_files import (
     BELIEFS_FILE,
     CONFIG_FILE,
     METRICS_FILE,
+    PAIR_FILE,
+    RANKS_FILE,
     read_config,
     read_metrics,
 )
 from emea.pipeline.stored_parts import check_parts
 from emea.pipeline.trusted_targets import check_trusted
-from emea.tracking.run_record import RunHeader, check_finished, read_header
+from emea.tracking.atomic import write_atomic
+from emea.tracking.recorded import LOCK_FILE
+from emea.tracking.run_record import (
+    RUN_FILE,
+    RunHeader,
+    RunRecord,
+    check_finished,
+    is_run_folder,
+    read_header,
+)
 
 GROUPS = ("data", "split", "method", "em", "rule", "protocol", "decoding")
 """Of the configuration, without which a run cannot be read back."""
+
+RECORDS = (CONFIG_FILE, METRICS_FILE, BELIEFS_FILE, RANKS_FILE, *ALIGNMENT_FILES, RUN_FILE)
+"""The files by which a finished run is read back."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +100,40 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
     config.trust = list(trust)
     _check_groups(folder, config)
     check_trusted(config)  # nothing else: an older run's settings need not be today's
-    if "_target_" not in config.data:
-        raise DataError(f"{folder} aligned graphs that a program gave it: ask that program")
-    return read_run(folder, config, load_pair(config))
+    return read_run(folder, config, pair_of_run(folder, config))
+
+
+def write_run(folder: Path, run: FinishedRun, records: Mapping[str, bytes]) -> None:
+    """Write a run into another folder, together with its graphs; the weights are not copied.
+
+    Args:
+        folder: a new or empty folder, or that of a run, which is replaced.
+        run: the run.
+        records: what ``read_records`` found in its folder.
+
+    Raises:
+        DataError: the folder has other content, or cannot be written to.
+    """
+    try:
+        with held(folder):
+            others = [path for path in folder.iterdir() if path.name != LOCK_FILE]
+            if not is_run_folder(folder) and others:
+                raise DataError(f"{folder} is not empty and not a run's folder: choose another")
+            if not is_run_folder(folder) or read_header(folder).run_id != run.header.run_id:
+                make_room(folder)
+            RunRecord(folder).start(run.header)  # unfinished, until everything is written
+            write_pair(folder / PAIR_FILE, run.pair)
+            for name in RECORDS:  # run.json, which says that it is finished, comes last
+                if name in records:
+                    write_atomic(folder / name, records[name])
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written to: {error.strerror or error}") from error
+
+
+def read_records(folder: Path) -> dict[str, bytes]:
+    """The files that a finished run needs to be read back, but for its graphs."""
+    paths = [folder / name for name in RECORDS]
+    return {path.name: path.read_bytes() for path in paths if path.exists()}
 
 
 def read_run(folder: Path, config: DictConfig, pair: GraphPair) -> FinishedRun:

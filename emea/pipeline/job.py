@@ -36,6 +36,7 @@ from emea.pipeline.machine import (
     reproducible,
 )
 from emea.pipeline.observer import TestObserver, flattened
+from emea.pipeline.pair_file import pair_of_run, write_pair
 from emea.pipeline.parts import Parts, build_parts, draw_split
 from emea.pipeline.reasoning_run import ReasoningRun
 from emea.pipeline.resuming import Start, forget_previous, held
@@ -93,7 +94,8 @@ def run_job(
     device = choose_device(config.trainer.accelerator)
     forget_peak_memory(device)
     limit_blocks(OmegaConf.select(config, "trainer.block_memory", default=1.0))
-    pair = pair or load_pair(config)
+    if pair is None:
+        pair = pair_of_run(folder, config) if resumes else load_pair(config)
     if pair.reading is not None:
         logger.info("what was read:\n%s", statistics_table(pair))
     split = draw_split(config, pair)
@@ -114,6 +116,8 @@ def run_job(
     with held(folder), terminable(), _tracked(tracker, folder), repeatable:
         start = Start.of(folder, header, resumes)
         run_files.write_config(folder, shown)
+        if "_target_" not in config.data:  # no other file has these graphs
+            write_pair(folder / run_files.PAIR_FILE, pair)
         tracker.start(start.header, folder)
         # what is built gets graphs without links: only what is visible reaches it
         graphs = replace(pair, links=pair.links[:0], official=None, reading=None)

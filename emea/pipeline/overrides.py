@@ -62,6 +62,11 @@ def check_overrides(arguments: Sequence[str]) -> None:
     arguments, folders = without_config_dirs(arguments)
     search_also(folders)
     typed = [argument for argument in with_sweep(arguments) if not argument.startswith("-")]
+    check_settings(typed)
+
+
+def check_settings(typed: list[str]) -> None:
+    """The same for settings without the command line's own options, such as ``-m``."""
     overrides = _parsed(typed)
     groups = {override.key_or_group: override for override in overrides if _is_group(override)}
     for override in groups.values():
@@ -181,22 +186,26 @@ def _check_range(override: Override) -> None:
         )
 
 
+def check_option(group: str, name: str) -> None:
+    """Refuse a name that is not an option of the group, and suggest the nearest."""
+    options = option_names(group)
+    if name in options:
+        return
+    hint = "; any other share between 0 and 1: ratio.value=0.07" if group == "ratio" else ""
+    raise ConfigError(
+        f"{group} has no option {name}{_nearest(name, options)}; it has {', '.join(options)}{hint}"
+    )
+
+
 def _check_options(override: Override) -> None:
     group = override.key_or_group
-    options = option_names(group)
     for assignment in _assignments(override):
         name = assignment.partition("=")[2].strip("'\"")
         if name == "null" and group in PRESETS:
             raise ConfigError(f"{group} is null unless you choose one: leave {group}=null out")
         if name == "null" or override.is_delete():
-            raise ConfigError(f"{group} must be chosen: it has {', '.join(options)}")
-        if name in options:
-            continue
-        hint = "; any other share between 0 and 1: ratio.value=0.07" if group == "ratio" else ""
-        raise ConfigError(
-            f"{group} has no option {name}{_nearest(name, options)}; "
-            f"it has {', '.join(options)}{hint}"
-        )
+            raise ConfigError(f"{group} must be chosen: it has {', '.join(option_names(group))}")
+        check_option(group, name)
 
 
 def _aligned(groups: Iterable[Override]) -> list[list[str]]:

@@ -71,6 +71,7 @@ def build_parts(
         objective=objective,
         optimizer=None if optimizer is None else maker(optimizer),
         num_source=num_source,
+        num_target=pair.target.num_entities,
         # sums in a fixed order wait for the device, which a graph cannot
         cuda_graph=config.trainer.cuda_graph and not torch.are_deterministic_algorithms_enabled(),
     )

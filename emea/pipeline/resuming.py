@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 
 from emea.errors import DataError, UserError
 from emea.pipeline.checkpoint import PREVIOUS_FILE, load_progress, resumable
-from emea.pipeline.run_files import CHECKPOINT_FILE, RESULT_FILES, read_config
+from emea.pipeline.run_files import CHECKPOINT_FILE, PAIR_FILE, RESULT_FILES, read_config
 from emea.pipeline.run_header import with_secrets
 from emea.tracking.file_lock import file_lock
 from emea.tracking.recorded import LOCK_FILE
@@ -59,7 +59,7 @@ class Start:
         if earlier is None or not same or is_finished(folder):
             if earlier is not None:
                 logger.warning("what an earlier run left in %s is replaced", folder)
-            _make_room(folder)
+            make_room(folder)
             return cls(header, None)
         checkpoint = resumable(folder)
         progress = load_progress(checkpoint) if checkpoint else None
@@ -111,9 +111,9 @@ def _same(earlier: RunHeader, header: RunHeader) -> bool:
     return earlier.tags.get(FINGERPRINT_TAG) == header.tags[FINGERPRINT_TAG]
 
 
-def _make_room(folder: Path) -> None:
-    """Take away what an earlier run left: nobody could tell it from what is to come."""
-    for name in (CHECKPOINT_FILE, PREVIOUS_FILE, TURN_FILE, *RESULT_FILES):
+def make_room(folder: Path) -> None:
+    """Remove the files of an earlier run, so that they cannot be taken for those of the next."""
+    for name in (CHECKPOINT_FILE, PREVIOUS_FILE, TURN_FILE, PAIR_FILE, *RESULT_FILES):
         (folder / name).unlink(missing_ok=True)
 
 

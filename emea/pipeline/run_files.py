@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # what reads a run's settings and numbers does not need torch
     from emea.matching.beliefs import Beliefs
 
 CONFIG_FILE, METRICS_FILE, CHECKPOINT_FILE = "config.yaml", "metrics.json", "checkpoint.safetensors"
-RANKS_FILE, BELIEFS_FILE = "ranks.npz", "beliefs.npz"
+RANKS_FILE, BELIEFS_FILE, PAIR_FILE = "ranks.npz", "beliefs.npz", "pair.npz"
 LOG_FILE = "run.log"
 RESULT_FILES = {METRICS_FILE, RANKS_FILE, BELIEFS_FILE, *ALIGNMENT_FILES}
 """What a run leaves once it has computed."""
@@ -96,7 +96,7 @@ def write_ranks(
     others = {}
     if embedding is not None:
         others = {"embedding_in_pool": embedding.in_pool, "embedding_in_all": embedding.in_all}
-    _write_arrays(
+    write_arrays(
         folder / RANKS_FILE,
         links=links,
         initial_in_pool=initial.in_pool,
@@ -122,10 +122,11 @@ def write_beliefs(
         same = np.array_equal(arrays.setdefault("targets", targets), targets)
         arrays |= {} if same else {f"{name}_targets": targets}
         arrays[f"{name}_probs"] = beliefs.probs.cpu().numpy()
-    _write_arrays(folder / BELIEFS_FILE, **arrays)
+    write_arrays(folder / BELIEFS_FILE, **arrays)
 
 
-def _write_arrays(path: Path, **arrays: np.ndarray) -> None:
+def write_arrays(path: Path, **arrays: np.ndarray) -> None:
+    """Write named arrays, compressed and atomically."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
     write_atomic(path, buffer.getvalue())

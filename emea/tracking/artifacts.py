@@ -14,6 +14,7 @@ RUN_FILES = (
     "unmatched.tsv",
     "ranks.npz",
     "beliefs.npz",
+    "pair.npz",
     "checkpoint.safetensors",
     "run.log",
     ".hydra/*.yaml",

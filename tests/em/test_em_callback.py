@@ -84,7 +84,7 @@ def run() -> Run:
             **{"num_candidates": SIZE, **settings},  # type: ignore[arg-type]
         )
         optimizer = torch.optim.SGD
-        module = AlignmentModule(GivenRows(), MarginObjective(), optimizer, SIZE)  # type: ignore[arg-type]
+        module = AlignmentModule(GivenRows(), MarginObjective(), optimizer, SIZE, SIZE)  # type: ignore[arg-type]
         data = LabelDataModule(TRAIN, SIZE)
         for _ in range(times):
             em.between_fits(module, data)

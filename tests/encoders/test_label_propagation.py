@@ -48,12 +48,12 @@ def test_an_encoder_that_is_trained_is_refused(make_pair: Any) -> None:
 def test_weights_without_an_optimiser_are_refused(make_pair: Any) -> None:
     encoder = RREA(join_graphs(make_pair()), dim=4)
     with pytest.raises(ConfigError, match="optimizer cannot be null"):
-        AlignmentModule(encoder, LabelPropagation(), None, num_source=9)
+        AlignmentModule(encoder, LabelPropagation(), None, num_source=9, num_target=10)
 
 
 def test_fits_without_an_optimiser_follow_the_labels(make_pair: Any) -> None:
     encoder = LightEA(join_graphs(make_pair()), dim=4, output_dim=6)
-    module = AlignmentModule(encoder, LabelPropagation(), None, num_source=9)
+    module = AlignmentModule(encoder, LabelPropagation(), None, num_source=9, num_target=10)
     twin = LightEA(join_graphs(make_pair()), dim=4, output_dim=6)
     twin.load_state_dict(encoder.state_dict())
     data = LabelDataModule(np.array([[0, 0], [1, 1]]), num_source=9)

@@ -26,6 +26,7 @@ from emea.pipeline.checkpoint import (
 from emea.pipeline.finished_run import FinishedRun, load_run
 from emea.pipeline.job import run_job
 from emea.pipeline.overrides import composed
+from emea.pipeline.pair_file import write_pair
 from emea.pipeline.parts import Parts, build_parts, draw_split
 from emea.pipeline.resuming import config_to_resume
 from emea.pipeline.schema import register_schema
@@ -70,10 +71,14 @@ def parts(config: DictConfig) -> Iterator[Parts]:
 
 
 @few_or_many(4, 300)
-@pytest.mark.parametrize("name", ["run.json", "config.yaml", "metrics.json", "beliefs.npz"])
+@pytest.mark.parametrize(
+    "name", ["run.json", "config.yaml", "metrics.json", "beliefs.npz", "pair.npz"]
+)
 def test_folders_of_runs(finished: Path, tmp_path: Path, name: str, num_examples: int) -> None:
     folder = tmp_path / "run"
     shutil.copytree(finished, folder)
+    if name == "pair.npz":  # a run of the synthetic data has none of its own
+        write_pair(folder / name, load_run(folder).pair)
     whole = (folder / name).read_bytes()
 
     def read(content: bytes) -> None:
