@@ -47,7 +47,7 @@ def test_the_command_in_a_process_of_its_own(run: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     files = {"alignment.tsv", "unmatched.tsv", "alignment.sssom.tsv", "alignment.jsonl"}
     assert set(os.listdir(tmp_path / "out")) == files | {"prediction.json"}
-    assert "answered 100.0%" in done.stdout
+    assert "Matched 128 of 128 source entities without a given link (100.0%)" in done.stdout
     assert "alignment.sssom.tsv" in done.stdout
 
 
