@@ -129,7 +129,12 @@ def run_job(
         else:
             validation = split.supervision.validation
             observer = TestObserver(
-                split.test, validation, config.protocol.name, tracker.log, config.observed_links
+                split.test,
+                validation,
+                config.protocol.name,
+                tracker.log,
+                config.observed_links,
+                config.em.iterations,
             )
             parts = build_parts(config, graphs, visible, observer, device)
             answering = build_answering(config)  # settings it refuses are told before training
@@ -138,6 +143,7 @@ def run_job(
             train(config, parts, observer, device, checkpoint, start.checkpoint)
             trained = time.perf_counter()
             observer.finish()
+            observer.warn_if_worse()
             decision = _decision(answering, observer, parts, settings)
             judged = split.with_labels(parts.em.certain)
             metrics = summarise(config, pair, split, judged, observer, device)
