@@ -19,6 +19,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from emea.errors import UserError
+from emea.pipeline.named_files import check_run_folder
 from emea.pipeline.overrides import (
     check_overrides,
     quote_numeric_choices,
@@ -131,10 +132,12 @@ def main() -> None:
     """Prepare the command line, then hand over to Hydra."""
     register_schema()
     sys.argv[1:] = sweep_flag_first(quote_numeric_choices(sys.argv[1:]))
-    unchecked = (*ASKS_FOR_NO_RUN, "resume")
-    if not any(argument.split("=")[0] in unchecked for argument in sys.argv[1:]):
+    asked = {argument.split("=")[0] for argument in sys.argv[1:]}
+    if not asked.intersection(ASKS_FOR_NO_RUN):
         try:
-            check_overrides(sys.argv[1:])
+            if "resume" not in asked:
+                check_overrides(sys.argv[1:])
+            check_run_folder(sys.argv[1:])
         except UserError as error:
             raise SystemExit(f"error: {error}") from None
     try:
