@@ -109,7 +109,7 @@ def run_job(
         beside = [folder] if sweep is None else [folder.parent]
         folder = refuse_recorded(header, tracker, beside) or folder
     repeatable = reproducible(OmegaConf.select(config, "trainer.deterministic", default=False))
-    logger.info("results will be in %s", folder)
+    logger.info("Writing results to %s", folder)
     with held(folder), terminable(), _tracked(tracker, folder), repeatable:
         start = Start.of(folder, header, resumes)
         run_files.write_config(folder, shown)
@@ -169,7 +169,7 @@ def _tracked(tracker: Tracker, folder: Path) -> Iterator[None]:
     except KeyboardInterrupt:
         how = "terminated" if exit_status() == TERMINATED else "interrupted"
         tracker.finish("KILLED", how)
-        logger.warning("%s; python run.py resume=%s goes on", how, quote(str(folder)))
+        logger.warning("%s; continue with: python run.py resume=%s", how, quote(str(folder)))
         raise
     except BaseException as error:
         tracker.finish("FAILED", f"{type(error).__name__}: {error}")
