@@ -17,6 +17,7 @@ from emea.pipeline.building import load_pair
 from emea.pipeline.config_files import CONF
 from emea.pipeline.console_handler import logged
 from emea.pipeline.hydra_files import clean_hydra_files
+from emea.pipeline.named_files import check_run_folder
 from emea.pipeline.overrides import (
     check_overrides,
     quote_numeric_choices,
@@ -51,10 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         resume = resumed_folder(sys.argv[1:])
         if resume is not None:
+            check_run_folder(sys.argv[1:])
             resume_run(*resume)
             return 0
         if not any(argument.split("=")[0] in PRINT_ONLY for argument in sys.argv[1:]):
             check_overrides(sys.argv[1:])
+            check_run_folder(sys.argv[1:])
         job()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -1,6 +1,8 @@
 """One fit: a fresh Trainer, a fresh optimiser, the weights as they are."""
 
 import logging
+import signal
+import threading
 import warnings
 from collections.abc import Sequence
 
@@ -43,11 +45,14 @@ def fit(
         enable_progress_bar=False,
         enable_model_summary=False,
     )
+    on_interrupt = signal.getsignal(signal.SIGINT)
     try:
         trainer.fit(module, datamodule=data)
     except SystemExit:
         # Lightning answers Ctrl-C with an exit of its own, which would read as a failure
         if trainer.interrupted:
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, on_interrupt)  # Lightning ignores it from then on
             raise KeyboardInterrupt from None
         raise
 

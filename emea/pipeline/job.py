@@ -112,7 +112,7 @@ def run_job(
         beside = [folder] if sweep is None else [folder.parent]
         folder = refuse_recorded(header, tracker, beside) or folder
     repeatable = reproducible(OmegaConf.select(config, "trainer.deterministic", default=False))
-    logger.info("results will be in %s", folder)
+    logger.info("Writing results to %s", folder)
     with held(folder), terminable(), _tracked(tracker, folder), repeatable:
         start = Start.of(folder, header, resumes)
         run_files.write_config(folder, shown)
@@ -134,7 +134,12 @@ def run_job(
         else:
             validation = split.supervision.validation
             observer = TestObserver(
-                split.test, validation, config.protocol.name, tracker.log, config.observed_links
+                split.test,
+                validation,
+                config.protocol.name,
+                tracker.log,
+                config.observed_links,
+                config.em.iterations,
             )
             parts = build_parts(config, graphs, visible, observer, device)
             answering = build_answering(config)  # settings it refuses are told before training
@@ -143,6 +148,7 @@ def run_job(
             train(config, parts, observer, device, checkpoint, start.checkpoint)
             trained = time.perf_counter()
             observer.finish()
+            observer.warn_if_worse()
             decision = _decision(answering, observer, parts, settings)
             judged = split.with_labels(parts.em.certain)
             metrics = summarise(config, pair, split, judged, observer, device)
@@ -168,7 +174,7 @@ def _tracked(tracker: Tracker, folder: Path) -> Iterator[None]:
     except KeyboardInterrupt:
         how = "terminated" if exit_status() == TERMINATED else "interrupted"
         tracker.finish("KILLED", how)
-        logger.warning("%s; python run.py resume=%s goes on", how, quote(str(folder)))
+        logger.warning("%s; continue with: python run.py resume=%s", how, quote(str(folder)))
         raise
     except BaseException as error:
         tracker.finish("FAILED", f"{type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""The observer of a run: the only one who asks the test links, and answers nobody."""
+"""The observer of a run: the only part that reads the test links; nothing depends on it."""
 
 import logging
 import math
@@ -16,7 +16,7 @@ from emea.evaluation.conflicts import conflict_share
 from emea.evaluation.fused_ranks import fused_ranks
 from emea.evaluation.joint_ranks import joint_ranks
 from emea.evaluation.mapping_metrics import mapping_metrics
-from emea.evaluation.ranking_metrics import both_pools
+from emea.evaluation.ranking_metrics import both_pools, ranking_metrics
 from emea.evaluation.ranks import Ranks, link_ranks
 from emea.pipeline.compatibility import hard_mapping
 
@@ -26,7 +26,7 @@ Log = Callable[[dict[str, float], int], None]
 
 
 class TestObserver:
-    """Measures every iteration on the test links.
+    """Measures every iteration on the test and validation links.
 
     Args:
         test: the test links.
@@ -35,6 +35,7 @@ class TestObserver:
         log: where metrics with a step go.
         num_observed: test links ranked between the first and the last iteration, a fixed
             sample; ``None``: all.
+        num_iterations: EM iterations planned after the first training.
 
     Attributes:
         history: one entry per iteration, as ``metrics.json`` holds it.
@@ -53,11 +54,13 @@ class TestObserver:
         protocol: str,
         log: Log,
         num_observed: int | None = None,
+        num_iterations: int = 0,
     ) -> None:
         self.test = test
         self.validation = validation
         self.protocol = protocol
         self.log = log
+        self.num_iterations = num_iterations
         chosen = np.random.default_rng(0).permutation(len(test))[:num_observed]
         self._sample = test[np.sort(chosen)]
         self.history: list[dict[str, Any]] = []
@@ -86,9 +89,11 @@ class TestObserver:
             "seconds": dict(report.seconds),
         }
         if report.joint is not None:
-            joint = self._joint_ranks(report, report.joint, ranks, links)
+            joint = _joint_ranks(report, report.joint, ranks, links, self.test[:, 1])
             entry |= self._joint_entry(report.joint, joint)
-            ranks = joint if report.joint.is_answer else ranks
+            if report.joint.is_answer:
+                ranks = joint
+                entry |= self._validation_of_answer(report, report.joint)
         if report.search_recall is not None:
             entry["search_recall"] = report.search_recall
         self.final_ranks = ranks
@@ -137,17 +142,41 @@ class TestObserver:
         entry["neural"] = both_pools(neural)
         entry["num_observed"] = len(self.test)
         if report.joint is not None:
-            joint = self._joint_ranks(report, report.joint, neural, self.test)
+            joint = _joint_ranks(report, report.joint, neural, self.test, self.test[:, 1])
             entry |= self._joint_entry(report.joint, joint)
             self.final_ranks = joint if report.joint.is_answer else neural
 
-    def _joint_ranks(
-        self, report: IterationReport, joint: JointReport, neural: Ranks, links: IntArray
-    ) -> Ranks:
-        pool = self.test[:, 1]
-        if joint.ranking is None:
-            return joint_ranks(neural, report.similarity, joint.beliefs, links, pool)
-        return fused_ranks(neural, report.similarity, joint.ranking, links, pool)
+    def warn_if_worse(self) -> None:
+        """Warn if the final ranking has a lower Hit@1 than the model before EM.
+
+        Compares on the test links, or on the validation links where there are no test links.
+        """
+        first, last = self.history[0], self.history[-1]
+        if len(self.test):
+            assert self.final_ranks is not None
+            links, before = "test", first["neural"]["hit@1"]
+            after = both_pools(self.final_ranks)["hit@1"]
+        else:
+            links, before = "validation", first["validation"]["hit@1"]
+            after = last.get("validation_answer", last["validation"])["hit@1"]
+        if after < before:  # false for NaN, where there are no links at all
+            logger.warning(
+                "EM made the result worse: Hit@1 on the %s links fell from %.4f to %.4f. Try more "
+                "iterations (em.iterations), more dimensions (model.encoder.dim), or em=none, "
+                "which keeps the model of the first training.",
+                links,
+                before,
+                after,
+            )
+
+    def _validation_of_answer(self, report: IterationReport, joint: JointReport) -> dict[str, Any]:
+        """Metrics of the joint ranking on the validation links, among all targets."""
+        links = self.validation
+        if not len(links):
+            return {}
+        neural = link_ranks(report.similarity, links)
+        ranks = _joint_ranks(report, joint, neural, links, links[:, 1])
+        return {"validation_answer": ranking_metrics(ranks.in_all)}
 
     def _joint_entry(self, joint: JointReport, ranks: Ranks) -> dict[str, Any]:
         judged = joint.labels[~np.isin(joint.labels[:, 0], self.validation[:, 0])]
@@ -160,20 +189,34 @@ class TestObserver:
         }
 
     def _line(self, entry: dict[str, Any]) -> str:
-        if not len(self.test):
-            return f"{self._validation_line(entry)}  {_spent(entry['seconds'])} s  {self.protocol}"
-        parts = [f"iteration {entry['iteration']:>2}", f"neural Hit@1 {_hit(entry['neural'])}"]
-        if entry["joint"] is not None:
-            parts.append(f"joint Hit@1 {_hit(entry['joint'])}")
-            parts.append(f"labels {entry['labels']['num_labels']}")
-        spent = _spent(entry["seconds"])
-        return "  ".join([*parts, f"MR {entry['neural']['mr']:.1f}", f"{spent} s", self.protocol])
+        number, joint = entry["iteration"], entry["joint"]
+        parts = []
+        if len(self.test):
+            observed = entry["num_observed"]
+            sample = "" if observed == len(self.test) else f" on {observed:,} of them"
+            for key, title, form in (("hit@1", "Hit@1", "{:.4f}"), ("mr", "MR", "{:.1f}")):
+                shown = form.format(entry["neural"][key])
+                if joint is not None:
+                    shown += f" (encoder), {form.format(joint[key])} (joint)"
+                parts.append(f"test {title} {shown}{sample}")
+        if len(self.validation):
+            answer = entry.get("validation_answer")
+            shown = f"{(answer or entry['validation'])['hit@1']:.4f}"
+            which = f" ({'joint' if answer else 'encoder'})" if joint is not None else ""
+            parts.append(f"validation Hit@1 {shown}{which}")
+        if joint is not None:
+            parts.append(f"{entry['labels']['num_labels']:,} new labels")
+        parts.append(_spent(entry))
+        stage = f"EM {number}/{self.num_iterations}" if number else "First training"
+        return f"{stage}: {'; '.join(parts)} [protocol {self.protocol}]"
 
-    def _validation_line(self, entry: dict[str, Any]) -> str:
-        """What there is to tell without test links."""
-        labels = f"  labels {entry['labels']['num_labels']}" if entry["joint"] is not None else ""
-        hit = _hit(entry["validation"]) if len(self.validation) else "n/a"
-        return f"iteration {entry['iteration']:>2}  validation Hit@1 {hit}{labels}"
+
+def _joint_ranks(
+    report: IterationReport, joint: JointReport, neural: Ranks, links: IntArray, pool: IntArray
+) -> Ranks:
+    if joint.ranking is None:
+        return joint_ranks(neural, report.similarity, joint.beliefs, links, pool)
+    return fused_ranks(neural, report.similarity, joint.ranking, links, pool)
 
 
 def flattened(entry: dict[str, Any], prefix: str = "") -> dict[str, float]:
@@ -191,11 +234,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _spent(seconds: dict[str, float]) -> str:
-    return " + ".join(
-        f"{seconds[name]:.1f}" for name in ("neural", "search", "joint") if name in seconds
-    )
-
-
-def _hit(metrics: dict[str, Any]) -> str:
-    return f"{metrics['hit@1']:.4f}"
+def _spent(entry: dict[str, Any]) -> str:
+    """The seconds of each phase of an iteration, by name."""
+    names = {"neural": "train", "search": "search"}
+    names |= {} if entry["joint"] is None else {"joint": "reasoning"}
+    return ", ".join(f"{name} {entry['seconds'][key]:.1f} s" for key, name in names.items())

@@ -2,12 +2,15 @@
 
 import difflib
 import math
+import shlex
 from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import cast
+from typing import Any, cast
 
+from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
+from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -22,7 +25,7 @@ from emea.pipeline.config_files import (
     search_also,
     without_config_dirs,
 )
-from emea.pipeline.experiment import assignments, with_sweep
+from emea.pipeline.experiment import SWEEP_FLAGS, assignments, with_sweep
 from emea.pipeline.kinds import wrong_kind
 from emea.pipeline.named_files import check_named_files
 from emea.pipeline.validation import check_config
@@ -30,6 +33,20 @@ from emea.tracking.compared_params import OPTIONAL
 
 MOST_VALUES = 1000
 """Of a range: each of them is looked at before anything runs."""
+
+SWEEP_MODE = "hydra.mode=MULTIRUN"
+"""Has the same effect as ``-m``."""
+
+PLUGIN_GROUPS = ("hydra/launcher", "hydra/sweeper")
+PLUGIN_EXTRAS = {
+    "joblib": "joblib",
+    "submitit_local": "slurm",
+    "submitit_slurm": "slurm",
+    "ray": "ray",
+    "ray_aws": "ray",
+    "optuna": "optuna",
+}
+"""Launchers and sweepers of Hydra's plugins, and the extras of this package that install them."""
 
 
 def quote_numeric_choices(arguments: Sequence[str]) -> list[str]:
@@ -59,15 +76,18 @@ def check_overrides(arguments: Sequence[str]) -> None:
 
     In a sweep every option and value is looked at, but not every combination of them.
     """
-    arguments, folders = without_config_dirs(arguments)
+    without_folders, folders = without_config_dirs(arguments)
     search_also(folders)
-    typed = [argument for argument in with_sweep(arguments) if not argument.startswith("-")]
+    typed = [one for one in with_sweep(without_folders) if not one.startswith("-")]
+    parsed = _parsed(typed)
+    _check_plugins(parsed)
     check_settings(typed)
+    _check_sweep_flag(arguments, parsed)
 
 
 def check_settings(typed: list[str]) -> None:
     """The same for settings without the command line's own options, such as ``-m``."""
-    overrides = _parsed(typed)
+    overrides = [one for one in _parsed(typed) if not one.key_or_group.startswith("hydra")]
     groups = {override.key_or_group: override for override in overrides if _is_group(override)}
     for override in groups.values():
         _check_options(override)
@@ -134,11 +154,47 @@ def _parsed(arguments: list[str]) -> list[Override]:
         if "=" not in argument and not argument.startswith("~"):
             raise ConfigError(f"{argument!r} is no setting: {_as_setting(argument)}")
     try:
-        overrides = OverridesParser.create().parse_overrides(arguments)
+        return OverridesParser.create().parse_overrides(arguments)
     # beside Hydra's own errors: numbers of too many digits, brackets in too many brackets
     except (HydraException, ValueError, RecursionError) as error:
         raise ConfigError(f"cannot read the command line: {first_line(error)}") from error
-    return [override for override in overrides if not override.key_or_group.startswith("hydra")]
+
+
+def _check_plugins(overrides: Sequence[Override]) -> None:
+    """Refuse a launcher or sweeper whose Hydra plugin is not installed."""
+    for override in overrides:
+        group, name = override.key_or_group, str(override.value())
+        if group not in PLUGIN_GROUPS or override.is_delete() or override.is_sweep_override():
+            continue
+        Plugins.instance()  # adds the options of all installed plugins to the ConfigStore
+        stored: dict[str, Any] = ConfigStore.instance().repo["hydra"][group.removeprefix("hydra/")]
+        options = {file.removesuffix(".yaml") for file in stored} | set(option_names(group))
+        if name in options:
+            continue
+        if name in PLUGIN_EXTRAS:
+            raise ConfigError(
+                f"{group}={name} needs a Hydra plugin that is not installed: "
+                f"pip install 'emea[{PLUGIN_EXTRAS[name]}]'"
+            )
+        raise ConfigError(
+            f"{group} has no option {name}{_nearest(name, [*options, *PLUGIN_EXTRAS])}; "
+            f"it has {', '.join(sorted(options))}"
+        )
+
+
+def _check_sweep_flag(arguments: Sequence[str], overrides: Sequence[Override]) -> None:
+    """Refuse several values for one key in a command that is not a sweep."""
+    if any(argument in SWEEP_FLAGS or argument == SWEEP_MODE for argument in arguments):
+        return
+    several = next((one for one in overrides if one.is_sweep_override()), None)
+    if several is not None:
+        # without the quotes that quote_numeric_choices added
+        typed = [text.replace("'", "") if text.startswith("ratio=") else text for text in arguments]
+        named = typed[list(arguments).index(str(several.input_line))]
+        raise ConfigError(
+            f"{named} has several values, which need the flag -m: "
+            f"python run.py -m {shlex.join(typed)}"
+        )
 
 
 def _as_setting(word: str) -> str:

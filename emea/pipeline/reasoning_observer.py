@@ -1,4 +1,4 @@
-"""The observer of a baseline: measures its matchings on the test links, and answers nobody."""
+"""The observer of a baseline: measures its matchings; nothing depends on what it finds."""
 
 import logging
 import time
@@ -86,16 +86,16 @@ class ReasoningObserver:
 
     def _line(self, entry: dict[str, Any]) -> str:
         mapping, seconds = entry["mapping"], entry["seconds"]
-        spent = f"{seconds['neural'] + seconds['joint']:.1f} s"
-        pairs = f"pairs {entry['num_pairs']}, {entry['num_changes']} changed"
-        if not len(self.split.test):
-            hit = entry["validation"]["hit@1"]
-            return (
-                f"iteration {entry['iteration']:>2}  validation Hit@1 {hit:.4f}  {pairs}  {spent}"
+        parts = []
+        if len(self.split.test):
+            neural = f" ({entry['neural']['hit@1']:.4f} by the encoder)" if entry["neural"] else ""
+            parts.append(
+                f"test Hit@1 {mapping['recall']:.4f}{neural}, precision "
+                f"{mapping['precision']:.4f}, F1 {mapping['f1']:.4f}"
             )
-        neural = f"  neural Hit@1 {entry['neural']['hit@1']:.4f}" if entry["neural"] else ""
-        return (
-            f"iteration {entry['iteration']:>2}{neural}  Hit@1 {mapping['recall']:.4f}  "
-            f"precision {mapping['precision']:.4f}  F1 {mapping['f1']:.4f}  "
-            f"{pairs}  {spent}"
-        )
+        if len(self.split.supervision.validation):
+            parts.append(f"validation Hit@1 {entry['validation']['hit@1']:.4f}")
+        parts.append(f"{entry['num_pairs']:,} pairs, {entry['num_changes']:,} changed")
+        train = f"train {seconds['neural']:.1f} s, " if seconds["neural"] else ""
+        parts.append(f"{train}reasoning {seconds['joint']:.1f} s")
+        return f"Iteration {entry['iteration']}: {'; '.join(parts)}"

@@ -1,4 +1,4 @@
-"""The small table a run ends with."""
+"""The table and the lines that a run prints at its end."""
 
 import math
 import os
@@ -19,15 +19,14 @@ COLUMNS = (
 
 
 def print_results(metrics: dict[str, Any], folder: Path) -> None:
-    """Initial and final metrics, where the results lie, how to open the UI."""
+    """Print initial and final metrics, the answer in numbers, the folder and the UI's command."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
     if metrics["num_links"]["test"]:
         console.print(result_table(metrics))
         console.print(_answer_line(metrics["answer"]))
     else:
         console.print(prediction_lines(metrics))
-    if metrics["export"]["num_unmatched"]:
-        console.print(answered_line(metrics["export"]))
+    console.print(answered_line(metrics["export"]))
     console.print(f"Results: {os.path.relpath(folder)}")
     if metrics.get("ui_hint"):
         console.print(f"Compare runs in the MLflow UI: {metrics['ui_hint']}")
@@ -53,27 +52,26 @@ def result_table(metrics: dict[str, Any]) -> Table:
 
 
 def prediction_lines(metrics: dict[str, Any]) -> str:
-    """What there is to say of a run without test links."""
-    labels, answer = metrics["num_links"], metrics["answer"]
+    """The result of a run without test links."""
+    labels = metrics["num_links"]
     model = "" if metrics["model"] == "none" else f" ({metrics['model']})"
     hit = metrics["history"][-1]["validation"]["hit@1"]
     held_out = f"the {labels['validation']} validation links, among all targets"
     return (
         f"{metrics['method']}{model} on {metrics['data']}: no test links, nothing was evaluated\n"
-        f"validation Hit@1 {_shown(hit, '{:.4f}')} ({held_out})\n"
-        f"unlabelled source entities: {answer['num_predicted']:,.0f} with an answer, "
-        f"{answer['num_unmatched']:,.0f} without{_decoded(answer)}"
+        f"validation Hit@1 {_shown(hit, '{:.4f}')} ({held_out})"
+        f"{_decoded(metrics['answer'])}"
     )
 
 
 def _answer_line(answer: dict[str, Any]) -> str:
     keys = ("precision", "recall", "f1")
     numbers = ", ".join(f"{key} {_shown(answer[key], '{:.4f}')}" for key in keys)
-    return f"as a mapping of all unlabelled entities{_decoded(answer)}: {numbers}"
+    return f"As a mapping of all unlabelled source entities{_decoded(answer)}: {numbers}"
 
 
 def _decoded(answer: dict[str, Any]) -> str:
-    """By what; nothing where the method answers by itself."""
+    """The decoding's name; empty where the method has an answer of its own."""
     return "" if answer["decoder"] == "none" else f" (decoding={answer['decoder']})"
 
 
@@ -83,13 +81,18 @@ def _threshold(value: float) -> str:
 
 
 def answered_line(export: dict[str, Any]) -> str:
-    """How much is answered, from which probability on, and how precise that is."""
+    """How many source entities have an answer, the threshold, and how precise the answers are."""
     threshold, target = export["threshold"], export["target_precision"]
     least = "" if threshold is None else f", threshold {_threshold(threshold)}"
     chosen = "" if target is None or threshold is None else f" (for a precision of {target:g})"
-    answered = f"answered {_shown(export['share_answered'], '{:.1%}')}{least}{chosen}"
+    num_free = export["num_answered"] + export["num_unmatched"]
+    answered = (
+        f"Matched {export['num_answered']:,} of {num_free:,} source entities without a given link "
+        f"({_shown(export['share_answered'], '{:.1%}')}){least}{chosen}"
+    )
     parts = [answered, f"mean probability {_shown(export['mean_prob'], '{:.4f}')}"]
-    return "; ".join([*parts, *(_precision(export[name], name) for name in ("validation", "test"))])
+    judged = [name for name in ("validation", "test") if export[name]["num_links"]]
+    return "; ".join([*parts, *(_precision(export[name], name) for name in judged)])
 
 
 def _precision(found: dict[str, Any], links: str) -> str:

@@ -92,17 +92,24 @@ def forget_previous(folder: Path) -> None:
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Keep others from computing in the folder.
+    """Create the folder and lock it, so that no other run writes into it.
 
     Raises:
-        UserError: somebody does.
+        UserError: another run has locked it, or it cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         try:
+            folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(file_lock(folder / LOCK_FILE, timeout=0.0))
         except TimeoutError as error:
-            raise UserError(f"{folder} is in use by a run that goes on") from error
+            raise UserError(
+                f"{folder} is in use by another run: wait for its end, or choose another folder"
+            ) from error
+        except OSError as error:
+            raise UserError(
+                f"The run folder {folder} cannot be written: {error.strerror}. "
+                "Choose another folder."
+            ) from error
         yield  # what the run itself raises is its own
 
 

@@ -1,5 +1,7 @@
-"""What a sweep ends with: a row per setting, mean and spread over seeds, and who failed."""
+"""The summary of a sweep: a row per setting, mean and spread over seeds, and failed jobs."""
 
+import csv
+import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +14,21 @@ from rich.console import Console
 from rich.table import Table
 
 from emea.pipeline.run_files import METRICS_FILE
+from emea.tracking.atomic import write_atomic
 
 OUTCOME_FILE = "outcome.json"
 """How a job of a sweep ended, where it left no metrics of its own."""
 
+TABLE_FILE, JOBS_FILE = "results.md", "results.csv"
+"""The closing table of a sweep, and a row for each of its jobs."""
+
+FILE_WIDTH = 1000
+"""Characters in a line of the table where it is not printed to a terminal."""
+
 SEEDS = ("seed=", "split_seed=")
-METRICS = {"hit@1": "Hit@1", "mrr": "MRR"}
+TITLE = "Hit@1 and MRR among test targets; validation links among all targets"
+COLUMNS = ("initial Hit@1", "final Hit@1", "final MRR", "validation Hit@1")
+"""Before EM, after it, and of the validation links after it."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +37,36 @@ class JobOutcome:
 
     Args:
         folder: its folder.
-        setting: its overrides, seeds left out.
-        metrics: of the final ranking; ``None`` where none are in a folder.
+        overrides: its part of the command line.
+        metrics: what its ``metrics.json`` holds; ``None`` where none are in a folder.
         failed: why it failed; empty where it did not.
         recorded: where its numbers are, if they are in no folder.
     """
 
     folder: Path
-    setting: tuple[str, ...]
+    overrides: tuple[str, ...]
     metrics: dict[str, Any] | None
     failed: str = ""
     recorded: str = ""
+
+    @property
+    def setting(self) -> tuple[str, ...]:
+        """Its overrides, seeds left out."""
+        return tuple(text for text in self.overrides if not text.startswith(SEEDS))
+
+    @property
+    def numbers(self) -> tuple[float | None, ...]:
+        """The values of the columns; ``None`` for those that the run does not have."""
+        metrics = self.metrics or {}
+        last = (metrics.get("history") or [{}])[-1]
+        validation = last.get("validation_answer") or last.get("validation") or {}
+        initial, final = metrics.get("initial") or {}, metrics.get("final") or {}
+        return (
+            initial.get("hit@1"),
+            final.get("hit@1"),
+            final.get("mrr"),
+            validation.get("hit@1"),
+        )
 
 
 def write_outcome(folder: Path, **told: str) -> None:
@@ -69,51 +99,88 @@ def read_outcomes(sweep: Path, before: Mapping[Path, int] | None = None) -> list
 
 
 def print_summary(outcomes: Sequence[JobOutcome], console: Console | None = None) -> None:
-    """The table, and below it the jobs that failed and why."""
-    console = console or Console(highlight=False, markup=False, soft_wrap=True)
+    """Print the table, and below it the jobs that failed and why."""
+    if console is None:
+        console = Console(highlight=False, markup=False, soft_wrap=True)
+        if not console.is_terminal:  # a file has no edge at which cells must be wrapped
+            console.width = FILE_WIDTH
     if any(one.metrics for one in outcomes):
         console.print(summary_table(outcomes))
+    for line in filter(None, map(_end, outcomes)):
+        console.print(line)
+
+
+def write_summary(folder: Path, outcomes: Sequence[JobOutcome]) -> Path:
+    """Write the table as Markdown, and a row for each job as CSV, into the sweep's folder.
+
+    Returns:
+        The file with the table.
+    """
+    titles, rows = table_cells(outcomes)
+    aligned = ["---", "---", *("---:" for _ in titles[2:])]
+    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    lines = [f"| {' | '.join(cells)} |" for cells in (titles, aligned, *escaped)]
+    ends = [f"- {line}" for line in map(_end, outcomes) if line]
+    write_atomic(folder / TABLE_FILE, "\n".join([f"{TITLE}.\n", *lines, "", *ends]).rstrip() + "\n")
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["folder", "overrides", "protocol", *COLUMNS, "failed", "recorded"])
     for one in outcomes:
-        if one.failed:
-            console.print(f"failed: {one.folder}: {one.failed}")
-        elif one.recorded:
-            console.print(f"recorded: {one.folder}: {one.recorded}")
+        protocol = (one.metrics or {}).get("protocol", "")
+        overrides = " ".join(one.overrides)
+        values = ["" if value is None else value for value in one.numbers]
+        writer.writerow([one.folder.name, overrides, protocol, *values, one.failed, one.recorded])
+    write_atomic(folder / JOBS_FILE, buffer.getvalue())
+    return folder / TABLE_FILE
 
 
 def summary_table(outcomes: Sequence[JobOutcome]) -> Table:
-    """Settings in the order of their first job; what all have in common is left out."""
-    rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for one in outcomes:
-        if one.metrics is not None:
-            rows.setdefault(one.setting, []).append(one.metrics)
-    common = set.intersection(*(set(setting) for setting in rows))
-    table = Table(title="final ranking among test targets", title_justify="left")
-    table.add_column("setting")
-    table.add_column("protocol")
-    table.add_column("runs", justify="right")
-    for title in METRICS.values():
-        table.add_column(title, justify="right")
-    for setting, metrics in rows.items():
-        own = " ".join(text for text in setting if text not in common) or "all"
-        protocols = ", ".join(sorted({one["protocol"] for one in metrics}))
-        numbers = [_spread([one["final"][key] for one in metrics]) for key in METRICS]
-        table.add_row(own, protocols, str(len(metrics)), *numbers)
+    """The closing table, for a terminal."""
+    titles, rows = table_cells(outcomes)
+    table = Table(title=TITLE, title_justify="left")
+    for index, title in enumerate(titles):
+        table.add_column(title.replace(" ", "\n"), justify="left" if index < 2 else "right")
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
+def table_cells(outcomes: Sequence[JobOutcome]) -> tuple[list[str], list[list[str]]]:
+    """Titles and rows: settings in the order of their first job, without what all share."""
+    by_setting: dict[tuple[str, ...], list[JobOutcome]] = {}
+    for one in outcomes:
+        if one.metrics is not None:
+            by_setting.setdefault(one.setting, []).append(one)
+    common = set.intersection(*map(set, by_setting)) if by_setting else set()
+    rows = []
+    for setting, jobs in by_setting.items():
+        own = " ".join(text for text in setting if text not in common) or "all"
+        protocols = ", ".join(sorted({str((one.metrics or {})["protocol"]) for one in jobs}))
+        columns = zip(*(one.numbers for one in jobs), strict=True)
+        rows.append([own, protocols, str(len(jobs)), *map(_spread, columns)])
+    return ["setting", "protocol", "runs", *COLUMNS], rows
+
+
+def _end(one: JobOutcome) -> str:
+    """Why a job has no row in the table; empty where it has one."""
+    if one.failed:
+        return f"failed: {one.folder}: {one.failed}"
+    return f"recorded: {one.folder}: {one.recorded}" if one.recorded else ""
+
+
 def _outcome(folder: Path) -> JobOutcome:
-    overrides = map(str, OmegaConf.load(folder / ".hydra" / "overrides.yaml"))
+    typed = map(str, OmegaConf.load(folder / ".hydra" / "overrides.yaml"))
     # quotes are Hydra's: a number as an option's name
-    setting = tuple(text.replace("'", "") for text in overrides if not text.startswith(SEEDS))
+    overrides = tuple(text.replace("'", "") for text in typed)
     told = _read(folder / OUTCOME_FILE) or {}
     if told.get("failed"):  # metrics are then an earlier run's
-        return JobOutcome(folder, setting, None, told["failed"])
+        return JobOutcome(folder, overrides, None, told["failed"])
     metrics = _read(folder / METRICS_FILE)
     if "recorded" in told:
         metrics = _read(Path(told["recorded"]) / METRICS_FILE)
-        return JobOutcome(folder, setting, metrics, recorded="" if metrics else told["recorded"])
-    reason = "it left neither metrics nor a reason; its log is in its folder"
-    return JobOutcome(folder, setting, metrics, "" if metrics else reason)
+        return JobOutcome(folder, overrides, metrics, recorded="" if metrics else told["recorded"])
+    reason = "it wrote neither metrics nor a reason; see the log in its folder"
+    return JobOutcome(folder, overrides, metrics, "" if metrics else reason)
 
 
 def _read(path: Path) -> dict[str, Any] | None:

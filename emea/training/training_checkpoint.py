@@ -1,5 +1,6 @@
-"""Checkpoints in the midst of a long training, and going on from one."""
+"""Checkpoints in the middle of a training, and resuming from one."""
 
+import logging
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,19 +12,31 @@ from emea.encoders.step_block import LabelDataModule, StepBlock
 from emea.training.early_stopping import EarlyStopping
 from emea.training.turn_state import TurnState
 
+logger = logging.getLogger(__name__)
+
 SaveTurn = Callable[[TurnState], None]
+
+COPY_SECONDS = 5.0
+"""Least time between two copies of the state in memory: what an interruption may cost."""
+
+COPY_SHARE = 0.02
+"""Share of the training time that copies may take; where they are slow, there are fewer."""
 
 
 class TrainingCheckpoint(pl.Callback):
-    """Hands over the state of a turn after a block, once enough time has passed since the last.
+    """Saves the state of a turn after a block, at intervals and when the run is interrupted.
 
-    Comes after all callbacks that act on a block.
+    An interruption comes in the middle of a block, where the state is not consistent, or after
+    the training. So this keeps a copy of the state after an earlier block in memory, and saves
+    that copy.
+
+    Must come after all callbacks that act on a block.
 
     Args:
-        save: takes the state.
+        save: writes a state to disk.
         every_seconds: least time between two of them.
         stopping: the early stopping of the fit; ``None``: it has none.
-        resumed: from which the fit goes on; ``None``: it begins.
+        resumed: the state from which the fit resumes; ``None``: it starts from the beginning.
     """
 
     def __init__(
@@ -41,23 +54,26 @@ class TrainingCheckpoint(pl.Callback):
         self._resumed = resumed
         self._epochs_before = 0.0
         self._last = time.monotonic()
+        self._copy: TurnState | None = None
+        self._next_copy = self._last + COPY_SECONDS
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Time counts from here: what is loaded before can be loaded again."""
+        """Start the clock: loading the data is not part of the training."""
         assert isinstance(pl_module, AlignmentModule)
         self._epochs_before = pl_module.num_epochs_done
         self._last = time.monotonic()
+        self._next_copy = self._last + COPY_SECONDS
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """A turn begins, or what is left of it."""
+        """Count the blocks of the turn that are done."""
         self.num_blocks = self._resumed.num_blocks if self._resumed else 0
 
     def on_train_batch_start(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
     ) -> None:
-        """Before the first block that is left, take up what those before it had made.
+        """Restore the saved state before the first block that is left.
 
-        Not earlier: at the beginning of a turn everyone forgets the one before.
+        Not earlier: other callbacks reset their state at the start of a turn.
         """
         if self._resumed is None:
             return
@@ -73,15 +89,33 @@ class TrainingCheckpoint(pl.Callback):
         batch: Any,
         batch_idx: int,
     ) -> None:
-        """Hand over the state where it is due; what ends a turn is for others to keep."""
+        """Save or copy the state if it is due; after the last block of a turn others save it."""
         assert isinstance(pl_module, AlignmentModule)
         self.num_blocks += 1
-        due = time.monotonic() - self._last >= self.every_seconds
-        if not due or trainer.is_last_batch or pl_module.turn_is_over:
+        now = time.monotonic()
+        save_due = now - self._last >= self.every_seconds
+        if trainer.is_last_batch or pl_module.turn_is_over:
+            return
+        if not save_due and now < self._next_copy:
             return
         data: Any = trainer.datamodule  # type: ignore[attr-defined]
         assert isinstance(data, LabelDataModule)
         turn = self.num_turns_before + trainer.current_epoch
         num_epochs = pl_module.num_epochs_done - self._epochs_before
-        self.save(TurnState.of(pl_module, data, self.stopping, turn, self.num_blocks, num_epochs))
-        self._last = time.monotonic()
+        state = TurnState.of(pl_module, data, self.stopping, turn, self.num_blocks, num_epochs)
+        if save_due:
+            self.save(state)
+            self._copy, self._last = None, time.monotonic()
+            self._next_copy = self._last + COPY_SECONDS
+        else:
+            self._copy = state.copied()
+            done = time.monotonic()
+            self._next_copy = done + max(COPY_SECONDS, (done - now) / COPY_SHARE)
+
+    def on_exception(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
+    ) -> None:
+        """Save the latest copy of the state if the run was interrupted."""
+        if isinstance(exception, KeyboardInterrupt) and self._copy is not None:
+            self.save(self._copy)
+            logger.info("saved the training at step %d", self._copy.num_steps_done)

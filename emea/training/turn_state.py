@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,6 +76,11 @@ class TurnState:
             tensors |= prefixed(BEST, state.pop("best_weights"))
             plain["stopping"] = state
         return cls(tensors, plain)
+
+    def copied(self) -> "TurnState":
+        """A copy in host memory, which further training does not change."""
+        tensors = {name: held.detach().to("cpu", copy=True) for name, held in self.tensors.items()}
+        return TurnState(tensors, deepcopy(self.plain))
 
     @property
     def turn(self) -> int:

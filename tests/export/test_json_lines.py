@@ -1,5 +1,7 @@
 import json
+from dataclasses import replace
 
+import numpy as np
 from hypothesis import given
 
 from emea.export.alignment import Alignment
@@ -21,6 +23,14 @@ def test_what_is_written() -> None:
     }
     assert unmatched["target"] is unmatched["probability"] is None
     assert unmatched["candidates"][0] == {"target": "x", "probability": 0.25}
+
+
+def test_candidates_whose_probability_rounds_to_zero_are_left_out() -> None:
+    alignment = alignment_of(["a", "b"], ["x", "y"], [1, 1])
+    probs = np.array([[0.25, 4e-7], [1e-6, 0.0]])
+    first, second = map(json.loads, json_lines(replace(alignment, candidate_probs=probs)))
+    assert first["candidates"] == [{"target": "y", "probability": 0.25}]
+    assert second["candidates"] == [{"target": "y", "probability": 1e-6}]
 
 
 @given(alignments())

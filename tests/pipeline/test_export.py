@@ -166,6 +166,10 @@ def test_a_target_precision_is_reached_on_the_validation_links(
     ).read_bytes()
     line = answered_line(numbers)
     assert "for a precision of 0.8" in line
+    num_free = len(finished.beliefs.probs) - len(finished.labels)
+    assert (
+        f"Matched {numbers['num_answered']} of {num_free} source entities without a given" in line
+    )
     assert "20 validation links" in line
 
 

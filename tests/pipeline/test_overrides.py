@@ -1,5 +1,7 @@
 import hydra
 import pytest
+from hydra.core.config_store import ConfigStore
+from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
 from emea.em.match_model import PRIORS
@@ -83,6 +85,50 @@ def test_good_command_lines_pass(arguments: list[str]) -> None:
 def test_bad_sweeps_and_combinations_are_refused(arguments: list[str], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         check_overrides(["-m", *quote_numeric_choices(arguments)])
+
+
+@pytest.mark.parametrize(
+    ("argument", "extra"),
+    [
+        ("hydra/launcher=joblib", "joblib"),
+        ("hydra/launcher=submitit_slurm", "slurm"),
+        ("hydra/launcher=ray", "ray"),
+        ("hydra/sweeper=optuna", "optuna"),
+    ],
+)
+def test_a_missing_plugin_is_named_with_its_extra(
+    argument: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group, _, name = argument.partition("=")
+    Plugins.instance()
+    options = ConfigStore.instance().repo["hydra"][group.removeprefix("hydra/")]
+    monkeypatch.delitem(options, f"{name}.yaml", raising=False)
+    with pytest.raises(ConfigError, match=rf"pip install 'emea\[{extra}\]'$"):
+        check_overrides(["-m", argument, "data=zh,fr"])
+    monkeypatch.setitem(options, f"{name}.yaml", None)  # installed
+    check_overrides(["-m", argument, "data=zh,fr"])
+
+
+def test_an_unknown_launcher_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"no option jobli \(nearest: joblib\); it has basic"):
+        check_overrides(["-m", "hydra/launcher=jobli"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["data=zh,fr"], "data=zh,fr"),
+        (["seed=1", "ratio=0.01,0.05", "em=dual"], "seed=1 ratio=0.01,0.05 em=dual"),
+        (["seed=range(3)"], "'seed=range(3)'"),
+    ],
+)
+def test_several_values_need_the_sweep_flag(arguments: list[str], command: str) -> None:
+    typed = quote_numeric_choices(arguments)
+    with pytest.raises(ConfigError) as caught:
+        check_overrides(typed)
+    assert str(caught.value).endswith(f"which need the flag -m: python run.py -m {command}")
+    check_overrides(["-m", *typed])
+    check_overrides(["hydra.mode=MULTIRUN", *typed])
 
 
 def test_the_features_that_may_be_named_are_the_models() -> None:

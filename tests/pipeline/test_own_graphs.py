@@ -78,6 +78,9 @@ def test_without_test_links_a_run_predicts(
     shown = capsys.readouterr().out
     assert "no test links, nothing was evaluated" in shown
     assert "validation Hit@1" in shown and "nan" not in shown
+    answered = metrics["export"]["num_answered"]
+    assert shown.count("atched") == 1 and f"Matched {answered} of " in shown
+    assert "with an answer" not in shown and "of 0 test links" not in shown
 
 
 def test_with_test_links_a_run_is_measured(

@@ -1,5 +1,7 @@
-"""A training that is killed in its midst goes on there, to the last bit."""
+"""A training that is stopped in the middle resumes there, with the same bits in the end."""
 
+import math
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,12 +10,16 @@ import pytest
 import torch
 from omegaconf import DictConfig
 from safetensors import safe_open
+from torch import Tensor
 
+from emea.em.em_callback import EMCallback
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.margin_objective import MarginObjective
+from emea.encoders.optimisation_step import OptimisationStep
 from emea.errors import DataError
 from emea.pipeline import training_loop
 from emea.pipeline.job import run_job
+from emea.training import training_checkpoint
 from emea.training.turn_state import TURN_FILE, TurnState
 
 from .test_resuming import KilledError, essence
@@ -92,6 +98,59 @@ def test_it_ends_as_if_never_stopped(
         assert one == other, name
     one, other = (tmp_path / run / "checkpoint.safetensors" for run in ("half", "whole"))
     assert same_tensors(one, other)
+    assert not (tmp_path / "half" / TURN_FILE).exists()
+
+
+@pytest.mark.parametrize("place", ["in a block", "in the search"])
+@pytest.mark.parametrize(
+    "overrides", [["em.iterations=1"], ["model=alinet", "em.iterations=1", *EARLY, *NEAR]]
+)
+def test_an_interruption_saves_the_training(
+    place: str,
+    overrides: list[str],
+    tiny_config: Configs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(training_checkpoint, "COPY_SECONDS", 0.0)
+    monkeypatch.setattr(training_checkpoint, "COPY_SHARE", math.inf)
+    config = tiny_config(*QUICK, *overrides, "trainer.checkpoint_minutes=5")
+    whole = run_job(config, tmp_path / "whole")
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    steps: list[int] = []
+    one_step, one_block = OptimisationStep.__call__, AlignmentModule.training_step
+
+    def step(self: OptimisationStep) -> Tensor:
+        steps.append(1)
+        if place == "in a block" and len(steps) == 11:  # the second step of the fourth block
+            raise KeyboardInterrupt
+        return one_step(self)
+
+    def search(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(OptimisationStep, "__call__", step)
+        if place == "in the search":
+            patch.setattr(EMCallback, "between_fits", search)
+        run_job(config, tmp_path / "half")
+    assert signal.getsignal(signal.SIGINT) is on_interrupt
+    assert (tmp_path / "half" / TURN_FILE).exists()
+
+    blocks: list[int] = []
+
+    def block(module: Any, batch: Any, index: int) -> None:
+        blocks.append(module.num_steps_done)
+        one_block(module, batch, index)
+
+    monkeypatch.setattr(AlignmentModule, "training_step", block)
+    resumed = run_job(config, tmp_path / "half", resumes=True)
+    # only the block that was interrupted, or the last one of the training, runs again
+    assert 0 < len(steps) - blocks[0] <= 3
+    assert essence(resumed) == essence(whole)
+    for name in ("alignment.tsv", "ranks.npz", "beliefs.npz"):
+        one, other = ((tmp_path / run / name).read_bytes() for run in ("half", "whole"))
+        assert one == other, name
     assert not (tmp_path / "half" / TURN_FILE).exists()
 
 
