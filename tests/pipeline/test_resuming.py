@@ -19,7 +19,7 @@ from unittest.mock import Mock
 import pytest
 from omegaconf import DictConfig, open_dict
 
-import run
+from emea.cli import run
 from emea.errors import DataError, UserError
 from emea.pipeline import training_loop
 from emea.pipeline.job import run_job
@@ -120,7 +120,7 @@ def test_the_log_goes_on(
     (tmp_path / "run.log").write_text("what was before\n")
     with monkeypatch.context() as patch:
         patch.setattr(logging.getLogger(), "level", logging.INFO)  # pytest has handlers of its own
-        run.go_on(tmp_path, [])
+        run.resume_run(tmp_path, [])
     text = (tmp_path / "run.log").read_text()
     assert text.startswith("what was before\n")
     assert "going on after stage 1 of an earlier start" in text
@@ -150,8 +150,8 @@ def test_a_run_of_other_code_or_data_is_kept_and_does_not_go_on(
     header["tags"] |= {"commit": "abc", "fingerprint": "of before", tag: "of before"}
     (tmp_path / "run.json").write_text(json.dumps(header))
     before = (tmp_path / "checkpoint.safetensors").read_bytes()
-    with pytest.raises(SystemExit, match=told):
-        run.go_on(tmp_path, [])
+    with pytest.raises(DataError, match=told):
+        run.resume_run(tmp_path, [])
     assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
     assert json.loads((tmp_path / "run.json").read_text()) == header
 
@@ -290,7 +290,7 @@ def test_what_is_resumed(arguments: list[str], expected: Any) -> None:
 
 @pytest.mark.parametrize("other", ["seed=1", "-m", "resume=c"])
 def test_a_resumed_run_keeps_its_settings(other: str) -> None:
-    with pytest.raises(SystemExit, match="type resume=FOLDER alone"):
+    with pytest.raises(UserError, match="Give only resume=FOLDER"):
         run.resumed_folder(["resume=a", other])
 
 
