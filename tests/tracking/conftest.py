@@ -15,6 +15,12 @@ MakeHeader = Callable[..., RunHeader]
 MakeFolder = Callable[..., Path]
 
 
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores keep files in the working folder by default, which must not be the user's."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="session")
 def store_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sqlite store with tables and no runs."""
