@@ -26,6 +26,33 @@ with contextlib.suppress(ImportError):  # machines that only run the GPU tests m
     settings.load_profile("quick")
 
 
+REPOSITORY = Path(__file__).resolve().parents[1]
+USERS_FILES = ("outputs", "multirun", "mlruns", "mlflow.db*", "lightning_logs", "report")
+"""Where runs of the user write if they are started in the repository."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_left_behind() -> Iterator[None]:
+    """Fail if tests write where the user's own runs are: they must use their temporary folders."""
+
+    def written() -> set[tuple[str, int]]:
+        tops = [path for pattern in USERS_FILES for path in REPOSITORY.glob(pattern)]
+        paths = [*tops, *(path for top in tops for path in top.rglob("*"))]
+        files = [path for path in paths if path.is_file()]
+        return {(str(path.relative_to(REPOSITORY)), path.stat().st_mtime_ns) for path in files}
+
+    before = written()
+    yield
+    left = sorted(name for name, _ in written() - before)
+    if left:
+        pytest.fail(
+            f"{len(left)} files were written in the repository during the tests, such as "
+            f"{', '.join(left[:3])}. A test must write to tmp_path only; if a run of your own "
+            "made them, run the tests again.",
+            pytrace=False,
+        )
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """One Chromium for all tests that look at pages; they are skipped where it is missing."""

@@ -14,6 +14,12 @@ MakeHeader = Callable[..., RunHeader]
 MakeFolder = Callable[..., Path]
 
 
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores keep files in the working folder by default, which must not be the user's."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def store(store_template: Path, tmp_path: Path) -> MlflowStore:
     """An empty store of the test's own."""
