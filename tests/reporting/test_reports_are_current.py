@@ -1,6 +1,7 @@
 """What stands in the README and the reports is what the records say."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from emea.reporting.__main__ import (
 )
 from emea.reporting.cells import cell
 from emea.reporting.comparison import csv_text
+from emea.reporting.findings import findings
 from emea.reporting.methods import EMEA, PRASE, runs_of
 from emea.reporting.records import RecordedRun, load_studies
 from emea.reporting.study import DBP15K, Study
@@ -28,6 +30,15 @@ REPORTS = [ROOT / "README.md", EXPERIMENTS / "README.md", *sorted(EXPERIMENTS.gl
 @pytest.fixture(scope="module")
 def runs() -> list[RecordedRun]:
     return load_studies(EXPERIMENTS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _found_once(runs: list[RecordedRun]) -> Iterator[None]:
+    """The README and the page hold the same findings, which take seconds."""
+    text = findings(runs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("emea.reporting.__main__.findings", lambda _: text)
+        yield
 
 
 @pytest.fixture(scope="module")
