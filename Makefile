@@ -2,8 +2,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DATA := $(or $(EMEA_DATA),$(firstword $(wildcard $(CURDIR)/../shared/data $(CURDIR)/data)))
 
-.PHONY: run test ui report bench clean
+.PHONY: run test test-all ui report bench clean
 
 run: $(STAMP)
 	$(BIN)/python run.py
@@ -13,6 +14,11 @@ test: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2
+
+# slow, data and browser tests, too; the end lists what was skipped and why
+test-all: $(STAMP)
+	$(if $(DATA),EMEA_DATA=$(DATA)) $(BIN)/python -m pytest -n 2 -m "not gpu" -ra \
+		--hypothesis-profile=thorough
 
 ui: $(STAMP)
 	$(BIN)/emea ui

@@ -41,9 +41,10 @@ def _folders(fingerprint: str, roots: Iterable[Path]) -> Iterator[tuple[Path, bo
     """Run folders with this fingerprint, and whether they finished."""
     for folder in find_run_folders(root for root in roots if root.is_dir()):
         try:
-            header, ended = read_header(folder), is_finished(folder)
+            if read_header(folder).tags.get(FINGERPRINT_TAG) != fingerprint:
+                continue
+            ended = is_finished(folder)
         except UserError as error:
             logger.debug("passed over: %s", error)
             continue
-        if header.tags.get(FINGERPRINT_TAG) == fingerprint:
-            yield folder, ended
+        yield folder, ended

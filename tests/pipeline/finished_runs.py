@@ -10,7 +10,7 @@ from emea.pipeline.schema import register_schema
 
 from .conftest import TINY
 
-FAST = ("model=lightea", "em.iterations=1")
+FAST = ("model=lightea", "em.iterations=1", "model.encoder.dim=64", "model.encoder.output_dim=64")
 KINDS = {
     "paper": FAST,
     "released": (*FAST, "protocol=released"),

@@ -21,9 +21,11 @@ QUICK = ("model.initial_epochs=2", "model.epochs_per_iteration=2", "em=none", "s
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    # hundreds of runs, which take as long to read as a small run
+    monkeypatch.setattr("emea.pipeline.already_recorded.RECORDS", tmp_path / "experiments")
 
 
-@pytest.mark.parametrize("root", ["multirun", "outputs"])
+@pytest.mark.parametrize("root", ["multirun", "outputs", "experiments"])
 def test_the_second_time_it_is_passed_over(root: str, tiny_config: Configs) -> None:
     first = Path(root) / "sweep" / "0"
     metrics = run_job(tiny_config(*QUICK), first)

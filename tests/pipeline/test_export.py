@@ -33,8 +33,10 @@ METHODS = {
     "dual": ("em=dual", "em.iterations=1"),
     "dual without iterations": ("em=dual", "em.iterations=0"),
     "none": QUICK,
+    "none, one to one": (*QUICK, "decoding=hungarian"),
     "paris": ("method=paris",),
     "prase": ("method=prase", "model.initial_epochs=5"),
+    "prase, one to one": ("method=prase", "model.initial_epochs=5", "decoding=hungarian"),
     "released": ("protocol=released", "rule=avoid_conflict", "em.iterations=1"),
 }
 FILES = [file for files in FORMATS.values() for file in files]
@@ -57,16 +59,13 @@ def written(folder: Path) -> dict[str, Any]:
 def test_a_finished_run_predicts_what_it_wrote(
     method: str, tiny_config: Configs, tmp_path: Path
 ) -> None:
-    ways = [()] if method in ("paris", "dual") else [(), ("decoding=hungarian",)]
-    for number, decoding in enumerate(ways):
-        wanted = (ALL, "export.top_k=3", "export.target_precision=0.4")
-        folder = tmp_path / str(number)
-        run_job(tiny_config(*METHODS[method], *decoding, *wanted), folder)
-        run = load_run(folder)
-        numbers, files = predict(run, folder / "again", export_settings(run.config))
-        assert contents(folder / "again") == contents(folder)
-        assert finite(numbers) == written(folder)
-        assert {path.name for path in files} == {*FILES, NUMBERS_FILE}
+    wanted = (ALL, "export.top_k=3", "export.target_precision=0.4")
+    run_job(tiny_config(*METHODS[method], *wanted), tmp_path)
+    run = load_run(tmp_path)
+    numbers, files = predict(run, tmp_path / "again", export_settings(run.config))
+    assert contents(tmp_path / "again") == contents(tmp_path)
+    assert finite(numbers) == written(tmp_path)
+    assert {path.name for path in files} == {*FILES, NUMBERS_FILE}
 
 
 def test_test_links_that_were_taken_as_labels_are_no_right_answers(
@@ -91,18 +90,27 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> FinishedRun:
     return load_run(folder)
 
 
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run with the usual decoding, to be read only."""
+    register_schema()
+    folder = tmp_path_factory.mktemp("usual")
+    run_job(composed([*TINY, *QUICK, "model.encoder.dim=16"]), folder)
+    return folder
+
+
 @pytest.mark.parametrize("decoding", option_names("decoding"))
 def test_another_decoding_answers_as_a_run_with_it(
-    decoding: str, tiny_config: Configs, tmp_path: Path
+    decoding: str, usual: Path, tiny_config: Configs, tmp_path: Path
 ) -> None:
-    run_job(tiny_config(*QUICK), tmp_path / "csls")
-    predict(load_run(tmp_path / "csls"), tmp_path / "out", ExportSettings(), decoding)
-    if decoding == "cosine":  # ranks by another similarity: only the decoding of its answer is had
-        names = ("csls", "out")
+    predict(load_run(usual), tmp_path / "out", ExportSettings(), decoding)
+    # cosine ranks by another similarity: only the decoding of its answer is used
+    if decoding in ("csls", "cosine"):
+        folder = usual
     else:
-        run_job(tiny_config(*QUICK, f"decoding={decoding}"), tmp_path / "other")
-        names = ("other", "out")
-    one, other = ((tmp_path / name / "alignment.tsv").read_bytes() for name in names)
+        folder = tmp_path / "other"
+        run_job(tiny_config(*QUICK, f"decoding={decoding}"), folder)
+    one, other = ((path / "alignment.tsv").read_bytes() for path in (folder, tmp_path / "out"))
     assert one == other
 
 

@@ -38,15 +38,15 @@ def links(folder: Path) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("overrides", "expected"),
     [
-        ((), [(30, 0, False), (10, 0, False), (10, 0, False)]),
-        (("model.restart=true",), [(30, 0, False), (30, 0, True), (30, 0, True)]),
-        (("training=semi",), [(30, 4, False), (10, 0, False), (10, 0, False)]),
+        ((), [(12, 0, False), (4, 0, False), (4, 0, False)]),
+        (("model.restart=true",), [(12, 0, False), (12, 0, True), (12, 0, True)]),
+        (("training=semi",), [(12, 4, False), (4, 0, False), (4, 0, False)]),
         (
             ("training=semi", "training.turns_per_iteration=2", "training.turns=1"),
-            [(30, 1, False), (10, 2, False), (10, 2, False)],
+            [(12, 1, False), (4, 2, False), (4, 2, False)],
         ),
-        (("initial_from=file",), [(0, 0, False), (10, 0, False), (10, 0, False)]),
-        (("em=none",), [(30, 0, False)]),
+        (("initial_from=file",), [(0, 0, False), (4, 0, False), (4, 0, False)]),
+        (("em=none",), [(12, 0, False)]),
     ],
 )
 def test_stages(
@@ -88,6 +88,7 @@ def test_iterations_train_anew(tiny_config: Configs, tmp_path: Path) -> None:
 
 def test_semi_supervised_training_adds_labels(tiny_config: Configs, tmp_path: Path) -> None:
     options = ("em=none", "training.turns=2", "training.epochs_per_turn=5")
+    options += ("model.initial_epochs=30",)
     run_job(tiny_config("training=semi", *options), tmp_path)
     (entry,) = history(tmp_path)
     assert entry["epochs"] == 40
@@ -101,7 +102,7 @@ def test_em_replaces_mined_labels(tiny_config: Configs, tmp_path: Path) -> None:
     options = ("em.iterations=1", "training=semi", "training.epochs_per_turn=2")
     run_job(tiny_config(*options), tmp_path)
     entries = history(tmp_path)
-    assert [entry["epochs"] for entry in entries] == [38, 10]
+    assert [entry["epochs"] for entry in entries] == [20, 4]
     # every unlabelled source entity has one label, by q*
     sources = links(tmp_path)[:, 0]
     assert sorted(sources.tolist()) == list(range(150))
@@ -110,7 +111,7 @@ def test_em_replaces_mined_labels(tiny_config: Configs, tmp_path: Path) -> None:
 def test_iterations_may_have_turns_of_their_own(tiny_config: Configs, tmp_path: Path) -> None:
     options = ("em.iterations=1", "training=semi", "training.epochs_per_turn=2")
     run_job(tiny_config(*options, "training.turns_per_iteration=3"), tmp_path)
-    assert [entry["epochs"] for entry in history(tmp_path)] == [38, 16]
+    assert [entry["epochs"] for entry in history(tmp_path)] == [20, 10]
 
 
 def test_early_stopping_ends_fits_and_keeps_the_best(tiny_config: Configs, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ def schema() -> None:
     register_schema()
 
 
+@cache
 def records(study: str) -> list[RecordedRun]:
     return load_records(EXPERIMENTS / study / "records")
 

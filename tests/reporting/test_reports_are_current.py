@@ -1,6 +1,7 @@
 """The README and the reports are what the records give, byte for byte."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib
@@ -11,6 +12,7 @@ from emea.pipeline.config_files import option_names
 from emea.reporting.cells import cell
 from emea.reporting.comparison import csv_text
 from emea.reporting.figures import write_figure
+from emea.reporting.findings import findings
 from emea.reporting.methods import EMEA, PRASE, runs_of
 from emea.reporting.records import RecordedRun, load_studies
 from emea.reporting.studies import (
@@ -31,6 +33,15 @@ REPORTS = [ROOT / "README.md", EXPERIMENTS / "README.md", *sorted(EXPERIMENTS.gl
 @pytest.fixture(scope="module")
 def runs() -> list[RecordedRun]:
     return load_studies(EXPERIMENTS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _found_once(runs: list[RecordedRun]) -> Iterator[None]:
+    """The README and the page hold the same findings, which take seconds."""
+    text = findings(runs)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("emea.reporting.__main__.findings", lambda _: text)
+        yield
 
 
 @pytest.fixture(scope="module")

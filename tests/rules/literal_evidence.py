@@ -82,9 +82,11 @@ class LiteralEvidence:
         """Logarithm of the noisy-or's product (Eq. 19)."""
         fun, fun2 = inverse_functionality(self.source), inverse_functionality(self.target)
         total = 0.0
-        for h, r, n in self.source:
-            for h2, r2, n2 in self.target:
-                if (h, h2) == (e, e2) and (n, n2) in self.carriers:
+        around = [(r, n) for h, r, n in self.source if h == e]
+        around2 = [(r2, n2) for h2, r2, n2 in self.target if h2 == e2]
+        for r, n in around:
+            for r2, n2 in around2:
+                if (n, n2) in self.carriers:
                     forth, back = self.included[r, r2]
                     prob = self.carriers[n, n2]
                     for part in (back * fun[r] * prob, forth * fun2[r2] * prob):
@@ -94,9 +96,11 @@ class LiteralEvidence:
     def coverage(self, e: int, e2: int) -> float:
         """Matched neighbours found over the mean of those that both sides expect."""
         worth: dict[int, float] = defaultdict(float)
-        for h, r, n in self.source:
-            for h2, r2, n2 in self.target:
-                if (h, h2) == (e, e2) and (n, n2) in self.carriers:
+        around = [(r, n) for h, r, n in self.source if h == e]
+        around2 = [(r2, n2) for h2, r2, n2 in self.target if h2 == e2]
+        for r, n in around:
+            for r2, n2 in around2:
+                if (n, n2) in self.carriers:
                     one = max(self.included[r, r2]) * self.carriers[n, n2]
                     worth[n] = max(worth[n], one)
         expected = [
