@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
-import emea.predict
 import numpy as np
 import pytest
 import torch
 
 import emea.aligner
-import emea.cli.explain
+import emea.cli.main
 from emea.aligner import Aligner, graph_of, read_graph, read_links
 from emea.data.synthetic import synthetic_pair
 from emea.errors import ConfigError, DataError, UserError
@@ -165,13 +164,13 @@ def test_a_folder_is_asked_on_the_command_line(
     if is_saved:
         folder = tmp_path / "saved"
         fitted.save(folder)
-    assert emea.predict.main([str(folder), "--out", str(tmp_path / "out")]) == 0
+    assert emea.cli.main.main(["predict", str(folder), "--out", str(tmp_path / "out")]) == 0
     lines = (tmp_path / "out" / "alignment.tsv").read_text().splitlines()[1:]
     answers = {match.source: match.target for match in fitted.predict() if match.target}
     assert dict(line.split("\t")[:2] for line in lines) == answers
     capsys.readouterr()
     source, target = next(iter(answers.items()))
-    assert emea.cli.explain.main([str(folder), "--pair", source, target]) == 0
+    assert emea.cli.main.main(["explain", str(folder), "--pair", source, target]) == 0
     assert target in capsys.readouterr().out
 
 

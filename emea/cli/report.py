@@ -22,17 +22,16 @@ def main(arguments: Sequence[str]) -> int:
         print(*draw(options.calibration, options.out), sep="\n")
         return 0
     # matplotlib is imported here, so that --help answers at once
-    from emea.reporting import all_runs
     from emea.reporting.records import load_studies
     from emea.reporting.store_runs import load_store
-    from emea.reporting.studies import EXPERIMENTS, made_studies, write_reports
+    from emea.reporting.studies import EXPERIMENTS, made_studies, own_studies, write_reports
 
     store = options.store
     if store is None and not EXPERIMENTS.is_dir():  # an installed copy has no experiments
         store = os.environ.get(STORE_VARIABLE, DEFAULT_URI)
     runs = load_store(store) if store else load_studies(EXPERIMENTS)
     out = options.out or (Path("report") if store else EXPERIMENTS)
-    studies = [*([all_runs.study(runs)] if store else []), *made_studies(runs)]
+    studies = own_studies(runs) if store else made_studies(runs)
     write_reports(studies, runs, out)
     print(f"{len(runs)} runs: wrote {', '.join(study.name for study in studies)} in {out}")
     return 0

@@ -92,7 +92,9 @@ def train(
     expected = [_expected_steps(stage, parts) for stage in plan]
     announce(parts, sum(expected[num_done:]), device)
     turn_file = checkpoint.with_name(TURN_FILE)
-    with StepProgress(sum(expected)) as progress:
+    num_left = len(plan) - num_done
+    with StepProgress(sum(expected), num_left, parts.em.phases) as progress:
+        parts.em.on_phase = progress.phase
         progress.skip(sum(expected[:num_done]))
         for number, stage in enumerate(plan[num_done:], start=num_done):
             start = time.perf_counter()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from emea.errors import DataError
 from emea.reporting import (
+    all_runs,
     dual,
     figure4,
     figure5,
@@ -18,8 +19,10 @@ from emea.reporting import (
 )
 from emea.reporting.comparison import csv_text
 from emea.reporting.figures import write_figure
-from emea.reporting.findings import findings
+from emea.reporting.findings import REMARK as FINDINGS_REMARK
+from emea.reporting.findings import findings, findings_table
 from emea.reporting.html_page import HtmlPart, page
+from emea.reporting.own_runs import with_runs_only
 from emea.reporting.records import RecordedRun, seen_from
 from emea.reporting.speed import speed_tables
 from emea.reporting.study import Study
@@ -74,12 +77,19 @@ def write_reports(studies: Sequence[Study], runs: Sequence[RecordedRun], out: Pa
     try:
         for study in studies:
             write_study(study, out / study.name)
-        write_atomic(out / PAGE, report_page(studies, runs, out))
+        is_store = studies[0].name == all_runs.NAME
+        make_page = store_page if is_store else report_page
+        write_atomic(out / PAGE, make_page(studies, runs, out))
         if out == EXPERIMENTS:
             readme = ROOT / "README.md"
             write_atomic(readme, readme_with_results(readme.read_text(encoding="utf-8"), runs))
     except OSError as error:
         raise DataError(f"{out} cannot be written: {error}") from error
+
+
+def own_studies(runs: Sequence[RecordedRun]) -> list[Study]:
+    """The studies of a user's own runs: only what there are runs of, all runs first."""
+    return [all_runs.study(runs), *filter(None, map(with_runs_only, made_studies(runs)))]
 
 
 def made_studies(runs: Sequence[RecordedRun]) -> list[Study]:
@@ -98,6 +108,16 @@ def report_page(studies: Sequence[Study], runs: Sequence[RecordedRun], folder: P
     parts = [HtmlPart("claims", text, folder / "claims")]
     parts += [HtmlPart(study.name, study.markdown, folder / study.name) for study in studies]
     return page("EMEA, reproduced: tables, figures and claims beside the paper's", parts, folder)
+
+
+def store_page(studies: Sequence[Study], runs: Sequence[RecordedRun], folder: Path) -> str:
+    """The page of a store: all its runs first, then what they say about the paper."""
+    parts = [HtmlPart(study.name, study.markdown, folder / study.name) for study in studies]
+    claims = findings_table(runs, only_run=True)
+    if claims:
+        text = f"# What the paper claims\n\n{FINDINGS_REMARK}\n\n{claims}\n"
+        parts.insert(1, HtmlPart("claims", text, folder / "claims"))
+    return page("EMEA: recorded runs", parts, folder)
 
 
 def write_study(study: Study, folder: Path) -> None:

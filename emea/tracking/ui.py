@@ -1,9 +1,12 @@
-"""The MLflow UI for the person at this machine."""
+"""The MLflow UI, served on this machine only."""
 
+import http.client
 import logging
 import os
 import socket
+import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from emea.errors import UserError
@@ -18,8 +21,10 @@ logger = logging.getLogger(__name__)
 # The server has no login, so it is for this machine's own loopback and nothing else.
 HOST = "127.0.0.1"
 
-# Part of the addresses of runs: left to itself the UI opens on its pages for chats and prompts.
+# Part of the addresses of runs: without it the UI opens on its pages for chats and prompts.
 TRAINING_VIEW = "workflowType=machine_learning"
+
+POLL_SECONDS = 0.5
 
 
 def server_command(uri: str, artifact_root: str, port: int) -> list[str]:
@@ -44,7 +49,7 @@ def serve_ui(uri: str, artifact_root: str, port: int) -> None:
     """Become the MLflow server, until interrupted.
 
     Raises:
-        UserError: If the port is taken or the address is no database.
+        UserError: If the port is taken or the address is not a database.
     """
     if uri.startswith("http"):
         raise UserError(f"{shown_uri(uri)} is a server already: open it in a browser.")
@@ -55,12 +60,44 @@ def serve_ui(uri: str, artifact_root: str, port: int) -> None:
     set_environment()
     # The job runner starts a dozen processes that runs and charts do not need.
     os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
-    logger.info("MLflow UI of %s: http://%s:%d (Ctrl-C ends it)", uri, HOST, port)
-    for study, address in study_addresses(client, port).items():
+    addresses = study_addresses(client, port)
+    for study, address in addresses.items():
         logger.info("Runs of study=%s: %s", study, address)
+    if not addresses:
+        logger.info("The store has no runs yet.")
+    logger.info(
+        "Starting the MLflow UI of %s. This takes about half a minute; Ctrl-C ends it.",
+        shown_uri(uri),
+    )
+    sys.stdout.flush()
+    address = next(iter(addresses.values()), f"http://{HOST}:{port}")
+    # This process becomes the server, so another one waits for it.
+    subprocess.Popen([sys.executable, "-m", __name__, str(port), str(os.getpid()), address])
     command = server_command(uri, artifact_root, port)
-    # Replaces this process, so that whoever stops it stops the server.
+    # Replaces this process, so that a signal that ends it ends the server.
     os.execv(command[0], command)
+
+
+def tell_when_ready(port: int, server: int, address: str) -> None:
+    """Print the address once the server answers.
+
+    Args:
+        port: Where it will answer.
+        server: Its process; if that ends, there is nothing to wait for.
+        address: What to open.
+    """
+    while os.getppid() == server:
+        connection = http.client.HTTPConnection(HOST, port, timeout=10)
+        try:
+            connection.request("GET", "/health")
+            if connection.getresponse().status == http.client.OK:
+                print(f"MLflow UI is ready: {address}", flush=True)
+                return
+        except (OSError, http.client.HTTPException):
+            pass
+        finally:
+            connection.close()
+        time.sleep(POLL_SECONDS)
 
 
 def _check_port(port: int) -> None:
@@ -71,3 +108,10 @@ def _check_port(port: int) -> None:
             probe.bind((HOST, port))
         except OSError as error:
             raise UserError(f"Port {port} is taken; choose another: emea ui --port N") from error
+
+
+if __name__ == "__main__":
+    try:
+        tell_when_ready(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+    except KeyboardInterrupt:
+        sys.exit(130)

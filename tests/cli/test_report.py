@@ -53,8 +53,8 @@ def test_an_out_that_cannot_be_written_is_told_in_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = Study("table1", "A table", ("no numbers",))
-    monkeypatch.setattr("emea.reporting.__main__.load_studies", lambda _: [])
-    monkeypatch.setattr("emea.reporting.__main__.made_studies", lambda _: [study])
+    monkeypatch.setattr("emea.reporting.records.load_studies", lambda _: [])
+    monkeypatch.setattr("emea.reporting.studies.made_studies", lambda _: [study])
     (tmp_path / "file").touch()
     assert main(["--out", str(tmp_path / "file")]) == 1
     (told,) = capsys.readouterr().err.splitlines()

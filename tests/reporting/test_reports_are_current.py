@@ -40,7 +40,7 @@ def _found_once(runs: list[RecordedRun]) -> Iterator[None]:
     """The README and the page hold the same findings, which take seconds."""
     text = findings(runs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("emea.reporting.__main__.findings", lambda _: text)
+        patch.setattr("emea.reporting.studies.findings", lambda _: text)
         yield
 
 
