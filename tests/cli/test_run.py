@@ -16,7 +16,7 @@ from emea.pipeline.config_files import compose_config
 from emea.pipeline.schema import register_schema
 from emea.tracking.run_record import read_header
 
-from .sweeping import called_here
+from ..pipeline.sweeping import called_here
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = (
