@@ -95,33 +95,54 @@ def _cheap_runs() -> Iterator[None]:
 
 
 def _kept_compose(compose: Callable[..., Any]) -> Callable[..., Any]:
-    """Composes the chosen options once, and sets single values as Hydra does after that.
+    """Composes each option once, puts them together, and sets single values as Hydra does.
 
-    Not where a test has options in its own folder, which it may change, or asks for Hydra's own
-    settings.
+    Hydra itself composes what has options in a test's own folder, which the test may change, what
+    asks for Hydra's own settings, and options that set more than their own group.
     """
     from hydra._internal.config_loader_impl import ConfigLoaderImpl
     from hydra.core.override_parser.overrides_parser import OverridesParser
+    from omegaconf import OmegaConf
 
     from emea.pipeline.config_files import CONF
 
-    kept: dict[Any, Any] = {}
     parser = OverridesParser.create()
 
     def is_value(text: str) -> bool:
         key = text.lstrip("+~").partition("=")[0]
         return bool(re.fullmatch(r"[\w.]+", key)) and not (CONF / key).is_dir()
 
+    @cache
+    def chosen(*choices: str) -> tuple[Any, dict[str, Any]]:
+        config = compose("config", list(choices))
+        return config, OmegaConf.to_container(config)
+
+    @cache
+    def sets_only_its_group(choice: str) -> bool:
+        group, (_, usual), (_, changed) = choice.partition("=")[0], chosen(), chosen(choice)
+        return group in usual and changed == usual | {group: changed.get(group)}
+
+    @cache
+    def put_together(*choices: str) -> Any:
+        if len(choices) < 2 or not all(map(sets_only_its_group, choices)):
+            return chosen(*choices)[0]
+        config = copy.deepcopy(chosen()[0])
+        for choice in choices:
+            group = choice.partition("=")[0]
+            node = copy.deepcopy(chosen(choice)[0]._get_node(group))
+            node._set_parent(config)
+            config._content[group] = node
+        return config
+
     def composed(name: str, overrides: Sequence[str], **options: Any) -> Any:
-        if options.get("return_hydra_config") or any("hydra" in text for text in overrides):
-            return compose(name, list(overrides), **options)
         values = parser.parse_overrides([text for text in overrides if is_value(text)])
-        if any(value.is_sweep_override() for value in values):
+        if (
+            options.get("return_hydra_config")
+            or any("hydra" in text for text in overrides)
+            or any(value.is_sweep_override() for value in values)
+        ):
             return compose(name, list(overrides), **options)
-        choices = tuple(text for text in overrides if not is_value(text))
-        if choices not in kept:
-            kept[choices] = compose(name, list(choices), **options)
-        config = copy.deepcopy(kept[choices])
+        config = copy.deepcopy(put_together(*(text for text in overrides if not is_value(text))))
         ConfigLoaderImpl._apply_overrides_to_config(values, config)
         return config
 

@@ -61,7 +61,11 @@ def killed_in(
     [
         (["em.iterations=1"], 0, 2, 0),
         (["em.iterations=1"], 1, 1, 0),
-        (["model=dual_amn", "em=none", "model.objective.batch_size=7"], 0, 5, 0),
+        pytest.param(
+            ["model=dual_amn", "em=none", "model.objective.batch_size=7"],
+            *(0, 5, 0),
+            marks=pytest.mark.slow,
+        ),
         (["model=alinet", "em.iterations=1", *EARLY, *NEAR], 1, 2, 0),
         (["model=iptranse", "em=none", *EARLY, *SOFT], 0, 3, 0),
         (["em=none", *WORSE], 0, 6, 0),
