@@ -20,34 +20,37 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 import torch
 
+from emea.answer.decision import (
+    Decision,
+    ExportSettings,
+    build_answering,
+    check_export,
+    check_founded,
+    decide,
+    export_settings,
+)
+from emea.answer.exporting import top_candidates
+from emea.config.overrides import check_option, check_settings, composed
+from emea.config.schema import register_schema
 from emea.data.arrays import IntArray
-from emea.data.assembly import assemble_pair
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import OfficialSplit
-from emea.data.link_listing import LinkListing
-from emea.data.link_register import LinkRegister
-from emea.data.link_resolution import EntityFinder, LinkResolver
-from emea.data.prefixes import Prefixes
+from emea.data.graph_pair import OfficialSplit, assemble_pair
+from emea.data.links import EntityFinder, LinkListing, LinkRegister, LinkResolver
+from emea.data.names import Prefixes
 from emea.errors import ConfigError, DataError, UserError
-from emea.evaluation.answer_metrics import answer_metrics
 from emea.evaluation.joint_ranks import candidate_ranks
-from emea.evaluation.ranking_metrics import ranking_metrics
-from emea.pipeline.answering import build_answering
-from emea.pipeline.decision import Decision, check_founded, decide
-from emea.pipeline.explainer import Explainer
-from emea.pipeline.explanation import Explanation
-from emea.pipeline.export_settings import ExportSettings, check_export, export_settings
-from emea.pipeline.exporting import top_candidates
-from emea.pipeline.finished_run import (
+from emea.evaluation.metrics import answer_metrics
+from emea.evaluation.ranks import ranking_metrics
+from emea.explain.explainer import Explainer
+from emea.explain.explanation import Explanation
+from emea.run.finished_run import (
     FinishedRun,
     load_run,
     read_records,
     read_run,
     write_run,
 )
-from emea.pipeline.job import run_job
-from emea.pipeline.overrides import check_option, check_settings, composed
-from emea.pipeline.schema import register_schema
+from emea.run.job import run_job
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +104,7 @@ class Evaluation(NamedTuple):
 
 def read_graph(path: str | Path) -> KnowledgeGraph:
     """A graph from a file: N-Triples, Turtle, RDF/XML, TSV or CSV (also ``.gz``), Parquet."""
-    from emea.data.graph_file import read_graph_file  # its parser loads where it is needed
+    from emea.data.formats.graph_file import read_graph_file  # its parser loads where it is needed
 
     return read_graph_file(_path(path, "the file of a graph"))[0]
 
@@ -112,7 +115,7 @@ def read_links(path: str | Path) -> list[tuple[str, str]]:
     Names are in full where the file explains a prefix. ``owl:sameAs`` has no direction: ``fit``
     takes a link the way it fits the graphs.
     """
-    from emea.data.link_file import read_link_file
+    from emea.data.formats.link_file import read_link_file
 
     listing = read_link_file(_path(path, "the file of links"))
     in_full = listing.prefixes.in_full
@@ -398,7 +401,7 @@ class Aligner:
 
     def why(self, source: str, target: str) -> str:
         """The explanation as a text to print."""
-        from emea.explain.terminal_text import plain_text  # rich loads where it is needed
+        from emea.explain.text import plain_text  # rich loads where it is needed
 
         return plain_text(self.explain(source, target))
 

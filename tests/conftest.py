@@ -83,8 +83,8 @@ def _cheap_runs() -> Iterator[None]:
     """
     from lightning_fabric.utilities import registry
 
-    from emea.pipeline import config_files
-    from emea.tracking import provenance
+    from emea.config import files as config_files
+    from emea.record import provenance
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config_files, "compose", _kept_compose(config_files.compose))
@@ -104,7 +104,7 @@ def _kept_compose(compose: Callable[..., Any]) -> Callable[..., Any]:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from omegaconf import OmegaConf
 
-    from emea.pipeline.config_files import CONF
+    from emea.config.files import CONF
 
     parser = OverridesParser.create()
 
@@ -171,7 +171,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session")
 def store_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sqlite store with tables and no runs, to be copied: creating one takes seconds."""
-    from emea.tracking.mlflow_client import open_client
+    from emea.record.mlflow_client import open_client
 
     path = tmp_path_factory.mktemp("template") / "mlflow.db"
     open_client(f"sqlite:///{path}")
@@ -186,3 +186,11 @@ def cuda() -> Any:
     if not torch.cuda.is_available():
         pytest.skip("needs a CUDA device")
     return torch.device("cuda")
+
+
+@pytest.fixture
+def tiny_config() -> Callable[..., Any]:
+    """A config that runs in seconds, with further overrides."""
+    from .small_runs import tiny_config_of
+
+    return tiny_config_of

@@ -17,14 +17,14 @@ import torch
 import emea.aligner
 import emea.cli.main
 from emea.aligner import Aligner, graph_of, read_graph, read_links
-from emea.data.synthetic import synthetic_pair
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import ConfigError, DataError, UserError
-from emea.pipeline import finished_run, training_loop
-from emea.pipeline.finished_run import load_run
-from emea.pipeline.job import run_job
-from emea.pipeline.overrides import composed
-from emea.pipeline.resuming import config_to_resume
-from emea.pipeline.schema import register_schema
+from emea.run import finished_run, training_loop
+from emea.run.finished_run import load_run
+from emea.run.job import run_job
+from emea.run.resuming import config_to_resume
 
 Triples = list[tuple[str, str, str]]
 QUICK = ["em.iterations=1", "trainer=cpu"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from emea.pipeline.result_table import answered_line
+from emea.run.result_table import answered_line
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 

@@ -20,8 +20,11 @@ import torch
 
 from emea.bench.direct_rrea import DirectRREA
 from emea.bench.loop_paris import loop_values, neighbours_of
+from emea.config.instantiate import load_pair
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
 from emea.data.graph_pair import GraphPair
-from emea.data.synthetic import synthetic_pair
+from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.margin_objective import MarginObjective
 from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
@@ -30,14 +33,11 @@ from emea.encoders.rrea import RREA
 from emea.matching.beliefs import Beliefs
 from emea.matching.candidates import top_candidates
 from emea.matching.csls import CSLS
-from emea.pipeline.building import load_pair
-from emea.pipeline.machine import forget_peak_memory, keep_freed_memory, peak_memory_mb
-from emea.pipeline.overrides import composed
-from emea.pipeline.schema import register_schema
+from emea.record.atomic import write_json
+from emea.record.provenance import provenance
 from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
-from emea.tracking.atomic import write_json
-from emea.tracking.provenance import provenance
+from emea.run.device import forget_peak_memory, keep_freed_memory, peak_memory_mb
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from emea.tracking.atomic import write_json
-from emea.tracking.provenance import provenance
+from emea.record.atomic import write_json
+from emea.record.provenance import provenance
 
 
 def main(arguments: Sequence[str]) -> None:

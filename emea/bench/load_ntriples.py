@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from emea.data.graph_file import read_graph_file
-from emea.tracking.atomic import write_json
-from emea.tracking.provenance import provenance
+from emea.data.formats.graph_file import read_graph_file
+from emea.record.atomic import write_json
+from emea.record.provenance import provenance
 
 BLOCK = 100_000
 ENTITY = "<http://data.example.org/resource/collection/Entity_{:08d}_of_the_world>"

@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
 from emea.em.em_callback import EMCallback
 from emea.encoders.alignment_module import AlignmentModule
-from emea.pipeline import job, training_loop
-from emea.pipeline.observer import TestObserver
-from emea.pipeline.overrides import composed
-from emea.pipeline.schema import register_schema
-from emea.tracking.atomic import write_json
-from emea.tracking.mlflow_tracker import MlflowTracker
-from emea.tracking.provenance import provenance
+from emea.record.atomic import write_json
+from emea.record.mlflow_tracker import MlflowTracker
+from emea.record.provenance import provenance
+from emea.run import job, training_loop
+from emea.run.observer import TestObserver
 
 PARTS: tuple[tuple[Any, str, str], ...] = (
     (training_loop, "fit_stage", "fit"),

@@ -13,14 +13,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from emea.config.instantiate import load_pair, maker
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
 from emea.em.em_callback import IterationReport
-from emea.pipeline.building import load_pair, maker
-from emea.pipeline.machine import choose_device, keep_freed_memory, peak_memory_mb
-from emea.pipeline.overrides import composed
-from emea.pipeline.parts import Parts, build_parts, draw_split
-from emea.pipeline.schema import register_schema
-from emea.tracking.atomic import write_json
-from emea.tracking.provenance import provenance
+from emea.record.atomic import write_json
+from emea.record.provenance import provenance
+from emea.run.device import choose_device, keep_freed_memory, peak_memory_mb
+from emea.run.parts import Parts, build_parts, draw_split
 
 WARM_UP = 5
 

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from emea.pipeline.job import run_job
-from emea.pipeline.overrides import composed
-from emea.pipeline.schema import register_schema
-from emea.tracking.atomic import write_json
-from emea.tracking.provenance import provenance
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.record.atomic import write_json
+from emea.record.provenance import provenance
+from emea.run.job import run_job
 
 SHORT = ["data=synthetic", "data.num_entities=1000", "em.iterations=1"]
 SHORT += ["model.initial_epochs=5", "model.epochs_per_iteration=5", "search=exact"]

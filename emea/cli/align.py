@@ -8,15 +8,15 @@ from typing import Any
 
 from omegaconf import DictConfig
 
+from emea.answer.formats import ALIGNMENT_FILE
+from emea.config.checks import EXPORT_FORMATS
+from emea.config.instantiate import load_pair
+from emea.config.overrides import check_overrides, composed
+from emea.config.schema import register_schema
 from emea.errors import UserError
-from emea.export.formats import ALIGNMENT_FILE
-from emea.pipeline.building import load_pair
-from emea.pipeline.console_handler import logged
-from emea.pipeline.overrides import check_overrides, composed
-from emea.pipeline.run_files import LOG_FILE
-from emea.pipeline.schema import register_schema
-from emea.pipeline.validation import EXPORT_FORMATS
-from emea.tracking.run_record import is_run_folder
+from emea.record.run_folder import LOG_FILE
+from emea.record.run_record import is_run_folder
+from emea.run.progress import logged
 
 CPU_SETTINGS = ("model=lightea", "em=dual", "em.iterations=5")
 """LightEA trains nothing: minutes for 15,000 entities on two cores."""
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     # torch is imported here, after the files were read
     import torch
 
-    from emea.pipeline.job import run_job
+    from emea.run.job import run_job
 
     settings = GPU_SETTINGS if torch.cuda.is_available() else CPU_SETTINGS
     config = _config(options, settings)

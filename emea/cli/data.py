@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 from omegaconf import DictConfig
 
+from emea.config.checks import check_config
+from emea.config.files import CONF, option_names
+from emea.config.instantiate import load_pair
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
 from emea.data.graph_pair import GraphPair
 from emea.data.statistics import statistics_table
 from emea.errors import ConfigError
-from emea.pipeline.building import load_pair
-from emea.pipeline.config_files import CONF, option_names
-from emea.pipeline.overrides import composed
-from emea.pipeline.schema import register_schema
-from emea.pipeline.validation import check_config
 
 USAGE = "usage: emea data NAME [key=value ...]"
 

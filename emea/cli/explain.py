@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emea.errors import DataError
-from emea.tracking.atomic import write_atomic
-from emea.tracking.run_record import check_finished
+from emea.record.atomic import write_atomic
+from emea.record.run_record import check_finished
 
 if TYPE_CHECKING:
-    from emea.pipeline.explainer import Explainer
+    from emea.explain.explainer import Explainer
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -22,11 +22,10 @@ def main(arguments: Sequence[str]) -> int:
     # torch is imported here, after the command line and the folder were checked
     from rich.console import Console
 
-    from emea.explain.explanation_page import explanation_page
-    from emea.explain.json_file import json_text
-    from emea.explain.terminal_text import print_explanations
-    from emea.pipeline.explainer import Explainer
-    from emea.pipeline.finished_run import load_run
+    from emea.explain.explainer import Explainer
+    from emea.explain.page import explanation_page
+    from emea.explain.text import json_text, print_explanations
+    from emea.run.finished_run import load_run
 
     run = load_run(options.run, options.trust)
     explainer = Explainer(run)

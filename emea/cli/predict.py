@@ -5,10 +5,10 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from emea.config.checks import EXPORT_FORMATS
+from emea.config.files import option_names
 from emea.errors import DataError
-from emea.pipeline.config_files import option_names
-from emea.pipeline.validation import EXPORT_FORMATS
-from emea.tracking.run_record import check_finished
+from emea.record.run_record import check_finished
 
 EXAMPLES = """examples:
   emea predict RUN --formats nt sssom jsonl --top-k 5
@@ -25,10 +25,10 @@ def main(arguments: Sequence[str]) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     check_finished(options.run)
     # torch is imported here, after the command line and the folder were checked
-    from emea.pipeline.export_settings import export_settings
-    from emea.pipeline.finished_run import load_run
-    from emea.pipeline.predicting import predict
-    from emea.pipeline.result_table import answered_line
+    from emea.answer.decision import export_settings
+    from emea.run.finished_run import load_run
+    from emea.run.predicting import predict
+    from emea.run.result_table import answered_line
 
     run = load_run(options.run, options.trust)
     settings = export_settings(run.config).with_given(

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from emea.tracking.store_uri import DEFAULT_URI, STORE_VARIABLE
+from emea.record.store_uri import DEFAULT_URI, STORE_VARIABLE
 
 DESCRIPTION = """Writes tables and figures of recorded runs, as Markdown, CSV and one HTML page.
 

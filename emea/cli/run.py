@@ -12,24 +12,24 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from emea.errors import DataError, UserError
-from emea.pipeline.building import load_pair
-from emea.pipeline.config_files import CONF
-from emea.pipeline.console_handler import logged
-from emea.pipeline.hydra_files import clean_hydra_files
-from emea.pipeline.named_files import check_run_folder
-from emea.pipeline.overrides import (
+from emea.config.checks import check_config
+from emea.config.files import CONF
+from emea.config.instantiate import load_pair
+from emea.config.overrides import (
     check_overrides,
     quote_numeric_choices,
     sweep_flag_first,
     unused_overrides,
 )
-from emea.pipeline.run_files import LOG_FILE
-from emea.pipeline.run_header import sweep_name
-from emea.pipeline.schema import register_schema
-from emea.pipeline.sweep_summary import forget_outcome, write_outcome
-from emea.pipeline.validation import check_config
-from emea.tracking.run_record import is_finished
+from emea.config.paths import check_run_folder
+from emea.config.schema import register_schema
+from emea.errors import DataError, UserError
+from emea.record.run_folder import LOG_FILE
+from emea.record.run_header import sweep_name
+from emea.record.run_record import is_finished
+from emea.record.secrets import clean_hydra_files
+from emea.run.progress import logged
+from emea.run.sweep import forget_outcome, write_outcome
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        from emea.pipeline.interruption import exit_status
+        from emea.run.signals import exit_status
 
         return exit_status()
     return 0
@@ -101,10 +101,10 @@ def _run(config: DictConfig, folder: Path, sweep: str | None) -> float:
     started = time.perf_counter()
     pair = load_pair(config)
     read_s = time.perf_counter() - started
-    from emea.pipeline.already_recorded import AlreadyRecordedError
-    from emea.pipeline.job import run_job
-    from emea.pipeline.result_table import print_results
-    from emea.pipeline.sweep_objective import sweep_objective
+    from emea.record.earlier_runs import AlreadyRecordedError
+    from emea.record.run_folder import sweep_objective
+    from emea.run.job import run_job
+    from emea.run.result_table import print_results
 
     try:
         metrics = run_job(config, folder, sweep, pair, read_s=read_s)
@@ -148,9 +148,9 @@ def resume_run(folder: Path, trust: list[str]) -> None:
     """
     if is_finished(folder):
         raise DataError(f"{folder} is finished: there is nothing to resume")
-    from emea.pipeline.job import run_job
-    from emea.pipeline.result_table import print_results
-    from emea.pipeline.resuming import config_to_resume
+    from emea.run.job import run_job
+    from emea.run.result_table import print_results
+    from emea.run.resuming import config_to_resume
 
     config = config_to_resume(folder)
     config.skip_recorded = False

@@ -10,9 +10,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from emea.errors import UserError
-from emea.tracking.file_lock import file_lock
-from emea.tracking.mlflow_store import MlflowStore
-from emea.tracking.store_uri import (
+from emea.record.file_lock import file_lock
+from emea.record.mlflow_store import MlflowStore
+from emea.record.store_uri import (
     DEFAULT_ARTIFACT_ROOT,
     DEFAULT_URI,
     STORE_VARIABLE,
@@ -20,9 +20,9 @@ from emea.tracking.store_uri import (
     sqlite_path,
     without_login,
 )
-from emea.tracking.sync import find_run_folders
-from emea.tracking.sync import sync as sync_folders
-from emea.tracking.ui import serve_ui
+from emea.record.sync import find_run_folders
+from emea.record.sync import sync as sync_folders
+from emea.record.ui import serve_ui
 
 logger = logging.getLogger("emea.tracking")
 

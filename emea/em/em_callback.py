@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import IntArray
-from emea.em.joint_distribution import compatible_beliefs
-from emea.em.joint_report import JointReport
+from emea.em.joint import JointReport, compatible_beliefs
 from emea.em.m_step import fit_weights, link_examples, sampled_examples
 from emea.em.normaliser import Normaliser
 from emea.em.protocol import Visible
@@ -22,8 +21,7 @@ from emea.em.two_way_step import TwoWayStep
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
-from emea.evaluation.ranking_metrics import ranking_metrics
-from emea.evaluation.ranks import link_ranks
+from emea.evaluation.ranks import link_ranks, ranking_metrics
 from emea.matching.beliefs import Beliefs
 from emea.matching.candidates import search_recall
 from emea.matching.pair_table import PairRanking

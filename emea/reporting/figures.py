@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from emea.tracking.atomic import write_atomic
+from emea.record.atomic import write_atomic
 
 if TYPE_CHECKING:  # matplotlib loads only where something is drawn
     from matplotlib.figure import Figure

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from emea.reporting.markdown import markdown_table
-from emea.reporting.origin import machine_of, short_commit
+from emea.reporting.markdown import machine_of, markdown_table, short_commit
 
 COLUMNS = {
     "data": ("pair", "{}"),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from emea.errors import DataError
+from emea.record.atomic import write_atomic
 from emea.reporting import (
     all_runs,
     dual,
@@ -21,12 +22,11 @@ from emea.reporting.comparison import csv_text
 from emea.reporting.figures import write_figure
 from emea.reporting.findings import REMARK as FINDINGS_REMARK
 from emea.reporting.findings import findings, findings_table
-from emea.reporting.html_page import HtmlPart, page
 from emea.reporting.own_runs import with_runs_only
+from emea.reporting.page import HtmlPart, page
 from emea.reporting.records import RecordedRun, seen_from
 from emea.reporting.speed import speed_tables
 from emea.reporting.study import Study
-from emea.tracking.atomic import write_atomic
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "report.html"

@@ -5,7 +5,7 @@ import torch
 
 from emea.bench import compare
 from emea.bench.direct_rrea import DirectRREA
-from emea.data.synthetic import synthetic_pair
+from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.rrea import RREA
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from emea.bench.load_ntriples import make_files, measured
-from emea.data.graph_file import read_graph_file
+from emea.data.formats.graph_file import read_graph_file
 
 
 def test_three_files_of_one_size(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from emea.bench import overhead, whole_run
-from emea.pipeline.schema import register_schema
+from emea.config.schema import register_schema
 
 QUICK = ["data.num_entities=150", "split.num_validation=10", "model.initial_epochs=4"]
 QUICK += ["model.epochs_per_iteration=2", "em.iterations=1", "trainer=cpu"]

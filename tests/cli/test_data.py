@@ -14,9 +14,9 @@ from hydra.utils import get_method
 from omegaconf import OmegaConf
 
 from emea.cli.main import main as emea
-from emea.data.download import load_source
-from emea.pipeline.config_files import CONF, option_names
-from emea.pipeline.schema import register_schema
+from emea.config.files import CONF, option_names
+from emea.config.schema import register_schema
+from emea.data.sources.download import load_source
 
 
 def main(arguments: Sequence[str]) -> int:

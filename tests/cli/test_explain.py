@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from emea.cli.main import main as emea
-from emea.explain.json_file import SCHEMA
-from emea.pipeline.explainer import Explainer
-from emea.pipeline.explanation import (
+from emea.explain.explainer import Explainer
+from emea.explain.explanation import (
     Case,
     Claim,
     Contribution,
@@ -20,8 +19,9 @@ from emea.pipeline.explanation import (
     Term,
     Unmatched,
 )
+from emea.explain.text import SCHEMA
 
-from ..pipeline.finished_runs import Finished
+from ..finished_runs import Finished
 
 
 def main(arguments: Sequence[str]) -> int:

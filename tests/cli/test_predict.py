@@ -12,9 +12,9 @@ import pytest
 
 from emea.cli.main import main as emea
 from emea.cli.predict import make_parser
-from emea.pipeline.job import run_job
-from emea.pipeline.overrides import check_overrides, composed
-from emea.pipeline.schema import register_schema
+from emea.config.overrides import check_overrides, composed
+from emea.config.schema import register_schema
+from emea.run.job import run_job
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = ("variant=tiny", "em=none", "rule=none", "tracking=none", "ratio=0.2")

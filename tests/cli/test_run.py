@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from hydra.core.hydra_config import HydraConfig
 
-from emea.data.synthetic import synthetic_pair
-from emea.pipeline.config_files import compose_config
-from emea.pipeline.schema import register_schema
-from emea.tracking.run_record import read_header
+from emea.config.files import compose_config
+from emea.config.schema import register_schema
+from emea.data.sources.synthetic import synthetic_pair
+from emea.record.run_record import read_header
 
-from ..pipeline.sweeping import called_here
+from ..sweeping import called_here
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = (

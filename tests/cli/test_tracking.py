@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from emea.cli.main import main
-from emea.tracking.mlflow_store import MlflowStore
+from emea.record.mlflow_store import MlflowStore
 
 MakeFolder = Callable[..., Path]
 

@@ -16,7 +16,7 @@ from emea.encoders.margin_objective import MarginObjective
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
 from emea.matching.beliefs import Beliefs
-from emea.matching.cosine import Cosine
+from emea.matching.similarity import Cosine
 from emea.rules.rule import Rule, RuleView
 
 SIZE = 6

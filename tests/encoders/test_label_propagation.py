@@ -10,12 +10,11 @@ from torch import Tensor, nn
 
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.label_propagation import LabelPropagation
-from emea.encoders.light_ea import LightEA
+from emea.encoders.light_ea import LabelPropagation, LightEA
 from emea.encoders.rrea import RREA
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
-from emea.pipeline.fitting import fit, quieten_lightning
+from emea.run.training_loop import fit, quieten_lightning
 
 
 class Remembers(nn.Module):

@@ -9,7 +9,7 @@ from emea.data.arrays import IntArray
 from emea.evaluation.joint_ranks import candidate_ranks, joint_ranks
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
-from emea.matching.cells import Cells
+from emea.matching.search import Cells
 from emea.matching.similarity import Similarity
 
 

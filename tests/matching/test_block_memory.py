@@ -21,8 +21,7 @@ from emea.matching.block_memory import (
     limit_blocks,
 )
 from emea.matching.candidates import top_candidates
-from emea.matching.cosine import Cosine
-from emea.matching.similarity import Similarity
+from emea.matching.similarity import Cosine, Similarity
 
 CPU = torch.device("cpu")
 

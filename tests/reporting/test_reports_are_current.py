@@ -8,7 +8,7 @@ import matplotlib
 import pytest
 from matplotlib import ft2font
 
-from emea.pipeline.config_files import option_names
+from emea.config.files import option_names
 from emea.reporting.cells import cell
 from emea.reporting.comparison import csv_text
 from emea.reporting.figures import write_figure
