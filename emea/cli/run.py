@@ -13,6 +13,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from emea.config.checks import check_config
+from emea.config.earlier import current_overrides
 from emea.config.files import CONF
 from emea.config.instantiate import load_pair
 from emea.config.overrides import (
@@ -48,8 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     register_schema()
     typed = sys.argv[1:] if arguments is None else arguments
-    sys.argv[1:] = sweep_flag_first(quote_numeric_choices(typed))
     try:
+        typed = current_overrides(typed)
+        sys.argv[1:] = sweep_flag_first(quote_numeric_choices(typed))
         resume = resumed_folder(sys.argv[1:])
         if resume is not None:
             check_run_folder(sys.argv[1:])

@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from emea.config.checks import check_config
+from emea.config.earlier import current_overrides
 from emea.config.experiment import SWEEP_FLAGS, assignments, with_sweep
 from emea.config.files import (
     OPTIONAL,
@@ -67,7 +68,7 @@ def sweep_flag_first(arguments: Sequence[str]) -> list[str]:
 def composed(overrides: Sequence[str]) -> DictConfig:
     """The config of these overrides, typed as on the command line."""
     try:
-        return compose_config(quote_numeric_choices(overrides))
+        return compose_config(quote_numeric_choices(current_overrides(overrides)))
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise ConfigError(sentence(error)) from error
 
@@ -88,7 +89,8 @@ def check_overrides(arguments: Sequence[str]) -> None:
 
 def check_settings(typed: list[str]) -> None:
     """The same for settings without the command line's own options, such as ``-m``."""
-    overrides = [one for one in _parsed(typed) if not one.key_or_group.startswith("hydra")]
+    parsed = _parsed(current_overrides(typed))
+    overrides = [one for one in parsed if not one.key_or_group.startswith("hydra")]
     groups = {override.key_or_group: override for override in overrides if _is_group(override)}
     for override in groups.values():
         _check_options(override)

@@ -92,7 +92,7 @@ def test_strict_predictions_do_not_depend_on_test_links(
 @pytest.mark.parametrize(
     "decoding",
     [
-        pytest.param(one, marks=() if one in ("csls", "hungarian") else pytest.mark.slow)
+        pytest.param(one, marks=() if one in ("greedy", "hungarian") else pytest.mark.slow)
         for one in option_names("decoding")
     ],
 )
