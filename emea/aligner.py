@@ -1,6 +1,6 @@
 """Entity alignment as a library: two graphs and some links in, matches out.
 
->>> from emea.aligner import Aligner, graph_of
+>>> from emea import Aligner, graph_of
 >>> family = [("anna", "mother_of", "ben"), ("anna", "lives_in", "graz"), ("ben", "knows", "cleo")]
 >>> familie = [("Anna", "Mutter", "Ben"), ("Anna", "Wohnort", "Graz"), ("Ben", "kennt", "Cleo")]
 >>> links = [("anna", "Anna"), ("cleo", "Cleo"), ("graz", "Graz")]
@@ -8,35 +8,52 @@
 >>> aligner = aligner.fit(graph_of(family), graph_of(familie), links)
 >>> {match.source: match.target for match in aligner.predict()}["ben"]
 'Ben'
+>>> aligner.evaluate([("ben", "Ben")]).hit_at_1
+1.0
 """
 
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import torch
 
+from emea.answer.decision import (
+    Decision,
+    ExportSettings,
+    build_answering,
+    check_export,
+    check_founded,
+    decide,
+    export_settings,
+)
+from emea.answer.exporting import top_candidates
+from emea.config.overrides import check_option, check_settings, composed
+from emea.config.schema import register_schema
 from emea.data.arrays import IntArray
-from emea.data.assembly import assemble_pair
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import OfficialSplit
-from emea.data.link_listing import LinkListing
-from emea.data.link_register import LinkRegister
-from emea.data.link_resolution import EntityFinder, LinkResolver
-from emea.data.prefixes import Prefixes
-from emea.errors import DataError, UserError
-from emea.pipeline.answering import build_answering
-from emea.pipeline.decision import check_founded, decide
-from emea.pipeline.explainer import Explainer
-from emea.pipeline.explanation import Explanation
-from emea.pipeline.export_settings import check_export, export_settings
-from emea.pipeline.exporting import top_candidates
-from emea.pipeline.finished_run import FinishedRun, read_run
-from emea.pipeline.job import run_job
-from emea.pipeline.overrides import composed
-from emea.pipeline.schema import register_schema
+from emea.data.graph_pair import OfficialSplit, assemble_pair
+from emea.data.links import EntityFinder, LinkListing, LinkRegister, LinkResolver
+from emea.data.names import Prefixes
+from emea.errors import ConfigError, DataError, UserError
+from emea.evaluation.joint_ranks import candidate_ranks
+from emea.evaluation.metrics import answer_metrics
+from emea.evaluation.ranks import ranking_metrics
+from emea.explain.explainer import Explainer
+from emea.explain.explanation import Explanation
+from emea.run.finished_run import (
+    FinishedRun,
+    load_run,
+    read_records,
+    read_run,
+    write_run,
+)
+from emea.run.job import run_job
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NOT_FITTED = "nothing was fitted yet: call fit(source, target, links) first"
 NONE: IntArray = np.empty((0, 2), dtype=np.int64)
@@ -57,11 +74,39 @@ class Match(NamedTuple):
     candidates: list[tuple[str, float]]
 
 
+class Evaluation(NamedTuple):
+    """How good the answers are on links that ``fit`` was not given.
+
+    Args:
+        hit_at_1: share of the links whose target ranks first (5, 10: among the first so many).
+        hit_at_5: see ``hit_at_1``.
+        hit_at_10: see ``hit_at_1``.
+        mrr: mean reciprocal rank of the links' targets.
+        precision: share of right answers among the links' source entities that have an answer.
+        recall: share of the links that are answered correctly.
+        f1: harmonic mean of precision and recall.
+        num_links: links that were evaluated.
+        num_answered: of their source entities, those that have an answer.
+        num_known: links that were left out because ``fit`` was given one of their source entity.
+    """
+
+    hit_at_1: float
+    hit_at_5: float
+    hit_at_10: float
+    mrr: float
+    precision: float
+    recall: float
+    f1: float
+    num_links: int
+    num_answered: int
+    num_known: int
+
+
 def read_graph(path: str | Path) -> KnowledgeGraph:
     """A graph from a file: N-Triples, Turtle, RDF/XML, TSV or CSV (also ``.gz``), Parquet."""
-    from emea.data.graph_file import read_graph_file  # its parser loads where it is needed
+    from emea.data.formats.graph_file import read_graph_file  # its parser loads where it is needed
 
-    return read_graph_file(Path(path))[0]
+    return read_graph_file(_path(path, "the file of a graph"))[0]
 
 
 def read_links(path: str | Path) -> list[tuple[str, str]]:
@@ -70,21 +115,25 @@ def read_links(path: str | Path) -> list[tuple[str, str]]:
     Names are in full where the file explains a prefix. ``owl:sameAs`` has no direction: ``fit``
     takes a link the way it fits the graphs.
     """
-    from emea.data.link_file import read_link_file
+    from emea.data.formats.link_file import read_link_file
 
-    listing = read_link_file(Path(path))
+    listing = read_link_file(_path(path, "the file of links"))
     in_full = listing.prefixes.in_full
     return [(in_full(one), in_full(other)) for one, other in listing.links]
 
 
 def graph_of(triples: Iterable[tuple[str, str, str]]) -> KnowledgeGraph:
-    """A graph from (head, relation, tail) by name."""
-    rows = list(dict.fromkeys(map(tuple, triples)))
+    """A graph from (head, relation, tail) by name.
+
+    Raises:
+        DataError: there are no triples, or one of them is not three strings.
+    """
+    if isinstance(triples, str | Path):
+        raise DataError(f"graph_of takes triples: read_graph({str(triples)!r}) reads a file")
+    names = "a triple is a head, a relation and a tail, each a str"
+    rows = list(dict.fromkeys(_rows(triples, 3, "triples", names)))
     if not rows:
         raise DataError("a graph needs at least one triple")
-    for row in rows:
-        if len(row) != 3 or not all(isinstance(name, str) for name in row):
-            raise DataError(f"a triple is a head, a relation and a tail, each a str, got {row}")
     heads, relations, tails = zip(*rows, strict=True)
     entities = {name: index for index, name in enumerate(dict.fromkeys([*heads, *tails]))}
     numbers = {name: index for index, name in enumerate(dict.fromkeys(relations))}
@@ -101,7 +150,11 @@ class Aligner:
         model: the neural encoder, an option of ``conf/model``; ``lightea`` needs no training.
         em: ``dual`` (two-way compatibility), ``paper`` or ``none``.
         settings: further settings as on the command line, such as ``"em.iterations=3"``.
-        folder: keeps the run with all its records; ``None``: nothing is kept.
+        folder: keeps the run with all its records and weights; ``None``: nothing is written
+            unless you call ``save``.
+
+    Raises:
+        ConfigError: a setting is unknown or has a wrong value; the message suggests the nearest.
     """
 
     def __init__(
@@ -112,12 +165,61 @@ class Aligner:
         folder: str | Path | None = None,
     ) -> None:
         register_schema()
+        for group, name in (("model", model), ("em", em)):
+            if not isinstance(name, str):
+                raise ConfigError(f"{group} must be the name of an option, got {_shown(name)}")
+            check_option(group, name)
         rule = ["rule=none"] if em == "none" else []
-        chosen = [f"model={model}", f"em={em}", *rule, "split=known", "tracking=none", *settings]
+        chosen = [f"model={model}", f"em={em}", *rule, "split=known", "tracking=none"]
+        chosen += _checked_settings(settings)
+        if settings:
+            check_settings(chosen)
         self._config = composed(chosen)
-        self._folder = None if folder is None else Path(folder)
+        self._folder = None if folder is None else _path(folder, "folder")
         self._run: FinishedRun | None = None
         self._explainer: Explainer | None = None
+        self._records: dict[str, bytes] = {}
+
+    def __repr__(self) -> str:
+        name = f"Aligner(model={self._config.model.name!r}, em={self._config.em.name!r}"
+        if self._run is None:
+            return f"{name}, not fitted)"
+        pair, labels = self._run.pair, self._run.labels
+        return f"{name}, source={pair.source!r}, target={pair.target!r}, {len(labels):,} labels)"
+
+    @classmethod
+    def load(cls, folder: str | Path, trust: Sequence[str] = ()) -> "Aligner":
+        """The aligner of a run folder: one that ``save`` wrote, or that of any finished run.
+
+        It gives the same answers as before. A new ``fit`` does not change the folder.
+
+        Args:
+            folder: of the run.
+            trust: modules outside this package whose classes its settings may name.
+
+        Raises:
+            UserError: the folder is not that of a finished run, or its files are damaged.
+        """
+        place = _path(folder, "folder")
+        aligner = cls.__new__(cls)
+        run = load_run(place, trust)
+        aligner._config, aligner._folder = run.config, None
+        aligner._take(run)
+        return aligner
+
+    def save(self, folder: str | Path) -> None:
+        """Write everything that is needed to ask again: answers, beliefs, graphs and settings.
+
+        ``Aligner.load`` reads it, and so do ``emea predict`` and ``emea explain`` on the command
+        line. The encoder's weights are not part of it: a run with ``folder=`` keeps them.
+
+        Args:
+            folder: a new or empty folder, or that of an earlier run, which is replaced.
+
+        Raises:
+            DataError: the folder has other content, or cannot be written to.
+        """
+        write_run(_path(folder, "folder"), self._fitted, self._records)
 
     def fit(
         self,
@@ -136,7 +238,13 @@ class Aligner:
         Raises:
             DataError: a link names an unknown entity or contradicts another, or there are too few.
         """
-        known = _link_ids(source, target, list(links))
+        for side, graph in (("source", source), ("target", target)):
+            if not isinstance(graph, KnowledgeGraph):
+                raise DataError(
+                    f"{side} must be a graph, got {_shown(graph)}: read_graph(path) reads one from "
+                    "a file, graph_of(triples) makes one"
+                )
+        known = _link_ids(source, target, links)
         pair = assemble_pair("pair", source, target, known, OfficialSplit(known, NONE, NONE))
         config = self._config.copy()
         config.data = {"name": pair.name}
@@ -145,10 +253,14 @@ class Aligner:
             # the caller's own random numbers stay as they are
             with torch.random.fork_rng(range(torch.cuda.device_count())):
                 run_job(config, folder, pair=pair)
-            self._run = read_run(folder, config, pair)
-            self._explainer = Explainer(self._run)
-            self._explainer.prepare()
+            self._take(read_run(folder, config, pair))
         return self
+
+    def _take(self, run: FinishedRun) -> None:
+        """Answer from a finished run; its folder is not needed any more."""
+        self._records = read_records(run.folder)
+        self._run, self._explainer = run, Explainer(run)
+        self._explainer.prepare()
 
     def predict(
         self,
@@ -170,17 +282,7 @@ class Aligner:
             ConfigError: a value is none that it can have.
         """
         run = self._fitted
-        settings = export_settings(run.config).with_given(
-            top_k=_plain(top_k),
-            threshold=_plain(threshold),
-            target_precision=_plain(target_precision),
-        )
-        check_export(run.config, settings)
-        check_founded(settings, run.split)
-        validation = run.split.supervision.validation
-        decision = decide(
-            build_answering(run.config), run.beliefs, run.labels, settings, validation
-        )
+        decision, settings = self._decided(top_k, threshold, target_precision)
         best, probs = decision.answer.best_targets(), decision.answer.probs.max(1).values
         others, other_probs = top_candidates(decision.beliefs, settings.top_k)
         name_of = run.pair.target.entity_name
@@ -200,18 +302,124 @@ class Aligner:
             for entity in range(run.pair.source.num_entities)
         ]
 
+    def to_frame(
+        self, threshold: float | None = None, target_precision: float | None = None
+    ) -> "pd.DataFrame":
+        """The answers of ``predict`` as a pandas DataFrame, one row for each source entity.
+
+        Columns: ``source``, ``target`` (``None`` where there is no answer), ``probability`` (0
+        where there is none), ``is_label`` (the link was given to ``fit`` to train on),
+        ``candidate`` and ``candidate_probability`` (the most probable target, whatever the answer
+        is).
+
+        Args:
+            threshold: least probability of an answer.
+            target_precision: on the links held out for validation; it chooses the threshold.
+        """
+        import pandas as pd  # it takes a while to load
+
+        matches = self.predict(1, threshold, target_precision)
+        labelled = set(self._fitted.labels[:, 0].tolist())
+        best = [match.candidates[0] if match.candidates else (None, 0.0) for match in matches]
+        # of Python's objects, so that a missing target is None whatever pandas makes of text
+        return pd.DataFrame(
+            {
+                "source": pd.Series([match.source for match in matches], dtype=object),
+                "target": pd.Series([match.target for match in matches], dtype=object),
+                "probability": [match.probability for match in matches],
+                "is_label": [entity in labelled for entity in range(len(matches))],
+                "candidate": pd.Series([name for name, _ in best], dtype=object),
+                "candidate_probability": [prob for _, prob in best],
+            }
+        )
+
+    def evaluate(
+        self,
+        links: Iterable[tuple[str, str]],
+        threshold: float | None = None,
+        target_precision: float | None = None,
+    ) -> Evaluation:
+        """Measure the answers on links that ``fit`` was not given.
+
+        Links whose source entity is in a link that ``fit`` was given, to train on or to validate
+        with, are left out and counted: they say nothing about the quality of the answers.
+
+        Hit@k and MRR rank the targets of the evaluated links, which are the ranking pool, by the
+        probability that the aligner gives them. It knows a few candidates of each entity
+        (``em.num_candidates``). A target that is not among them counts as missed, so Hit@5, Hit@10
+        and MRR are lower bounds.
+
+        Precision, recall and F1 judge what ``predict`` answers for the links' source entities; an
+        answer is chosen among all targets. Other source entities are not judged, because the links
+        do not say whether they have a counterpart.
+
+        Args:
+            links: pairs of entity names, as for ``fit``.
+            threshold: least probability of an answer; it does not change the ranking.
+            target_precision: on the links held out for validation; it chooses the threshold.
+
+        Raises:
+            DataError: a link names an unknown entity or contradicts another, or ``fit`` was given
+                all of them.
+        """
+        run = self._fitted
+        decision, _ = self._decided(None, threshold, target_precision)
+        given = _link_ids(run.pair.source, run.pair.target, links)
+        seen = np.concatenate([run.labels.numpy(), run.split.supervision.validation])
+        judged = given[~np.isin(given[:, 0], seen[:, 0])]
+        if not len(judged):
+            raise DataError(
+                f"there is nothing to evaluate: fit was given all {len(given)} links"
+                if len(given)
+                else "there is nothing to evaluate: no links were given"
+            )
+        ranking = ranking_metrics(candidate_ranks(decision.beliefs, judged).in_pool)
+        others = np.setdiff1d(np.arange(run.pair.source.num_entities), judged[:, 0])
+        answer = answer_metrics(decision.answer, others, judged)
+        return Evaluation(
+            ranking["hit@1"],
+            ranking["hit@5"],
+            ranking["hit@10"],
+            ranking["mrr"],
+            answer["precision"],
+            answer["recall"],
+            answer["f1"],
+            num_links=len(judged),
+            num_answered=int(answer["num_predicted"]),
+            num_known=len(given) - len(judged),
+        )
+
     def explain(self, source: str, target: str) -> Explanation:
         """Why a source entity is matched to a target entity, or is not."""
         explainer = self._explainer
         if explainer is None:
             raise UserError(NOT_FITTED)
+        for side, name in (("source", source), ("target", target)):
+            if not isinstance(name, str):
+                raise DataError(f"the {side} entity must be a name, got {_shown(name)}")
         return explainer(explainer.source.find(source), explainer.target.find(target))
 
     def why(self, source: str, target: str) -> str:
         """The explanation as a text to print."""
-        from emea.explain.terminal_text import plain_text  # rich loads where it is needed
+        from emea.explain.text import plain_text  # rich loads where it is needed
 
         return plain_text(self.explain(source, target))
+
+    def _decided(
+        self, top_k: int | None, threshold: float | None, target_precision: float | None
+    ) -> tuple[Decision, ExportSettings]:
+        """The answer, and the settings that led to it."""
+        run = self._fitted
+        settings = export_settings(run.config).with_given(
+            top_k=_plain(top_k),
+            threshold=_plain(threshold),
+            target_precision=_plain(target_precision),
+        )
+        check_export(run.config, settings)
+        check_founded(settings, run.split)
+        validation = run.split.supervision.validation
+        answering = build_answering(run.config)
+        return decide(answering, run.beliefs, run.labels, settings, validation), settings
 
     @property
     def _fitted(self) -> FinishedRun:
@@ -221,20 +429,75 @@ class Aligner:
 
 
 def _plain(value: Any) -> Any:
-    """The same as a number of Python's own: those of numpy's kinds are none for a config."""
+    """A number of numpy's as one of Python's, which a config can hold."""
     return value.item() if isinstance(value, np.generic) else value
 
 
+def _shown(value: object) -> str:
+    """A wrong argument in an error message: its type, and its value where that is short."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    if isinstance(value, str | Path):
+        return f"{name} {str(value)!r}"
+    return f"{name} {value}" if isinstance(value, int | float) else name
+
+
+def _path(value: str | Path, what: str) -> Path:
+    if not isinstance(value, str | Path) or not str(value):
+        raise DataError(f"{what} must be a path, got {_shown(value)}")
+    return Path(value)
+
+
+def _checked_settings(settings: Sequence[str]) -> list[str]:
+    """Settings as a list; those of the data would have no effect here."""
+    wanted = 'settings must be a list of strings such as ["em.iterations=3"]'
+    if not isinstance(settings, Sequence) or isinstance(settings, str):
+        raise ConfigError(f"{wanted}, got {_shown(settings)}")
+    for setting in settings:
+        if not isinstance(setting, str):
+            raise ConfigError(f"{wanted}, and one of them is {_shown(setting)}")
+        if setting.lstrip("+~").partition("=")[0].split(".")[0] == "data":
+            raise ConfigError(f"fit is given the graphs and links: leave {setting} out")
+    return list(settings)
+
+
+def _rows(values: Iterable[Any], length: int, what: str, rule: str) -> list[tuple[str, ...]]:
+    """Rows of so many names.
+
+    Args:
+        values: the rows.
+        length: of each.
+        what: what they are called.
+        rule: what a row is, for error messages.
+    """
+    if isinstance(values, str | dict) or not isinstance(values, Iterable):
+        raise DataError(f"{what} must be a list of tuples, got {_shown(values)}: {rule}")
+    rows = []
+    for value in values:
+        row = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else ()
+        if len(row) != length or not all(isinstance(name, str) for name in row):
+            raise DataError(f"{rule}, got {value!r}")
+        rows.append(row)
+    return rows
+
+
 def _link_ids(
-    source: KnowledgeGraph, target: KnowledgeGraph, links: list[tuple[str, str]]
+    source: KnowledgeGraph, target: KnowledgeGraph, links: Iterable[tuple[str, str]]
 ) -> IntArray:
+    if isinstance(links, str | Path):
+        raise DataError(f"links must be pairs of names: read_links({str(links)!r}) reads a file")
+    if isinstance(links, dict):
+        raise DataError("links must be pairs of names, got dict: give links.items()")
+    names = "a link is a source and a target entity, each a str"
+    pairs = cast(list[tuple[str, str]], _rows(links, 2, "links", names))
     finders = (
         EntityFinder(source, "source", "its graph"),
         EntityFinder(target, "target", "its graph"),
     )
     resolver = LinkResolver(*finders, Prefixes(), "stop", LinkRegister())
-    numbers = range(1, len(links) + 1)
-    listing = LinkListing("the links", links, numbers, unit="number", symmetric=True)
+    numbers = range(1, len(pairs) + 1)
+    listing = LinkListing("the links", pairs, numbers, unit="number", symmetric=True)
     known, unknown = resolver.found(listing)
     if unknown:
         more = f" and {len(unknown) - MOST_UNKNOWN} more" if len(unknown) > MOST_UNKNOWN else ""

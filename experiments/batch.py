@@ -23,18 +23,18 @@ from typing import Any
 import numpy as np
 from omegaconf import DictConfig, OmegaConf
 
+from emea.config.experiment import jobs
+from emea.config.overrides import composed, quote_numeric_choices
+from emea.config.schema import register_schema
 from emea.errors import UserError
-from emea.pipeline.experiment import jobs
-from emea.pipeline.overrides import composed, quote_numeric_choices
-from emea.pipeline.run_files import (
+from emea.record.provenance import code_state, is_of_committed_code
+from emea.record.run_folder import (
     CHECKPOINT_FILE,
     CONFIG_FILE,
     METRICS_FILE,
     RANKS_FILE,
     config_text,
 )
-from emea.pipeline.schema import register_schema
-from emea.tracking.provenance import code_state, is_of_committed_code
 
 logger = logging.getLogger("experiments.batch")
 
@@ -136,7 +136,7 @@ def _model(job: list[str]) -> list[str]:
 
 def run(overrides: list[str], folder: Path) -> None:
     """One run, unless its records are there already."""
-    from emea.pipeline.job import run_job
+    from emea.run.job import run_job
 
     config = composed(overrides)
     if (folder / METRICS_FILE).exists():

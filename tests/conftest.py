@@ -26,6 +26,33 @@ with contextlib.suppress(ImportError):  # machines that only run the GPU tests m
     settings.load_profile("quick")
 
 
+REPOSITORY = Path(__file__).resolve().parents[1]
+USERS_FILES = ("outputs", "multirun", "mlruns", "mlflow.db*", "lightning_logs", "report")
+"""Where runs of the user write if they are started in the repository."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_left_behind() -> Iterator[None]:
+    """Fail if tests write where the user's own runs are: they must use their temporary folders."""
+
+    def written() -> set[tuple[str, int]]:
+        tops = [path for pattern in USERS_FILES for path in REPOSITORY.glob(pattern)]
+        paths = [*tops, *(path for top in tops for path in top.rglob("*"))]
+        files = [path for path in paths if path.is_file()]
+        return {(str(path.relative_to(REPOSITORY)), path.stat().st_mtime_ns) for path in files}
+
+    before = written()
+    yield
+    left = sorted(name for name, _ in written() - before)
+    if left:
+        pytest.fail(
+            f"{len(left)} files were written in the repository during the tests, such as "
+            f"{', '.join(left[:3])}. A test must write to tmp_path only; if a run of your own "
+            "made them, run the tests again.",
+            pytrace=False,
+        )
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """One Chromium for all tests that look at pages; they are skipped where it is missing."""
@@ -56,8 +83,8 @@ def _cheap_runs() -> Iterator[None]:
     """
     from lightning_fabric.utilities import registry
 
-    from emea.pipeline import config_files
-    from emea.tracking import provenance
+    from emea.config import files as config_files
+    from emea.record import provenance
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config_files, "compose", _kept_compose(config_files.compose))
@@ -77,7 +104,7 @@ def _kept_compose(compose: Callable[..., Any]) -> Callable[..., Any]:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from omegaconf import OmegaConf
 
-    from emea.pipeline.config_files import CONF
+    from emea.config.files import CONF
 
     parser = OverridesParser.create()
 
@@ -144,7 +171,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session")
 def store_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sqlite store with tables and no runs, to be copied: creating one takes seconds."""
-    from emea.tracking.mlflow_client import open_client
+    from emea.record.mlflow_client import open_client
 
     path = tmp_path_factory.mktemp("template") / "mlflow.db"
     open_client(f"sqlite:///{path}")
@@ -159,3 +186,11 @@ def cuda() -> Any:
     if not torch.cuda.is_available():
         pytest.skip("needs a CUDA device")
     return torch.device("cuda")
+
+
+@pytest.fixture
+def tiny_config() -> Callable[..., Any]:
+    """A config that runs in seconds, with further overrides."""
+    from .small_runs import tiny_config_of
+
+    return tiny_config_of

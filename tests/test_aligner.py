@@ -2,18 +2,29 @@
 
 import doctest
 import math
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import torch
 
 import emea.aligner
+import emea.cli.main
 from emea.aligner import Aligner, graph_of, read_graph, read_links
-from emea.data.synthetic import synthetic_pair
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import ConfigError, DataError, UserError
-from emea.pipeline.finished_run import load_run
+from emea.run import finished_run, training_loop
+from emea.run.finished_run import load_run
+from emea.run.job import run_job
+from emea.run.resuming import config_to_resume
 
 Triples = list[tuple[str, str, str]]
 QUICK = ["em.iterations=1", "trainer=cpu"]
@@ -32,9 +43,15 @@ def example() -> tuple[Triples, Triples, list[tuple[str, str]]]:
 
 
 @pytest.fixture(scope="module")
-def fitted(example: tuple[Triples, Triples, list[tuple[str, str]]]) -> Aligner:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the fitted aligner keeps its run."""
+    return tmp_path_factory.mktemp("aligner") / "run"
+
+
+@pytest.fixture(scope="module")
+def fitted(example: tuple[Triples, Triples, list[tuple[str, str]]], folder: Path) -> Aligner:
     source, target, links = example
-    aligner = Aligner(model="lightea", em="dual", settings=QUICK)
+    aligner = Aligner(model="lightea", em="dual", settings=QUICK, folder=folder)
     return aligner.fit(graph_of(source), graph_of(target), links[:40])
 
 
@@ -85,15 +102,211 @@ def test_a_pair_is_explained_after_the_run_is_gone(fitted: Aligner) -> None:
     assert not any(line.endswith(" ") for line in lines)
 
 
-def test_a_folder_keeps_the_run(
-    example: tuple[Triples, Triples, list[tuple[str, str]]], tmp_path: Path
+def same_answers(one: Aligner, other: Aligner) -> bool:
+    """Whether two aligners answer and explain alike."""
+    first, second = one.predict(top_k=3), other.predict(top_k=3)
+    pairs = [(match.source, match.target or "t0") for match in first[:5]]
+    return (
+        first == second
+        and one.predict(threshold=0.9) == other.predict(threshold=0.9)
+        and all(one.explain(*pair) == other.explain(*pair) for pair in pairs)
+        and one.why(*pairs[0]) == other.why(*pairs[0])
+        and one.to_frame().equals(other.to_frame())
+    )
+
+
+def test_a_saved_aligner_answers_as_before(fitted: Aligner, folder: Path, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "saved")
+    loaded = Aligner.load(tmp_path / "saved")
+    assert same_answers(loaded, fitted)
+    assert repr(loaded) == repr(fitted)
+    loaded.save(tmp_path / "again")
+    shutil.rmtree(tmp_path / "saved")
+    assert same_answers(Aligner.load(tmp_path / "again"), loaded)
+    assert same_answers(Aligner.load(folder), fitted)
+    kept = {path.name for path in folder.iterdir()}
+    saved = {path.name for path in (tmp_path / "again").iterdir()}
+    assert kept - saved <= {"checkpoint.safetensors", "series.jsonl", "run.log"}
+    assert saved <= kept
+
+
+def test_saving_replaces_runs_and_nothing_else(
+    fitted: Aligner, choosy: Aligner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.yaml").write_text("mine")
+    with pytest.raises(DataError, match="mine is not empty and not a run's folder"):
+        fitted.save(tmp_path / "mine")
+    assert (tmp_path / "mine" / "config.yaml").read_text() == "mine"
+    with pytest.raises(DataError, match="cannot be written to: "):
+        fitted.save(tmp_path / "mine" / "config.yaml" / "below")
+    choosy.save(tmp_path / "run")
+    (tmp_path / "run" / "checkpoint.safetensors").write_text("of the other run")
+    with monkeypatch.context() as patch:
+        patch.setattr(finished_run, "write_atomic", Mock(side_effect=OSError(28, "disk full")))
+        with pytest.raises(DataError, match="run cannot be written to: disk full"):
+            fitted.save(tmp_path / "run")
+    with pytest.raises(DataError, match="no finished run"):
+        Aligner.load(tmp_path / "run")
+    fitted.save(tmp_path / "run")
+    assert same_answers(Aligner.load(tmp_path / "run"), fitted)
+    assert not (tmp_path / "run" / "checkpoint.safetensors").exists()
+
+
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_a_folder_is_asked_on_the_command_line(
+    is_saved: bool,
+    fitted: Aligner,
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if is_saved:
+        folder = tmp_path / "saved"
+        fitted.save(folder)
+    assert emea.cli.main.main(["predict", str(folder), "--out", str(tmp_path / "out")]) == 0
+    lines = (tmp_path / "out" / "alignment.tsv").read_text().splitlines()[1:]
+    answers = {match.source: match.target for match in fitted.predict() if match.target}
+    assert dict(line.split("\t")[:2] for line in lines) == answers
+    capsys.readouterr()
+    source, target = next(iter(answers.items()))
+    assert emea.cli.main.main(["explain", str(folder), "--pair", source, target]) == 0
+    assert target in capsys.readouterr().out
+
+
+def test_an_old_folder_without_graphs_is_refused(folder: Path, fitted: Aligner) -> None:
+    (folder / "pair.npz").rename(folder / "elsewhere.npz")
+    with pytest.raises(DataError, match="in-memory graphs through the Python API, and its pair"):
+        Aligner.load(folder)
+    (folder / "elsewhere.npz").rename(folder / "pair.npz")
+    assert len(Aligner.load(folder).predict()) == len(fitted.predict())
+
+
+def test_an_interrupted_fit_is_resumed_from_its_folder(
+    fitted: Aligner,
+    example: tuple[Triples, Triples, list[tuple[str, str]]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     source, target, links = example
-    aligner = Aligner(model="lightea", em="none", settings=["trainer=cpu"], folder=tmp_path)
-    aligner.fit(graph_of(source), graph_of(target), links[:40])
-    assert (tmp_path / "alignment.tsv").exists()
-    with pytest.raises(DataError, match="a program gave it"):
-        load_run(tmp_path)
+    aligner = Aligner("lightea", "dual", QUICK, tmp_path / "half")
+    save = training_loop.save_checkpoint
+
+    def save_and_die(*arguments: Any) -> None:
+        save(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(training_loop, "save_checkpoint", save_and_die)
+        aligner.fit(graph_of(source), graph_of(target), links[:40])
+    run_job(config_to_resume(tmp_path / "half"), tmp_path / "half", resumes=True)
+    assert same_answers(Aligner.load(tmp_path / "half"), fitted)
+
+
+@pytest.fixture(scope="module")
+def with_test_links(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an ordinary run with test links."""
+    register_schema()
+    folder = tmp_path_factory.mktemp("ordinary")
+    settings = ["data.num_entities=100", "ratio=0.2", "split.num_validation=10", "tracking=none"]
+    run_job(composed([*settings, "model=lightea", "em=dual", *QUICK]), folder)
+    return folder
+
+
+def test_an_ordinary_run_is_evaluated_as_it_evaluates_itself(with_test_links: Path) -> None:
+    assert not (with_test_links / "pair.npz").exists()
+    run, aligner = load_run(with_test_links), Aligner.load(with_test_links)
+    names = run.pair.source.all_entity_names, run.pair.target.all_entity_names
+    links = [(names[0][one], names[1][other]) for one, other in run.pair.links.tolist()]
+    found, own = aligner.evaluate(links), run.metrics["final"]
+    assert found.num_links == len(run.split.test)
+    assert found.num_known == len(links) - found.num_links
+    # the run also ranks targets that are not candidates
+    assert own["hit@1"] - 0.05 <= found.hit_at_1 <= own["hit@1"]
+    assert own["mrr"] - 0.1 <= found.mrr <= own["mrr"]
+    assert found.recall == pytest.approx(run.metrics["answer"]["hit@1"])
+    assert found.precision == pytest.approx(run.metrics["export"]["test"]["precision"])
+
+
+def test_evaluation_by_hand(
+    fitted: Aligner, example: tuple[Triples, Triples, list[tuple[str, str]]]
+) -> None:
+    links = example[2]
+    found = fitted.evaluate(links, threshold=0.5)
+    assert (found.num_links, found.num_known) == (len(links) - 40, 40)
+    assert found == fitted.evaluate(links[40:] + links[40:41], threshold=0.5)._replace(num_known=40)
+    answers = {match.source: match for match in fitted.predict(top_k=1000, threshold=0.5)}
+    pool = {other for _, other in links[40:]}
+    ranks, right, answered = [], 0, 0
+    for source, target in links[40:]:
+        order = [name for name, _ in answers[source].candidates if name in pool]
+        ranks.append(1 + order.index(target) if target in order else math.inf)
+        right += answers[source].target == target
+        answered += answers[source].target is not None
+    for cut, hit in ((1, found.hit_at_1), (5, found.hit_at_5), (10, found.hit_at_10)):
+        assert hit == pytest.approx(sum(rank <= cut for rank in ranks) / len(ranks))
+    assert found.mrr == pytest.approx(sum(1 / rank for rank in ranks) / len(ranks))
+    assert found.num_answered == answered
+    assert found.precision == pytest.approx(right / answered)
+    assert found.recall == pytest.approx(right / len(ranks))
+    both = found.precision + found.recall
+    assert found.f1 == pytest.approx(2 * found.precision * found.recall / both)
+
+
+def test_what_cannot_be_evaluated(
+    fitted: Aligner, example: tuple[Triples, Triples, list[tuple[str, str]]]
+) -> None:
+    links = example[2]
+    with pytest.raises(DataError, match="nothing to evaluate: fit was given all 40 links"):
+        fitted.evaluate(links[:40])
+    with pytest.raises(DataError, match="nothing to evaluate: no links"):
+        fitted.evaluate([])
+    with pytest.raises(DataError, match="source entity nobody is not in its graph"):
+        fitted.evaluate([("nobody", links[0][1])])
+    with pytest.raises(ConfigError, match="threshold must be a number"):
+        fitted.evaluate(links, threshold="half")  # type: ignore[arg-type]
+
+
+def test_answers_as_a_frame(fitted: Aligner) -> None:
+    frame, matches = fitted.to_frame(threshold=0.9), fitted.predict(threshold=0.9)
+    assert list(frame.columns) == [
+        "source",
+        "target",
+        "probability",
+        "is_label",
+        "candidate",
+        "candidate_probability",
+    ]
+    assert frame["source"].tolist() == [match.source for match in matches]
+    assert frame["target"].tolist() == [match.target for match in matches]
+    assert frame["probability"].tolist() == [match.probability for match in matches]
+    assert frame["is_label"].sum() == len(fitted._fitted.labels)
+    assert frame["is_label"].dtype == bool
+    best = [match.candidates[0] for match in matches]
+    pairs = zip(frame["candidate"], frame["candidate_probability"], strict=True)
+    assert list(pairs) == best
+    assert frame[frame["is_label"]]["probability"].eq(1).all()
+
+
+def test_what_is_printed_is_one_line(fitted: Aligner) -> None:
+    pair = fitted._fitted.pair
+    for shown in (pair, pair.source, fitted, Aligner("lightea")):
+        assert "\n" not in repr(shown)
+        assert len(repr(shown)) < 250
+    size = f"{pair.source.num_entities} entities, {pair.source.num_relations} relations"
+    assert repr(pair.source) == f"KnowledgeGraph({size}, {pair.source.num_triples} triples)"
+    assert "model='lightea', em='dual', source=KnowledgeGraph(" in repr(fitted)
+
+
+def test_the_package_loads_its_library_when_asked() -> None:
+    code = (
+        "import sys, emea; assert 'Aligner' in dir(emea) and not hasattr(emea, 'nothing');"
+        "assert not {'torch', 'numpy', 'pandas', 'emea.aligner'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    for name in emea.__all__:
+        assert getattr(emea, name) is getattr(emea.aligner, name)
+    assert (Path(emea.__file__).parent / "py.typed").exists()
 
 
 def test_graphs_come_from_files(
@@ -113,6 +326,54 @@ def test_few_links_and_early_stopping(
     aligner = Aligner(model="alinet", em="none", settings=["trainer=cpu"])
     with pytest.raises(ConfigError, match=r"or model\.early_stopping=null"):
         aligner.fit(graph_of(source), graph_of(target), links[:3])
+
+
+GRAPH = graph_of([("a", "r", "b"), ("b", "r", "c")])
+WRONG: list[tuple[Callable[[], object], str]] = [
+    (lambda: Aligner(model="rreaa"), r"model has no option rreaa \(nearest: rrea\)"),
+    (lambda: Aligner(model="rrea,lightea"), "model has no option rrea,lightea"),
+    (lambda: Aligner(model=3), "model must be the name of an option, got int 3"),
+    (lambda: Aligner(em="duall"), r"em has no option duall \(nearest: dual\)"),
+    (lambda: Aligner(em=None), "em must be the name of an option, got None"),
+    (lambda: Aligner(settings="em.iterations=2"), "settings must be a list of .* got str 'em"),
+    (lambda: Aligner(settings={"em.iterations": 2}), "settings must be a list of .* got dict"),
+    (lambda: Aligner(settings=[3]), "settings must be a list of .* and one of them is int 3"),
+    (lambda: Aligner(settings=["em.iteration=2"]), r"no key em.iteration \(nearest: em.iter"),
+    (lambda: Aligner(settings=["em.iterations=two"]), "em.iterations must be a whole number"),
+    (lambda: Aligner(settings=["decoding=hungarien"]), r"\(nearest: hungarian\)"),
+    (lambda: Aligner(settings=["data=zh"]), "fit is given the graphs and links: leave data=zh"),
+    (lambda: Aligner(folder=3), "folder must be a path, got int 3"),
+    (lambda: Aligner.load(3), "folder must be a path, got int 3"),
+    (lambda: Aligner.load("nowhere"), "nowhere is not a run's folder"),
+    (lambda: Aligner().fit("a.nt", GRAPH, []), "source must be a graph, got str 'a.nt': read_g"),
+    (lambda: Aligner().fit(GRAPH, Path("b.nt"), []), "target must be a graph, got .*Path 'b.nt'"),
+    (lambda: Aligner().fit(GRAPH, [("a", "r", "b")], []), "target must be a graph, got list: "),
+    (lambda: Aligner().fit(GRAPH, GRAPH, "seeds.tsv"), r"read_links\('seeds.tsv'\) reads a file"),
+    (lambda: Aligner().fit(GRAPH, GRAPH, {"a": "a"}), r"got dict: give links.items\(\)"),
+    (lambda: Aligner().fit(GRAPH, GRAPH, None), "links must be a list of tuples, got None"),
+    (
+        lambda: Aligner().fit(GRAPH, GRAPH, [("a", "r", "b")]),
+        r"a link is .*, got \('a', 'r', 'b'\)",
+    ),
+    (lambda: Aligner().fit(GRAPH, GRAPH, [("a", 1)]), r"each a str, got \('a', 1\)"),
+    (lambda: Aligner().fit(GRAPH, GRAPH, ["ab"]), "each a str, got 'ab'"),
+    (lambda: graph_of("a.nt"), r"read_graph\('a.nt'\) reads a file"),
+    (lambda: graph_of(None), "triples must be a list of tuples, got None"),
+    (lambda: graph_of([3]), "each a str, got 3"),
+    (lambda: read_graph(GRAPH), "must be a path, got KnowledgeGraph"),
+    (lambda: read_links(3), "must be a path, got int 3"),
+]
+
+
+@pytest.mark.parametrize(("ask", "sentence"), WRONG)
+def test_wrong_input_gets_one_sentence(ask: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        ask()
+
+
+def test_entities_are_asked_by_name(fitted: Aligner) -> None:
+    with pytest.raises(DataError, match="the source entity must be a name, got int 3"):
+        fitted.explain(3, "t1")  # type: ignore[arg-type]
 
 
 def test_what_cannot_be_done_is_told() -> None:

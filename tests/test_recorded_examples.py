@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from emea.pipeline.result_table import answered_line
+from emea.run.result_table import answered_line
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -45,6 +45,7 @@ def test_the_worked_example_prints_what_its_run_printed() -> None:
     for iteration in (0, 1, 5):
         entry = metrics["history"][iteration]
         neural, joint = entry["neural"]["hit@1"], entry["joint"]["hit@1"]
-        assert f"iteration {iteration} neural Hit@1 {neural:.4f} joint Hit@1 {joint:.4f}" in text
+        stage = f"EM {iteration}/5" if iteration else "First training"
+        assert f"{stage}: test Hit@1 {neural:.4f} (encoder), {joint:.4f} (joint)" in text
     target = run["params"]["export.target_precision"]
     assert f"export.target_precision={target:g}" in text

@@ -5,13 +5,12 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from emea.baselines.fusion import Fusion
 from emea.baselines.maximal_assignment import ALMOST_SURE
 from emea.baselines.paris import PARIS
-from emea.baselines.reasoner import Embed, Observer, Reasoner, ReasoningReport
+from emea.baselines.reasoner import Embed, Fusion, Observer, Reasoner, ReasoningReport
 from emea.data.graph_pair import GraphPair
+from emea.matching.candidates import mutual_pairs
 from emea.matching.matching import NOBODY, Matching
-from emea.matching.mutual_pairs import mutual_pairs
 from emea.matching.similarity import Similarity
 
 

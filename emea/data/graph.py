@@ -9,7 +9,7 @@ from emea.data.arrays import IntArray, frozen
 from emea.errors import DataError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KnowledgeGraph:
     """Triples of one graph, ids local to it and contiguous from zero.
 
@@ -32,6 +32,12 @@ class KnowledgeGraph:
         object.__setattr__(self, "triples", triples)
         check_ids(triples[:, [0, 2]], self.num_entities, "entity")
         check_ids(triples[:, 1], self.num_relations, "relation")
+
+    def __repr__(self) -> str:
+        return (
+            f"KnowledgeGraph({self.num_entities:,} entities, {self.num_relations:,} relations, "
+            f"{self.num_triples:,} triples)"
+        )
 
     @property
     def num_triples(self) -> int:

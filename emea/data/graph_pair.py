@@ -1,13 +1,17 @@
-"""Two graphs and the links known between them."""
+"""Two graphs and the links between them."""
 
 import hashlib
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from emea.data.arrays import IntArray, frozen
+from emea.data.formats.tab_file import Key, TabTable, Vocabulary
+from emea.data.formats.triple_collector import first_occurrences
 from emea.data.graph import KnowledgeGraph, check_ids
-from emea.data.reading_report import PairReading
+from emea.data.reading import PairReading
 from emea.errors import DataError
 
 
@@ -29,7 +33,7 @@ class OfficialSplit:
         return OfficialSplit(*(relabel_links(links, source_ids, target_ids) for links in parts))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GraphPair:
     """Two graphs to align; each side has its own ids.
 
@@ -56,6 +60,12 @@ class GraphPair:
         if self.official is not None:
             parts = (self.official.train, self.official.validation, self.official.test)
             _check_links(self, np.concatenate(parts), "more than one link in the official parts")
+
+    def __repr__(self) -> str:
+        return (
+            f"GraphPair({self.name!r}, source={self.source!r}, target={self.target!r}, "
+            f"{len(self.links):,} links)"
+        )
 
     def relabelled(self, source_ids: IntArray, target_ids: IntArray) -> "GraphPair":
         """The same pair with entity ``i`` of a side called ``ids[i]`` (permutations)."""
@@ -101,3 +111,58 @@ def _check_links(pair: GraphPair, links: IntArray, fault: str) -> None:
 def relabel_links(links: IntArray, source_ids: IntArray, target_ids: IntArray) -> IntArray:
     """Links after a relabelling of both sides."""
     return np.stack([source_ids[links[:, 0]], target_ids[links[:, 1]]], axis=1)
+
+
+log = logging.getLogger(__name__)
+
+# Public files number linked entities alike (in DBP15K most links join id i to id i + constant),
+# so ids in file order would tell the links to anything that breaks a tie by index. The seed is
+# fixed: the same files give the same ids in every run, whatever the seed of the experiment.
+SHUFFLE_SEED = 20_221_206
+
+
+def build_graph(
+    table: TabTable,
+    columns: tuple[Sequence[Key], Sequence[Key], Sequence[Key]],
+    entities: Vocabulary[Key],
+    relations: Vocabulary[Key],
+    entity_names: Sequence[str],
+    relation_names: Sequence[str],
+) -> KnowledgeGraph:
+    """The graph of a triple file; repeated triples count once.
+
+    Args:
+        table: the file, for error messages.
+        columns: its heads, relations and tails.
+        entities: all entities of the graph.
+        relations: all relations of the graph.
+        entity_names: a name per entity.
+        relation_names: a name per relation.
+    """
+    heads, relation_column, tails = columns
+    triples = np.stack(
+        [
+            entities.ids(heads, table),
+            relations.ids(relation_column, table),
+            entities.ids(tails, table),
+        ],
+        axis=1,
+    )
+    rows = first_occurrences(triples)
+    if len(rows) < len(triples):
+        log.warning("%s: %d repeated triples dropped", table.label, len(triples) - len(rows))
+    return KnowledgeGraph(
+        triples[rows], len(entities), len(relations), entity_names, relation_names
+    )
+
+
+def assemble_pair(
+    name: str,
+    source: KnowledgeGraph,
+    target: KnowledgeGraph,
+    links: IntArray,
+    official: OfficialSplit | None,
+) -> GraphPair:
+    """The pair as readers hand it out: with entity ids that carry no information."""
+    pair = GraphPair(name, source, target, links, official)
+    return pair.shuffled(SHUFFLE_SEED)

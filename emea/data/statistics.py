@@ -7,7 +7,7 @@ import numpy as np
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
-from emea.data.reading_report import PairReading
+from emea.data.reading import PairReading
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import IntArray
-from emea.em.joint_distribution import compatible_beliefs
-from emea.em.joint_report import JointReport
+from emea.em.joint import JointReport, compatible_beliefs
 from emea.em.m_step import fit_weights, link_examples, sampled_examples
 from emea.em.normaliser import Normaliser
 from emea.em.protocol import Visible
@@ -22,8 +21,7 @@ from emea.em.two_way_step import TwoWayStep
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
-from emea.evaluation.ranking_metrics import ranking_metrics
-from emea.evaluation.ranks import link_ranks
+from emea.evaluation.ranks import link_ranks, ranking_metrics
 from emea.matching.beliefs import Beliefs
 from emea.matching.candidates import search_recall
 from emea.matching.pair_table import PairRanking
@@ -34,6 +32,9 @@ logger = logging.getLogger(__name__)
 
 RECALL_SAMPLE = 1000
 """Source entities on which an approximate search is compared with an exact one."""
+
+SEARCH, REASONING, EVALUATION = "search", "reasoning", "evaluation"
+"""Phases between two fits."""
 
 Decoder = Callable[[Tensor, Tensor], Similarity]
 
@@ -97,6 +98,9 @@ class EMCallback(pl.Callback):
             model counts as converged; ``None``: never.
         seed: of the drawn samples.
         two_way: takes the place of both steps unless it is off; ``None``: the paper's.
+
+    Attributes:
+        on_phase: called with the name of each phase that starts, for a progress display.
     """
 
     def __init__(
@@ -123,6 +127,7 @@ class EMCallback(pl.Callback):
         self.normaliser = normaliser
         self.rule = rule
         self.observer = observer
+        self.on_phase: Callable[[str], None] = lambda phase: None
         # one tensor for all iterations: a rule sees by identity that nothing changed
         given = visible.relation_links
         self.relation_links = None if given is None else _tensor(given, torch.device("cpu"))
@@ -153,6 +158,7 @@ class EMCallback(pl.Callback):
 
     def between_fits(self, module: AlignmentModule, data: LabelDataModule) -> None:
         """Normalise, M-step, E-step, new labels; then tell the observer."""
+        self.on_phase(SEARCH)
         start = time.perf_counter()
         source, target = module.embeddings()
         similarity = self.decoder(source, target)
@@ -163,6 +169,8 @@ class EMCallback(pl.Callback):
         validation = ranking_metrics(link_ranks(similarity, self.visible.validation).in_all)
         searched = _clock(source)
         joint = None
+        if self.has_reasoning:
+            self.on_phase(REASONING)
         if self.two_way is not None:
             joint = self.two_way(similarity, self.visible)
         elif self.rule is not None:
@@ -183,7 +191,18 @@ class EMCallback(pl.Callback):
             seconds,
         )
         self.iteration += 1
+        self.on_phase(EVALUATION)
         self.observer(report)
+
+    @property
+    def has_reasoning(self) -> bool:
+        """Whether rules change what the neural model believes."""
+        return self.two_way is not None or self.rule is not None
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """The names of what follows each fit, in this order."""
+        return (SEARCH, *((REASONING,) if self.has_reasoning else ()), EVALUATION)
 
     @property
     def converged(self) -> bool:

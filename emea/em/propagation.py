@@ -8,10 +8,10 @@ from emea.matching.matching import Matching
 from emea.matching.pair_table import places_in_groups
 from emea.matching.similarity import Similarity
 from emea.rules.directed_triples import DirectedTriples
-from emea.rules.evidence import log_doubt
 from emea.rules.implied_pairs import ImpliedPairs, implied_pairs
+from emea.rules.neighbour_join import TailGroups
+from emea.rules.pair_evidence import log_doubt
 from emea.rules.subsumption import Subsumption
-from emea.rules.tail_groups import TailGroups
 
 
 class Propagation:

@@ -7,9 +7,8 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import IntArray
-from emea.em.confidence import calibrated
-from emea.em.joint_report import JointReport
-from emea.em.match_model import PRIORS, MatchModel
+from emea.em.joint import JointReport
+from emea.em.match_model import PRIORS, MatchModel, calibrated
 from emea.em.propagation import Propagation
 from emea.em.protocol import Visible
 from emea.em.two_way import TwoWay, TwoWayBeliefs

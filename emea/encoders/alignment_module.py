@@ -1,5 +1,6 @@
 """The LightningModule that wraps any encoder."""
 
+import inspect
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -32,12 +33,18 @@ class AlignmentModule(pl.LightningModule):
     millisecond is then paid once per block, not once per step. One Lightning epoch is a turn:
     labels may change between turns, while weights and optimiser go on.
 
+    What the encoder returns is checked at its first call, which is part of the first step, and
+    whenever embeddings are asked for.
+
     Args:
-        encoder: called without arguments, gives embeddings of all entities, source first.
+        encoder: called without arguments, returns ``[num_source + num_target, width]``
+            floating-point embeddings of all entities, source entities first. It may return a
+            parameter.
         objective: ``objective(encoder, links)`` gives the loss of a step; told of the encoder
             now, and before each step of a fit.
         optimizer: makes the optimiser from the parameters; ``None`` for an encoder without any.
         num_source: entities of the source graph.
+        num_target: entities of the target graph.
         cuda_graph: replay steps as a CUDA graph where the device is one.
     """
 
@@ -47,16 +54,17 @@ class AlignmentModule(pl.LightningModule):
         objective: Objective,
         optimizer: OptimizerFactory | None,
         num_source: int,
+        num_target: int,
         cuda_graph: bool = True,
     ) -> None:
         super().__init__()
+        _check_encoder(encoder)
         if optimizer is None and any(True for _ in encoder.parameters()):
             name = type(encoder).__name__
             raise ConfigError(f"{name} has weights to train: model.optimizer cannot be null")
         self.automatic_optimization = False
-        self.encoder = encoder
-        self.objective = objective
         self.num_source = num_source
+        self.num_target = num_target
         self._make_optimizer = optimizer
         self._cuda_graph = cuda_graph
         self._step: OptimisationStep | None = None
@@ -65,7 +73,7 @@ class AlignmentModule(pl.LightningModule):
         self.num_steps_done = 0
         self.num_epochs_done = 0.0
         self.losses: list[tuple[int, float]] = []
-        objective.attach(encoder)
+        self.renew(encoder, objective)
 
     def configure_optimizers(self) -> torch.optim.Optimizer | None:
         """A fresh optimiser, if there is anything to optimise; called anew by every fit."""
@@ -77,6 +85,19 @@ class AlignmentModule(pl.LightningModule):
         """Let the next fit begin with another encoder of the same kind."""
         self.encoder, self.objective = encoder, objective
         objective.attach(encoder)
+
+        def check_first(encoder: nn.Module, _: Any, rows: Any) -> None:
+            handle.remove()
+            self._check_rows(rows)
+            is_constant = torch.is_grad_enabled() and not rows.requires_grad
+            if is_constant and any(weights.requires_grad for weights in encoder.parameters()):
+                raise ConfigError(
+                    f"{type(encoder).__name__}.forward() returned embeddings without a gradient, "
+                    "so its weights cannot be trained: do not detach them"
+                )
+
+        # a wrong number of rows would end inside the objective, with an index out of range
+        handle = encoder.register_forward_hook(check_first)
 
     def on_train_epoch_start(self) -> None:
         """Forget the last turn's step: it holds that turn's links and perhaps optimiser."""
@@ -134,17 +155,42 @@ class AlignmentModule(pl.LightningModule):
         return num_epochs * self.objective.steps_per_epoch(num_links)
 
     def embeddings(self) -> tuple[Tensor, Tensor]:
-        """Embeddings of the source and of the target entities, without gradient or dropout."""
+        """Embeddings of the source and of the target entities, without gradient or dropout.
+
+        They are a copy: an encoder may return a parameter, which the next step changes in place.
+        """
         training = self.encoder.training
         self.encoder.eval()
         with torch.no_grad():
             rows = self.encoder()
         self.encoder.train(training)
-        if not torch.isfinite(rows).all():
-            raise DivergedError(
-                f"embeddings are not finite after step {self.num_steps_done}; {LOWER_THE_RATE}"
-            )
+        self._check_rows(rows)
+        # half precision is for training: search and reasoning need single precision
+        kind = torch.promote_types(rows.dtype, torch.float32)
+        rows = rows.detach().to(kind, copy=True)
         return rows[: self.num_source], rows[self.num_source :]
+
+    def _check_rows(self, rows: Any) -> None:
+        """Refuse what an encoder may not return.
+
+        Raises:
+            ConfigError: it is not a tensor of embeddings of all entities.
+            DivergedError: some of the embeddings are NaN or infinite.
+        """
+        name = type(self.encoder).__name__
+        num_entities = self.num_source + self.num_target
+        fault = _fault(rows, num_entities)
+        if fault is not None:
+            raise ConfigError(
+                f"{name}.forward() must return a floating-point tensor [num_entities, width], "
+                f"here [{num_entities}, width], but it returned {fault}"
+            )
+        if not torch.isfinite(rows).all():
+            step = self.num_steps_done
+            advice = LOWER_THE_RATE if step else "check its initial weights and its forward()"
+            raise DivergedError(
+                f"{name}.forward() returned NaN or infinite embeddings after step {step}; {advice}"
+            )
 
     def _record(self, losses: list[float]) -> None:
         """Keep the last loss of a block, all of which must be numbers."""
@@ -170,3 +216,26 @@ class AlignmentModule(pl.LightningModule):
             f"{became} after {told}, which look ordinary: a gradient was none; {LOWER_THE_RATE}, "
             "and a larger model.optimizer.eps where there is one"
         )
+
+
+def _check_encoder(encoder: Any) -> None:
+    """Refuse what cannot be called as an encoder is."""
+    name = type(encoder).__name__
+    if not isinstance(encoder, nn.Module):
+        raise ConfigError(f"{name} is not a torch.nn.Module, so it cannot be model.encoder")
+    try:
+        inspect.signature(encoder.forward).bind()
+    except TypeError as error:
+        raise ConfigError(f"{name}.forward() is called without arguments, but {error}") from error
+
+
+def _fault(rows: Any, num_entities: int) -> str | None:
+    """What is wrong with the type or the shape of embeddings; ``None``: nothing."""
+    if not isinstance(rows, Tensor):
+        return f"a value of type {type(rows).__name__}"
+    if not rows.is_floating_point() or rows.layout != torch.strided:
+        sparse = "" if rows.layout == torch.strided else "sparse "
+        return f"a {sparse}tensor of type {rows.dtype}"
+    if rows.ndim != 2 or len(rows) != num_entities or not rows.shape[1]:
+        return f"a tensor of shape {list(rows.shape)}"
+    return None

@@ -1,4 +1,4 @@
-"""AliNet: gated aggregation of direct and distant neighbours (Sun et al., AAAI 2020)."""
+"""AliNet (Sun et al., AAAI 2020): gated one-hop and two-hop aggregation."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -7,15 +7,111 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
+from torch.nn.functional import leaky_relu, normalize
 
 from emea.data.arrays import IntArray
-from emea.encoders.alinet_layer import AliNetLayer, glorot
-from emea.encoders.counterparts import NOBODY, counterparts
-from emea.encoders.joint_graph import JointGraph
-from emea.encoders.normalised_adjacency import NormalisedAdjacency
-from emea.encoders.relation_consistency import RelationConsistency
-from emea.encoders.triple_paths import NUM_COMMON_PATTERNS, two_hop_pairs
+from emea.encoders.iptranse import NUM_COMMON_PATTERNS, two_hop_pairs
+from emea.encoders.joint_graph import NOBODY, JointGraph, counterparts
+from emea.encoders.kernels.sparse_pattern import NormalisedAdjacency, SparsePattern
+
+SLOPE = 0.2
+"""Of the leaky rectifier below zero, as in the released code."""
+
+
+class AliNetLayer(nn.Module):
+    """Direct neighbours by convolution, distant ones by attention, a gate between both.
+
+    With ``A`` and ``B`` the normalised adjacencies of direct and distant neighbours:
+
+    - one hop: ``y_i = tanh(sum_j A_ij W x_j + b)``,
+    - two hops: ``z_i = tanh(sum_j a_ij V x_j)``, ``a`` the softmax over j of
+      ``leaky_relu(B_ij (tanh(x_i.M x_i) + tanh(x_j.N x_j)))``,
+    - gate: ``g = relu(tanh(G z))``, output ``tanh(g z + (1 - g) y)``.
+
+    The attention and the gate are those of the released code, which the printed numbers come
+    from; the paper writes ``(M x_i).(N x_j)`` and a sigmoid.
+
+    Args:
+        inputs: width of the input.
+        outputs: width of the output.
+        distant: whether distant neighbours count; without them the output is ``y``.
+    """
+
+    def __init__(self, inputs: int, outputs: int, distant: bool) -> None:
+        super().__init__()
+        self.distant = distant
+        self.direct_kernel = glorot(inputs, outputs)
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        if distant:
+            self.distant_kernel = glorot(inputs, outputs)
+            self.receiver = glorot(inputs, inputs)
+            self.sender = glorot(inputs, inputs)
+            self.gate = glorot(outputs, outputs)
+
+    def forward(self, rows: Tensor, near: NormalisedAdjacency, far: NormalisedAdjacency) -> Tensor:
+        """Output of the layer for all entities."""
+        weights = near.weights.to(rows.dtype)
+        one_hop = torch.tanh(near.weighted_sum(weights, rows @ self.direct_kernel) + self.bias)
+        if not self.distant:
+            return one_hop
+        attention = far.row_softmax(self._logits(rows, far))
+        two_hop = torch.tanh(far.weighted_sum(attention, rows @ self.distant_kernel))
+        gate = torch.relu(torch.tanh(two_hop @ self.gate))
+        return torch.tanh(torch.lerp(one_hop, two_hop, gate))
+
+    def _logits(self, rows: Tensor, far: NormalisedAdjacency) -> Tensor:
+        receiver = torch.tanh((rows @ self.receiver * rows).sum(1)).index_select(0, far.rows)
+        sender = torch.tanh((rows @ self.sender * rows).sum(1)).index_select(0, far.cols)
+        return leaky_relu(far.weights.to(rows.dtype) * (receiver + sender), SLOPE)
+
+
+def glorot(inputs: int, outputs: int) -> nn.Parameter:
+    """A parameter of Glorot's uniform initialisation."""
+    return nn.Parameter(nn.init.xavier_uniform_(torch.empty(inputs, outputs)))
+
+
+class RelationConsistency(nn.Module):
+    """How far ``h - t`` lies from its relation's direction, over all triples.
+
+    With m the mean of ``h - t`` over a relation's triples and r = m / |m|, the loss is the
+    relation's mean of ``|h - t - r|^2``, summed over relations. It is evaluated as
+    ``mean |h - t|^2 - 2 m.r + r.r``, so no tensor of triples x dimension exists.
+
+    Args:
+        triples: ``[num_triples, 3]`` head, relation, tail.
+        num_entities: entities.
+        num_relations: relations.
+    """
+
+    end_signs: Tensor
+    pair_shares: Tensor
+    entity_shares: Tensor
+
+    def __init__(self, triples: IntArray, num_entities: int, num_relations: int) -> None:
+        super().__init__()
+        head, relation, tail = triples[np.argsort(triples[:, 1], kind="stable")].T
+        share = (1 / np.bincount(relation, minlength=num_relations).clip(1))[relation]
+        ends = np.stack([head, tail], axis=1).ravel()
+        signs = np.stack([share, -share], axis=1).ravel()
+        self.ends = SparsePattern(np.repeat(relation, 2), ends, (num_relations, num_entities))
+        order = np.argsort(head, kind="stable")
+        self.pairs = SparsePattern(head[order], tail[order], (num_entities, num_entities))
+        shares = np.bincount(ends, np.abs(signs), minlength=num_entities)
+        for name, values in (
+            ("end_signs", signs),
+            ("pair_shares", share[order]),
+            ("entity_shares", shares),
+        ):
+            self.register_buffer(name, torch.from_numpy(values), persistent=False)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """The loss of these embeddings."""
+        dtype = rows.dtype
+        means = self.ends.weighted_sum(self.end_signs.to(dtype), rows)
+        directions = nn.functional.normalize(means)
+        tails = self.pairs.weighted_sum(self.pair_shares.to(dtype), rows)
+        squares = self.entity_shares.to(dtype) @ rows.square().sum(1) - 2 * (rows * tails).sum()
+        return squares + (directions * (directions - 2 * means)).sum()
 
 
 class AliNet(nn.Module):

@@ -4,11 +4,10 @@ import torch
 from torch import Tensor, nn
 
 from emea.encoders.alinet import AliNet
-from emea.encoders.counterparts import counterparts
-from emea.encoders.link_draws import drawn_links
-from emea.encoders.objective import Objective
+from emea.encoders.joint_graph import counterparts
+from emea.encoders.objective import Objective, drawn_links
 from emea.matching.candidates import top_candidates
-from emea.matching.cosine import Cosine
+from emea.matching.similarity import Cosine
 
 
 class AliNetObjective(Objective):

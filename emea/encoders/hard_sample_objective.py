@@ -7,8 +7,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from emea.encoders.link_draws import random_batch
-from emea.encoders.objective import Objective
+from emea.encoders.objective import Objective, random_batch
 
 VALUES_PER_BLOCK = 2**25
 """Distances held at a time: 128 MB in single precision, whatever the size of the graphs."""

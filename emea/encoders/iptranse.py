@@ -1,13 +1,83 @@
-"""IPTransE: joint translational embeddings with shared rows (Zhu et al., IJCAI 2017)."""
+"""IPTransE (Zhu et al., IJCAI 2017): TransE on both graphs, with paths."""
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from emea.encoders.counterparts import counterparts
-from emea.encoders.joint_graph import JointGraph
-from emea.encoders.triple_paths import MAX_ENDS, composed_relations
+from emea.data.arrays import IntArray, places_in_runs
+from emea.encoders.joint_graph import JointGraph, counterparts
+
+NUM_COMMON_PATTERNS = 5
+"""Relation pairs of a graph too common to say much; released AliNet leaves out as many."""
+
+MAX_ENDS = 100
+"""Paths that lead to more ends than this are left out, as in released IPTransE."""
+
+
+def consecutive_triples(triples: IntArray) -> tuple[IntArray, IntArray]:
+    """Index pairs ``(i, j)`` of triples where the tail of ``i`` is the head of ``j``."""
+    order = np.argsort(triples[:, 0], kind="stable")
+    heads = triples[order, 0]
+    starts = np.searchsorted(heads, triples[:, 2], side="left")
+    counts = np.searchsorted(heads, triples[:, 2], side="right") - starts
+    first = np.repeat(np.arange(len(triples)), counts)
+    offsets = places_in_runs(counts)
+    return first, order[starts[first] + offsets]
+
+
+def two_hop_pairs(triples: IntArray, num_common: int = NUM_COMMON_PATTERNS) -> IntArray:
+    """Ends of two triples in a row of one graph that no triple joins: AliNet's distant neighbours.
+
+    Paths of the graph's ``num_common`` most frequent relation pairs do not count; of equally
+    frequent pairs the one with smaller relation ids is the more frequent.
+
+    Returns:
+        ``[num_pairs, 2]`` distinct (head, end), ascending.
+    """
+    if not len(triples):
+        return np.zeros((0, 2), dtype=np.int64)
+    first, second = consecutive_triples(triples)
+    width = int(triples[:, [0, 2]].max()) + 1
+    ends = triples[first, 0] * width + triples[second, 2]
+    far = ~np.isin(ends, triples[:, 0] * width + triples[:, 2])
+    first, second, ends = first[far], second[far], ends[far]
+    patterns = triples[first, 1] * (int(triples[:, 1].max()) + 1) + triples[second, 1]
+    _, pattern, counts = np.unique(patterns, return_inverse=True, return_counts=True)
+    common = np.argsort(-counts, kind="stable")[:num_common]
+    kept = np.unique(ends[~np.isin(pattern, common)])
+    return np.stack([kept // width, kept % width], axis=1)
+
+
+def composed_relations(triples: IntArray, max_ends: int = MAX_ENDS) -> tuple[IntArray, IntArray]:
+    """Paths ``(r1, r2)`` beside a direct relation ``r``: PTransE's ``r1 + r2 = r``.
+
+    Every path ``h -r1-> m -r2-> t`` with a triple ``(h, r, t)`` counts, as often as it occurs,
+    unless its number of ends, tails of ``(h, r1)`` times tails of ``(m, r2)``, is too large.
+
+    Returns:
+        ``[num_paths, 3]`` (r1, r2, r) and ``[num_paths]`` the numbers of ends.
+    """
+    head, relation, tail = triples.T
+    num_relations, width = relation.max(initial=0) + 1, tail.max(initial=0) + 1
+    _, group, sizes = np.unique(
+        head * num_relations + relation, return_inverse=True, return_counts=True
+    )
+    num_tails = sizes[group]
+    first, second = consecutive_triples(triples)
+    num_ends = num_tails[first] * num_tails[second]
+    near = num_ends <= max_ends
+    first, second, num_ends = first[near], second[near], num_ends[near]
+    direct = np.argsort(head * width + tail, kind="stable")
+    keys = (head * width + tail)[direct]
+    wanted = head[first] * width + tail[second]
+    starts = np.searchsorted(keys, wanted, side="left")
+    counts = np.searchsorted(keys, wanted, side="right") - starts
+    path = np.repeat(np.arange(len(first)), counts)
+    offsets = places_in_runs(counts)
+    direct_relation = relation[direct[starts[path] + offsets]]
+    paths = np.stack([relation[first[path]], relation[second[path]], direct_relation], axis=1)
+    return paths, num_ends[path]
 
 
 class IPTransE(nn.Module):

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from emea.encoders.iptranse import IPTransE
 from emea.encoders.objective import Objective
 from emea.matching.candidates import mutual_best, top_candidates
-from emea.matching.cosine import Cosine
+from emea.matching.similarity import Cosine
 
 
 class IPTransEObjective(Objective):

@@ -1,12 +1,11 @@
-"""Both graphs as one: the structure that encoders read."""
+"""Both graphs as one, and which entities are known counterparts."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from emea.data.arrays import IntArray
+from emea.data.arrays import IntArray, distinct_rows, numbered_rows, places_in_runs, run_starts
 from emea.data.graph_pair import GraphPair
-from emea.data.sorting import distinct_rows, numbered_rows, places_in_runs, run_starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,3 +143,19 @@ def _relation_sets(
     set_rows = np.repeat(np.arange(len(example)), set_sizes)
     set_relations = relations[np.repeat(starts[example], set_sizes) + places_in_runs(set_sizes)]
     return edge_sets, set_rows, set_relations
+
+
+NOBODY = -1
+
+
+def counterparts(links: IntArray, num_entities: int) -> IntArray:
+    """``[num_entities]`` the entity each is linked to, or ``NOBODY``.
+
+    Where labels of an E-step give an entity several links, the first counts: given links come
+    before derived ones.
+    """
+    partner = np.full(num_entities, NOBODY, dtype=np.int64)
+    backwards = links[::-1]
+    partner[backwards[:, 0]] = backwards[:, 1]
+    partner[backwards[:, 1]] = backwards[:, 0]
+    return partner

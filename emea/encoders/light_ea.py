@@ -1,6 +1,7 @@
-"""LightEA: three-view label propagation without training (Mao et al., EMNLP 2022)."""
+"""LightEA (Mao et al., EMNLP 2022): label propagation without training."""
 
 from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -8,7 +9,9 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from emea.encoders.joint_graph import JointGraph
-from emea.encoders.sparse_pattern import SparsePattern, matmul, transposed_matmul
+from emea.encoders.kernels.sparse_pattern import SparsePattern, matmul, transposed_matmul
+from emea.encoders.objective import Objective
+from emea.errors import ConfigError
 
 TINY = 1e-12
 
@@ -180,3 +183,22 @@ def whitened(rows: Tensor, strength: float) -> Tensor:
     mass, directions = torch.linalg.eigh(moment.double())
     scale = mass.clamp(min=SMALLEST_SHARE * mass[-1].clamp(min=TINY)) ** (-strength / 2)
     return normalize(rows @ (directions * scale @ directions.T).to(rows))
+
+
+@runtime_checkable
+class Propagating(Protocol):
+    """An encoder whose embeddings follow from labels."""
+
+    def propagate(self, links: Tensor) -> None:
+        """Derive the embeddings from links in joint entity ids."""
+
+
+class LabelPropagation(Objective):
+    """Hands the links to the encoder; there is nothing to minimise."""
+
+    def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
+        """Propagate the labels once; the loss is zero and has no gradient."""
+        if not isinstance(encoder, Propagating):
+            raise ConfigError(f"{type(encoder).__name__} is trained, it cannot propagate labels")
+        encoder.propagate(links)
+        return links.new_zeros((), dtype=torch.float32)

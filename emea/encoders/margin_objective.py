@@ -3,9 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from emea.encoders.link_draws import drawn_links
-from emea.encoders.objective import Objective
-from emea.encoders.pair_distance import pair_distances
+from emea.encoders.kernels.pair_distance import pair_distances
+from emea.encoders.objective import Objective, drawn_links
 
 
 class MarginObjective(Objective):

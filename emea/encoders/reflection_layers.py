@@ -1,4 +1,4 @@
-"""Layers of graph attention whose messages are reflected neighbours, shared by several encoders."""
+"""RREA's layers: neighbourhood means, then reflections with attention."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -6,11 +6,44 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from emea.data.sorting import numbered_rows
-from emea.encoders import reflection_kernels
-from emea.encoders.dropped_concat import DroppedConcat
+from emea.data.arrays import numbered_rows
 from emea.encoders.joint_graph import JointGraph
-from emea.encoders.sparse_pattern import SparsePattern
+from emea.encoders.kernels import reflection_kernels
+from emea.encoders.kernels.dropout import DroppedConcat
+from emea.encoders.kernels.sparse_pattern import SparsePattern
+
+
+class NeighbourhoodMeans(nn.Module):
+    """Mean of an entity's and its neighbours' embeddings, and of its incident relations'.
+
+    Args:
+        graph: both graphs as one.
+    """
+
+    around_mean: Tensor
+    incident_mean: Tensor
+
+    def __init__(self, graph: JointGraph) -> None:
+        super().__init__()
+        size, relations = graph.num_entities, 2 * graph.num_relations
+        self.around = SparsePattern(*graph.closed_neighbourhoods(), shape=(size, size))
+        self.incident = SparsePattern(*graph.incident_relations(), shape=(size, relations))
+        self.register_buffer("around_mean", self.around.mean_values(), persistent=False)
+        self.register_buffer("incident_mean", self.incident.mean_values(), persistent=False)
+
+    def forward(self, entities: Tensor, relations: Tensor) -> list[Tensor]:
+        """``[num_entities, dim]`` for the entity and for the relation channel.
+
+        Args:
+            entities: ``[num_entities, dim]`` embeddings.
+            relations: ``[2 * num_relations, dim]`` embeddings of the directed relations.
+        """
+        dtype = entities.dtype
+        return [
+            self.around.weighted_sum(self.around_mean.to(dtype), entities),
+            self.incident.weighted_sum(self.incident_mean.to(dtype), relations),
+        ]
+
 
 Activation = Callable[[Tensor], Tensor]
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from emea.encoders import sparse_kernels
+from emea.encoders.kernels import sparse_kernels
 
 
 class RMSprop(torch.optim.RMSprop):

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from emea.encoders.joint_graph import JointGraph
-from emea.encoders.neighbourhood_means import NeighbourhoodMeans
-from emea.encoders.reflection_layers import ReflectionLayers
+from emea.encoders.reflection_layers import NeighbourhoodMeans, ReflectionLayers
 
 
 class RREA(nn.Module):

@@ -1,7 +1,9 @@
-"""Ranks of the right targets."""
+"""Ranks of test links, and the ranking metrics made of them."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -82,3 +84,41 @@ def rank_counts(scores: Tensor, reference: Tensor) -> tuple[Tensor, Tensor]:
 def realistic_ranks(num_better: Tensor, num_equal: Tensor) -> Tensor:
     """Mean of the best and the worst rank that ties allow; the reference is one of the equal."""
     return 1 + num_better + (num_equal - 1).clamp(min=0) / 2
+
+
+HIT_CUTS = (1, 5, 10)
+
+
+def ranking_metrics(ranks: FloatArray) -> dict[str, float]:
+    """Hit@1/5/10, mean reciprocal rank and mean rank; not a number where there are no ranks."""
+    if not len(ranks):
+        return dict.fromkeys([*(f"hit@{cut}" for cut in HIT_CUTS), "mrr", "mr"], float("nan"))
+    metrics = {f"hit@{cut}": float(np.mean(ranks <= cut)) for cut in HIT_CUTS}
+    metrics["mrr"] = float(np.mean(1 / ranks))
+    metrics["mr"] = float(np.mean(ranks))
+    return metrics
+
+
+def both_pools(ranks: Ranks) -> dict[str, Any]:
+    """Metrics among the test targets, with those among all targets beside them."""
+    return {**ranking_metrics(ranks.in_pool), "all_targets": ranking_metrics(ranks.in_all)}
+
+
+def matched_ranks(targets: IntArray, links: IntArray) -> Ranks:
+    """Rank 1 for a link that the matching has, infinity for one that it has not.
+
+    The matching was chosen among all targets, so both pools have the same ranks.
+
+    Args:
+        targets: ``[num_source]`` target of each source entity, negative where it has none.
+        links: ``[num_links, 2]``.
+    """
+    ranks = np.where(targets[links[:, 0]] == links[:, 1], 1.0, np.inf)
+    return Ranks(in_pool=ranks, in_all=ranks)
+
+
+def matched_metrics(ranks: Ranks) -> dict[str, Any]:
+    """Hit@1, which is recall here, in both pools; what needs a ranking does not apply."""
+    absent = dict.fromkeys([*(f"hit@{cut}" for cut in HIT_CUTS), "mrr", "mr"])
+    found = float(np.mean(ranks.in_pool <= 1)) if len(ranks.in_pool) else float("nan")
+    return {**absent, "hit@1": found, "all_targets": {**absent, "hit@1": found}}

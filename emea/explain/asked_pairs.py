@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from emea.errors import DataError
-from emea.pipeline.explainer import Explainer
+from emea.explain.explainer import Explainer
 
 HEADER = ["source", "target"]
 

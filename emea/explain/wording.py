@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from emea.data.entity_index import local_name
-from emea.pipeline.explanation import (
+from emea.data.names import local_name
+from emea.explain.explanation import (
     Case,
     Claim,
     Contribution,

@@ -1,5 +1,6 @@
-"""How large the blocks of a computation are, and what happens where memory is short."""
+"""How large the blocks of a computation are, and what happens when memory runs out."""
 
+import errno
 import gc
 import logging
 from collections.abc import Callable, Mapping
@@ -14,10 +15,19 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LEAST_SHARE = 2**-10
-"""Blocks this small take no memory worth mentioning: whoever still has none must have less data."""
+"""Blocks of this share need hardly any memory; smaller ones would not help."""
 
-CPU_MESSAGE = "can't allocate memory"
-"""How torch words on a CPU what has a type of its own on a GPU."""
+OUT_OF_MEMORY_TEXTS = (
+    "out of memory",  # CUDA, its driver, HIP, XPU, MPS
+    "can't allocate memory",  # torch's CPU allocator with posix_memalign (x86)
+    "not enough memory",  # torch's CPU allocator with mimalloc (ARM, Windows)
+    "cannot allocate memory",  # the system's text for ENOMEM, as in torch's mmap errors
+    "bad_alloc",  # the C++ standard library
+    "status_alloc_failed",  # cuBLAS, cuSOLVER, cuDNN and MKL's sparse products
+    "resource allocation failed",  # cuSPARSE
+    "insufficient resources",  # cuSPARSE
+)
+"""Lower-case parts of the messages of a ``RuntimeError``, which libraries raise without a type."""
 
 
 class _Blocks:
@@ -32,26 +42,32 @@ def limit_blocks(share: float) -> None:
 
 
 def block_budget(usual: Mapping[str, int], device: torch.device) -> int:
-    """What a block may hold.
+    """Return how much a block may hold, in the unit of ``usual`` (bytes or rows).
 
     Args:
-        usual: per kind of device, that of a CPU for all others; bytes, rows or whatever it is.
+        usual: the size per type of device; types without an entry get that of ``cpu``.
         device: where the block is.
     """
     return max(1, int(usual.get(device.type, usual["cpu"]) * _Blocks.share))
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an allocation failed, on whatever device."""
-    kinds = (MemoryError, torch.cuda.OutOfMemoryError)
-    return isinstance(error, kinds) or CPU_MESSAGE in str(error)
+    """Return whether the error says that an allocation failed, on any device."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    if not isinstance(error, RuntimeError):
+        return False
+    message = str(error).lower()
+    return any(text in message for text in OUT_OF_MEMORY_TEXTS)
 
 
 def in_smaller_blocks(function: Callable[P, T]) -> Callable[P, T]:
-    """Call again with blocks half as large whenever memory runs out, as long as that can help.
+    """Retry a function with half-size blocks whenever memory runs out, as long as that can help.
 
-    For functions that compute in blocks of `block_budget` and leave nothing behind when they
-    fail. What a failed attempt had made is freed before the next.
+    The function must compute in blocks of `block_budget` and have no side effects when it fails.
+    The memory of a failed attempt is freed before the next one.
     """
 
     @wraps(function)
@@ -59,7 +75,7 @@ def in_smaller_blocks(function: Callable[P, T]) -> Callable[P, T]:
         while True:
             try:
                 return function(*args, **kwargs)
-            except (RuntimeError, MemoryError) as error:
+            except (RuntimeError, MemoryError, OSError) as error:
                 if not is_out_of_memory(error) or _Blocks.share <= LEAST_SHARE:
                     raise
             # outside of the handler: the error's traceback keeps the attempt's tensors alive
@@ -74,8 +90,7 @@ def _shrink() -> None:
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     logger.warning(
-        "out of memory: going on with blocks of %g of their usual size; "
-        "trainer.block_memory=%g begins with such",
-        _Blocks.share,
+        "Out of memory: retrying with half-size blocks. "
+        "Set trainer.block_memory=%g to start with this size.",
         _Blocks.share,
     )

@@ -1,4 +1,4 @@
-"""The best few targets of each source entity."""
+"""The best candidates of each entity, and pairs that choose each other."""
 
 from dataclasses import dataclass
 
@@ -63,3 +63,11 @@ def mutual_best(forward: Candidates, backward: Candidates) -> Tensor:
     best = forward.targets[:, 0]
     back = backward.targets[:, 0].index_select(0, best)
     return back == torch.arange(len(best), device=best.device)
+
+
+def mutual_pairs(similarity: Similarity) -> Tensor:
+    """``[num_pairs, 2]`` source and target entities each of which is the other's best."""
+    forward = top_candidates(similarity, 1)
+    mutual = mutual_best(forward, top_candidates(similarity.reversed(), 1))
+    sources = mutual.nonzero().squeeze(1)
+    return torch.stack([sources, forward.targets[sources, 0]], dim=1)

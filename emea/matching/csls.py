@@ -7,9 +7,8 @@ from torch import Tensor
 
 from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.candidates import top_candidates
-from emea.matching.cosine import Cosine, Search
-from emea.matching.exact_search import ExactSearch
-from emea.matching.similarity import Similarity
+from emea.matching.search import ExactSearch
+from emea.matching.similarity import Cosine, Search, Similarity
 
 
 @dataclass(frozen=True)

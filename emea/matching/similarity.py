@@ -1,14 +1,15 @@
-"""Scores between all source and all target entities, never held as a whole."""
+"""Similarity of entities by their embeddings, computed in blocks."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from emea.matching.block_memory import block_budget, in_smaller_blocks
-from emea.matching.cells import Cells
+from emea.matching.search import Cells, ExactSearch
 
 BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**28}
 """Memory one block of scores may take, per kind of device."""
@@ -146,3 +147,28 @@ def _dots(source: Tensor, target: Tensor) -> Tensor:
     if len(source) == 1:
         return (source.expand(2, -1) @ target.T)[:1]
     return source @ target.T
+
+
+Search = Callable[[Tensor, Tensor], Cells | None]
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """Cosine of the embeddings' angle.
+
+    Args:
+        search: how the best targets are found.
+    """
+
+    search: Search = field(default_factory=ExactSearch)
+
+    def __call__(self, source: Tensor, target: Tensor) -> Similarity:
+        """Similarity of two sets of embeddings."""
+        source, target = normalize(source), normalize(target)
+        return Similarity(
+            source=source,
+            target=target,
+            source_offset=source.new_zeros(len(source)),
+            target_offset=target.new_zeros(len(target)),
+            cells=self.search(source, target),
+        )

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from emea.reporting.cells import NOT_APPLICABLE, Cell, over_splits, shown, signed
-from emea.reporting.links import run_links
-from emea.reporting.markdown import markdown_table
+from emea.reporting.markdown import PaperNumbers, markdown_table
 from emea.reporting.methods import Found, Method, runs_of
-from emea.reporting.paper_numbers import PaperNumbers
-from emea.reporting.records import RecordedRun
+from emea.reporting.records import RecordedRun, run_links
 
 NOT_RUN = "not run"
 FORMATS = {"hit@1": "{:.3f}", "mrr": "{:.3f}", "mr": "{:.1f}"}

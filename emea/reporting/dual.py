@@ -8,11 +8,9 @@ from typing import Any
 
 from emea.reporting.cells import over_splits, shown, signed, splits_told
 from emea.reporting.comparison import NOT_RUN, Entry, entries
-from emea.reporting.links import run_links
-from emea.reporting.markdown import markdown_table
+from emea.reporting.markdown import PaperNumbers, load_paper_numbers, markdown_table
 from emea.reporting.methods import DUAL, DUAL_PARTS, EMEA, PARIS, RREA, USUAL, is_usual, runs_of
-from emea.reporting.paper_numbers import PaperNumbers, load_paper_numbers
-from emea.reporting.records import RecordedRun, provenance_line
+from emea.reporting.records import RecordedRun, provenance_line, run_links
 from emea.reporting.study import DBP15K_CELLS, Study
 
 OTHERS = (("D_Y_15K_V1", 0.01), ("D_Y_15K_V1", 0.05), ("D_Y_15K_V1", 0.2), ("contea_fr_en", 0.2))

@@ -5,10 +5,9 @@ from pathlib import Path
 
 from emea.reporting.cells import Cell, num_splits, over_splits, shown
 from emea.reporting.curves import Curve, draw, panels
-from emea.reporting.links import run_links
 from emea.reporting.markdown import markdown_table
 from emea.reporting.methods import EMEA, runs_of
-from emea.reporting.records import RecordedRun, provenance_line
+from emea.reporting.records import RecordedRun, provenance_line, run_links
 from emea.reporting.study import Study
 
 DATA = "dbp15k_zh"

@@ -7,11 +7,9 @@ from pathlib import Path
 from emea.reporting.cells import num_splits, shown, signed
 from emea.reporting.comparison import NOT_RUN, PROTOCOLS
 from emea.reporting.curves import LABELLED, Curve, draw, panels
-from emea.reporting.links import run_links
 from emea.reporting.methods import Found, Method, Source, means, runs_by_ratio, runs_in
-from emea.reporting.protocol_tables import protocol_tables
-from emea.reporting.records import RecordedRun, provenance_line
-from emea.reporting.study import RATIOS, Study
+from emea.reporting.records import RecordedRun, provenance_line, run_links
+from emea.reporting.study import RATIOS, Study, protocol_tables
 
 DATA = "dbp15k_zh"
 RULES = {

@@ -9,11 +9,9 @@ from emea.reporting.cells import Cell, num_splits, shown
 from emea.reporting.comparison import FORMATS, NOT_RUN, PROTOCOLS, TITLES
 from emea.reporting.curves import LABELLED, Curve, draw, panels
 from emea.reporting.figure6 import RULES
-from emea.reporting.links import run_links
 from emea.reporting.methods import SUP, USUAL, Found, Method, Source, means, runs_in, runs_of
-from emea.reporting.protocol_tables import protocol_tables
-from emea.reporting.records import RecordedRun, provenance_line
-from emea.reporting.study import Study
+from emea.reporting.records import RecordedRun, provenance_line, run_links
+from emea.reporting.study import Study, protocol_tables
 
 DATA = "dbp15k_zh"
 RATIOS = (0.01, 0.05, 0.1)

@@ -12,11 +12,9 @@ from emea.errors import DataError
 from emea.reporting.cells import Cell, num_splits, over_splits, select, shown
 from emea.reporting.comparison import NOT_RUN, PROTOCOLS
 from emea.reporting.curves import LABELLED
-from emea.reporting.links import run_links
 from emea.reporting.methods import EMEA, runs_of
-from emea.reporting.protocol_tables import protocol_tables
-from emea.reporting.records import RecordedRun, provenance_line
-from emea.reporting.study import Study
+from emea.reporting.records import RecordedRun, provenance_line, run_links
+from emea.reporting.study import Study, protocol_tables
 
 if TYPE_CHECKING:  # matplotlib loads only where something is drawn
     from matplotlib.axes import Axes

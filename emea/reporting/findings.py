@@ -32,8 +32,13 @@ def findings(runs: Sequence[RecordedRun]) -> str:
     return f"{REMARK}\n\n{findings_table(runs)}"
 
 
-def findings_table(runs: Sequence[RecordedRun]) -> str:
-    """A row per claim, a verdict per protocol, and where it fails or is not known."""
+def findings_table(runs: Sequence[RecordedRun], only_run: bool = False) -> str:
+    """A row per claim, a verdict per protocol, and where it fails or is not known.
+
+    Args:
+        runs: recorded runs.
+        only_run: leave out claims about which no run says anything; empty if none is left.
+    """
     titles = ["claim", "paper", *PROTOCOLS, "not known", "where it does not hold"]
     rows = []
     for finding in FINDINGS:
@@ -42,7 +47,11 @@ def findings_table(runs: Sequence[RecordedRun]) -> str:
         verdicts = [verdict(cases) for cases in by_protocol.values()]
         untold = sum(holds is None for cases in by_protocol.values() for _, holds in cases)
         rest = [str(untold or ""), _failures(by_protocol)]
+        if only_run and set(verdicts) == {NOT_RUN}:
+            continue
         rows.append([finding.claim, finding.place, *verdicts, *rest])
+    if not rows:
+        return ""
     return markdown_table(titles, rows, num_left=2, text=[*PROTOCOLS, titles[-1]])
 
 

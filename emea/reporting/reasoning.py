@@ -4,10 +4,8 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 from emea.reporting.cells import NO_RECORD, cell, num_splits, over_splits, select, shown
-from emea.reporting.markdown import markdown_table
+from emea.reporting.markdown import PaperNumbers, machine_of, markdown_table
 from emea.reporting.methods import is_usual
-from emea.reporting.origin import machine_of
-from emea.reporting.paper_numbers import PaperNumbers
 from emea.reporting.records import RecordedRun, provenance_line
 
 METHODS = {"paris": "PARIS", "prase": "PRASE"}

@@ -11,10 +11,11 @@ import numpy as np
 
 from emea.data.arrays import FloatArray
 from emea.errors import DataError
-from emea.reporting.origin import machine_of, short_commit
-from emea.tracking.provenance import is_of_committed_code
+from emea.record.provenance import is_of_committed_code
+from emea.reporting.markdown import machine_of, short_commit
 
 logger = logging.getLogger(__name__)
+
 
 RECORDS = "records"
 """Folder of a study in which its runs lie."""
@@ -151,3 +152,21 @@ def provenance_line(runs: Sequence[RecordedRun]) -> str:
         f"{splits} unless a cell says otherwise, seed {seeds}; {held_out} validation links beside "
         "the ratio."
     )
+
+
+def run_links(runs: Iterable[RecordedRun], studies: str = "..") -> str:
+    """The runs as numbered Markdown links to their headers, each once.
+
+    Args:
+        runs: recorded runs.
+        studies: where the studies lie, seen from the text; the default is for a study's report.
+    """
+    places = dict.fromkeys(_place(run, studies) for run in runs)
+    return " ".join(f"[{number}]({link})" for number, link in enumerate(places, start=1))
+
+
+def _place(run: RecordedRun, studies: str) -> str:
+    """Runs that are not of a study, such as a store's, are named by their whole address."""
+    if run.folder.parent.name != "records":
+        return (run.folder / "run.json").resolve().as_uri()
+    return f"{studies}/{run.reference}/run.json"

@@ -1,14 +1,11 @@
-"""Draws a run's reliability diagram: ``python -m emea.reporting.reliability RUN_FOLDER``."""
+"""A run's reliability diagram: how often its answers are correct, by their probability."""
 
-import argparse
 import json
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emea.em.protocol import seen_links
-from emea.errors import DataError, UserError
+from emea.errors import DataError
 from emea.reporting.figures import write_figure
 
 if TYPE_CHECKING:  # matplotlib loads only where something is drawn
@@ -19,20 +16,18 @@ BAR, EDGE, LINE = "0.82", "0.45", "0.1"
 """Shades of grey: the diagram is to be read in print."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Draw the diagram of the folder that the arguments name; the exit status."""
-    options = _parser().parse_args(arguments)
-    base = options.out or options.folder / "reliability"
-    try:
-        files = _written(reliability_diagram(load_metrics(options.folder)), base)
-    except UserError as error:
-        print(error, file=sys.stderr)
-        return 1
-    print(*files, sep="\n")
-    return 0
+def draw(folder: Path, base: Path | None = None) -> list[Path]:
+    """Draw the diagram of a run's folder as PNG and SVG.
 
+    Args:
+        folder: holds the run's ``metrics.json``.
+        base: name of the files without their endings; by default ``reliability`` in the folder.
 
-def _written(figure: "Figure", base: Path) -> list[Path]:
+    Raises:
+        DataError: the folder has no calibration, or the files cannot be written.
+    """
+    base = base or folder / "reliability"
+    figure = reliability_diagram(load_metrics(folder))
     try:
         return write_figure(figure, base)
     except OSError as error:
@@ -112,22 +107,3 @@ def _bars(axes: "Axes", bins: list[dict[str, float]], heights: list[float]) -> N
     axes.bar(starts, heights, widths, align="edge", color=BAR, edgecolor=EDGE, linewidth=0.8)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_axisbelow(True)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m emea.reporting.reliability",
-        description="Draws how often a run's answers are right, by the probability it gave them.",
-    )
-    parser.add_argument("folder", type=Path, metavar="RUN_FOLDER", help="holds metrics.json")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="FILE",
-        help="written as FILE.png and FILE.svg (default: reliability in the run's folder)",
-    )
-    return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from emea.reporting.markdown import markdown_table
-from emea.reporting.origin import machine_of, short_commit
+from emea.reporting.markdown import machine_of, markdown_table, short_commit
 
 COLUMNS = {
     "data": ("pair", "{}"),
@@ -109,7 +108,7 @@ def _compared(path: Path) -> str:
         f"faster than a loop over candidates; time grows with size to the power "
         f"{run['exponent of the step']:.2f} (step), {run['exponent of the joint module']:.2f} "
         f"(rule) and {run['exponent of the exact candidate search']:.2f} (exact search), measured "
-        f"side by side by `benchmarks.compare`, commit {commit}."
+        f"side by side by `emea bench compare`, commit {commit}."
     )
 
 

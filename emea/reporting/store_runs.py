@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from emea.errors import DataError
+from emea.record.mlflow_store import MlflowStore
+from emea.record.store_uri import DEFAULT_URI, shown_uri, sqlite_path, without_login
 from emea.reporting.records import RecordedRun
-from emea.tracking.mlflow_store import MlflowStore
-from emea.tracking.store_uri import DEFAULT_URI, shown_uri, sqlite_path, without_login
 
 if TYPE_CHECKING:
     from mlflow.entities import Run

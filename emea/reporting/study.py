@@ -1,14 +1,16 @@
-"""What a table or figure reports."""
+"""A study: what a report is made of."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING
 
-from emea.reporting.comparison import Entry
+from emea.reporting.comparison import NOT_RUN, Entry
+from emea.reporting.markdown import markdown_table
 
-if TYPE_CHECKING:  # matplotlib loads only where something is drawn
+if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 RATIOS = (0.01, 0.05, 0.1, 0.2, 0.3)
 DBP15K = ("dbp15k_zh", "dbp15k_fr", "dbp15k_ja")
@@ -49,3 +51,25 @@ class Study:
         commands = [command] if self.is_experiment else []
         picture = [f"![{self.title}]({self.name}.svg)"] if self.figure else []
         return "\n\n".join([f"# {self.title}", *commands, *picture, *self.parts]) + "\n"
+
+
+RELEASED = "The same under `protocol=released`, where it was run:"
+
+Rows = Sequence[Sequence[str]]
+
+
+def protocol_tables(
+    titles: Sequence[str], rows: Mapping[str, Rows], num_left: int
+) -> tuple[str, ...]:
+    """The table of the strict runs and, if there are any, that of the released ones.
+
+    Args:
+        titles: of the columns.
+        rows: of each protocol; of ``released`` those that were run are shown.
+        num_left: columns of text.
+    """
+    tables = [markdown_table(titles, rows["strict"], num_left=num_left)]
+    released = [row for row in rows["released"] if NOT_RUN not in row]
+    if released:
+        tables += [RELEASED, markdown_table(titles, released, num_left=num_left)]
+    return tuple(tables)

@@ -13,9 +13,8 @@ from emea.reporting.comparison import (
     comparison_table,
     entries,
 )
-from emea.reporting.markdown import markdown_table
+from emea.reporting.markdown import PaperNumbers, load_paper_numbers, markdown_table
 from emea.reporting.methods import DUAL, EMEA, PARIS, PRASE, RREA, Method
-from emea.reporting.paper_numbers import PaperNumbers, load_paper_numbers
 from emea.reporting.records import RecordedRun, provenance_line
 from emea.reporting.significance import REMARK as OF_P
 from emea.reporting.significance import p_table

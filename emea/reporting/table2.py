@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from emea.reporting.comparison import REMARK, TITLES, Entry, comparison_table, entries
+from emea.reporting.markdown import load_paper_numbers
 from emea.reporting.methods import EMEA_SEMI, RREA_SEMI
-from emea.reporting.paper_numbers import load_paper_numbers
 from emea.reporting.records import RecordedRun, provenance_line
 from emea.reporting.significance import REMARK as OF_P
 from emea.reporting.significance import p_table

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from emea.reporting.cells import over_splits, shown, signed
 from emea.reporting.comparison import REMARK, comparison_table, entries
-from emea.reporting.markdown import markdown_table
+from emea.reporting.markdown import PaperNumbers, load_paper_numbers, markdown_table
 from emea.reporting.methods import MODEL_NAMES, RREA, RREA_SEMI, Method, Source, runs_of
-from emea.reporting.paper_numbers import PaperNumbers, load_paper_numbers
 from emea.reporting.records import RecordedRun, provenance_line
 from emea.reporting.study import Study
 

@@ -5,12 +5,9 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 from emea.reporting.comparison import NOT_RUN
-from emea.reporting.links import run_links
-from emea.reporting.markdown import markdown_table
+from emea.reporting.markdown import load_paper_numbers, machine_of, markdown_table
 from emea.reporting.methods import EMEA, USUAL, Method, runs_of
-from emea.reporting.origin import machine_of
-from emea.reporting.paper_numbers import load_paper_numbers
-from emea.reporting.records import RecordedRun
+from emea.reporting.records import RecordedRun, run_links
 from emea.reporting.study import RATIOS, Study
 
 ITERATIONS_AT_100K = 5

@@ -9,7 +9,7 @@ from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs
 from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.candidates import top_candidates
-from emea.matching.cosine import Cosine
+from emea.matching.similarity import Cosine
 from emea.rules.rule import Rule, RuleView
 
 COMPARISONS_PER_BLOCK = {"cpu": 2**22}

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from emea.matching.block_memory import block_budget
 from emea.matching.matching import Matching
-from emea.rules.ranges import expand_ranges
-from emea.rules.tail_groups import TailGroups, run_ends
+from emea.rules.neighbour_join import TailGroups, expand_ranges, run_ends
 
 EVIDENCE_PER_BLOCK = {"cpu": 2**20, "cuda": 2**25}
 """Pieces of evidence held at a time, per kind of device; one entity alone may have more."""

@@ -1,4 +1,4 @@
-"""The PARIS rule (Suchanek et al., VLDB 2011) as an indicator function, Eq. 19."""
+"""The PARIS rule (Eq. 19), and the compatibility of a mapping by it."""
 
 import torch
 from torch import Tensor
@@ -6,8 +6,8 @@ from torch import Tensor
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs, certain_beliefs
 from emea.rules.directed_triples import DirectedTriples
-from emea.rules.evidence import log_doubt
 from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
+from emea.rules.pair_evidence import log_doubt
 from emea.rules.rule import Rule, RuleView
 from emea.rules.subsumption import Subsumption, estimate_subsumption
 
@@ -129,3 +129,22 @@ def _summed(values: Tensor, entity: Tensor, slot: Tensor, beliefs: Beliefs) -> T
     flat = values.new_zeros(beliefs.targets.numel())
     flat.index_add_(0, entity * beliefs.num_candidates + slot, values)
     return flat.view(beliefs.targets.shape)
+
+
+def mapping_compatibility(rule: PARIS, targets: Tensor) -> Tensor:
+    """``[num_source]`` Eq. 19 at each entity's counterpart, its neighbours' taken for certain.
+
+    What relations include each other is estimated from the mapping itself: it is asked whether
+    it is compatible with itself, not with what else is known.
+
+    Args:
+        rule: of the pair of graphs; whatever it was prepared with before is replaced.
+        targets: ``[num_source]`` counterpart of each source entity, on the rule's device; negative
+            where there is none. Such entities support nobody and have compatibility 0.
+    """
+    mapped = targets >= 0
+    # one slot for each entity: the join has a row for each edge at most, and nothing is quadratic
+    beliefs = Beliefs(targets.clamp(min=0).unsqueeze(1), mapped.float().unsqueeze(1))
+    unused = torch.empty(len(targets), 0, device=targets.device)
+    rule.prepare(RuleView(beliefs, source_embeddings=unused))
+    return rule(beliefs)[:, 0, 0] * mapped

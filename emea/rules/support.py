@@ -10,7 +10,7 @@ import torch
 
 from emea.matching.beliefs import Beliefs
 from emea.rules.directed_triples import DirectedTriples
-from emea.rules.evidence import log_doubt
+from emea.rules.pair_evidence import log_doubt
 
 Inclusions = Mapping[tuple[int, int], tuple[float, float]]
 """Pr(r in r') and Pr(r' in r) by (r, r'), directed relations."""

@@ -9,8 +9,7 @@ from emea.data.arrays import IntArray
 from emea.em.em_callback import Decoder
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import StepBlock
-from emea.evaluation.ranking_metrics import ranking_metrics
-from emea.evaluation.ranks import link_ranks
+from emea.evaluation.ranks import link_ranks, ranking_metrics
 
 NOTHING = (-1.0, -1.0)
 """Worse than any Hit@1 and MRR."""

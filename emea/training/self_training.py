@@ -12,7 +12,7 @@ from emea.em.em_callback import Decoder
 from emea.em.protocol import Visible
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
-from emea.matching.mutual_pairs import mutual_pairs
+from emea.matching.candidates import mutual_pairs
 
 logger = logging.getLogger(__name__)
 

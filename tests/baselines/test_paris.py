@@ -11,8 +11,8 @@ from emea.baselines.paris import PARIS
 from emea.baselines.reasoner import ReasoningReport
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
+from emea.data.sources.synthetic import synthetic_pair
 from emea.data.split import random_split
-from emea.data.synthetic import synthetic_pair
 from emea.matching.matching import Matching
 from emea.rules import implied_pairs
 

@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from emea.baselines.fusion import Fusion
 from emea.baselines.maximal_assignment import fixed_log_doubt
 from emea.baselines.paris import PARIS
 from emea.baselines.prase import PRASE, left_over_pairs
-from emea.baselines.reasoner import ReasoningReport
+from emea.baselines.reasoner import Fusion, ReasoningReport
 from emea.data.graph_pair import GraphPair
-from emea.data.synthetic import synthetic_pair
-from emea.matching.cosine import Cosine
+from emea.data.sources.synthetic import synthetic_pair
 from emea.matching.matching import Matching
-from emea.matching.similarity import Similarity
+from emea.matching.similarity import Cosine, Similarity
 from emea.rules.implied_pairs import ImpliedPairs
 
 

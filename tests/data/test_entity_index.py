@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from emea.data.entity_index import EntityIndex, local_name
 from emea.data.graph import KnowledgeGraph
+from emea.data.names import EntityIndex, local_name
 from emea.errors import DataError
 
 NAMES = ("http://a.org/Berlin", "http://a.org/Paris", "http://b.org/x#Paris", "Bern_(city)")

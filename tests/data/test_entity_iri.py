@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.data.entity_iri import entity_iri, own_name
+from emea.data.names import entity_iri, own_name
 
-from ..export.odd_alignments import NAMES
+from ..answer.odd_alignments import NAMES
 
 IRIREF = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 """Of the grammar of N-Triples, without escapes and with a scheme."""

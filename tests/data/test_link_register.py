@@ -2,8 +2,8 @@
 
 import pytest
 
-from emea.data.link_register import LinkRegister
-from emea.data.tab_file import TabTable
+from emea.data.formats.tab_file import TabTable
+from emea.data.links import LinkRegister
 from emea.errors import DataError
 
 TRAIN, TEST = TabTable("train", ([],)), TabTable("test", ([],))

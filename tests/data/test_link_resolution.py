@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from emea.data.graph import KnowledgeGraph
-from emea.data.link_listing import LinkListing
-from emea.data.link_register import LinkRegister
-from emea.data.link_resolution import NUM_NAMED, EntityFinder, LinkResolver
-from emea.data.prefixes import Prefixes
+from emea.data.links import NUM_NAMED, EntityFinder, LinkListing, LinkRegister, LinkResolver
+from emea.data.names import Prefixes
 from emea.errors import DataError
 
 

@@ -1,6 +1,6 @@
 """Names in full, in short and in brackets."""
 
-from emea.data.prefixes import Prefixes
+from emea.data.names import Prefixes
 
 DBR = {"dbr": "http://dbpedia.org/resource/"}
 

@@ -16,7 +16,7 @@ from emea.encoders.margin_objective import MarginObjective
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
 from emea.matching.beliefs import Beliefs
-from emea.matching.cosine import Cosine
+from emea.matching.similarity import Cosine
 from emea.rules.rule import Rule, RuleView
 
 SIZE = 6
@@ -84,7 +84,7 @@ def run() -> Run:
             **{"num_candidates": SIZE, **settings},  # type: ignore[arg-type]
         )
         optimizer = torch.optim.SGD
-        module = AlignmentModule(GivenRows(), MarginObjective(), optimizer, SIZE)  # type: ignore[arg-type]
+        module = AlignmentModule(GivenRows(), MarginObjective(), optimizer, SIZE, SIZE)  # type: ignore[arg-type]
         data = LabelDataModule(TRAIN, SIZE)
         for _ in range(times):
             em.between_fits(module, data)

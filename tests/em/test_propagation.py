@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from emea.data.graph_pair import GraphPair
 from emea.em.propagation import Propagation
-from emea.matching.cosine import Cosine
 from emea.matching.matching import Matching
-from emea.matching.similarity import Similarity
+from emea.matching.similarity import Cosine, Similarity
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.subsumption import Subsumption
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from emea.em.score_memory import ScoreMemory
+from emea.em.two_way import ScoreMemory
 from emea.matching.pair_table import PairTable
 
 

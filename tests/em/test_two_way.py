@@ -11,6 +11,7 @@ from torch import Tensor
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.em import normaliser
+from emea.em.m_step import FEW_EXAMPLES
 from emea.em.match_model import MatchModel
 from emea.em.normaliser import DEFAULT_SHARPNESS
 from emea.em.two_way import TwoWayBeliefs, certain, fitted_sharpness
@@ -158,13 +159,30 @@ def test_an_entity_without_pairs_has_no_match() -> None:
     assert settled.mutual().targets.tolist() == [0, NOBODY]
 
 
+def rounding(num_examples: int) -> float:
+    """Return by how much beliefs may differ when their sums are taken in another order.
+
+    A belief is made of sums over at most 20 * 20 pairs, whose terms are below 100, in 6 updates.
+    The fit of the weights rounds more. It compares values of an objective near 1, which are exact
+    to eps. Next to the minimum the objective grows by ``strength / 2 * distance ** 2`` or faster,
+    so that weights within ``sqrt(2 * eps / strength)`` of it look equally good. A belief changes by
+    ``p * (1 - p)`` times a difference of features times that: at most ten times as much.
+    """
+    eps = torch.finfo(torch.float64).eps
+    if not num_examples:  # nothing to fit: the weights are the prior's
+        return 6 * 20 * 20 * 100 * eps
+    strength = MatchModel().ridge * max(1.0, FEW_EXAMPLES / num_examples)
+    return float(10 * np.sqrt(2 * eps / strength))
+
+
 @pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("num_links", [0, 5])
 @pytest.mark.parametrize("num_pairs", [2, 99])
 @pytest.mark.parametrize("both", [True, False])
 def test_new_names_of_entities_change_nothing_but_the_names(
-    both: bool, num_pairs: int, seed: int
+    both: bool, num_pairs: int, num_links: int, seed: int
 ) -> None:
-    problem = aligned(seed)
+    problem = aligned(seed, num_links=num_links)
     rng = np.random.default_rng(seed)
     source_ids, target_ids = rng.permutation(20), rng.permutation(20)
     renamed_problem = problem.relabelled(source_ids, target_ids)
@@ -173,7 +191,7 @@ def test_new_names_of_entities_change_nothing_but_the_names(
         for given in (problem, renamed_problem)
     )
     renamed = {(source_ids[s], target_ids[t]): value for (s, t), value in as_dict(one).items()}
-    assert as_dict(other) == pytest.approx(renamed, abs=1e-9)
+    assert as_dict(other) == pytest.approx(renamed, abs=rounding((1 + both) * num_links))
     assert (other.num_sweeps, other.sharpness) == (one.num_sweeps, pytest.approx(one.sharpness))
     moved = {(source_ids[s], target_ids[t]) for s, t in one.mutual().pairs().tolist()}
     assert set(map(tuple, other.mutual().pairs().tolist())) == moved

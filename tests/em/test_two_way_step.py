@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from emea.em.joint_report import JointReport
+from emea.em.joint import JointReport
 from emea.em.protocol import Visible
 from emea.em.two_way_step import TwoWayStep
 from emea.errors import ConfigError

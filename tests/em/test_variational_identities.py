@@ -6,7 +6,7 @@ import torch
 from scipy.optimize import minimize
 from scipy.special import softmax, xlogy
 
-from emea.em.joint_distribution import compatible_beliefs, conditional
+from emea.em.joint import compatible_beliefs, conditional
 from emea.em.m_step import fit_weights
 from emea.matching.beliefs import Beliefs
 

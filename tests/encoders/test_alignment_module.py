@@ -76,7 +76,7 @@ def make_module(make_pair: Any) -> Callable[..., AlignmentModule]:
     def make(objective: Objective, seed: int = 0, dropout: float = 0.0) -> AlignmentModule:
         torch.manual_seed(seed)
         encoder = RREA(join_graphs(make_pair()), dim=4, dropout=dropout)
-        return AlignmentModule(encoder, objective, RMSPROP, num_source=9)
+        return AlignmentModule(encoder, objective, RMSPROP, num_source=9, num_target=10)
 
     return make
 

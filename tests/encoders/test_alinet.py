@@ -10,10 +10,9 @@ from torch.nn.functional import leaky_relu, normalize
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
-from emea.encoders.alinet import AliNet, transferred_triples
-from emea.encoders.alinet_layer import AliNetLayer
+from emea.encoders.alinet import AliNet, AliNetLayer, transferred_triples
+from emea.encoders.iptranse import two_hop_pairs
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.triple_paths import two_hop_pairs
 
 Around = dict[int, list[int]]
 

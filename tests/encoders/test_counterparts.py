@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from emea.encoders.counterparts import counterparts
+from emea.encoders.joint_graph import counterparts
 
 
 def test_partners_on_both_sides() -> None:

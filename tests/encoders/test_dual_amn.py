@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from emea.data.graph_pair import GraphPair
-from emea.data.synthetic import synthetic_pair
+from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.dual_amn import DualAMN
 from emea.encoders.hard_sample_objective import HardSampleObjective
 from emea.encoders.joint_graph import join_graphs

@@ -7,9 +7,8 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from emea.encoders.iptranse import IPTransE
+from emea.encoders.iptranse import IPTransE, composed_relations
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.triple_paths import composed_relations
 
 LINKS = torch.tensor([[3, 12], [1, 11], [0, 9], [5, 12]])
 

@@ -10,12 +10,11 @@ from torch import Tensor, nn
 
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.label_propagation import LabelPropagation
-from emea.encoders.light_ea import LightEA
+from emea.encoders.light_ea import LabelPropagation, LightEA
 from emea.encoders.rrea import RREA
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
-from emea.pipeline.fitting import fit, quieten_lightning
+from emea.run.training_loop import fit, quieten_lightning
 
 
 class Remembers(nn.Module):
@@ -48,12 +47,12 @@ def test_an_encoder_that_is_trained_is_refused(make_pair: Any) -> None:
 def test_weights_without_an_optimiser_are_refused(make_pair: Any) -> None:
     encoder = RREA(join_graphs(make_pair()), dim=4)
     with pytest.raises(ConfigError, match="optimizer cannot be null"):
-        AlignmentModule(encoder, LabelPropagation(), None, num_source=9)
+        AlignmentModule(encoder, LabelPropagation(), None, num_source=9, num_target=10)
 
 
 def test_fits_without_an_optimiser_follow_the_labels(make_pair: Any) -> None:
     encoder = LightEA(join_graphs(make_pair()), dim=4, output_dim=6)
-    module = AlignmentModule(encoder, LabelPropagation(), None, num_source=9)
+    module = AlignmentModule(encoder, LabelPropagation(), None, num_source=9, num_target=10)
     twin = LightEA(join_graphs(make_pair()), dim=4, output_dim=6)
     twin.load_state_dict(encoder.state_dict())
     data = LabelDataModule(np.array([[0, 0], [1, 1]]), num_source=9)

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.encoders.link_draws import drawn_links, random_batch
+from emea.encoders.objective import drawn_links, random_batch
 
 LINKS = torch.tensor([[0, 5], [1, 6], [2, 7], [4, 9]])
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from emea.encoders.link_draws import drawn_links
 from emea.encoders.margin_objective import MarginObjective
+from emea.encoders.objective import drawn_links
 
 
 class Table(nn.Module):

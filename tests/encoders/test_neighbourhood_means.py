@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.neighbourhood_means import NeighbourhoodMeans
+from emea.encoders.reflection_layers import NeighbourhoodMeans
 
 
 def test_means_count_each_neighbour_and_relation_once(make_pair: Any) -> None:

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from emea.encoders.joint_graph import join_graphs
+from emea.encoders.kernels.pair_distance import pair_distances
 from emea.encoders.margin_objective import MarginObjective
 from emea.encoders.optimisation_step import WARM_UP_STEPS, GraphedStep, OptimisationStep
-from emea.encoders.pair_distance import pair_distances
 from emea.encoders.rrea import RREA
 
 # as a graph needs them: torch rounds otherwise where they are not, and Adam's first steps divide

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from emea.encoders.proxy_matching import ProxyMatching
+from emea.encoders.dual_amn import ProxyMatching
 
 
 def looped(module: ProxyMatching, rows: Tensor) -> Tensor:

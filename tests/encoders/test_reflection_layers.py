@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from emea.data.synthetic import synthetic_pair
-from emea.encoders import sparse_kernels
+from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.joint_graph import JointGraph, join_graphs
+from emea.encoders.kernels import sparse_kernels
 from emea.encoders.reflection_layers import ReflectionLayers
 
 DIM = 12

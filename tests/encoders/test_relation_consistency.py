@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from emea.data.arrays import IntArray
+from emea.encoders.alinet import RelationConsistency
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.relation_consistency import RelationConsistency
 
 
 def looped(rows: Tensor, triples: IntArray) -> Tensor:

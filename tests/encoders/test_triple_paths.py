@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from emea.data.arrays import IntArray
-from emea.encoders.triple_paths import composed_relations, consecutive_triples, two_hop_pairs
+from emea.encoders.iptranse import composed_relations, consecutive_triples, two_hop_pairs
 
 
 @st.composite

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from emea.evaluation.answer_metrics import answer_metrics
+from emea.evaluation.metrics import answer_metrics
 from emea.matching.beliefs import Beliefs
 
 TEST = np.array([[1, 11], [2, 12], [3, 13], [4, 14]])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emea.evaluation.conflicts import conflict_share
+from emea.evaluation.compatibility import conflict_share
 
 
 @settings(deadline=None)

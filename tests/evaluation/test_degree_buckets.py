@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.evaluation.degree_buckets import accuracy_by_degree
+from emea.evaluation.metrics import accuracy_by_degree
 
 ENTITIES = st.lists(st.tuples(st.sampled_from([1.0, 1.5, 2.0, 9.0]), st.integers(0, 40)))
 

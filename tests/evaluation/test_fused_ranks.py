@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emea.data.arrays import IntArray
-from emea.evaluation.fused_ranks import fused_ranks
+from emea.evaluation.joint_ranks import fused_ranks
 from emea.evaluation.ranks import link_ranks
-from emea.matching.cosine import Cosine
 from emea.matching.pair_table import PairRanking, PairTable
-from emea.matching.similarity import Similarity
+from emea.matching.similarity import Cosine, Similarity
 
 from ..matching.random_tables import pairs_of, random_table
 

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emea.data.arrays import IntArray
-from emea.evaluation.joint_ranks import joint_ranks
+from emea.evaluation.joint_ranks import candidate_ranks, joint_ranks
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
-from emea.matching.cells import Cells
+from emea.matching.search import Cells
 from emea.matching.similarity import Similarity
 
 
@@ -84,3 +84,26 @@ def test_candidates_of_an_approximate_search_come_before_all_others() -> None:
     assert joint.in_pool.tolist() == [2, 2]
     exact = joint_ranks(neural, similarity_of(scores), beliefs, links, pool)
     assert exact.in_all.tolist() == neural.in_all.tolist()
+
+
+@settings(deadline=None)
+@given(st.integers(1, 8), st.integers(1, 8), st.integers(0, 8), st.integers(0, 2**32))
+def test_candidates_are_ranked_by_probability(
+    num_target: int, k: int, num_links: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    num_source, k = 8, min(k, num_target)
+    targets = np.array([rng.permutation(num_target)[:k] for _ in range(num_source)])
+    probs = rng.integers(0, 4, (num_source, k)) / 10  # with ties, and with zeros
+    links = np.stack([rng.permutation(num_source), rng.integers(0, num_target, 8)], 1)[:num_links]
+    ranks = candidate_ranks(Beliefs(torch.from_numpy(targets), torch.from_numpy(probs)), links)
+    pool = {target for _, target in links.tolist()}
+    for row, (source, target) in enumerate(links.tolist()):
+        order = [
+            int(targets[source, slot])
+            for slot in sorted(range(k), key=lambda slot: (-probs[source, slot], slot))
+            if probs[source, slot]
+        ]
+        known = target in order
+        assert ranks.in_pool[row] == (rank_in(order, target, pool) if known else np.inf)
+        assert ranks.in_all[row] == (1 + order.index(target) if known else np.inf)

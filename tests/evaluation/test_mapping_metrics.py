@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.evaluation.mapping_metrics import mapping_metrics
+from emea.evaluation.metrics import mapping_metrics
 
 NONE = np.zeros((0, 2), dtype=np.int64)
 GOLD = np.array([[0, 10], [1, 11], [2, 12], [3, 13]])

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from emea.evaluation.matched_ranks import matched_metrics, matched_ranks
+from emea.evaluation.ranks import matched_metrics, matched_ranks
 
 
 def test_right_pairs_have_rank_one_and_others_none() -> None:

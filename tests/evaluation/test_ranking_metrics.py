@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from emea.evaluation.ranking_metrics import both_pools, ranking_metrics
-from emea.evaluation.ranks import Ranks
+from emea.evaluation.ranks import Ranks, both_pools, ranking_metrics
 
 
 def test_by_hand() -> None:

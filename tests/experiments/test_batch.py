@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from emea.pipeline.overrides import composed
-from emea.pipeline.schema import register_schema
-from emea.pipeline.validation import check_config
+from emea.config.checks import check_config
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
 from emea.reporting.records import load_records
 from experiments.batch import _parser, cell_name, cells, first_training, main, without_places
 

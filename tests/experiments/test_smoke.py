@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from emea.pipeline.config_files import option_names
-from emea.pipeline.experiment import jobs, sweep_params
-from emea.pipeline.job import run_job
-from emea.pipeline.overrides import composed
-from emea.pipeline.schema import register_schema
+from emea.config.experiment import jobs, sweep_params
+from emea.config.files import option_names
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.run.job import run_job
 
 EXPERIMENTS = [name for name in option_names("experiment") if "/" not in name]
 EVERYWHERE = {"data", "ratio", "split_seed"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ..pipeline.finished_runs import Finished, finished_in
+from ..finished_runs import Finished, finished_in
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from emea.pipeline.explanation import (
+from emea.explain.explanation import (
     Case,
     Claim,
     Contribution,

@@ -4,8 +4,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from emea.data.entity_index import EntityIndex
 from emea.data.graph import KnowledgeGraph
+from emea.data.names import EntityIndex
 from emea.explain.asked_pairs import listed_pairs
 
 NAMES = ["a\u2028b", "c\x85d", "e\x0cf"]

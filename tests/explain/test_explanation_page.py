@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from emea.explain.explanation_page import MOST_ROWS, explanation_page
-from emea.explain.neighbourhood import neighbourhood
-from emea.pipeline.explainer import Explainer
-from emea.pipeline.explanation import Entity, Explanation
-from emea.pipeline.finished_run import FinishedRun
+from emea.explain.drawing import neighbourhood
+from emea.explain.explainer import Explainer
+from emea.explain.explanation import Entity, Explanation
+from emea.explain.page import MOST_ROWS, explanation_page
+from emea.run.finished_run import FinishedRun
 
-from ..pipeline.finished_runs import Finished
+from ..finished_runs import Finished
 from .fabricated import case, explanation, piece
 
 IS_DRAWN = """lines => lines.every(line => line.getBoundingClientRect().width > 50

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.explain.neighbourhood import MOST, neighbourhood
+from emea.explain.drawing import MOST, neighbourhood
 
 from .fabricated import case, explanation, piece, silent, source, target
 

@@ -3,8 +3,8 @@ from dataclasses import replace
 
 from rich.cells import cell_len
 
-from emea.explain.neighbourhood_drawing import drawing
-from emea.pipeline.explanation import Case, Entity
+from emea.explain.drawing import drawing
+from emea.explain.explanation import Case, Entity
 
 from .fabricated import case, explanation, piece, silent, source
 

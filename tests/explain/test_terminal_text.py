@@ -5,8 +5,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from emea.explain.terminal_text import MOST_PIECES, print_explanations
-from emea.pipeline.explanation import Entity, Explanation
+from emea.explain.explanation import Entity, Explanation
+from emea.explain.text import MOST_PIECES, print_explanations
 
 from .fabricated import case, explanation, piece
 

@@ -1,11 +1,13 @@
-"""Computations that run out of memory go on in smaller blocks."""
+"""Computations that run out of memory are retried in smaller blocks."""
 
+import errno
 import logging
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -19,8 +21,7 @@ from emea.matching.block_memory import (
     limit_blocks,
 )
 from emea.matching.candidates import top_candidates
-from emea.matching.cosine import Cosine
-from emea.matching.similarity import Similarity
+from emea.matching.similarity import Cosine, Similarity
 
 CPU = torch.device("cpu")
 
@@ -71,10 +72,10 @@ def test_a_search_goes_on_with_blocks_that_fit(
         found = top_candidates(similarity, 3)
     assert asked == [40, 20, 10, 10, 10, 10]
     assert torch.equal(found.targets, expected.targets)
-    told = [record.getMessage() for record in caplog.records]
-    assert [text.split("trainer.")[1] for text in told] == [
-        "block_memory=0.5 begins with such",
-        "block_memory=0.25 begins with such",
+    warned = "Out of memory: retrying with half-size blocks. Set trainer.block_memory={} to start"
+    assert [record.getMessage().split(" with this")[0] for record in caplog.records] == [
+        warned.format(0.5),
+        warned.format(0.25),
     ]
     asked.clear()
     top_candidates(similarity, 3)
@@ -90,7 +91,7 @@ def test_where_nothing_helps_the_error_comes_through(monkeypatch: pytest.MonkeyP
     assert block_memory._Blocks.share == LEAST_SHARE
 
 
-def test_other_errors_are_not_tried_again() -> None:
+def test_other_errors_are_not_retried() -> None:
     calls = []
 
     @in_smaller_blocks
@@ -117,7 +118,7 @@ print(filled(), _Blocks.share)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
-def test_a_real_lack_of_memory_is_understood() -> None:
+def test_a_real_lack_of_memory_is_recognised() -> None:
     done = subprocess.run([sys.executable, "-c", REAL], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     size, share = done.stdout.split()
@@ -154,7 +155,75 @@ def test_a_search_on_a_full_gpu_goes_on_with_blocks_that_fit(
     assert all("trainer.block_memory" in record.getMessage() for record in caplog.records)
 
 
-def test_what_counts_as_a_lack_of_memory() -> None:
-    assert is_out_of_memory(MemoryError())
-    assert is_out_of_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"))
-    assert not is_out_of_memory(RuntimeError("shapes do not match"))
+def numpy_error() -> MemoryError:
+    """Return what numpy raises, which is a private class."""
+    with pytest.raises(MemoryError) as raised:
+        np.empty(2**60, dtype=np.uint8)
+    return raised.value
+
+
+OUT_OF_MEMORY = {
+    "Python": MemoryError(),
+    "numpy": numpy_error(),
+    "torch": torch.OutOfMemoryError("Tried to allocate 2.00 GiB"),
+    "torch.cuda": torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+    "CPU, x86": RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:124] err == 0. DefaultCPUAllocator: can't allocate memory: "
+        "you tried to allocate 4294967296 bytes. Error code 12 (Cannot allocate memory)"
+    ),
+    "CPU, ARM": RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:113] data. DefaultCPUAllocator: not enough memory: "
+        "you tried to allocate 4294967296 bytes."
+    ),
+    "mmap": RuntimeError("unable to mmap 4096 bytes from file <x>: Cannot allocate memory (12)"),
+    "C++": RuntimeError("std::bad_alloc"),
+    "CUDA": RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be asynchronous"),
+    "CUDA driver": RuntimeError("CUDA driver error: out of memory"),
+    "CUDA, untyped": RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0)"),
+    "HIP": RuntimeError("HIP out of memory. Tried to allocate 20.00 MiB (GPU 0)"),
+    "MPS": RuntimeError("MPS backend out of memory (MPS allocated: 7.64 GiB, max allowed: 9 GiB)"),
+    "cuBLAS": RuntimeError(
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
+    ),
+    "cuSOLVER": RuntimeError(
+        "cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling `cusolverDnCreate(handle)`"
+    ),
+    "cuSPARSE": RuntimeError(
+        "CUDA error: resource allocation failed when calling `cusparseCreate(handle)`"
+    ),
+    "cuSPARSE, workspace": RuntimeError(
+        "CUDA error: insufficient resources when calling `cusparseSpGEMM_workEstimation(handle)`"
+    ),
+    "MKL": RuntimeError("MKL error: SPARSE_STATUS_ALLOC_FAILED when calling `mkl_sparse_s_mm`"),
+    "system": OSError(errno.ENOMEM, "Cannot allocate memory"),
+}
+
+OTHER_ERRORS = {
+    "shapes": RuntimeError("mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)"),
+    "index": IndexError("index 5 is out of bounds for dimension 0 with size 5"),
+    "launch": RuntimeError("CUDA error: too many resources requested for launch"),
+    "access": RuntimeError("CUDA error: an illegal memory access was encountered"),
+    "device": RuntimeError("CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate`"),
+    "disk": OSError(errno.ENOSPC, "No space left on device"),
+    "quoted": ValueError("the study 'out of memory' does not exist"),
+    "interrupt": KeyboardInterrupt(),
+}
+
+
+@pytest.mark.parametrize("error", OUT_OF_MEMORY.values(), ids=OUT_OF_MEMORY)
+def test_every_wording_of_a_lack_of_memory_is_recognised_and_retried(error: Exception) -> None:
+    errors = [error]
+
+    @in_smaller_blocks
+    def once_too_large() -> float:
+        if errors:
+            raise errors.pop()
+        return block_memory._Blocks.share
+
+    assert is_out_of_memory(error)
+    assert once_too_large() == 0.5
+
+
+@pytest.mark.parametrize("error", OTHER_ERRORS.values(), ids=OTHER_ERRORS)
+def test_other_errors_are_not_taken_for_a_lack_of_memory(error: BaseException) -> None:
+    assert not is_out_of_memory(error)

@@ -5,9 +5,9 @@ import torch
 from torch import Tensor
 
 from emea.matching.candidates import search_recall, top_candidates
-from emea.matching.cells import Cells, CellSearch
-from emea.matching.cosine import Cosine
 from emea.matching.csls import CSLS, neighbourhood_means
+from emea.matching.search import Cells, CellSearch
+from emea.matching.similarity import Cosine
 
 
 def clustered(num_source: int = 400, num_target: int = 300, dim: int = 16) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import cosine_similarity
 
-from emea.matching.cosine import Cosine
+from emea.matching.similarity import Cosine
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 99))

@@ -3,10 +3,9 @@
 import pytest
 import torch
 
-from emea.matching.cosine import Cosine
+from emea.matching.candidates import mutual_pairs
 from emea.matching.csls import CSLS
-from emea.matching.mutual_pairs import mutual_pairs
-from emea.matching.similarity import Similarity
+from emea.matching.similarity import Cosine, Similarity
 
 
 def looped(similarity: Similarity) -> list[list[int]]:

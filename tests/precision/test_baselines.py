@@ -6,14 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from emea.baselines.fusion import Fusion
 from emea.baselines.maximal_assignment import ALMOST_SURE, fixed_log_doubt
 from emea.baselines.paris import PARIS
 from emea.baselines.prase import left_over_pairs
+from emea.baselines.reasoner import Fusion
 from emea.data.graph_pair import GraphPair
-from emea.matching.cosine import Cosine
 from emea.matching.matching import NOBODY, Matching
-from emea.matching.similarity import Similarity
+from emea.matching.similarity import Cosine, Similarity
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs
 

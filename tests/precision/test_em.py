@@ -7,15 +7,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from emea.em.confidence import MARGIN, calibrated
-from emea.em.joint_distribution import compatible_beliefs, conditional
-from emea.em.joint_report import JointReport
+from emea.em.joint import JointReport, compatible_beliefs, conditional
 from emea.em.m_step import fit_weights
-from emea.em.match_model import MatchModel, PairFeatures
+from emea.em.match_model import MARGIN, MatchModel, PairFeatures, calibrated
 from emea.em.normaliser import MinMaxNormaliser, SoftmaxNormaliser
 from emea.em.propagation import Propagation
-from emea.em.score_memory import ScoreMemory
-from emea.em.two_way import fitted_sharpness
+from emea.em.two_way import ScoreMemory, fitted_sharpness
 from emea.em.two_way_step import TwoWayStep
 from emea.matching.beliefs import Beliefs
 from emea.matching.csls import CSLS

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from emea.data.graph_pair import GraphPair
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.label_propagation import LabelPropagation
-from emea.encoders.light_ea import LightEA, projected, whitened
+from emea.encoders.light_ea import LabelPropagation, LightEA, projected, whitened
 
 from ..baselines.random_pairs import overlapping_pair
 from .both_precisions import ROUNDOFF, assert_near, both, in_precision

@@ -5,18 +5,16 @@ import pytest
 import torch
 from torch import Tensor
 
+from emea.answer.decoding import accepted
 from emea.evaluation.calibration import NUM_BINS, answer_calibration
 from emea.evaluation.compatibility import compatibility_metrics
-from emea.evaluation.fused_ranks import fused_ranks
-from emea.evaluation.joint_ranks import joint_ranks
-from emea.evaluation.ranking_metrics import ranking_metrics
-from emea.evaluation.ranks import Ranks, link_ranks
+from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
+from emea.evaluation.ranks import Ranks, link_ranks, ranking_metrics
 from emea.evaluation.target_precision import JudgedAnswer
-from emea.matching.accepted_answer import accepted
 from emea.matching.beliefs import Beliefs
-from emea.matching.cosine import Cosine
 from emea.matching.csls import CSLS
 from emea.matching.pair_table import PairRanking, PairTable
+from emea.matching.similarity import Cosine
 
 from .both_precisions import ROUNDOFF, all_scores, both, with_scores
 from .embeddings import HARD_EMBEDDINGS, csls_error

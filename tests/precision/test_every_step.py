@@ -6,27 +6,23 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-ROOMS = ("matching", "em", "rules", "baselines", "evaluation")
-UNTRAINED = {"emea.encoders.light_ea", "emea.encoders.label_propagation"}
+ROOMS = ("matching", "em", "rules", "baselines", "evaluation", "answer")
+UNTRAINED = {"emea.encoders.light_ea"}
 """Encoders are trained, but for these."""
 
 NOTHING_TO_ROUND = {
     "emea.matching.block_memory": "sizes of blocks",
-    "emea.matching.belief_row": "looks things up",
-    "emea.matching.best_answer": "looks things up",
-    "emea.matching.exact_search": "looks everywhere",
+    "emea.matching.search": "looks things up",
+    "emea.answer.alignment": "names and numbers as they are written",
+    "emea.answer.decision": "compares with a threshold",
+    "emea.answer.exporting": "names and numbers as they are written",
+    "emea.answer.formats": "names and numbers as they are written",
+    "emea.answer.sssom": "names and numbers as they are written",
     "emea.em.em_callback": "calls the steps in turn",
-    "emea.em.joint_report": "holds results",
     "emea.em.protocol": "holds links",
-    "emea.rules.composed": "lays values side by side",
-    "emea.rules.ranges": "whole numbers",
-    "emea.rules.tail_groups": "whole numbers",
-    "emea.baselines.reasoner": "an interface",
-    "emea.evaluation.answer_metrics": "shares of counts",
-    "emea.evaluation.conflicts": "shares of counts",
-    "emea.evaluation.degree_buckets": "shares of counts",
-    "emea.evaluation.mapping_metrics": "shares of counts",
-    "emea.evaluation.matched_ranks": "shares of counts",
+    "emea.rules.rule": "lays values side by side",
+    "emea.evaluation.metrics": "shares of counts",
+    "emea.evaluation.compatibility": "shares of counts",
 }
 
 

@@ -7,18 +7,14 @@ import pytest
 import torch
 from torch import Tensor
 
+from emea.answer.decoding import LEAST_REST, HungarianAnswer, MutualAnswer, SinkhornAnswer, claims
 from emea.matching.beliefs import Beliefs
-from emea.matching.candidates import top_candidates
-from emea.matching.cells import CellSearch
-from emea.matching.cosine import Cosine
+from emea.matching.candidates import mutual_pairs, top_candidates
 from emea.matching.csls import CSLS
-from emea.matching.hungarian_answer import HungarianAnswer
 from emea.matching.matching import Matching
-from emea.matching.mutual_answer import MutualAnswer
-from emea.matching.mutual_pairs import mutual_pairs
 from emea.matching.pair_table import PairTable, tabulate
-from emea.matching.similarity import Similarity
-from emea.matching.sinkhorn_answer import LEAST_REST, SinkhornAnswer, claims
+from emea.matching.search import CellSearch
+from emea.matching.similarity import Cosine, Similarity
 from emea.matching.two_sided import two_sided
 
 from .both_precisions import ROUNDOFF, all_scores, assert_near, both, in_precision

@@ -11,11 +11,9 @@ from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import PairTable
 from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.directed_triples import DirectedTriples
-from emea.rules.evidence import SURE, log_doubt
-from emea.rules.mapping_compatibility import mapping_compatibility
 from emea.rules.neighbour_join import TargetEdges, join_neighbours
-from emea.rules.pair_evidence import EvidenceModel, PairEvidence
-from emea.rules.paris import PARIS
+from emea.rules.pair_evidence import SURE, EvidenceModel, PairEvidence, log_doubt
+from emea.rules.paris import PARIS, mapping_compatibility
 from emea.rules.rule import RuleView
 from emea.rules.subsumption import Subsumption, estimate_subsumption, matched_sizes
 from emea.rules.support import Grounds, support_of

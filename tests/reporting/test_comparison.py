@@ -7,8 +7,8 @@ import pytest
 
 from emea.reporting.cells import Cell
 from emea.reporting.comparison import Entry, comparison_table, csv_text, entries
+from emea.reporting.markdown import PaperNumbers
 from emea.reporting.methods import EMEA, PARIS, RREA, Method
-from emea.reporting.paper_numbers import PaperNumbers
 
 from .fabricated import alone, made, reasoned, rows_of, scores
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from emea.errors import UserError
-from emea.reporting.embedded_image import data_uri
+from emea.reporting.page import data_uri
 
 
 def test_a_drawing_is_taken_before_a_photograph_of_it(tmp_path: Path) -> None:

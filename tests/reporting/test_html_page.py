@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from emea.reporting.html_page import HtmlPart, page
+from emea.reporting.page import HtmlPart, page
 
 REPORT = """# Table 1
 

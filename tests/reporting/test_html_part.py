@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from emea.reporting.html_part import HtmlPart, Section, render_part, slug
+from emea.reporting.page import HtmlPart, Section, render_part, slug
 
 
 def section(text: str) -> Section:

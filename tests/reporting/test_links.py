@@ -1,6 +1,6 @@
 """Links to runs."""
 
-from emea.reporting.links import run_links
+from emea.reporting.records import run_links
 
 from .fabricated import made
 

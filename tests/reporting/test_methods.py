@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from emea.pipeline.overrides import composed
-from emea.pipeline.run_header import flat_params
-from emea.pipeline.schema import register_schema
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.record.run_header import flat_params
 from emea.reporting.methods import (
     COMMON,
     DUAL,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from emea.errors import UserError
-from emea.reporting.page_links import PageLinks
+from emea.reporting.page import PageLinks
 
 
 @pytest.fixture

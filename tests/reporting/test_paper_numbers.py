@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from emea.reporting.__main__ import EXPERIMENTS
+from emea.reporting.markdown import load_paper_numbers
 from emea.reporting.methods import MODEL_NAMES
-from emea.reporting.paper_numbers import load_paper_numbers
+from emea.reporting.studies import EXPERIMENTS
 from emea.reporting.study import DBP15K, DWY100K, RATIOS
 
 TIMES = {"initial", "neural", "neural_sd", "joint", "joint_sd"}

@@ -1,7 +1,7 @@
 """Tables of figures for either protocol."""
 
 from emea.reporting.comparison import NOT_RUN
-from emea.reporting.protocol_tables import RELEASED, protocol_tables
+from emea.reporting.study import RELEASED, protocol_tables
 
 from .fabricated import rows_of
 

@@ -5,12 +5,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from emea.pipeline.config_files import option_names
-from emea.pipeline.overrides import composed
-from emea.pipeline.schema import register_schema
-from emea.pipeline.validation import check_config
-from emea.reporting.__main__ import EXPERIMENTS
+from emea.config.checks import check_config
+from emea.config.files import option_names
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
 from emea.reporting.records import RecordedRun, load_records
+from emea.reporting.studies import EXPERIMENTS
 
 RECORDED = sorted(path.parent.name for path in EXPERIMENTS.glob("*/records"))
 GROUPS = ("protocol", "model", "training", "rule", "em")

@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from emea.reporting.reliability import main, title
+from emea.cli.main import main as emea
+from emea.reporting.reliability import title
 
 BINS = [
     {"min_prob": 0.2, "max_prob": 0.3, "mean_prob": 0.25, "accuracy": 0.5, "num_entities": 30},
@@ -24,6 +26,10 @@ METRICS: dict[str, Any] = {
     "answer": {"decoder": "mutual"},
     "calibration": {"ece": 0.1721, "bins": BINS, "num_entities": 1230, "num_unmatched": 17},
 }
+
+
+def main(arguments: Sequence[str]) -> int:
+    return emea(["report", "--calibration", *arguments])
 
 
 @pytest.fixture
@@ -56,7 +62,7 @@ def test_a_place_that_cannot_be_written_is_told(
 ) -> None:
     place = folder / "metrics.json" / "diagram"
     assert main([str(folder), "--out", str(place)]) == 1
-    assert capsys.readouterr().err.startswith(f"{place} cannot be written: ")
+    assert capsys.readouterr().err.startswith(f"error: {place} cannot be written: ")
 
 
 @pytest.mark.parametrize("name", ["zh-0.05", "zh-0.05.svg", "zh-0.05.png"])

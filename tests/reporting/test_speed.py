@@ -3,7 +3,7 @@ from pathlib import Path
 
 from emea.reporting.speed import speed_tables
 
-MEASUREMENTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
+MEASUREMENTS = Path(__file__).resolve().parents[2] / "experiments" / "speed"
 
 
 def test_a_row_per_measurement(tmp_path: Path) -> None:

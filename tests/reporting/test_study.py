@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from emea.reporting.__main__ import with_block, write_study
 from emea.reporting.comparison import entries
 from emea.reporting.curves import panels
 from emea.reporting.methods import EMEA
+from emea.reporting.studies import with_block, write_study
 from emea.reporting.study import Study
 
 from .fabricated import made
@@ -31,7 +31,7 @@ def test_what_a_study_has_is_written(tmp_path: Path) -> None:
 
 
 def test_a_block_is_replaced_and_nothing_else() -> None:
-    begin, end = "<!-- b: written by python -m emea.reporting -->", "<!-- /b -->"
+    begin, end = "<!-- b: written by emea report -->", "<!-- /b -->"
     text = f"before\n{begin}\nold\n{end}\nafter\n"
     written = with_block(text, "b", "new")
     assert written == f"before\n{begin}\nnew\n{end}\nafter\n"

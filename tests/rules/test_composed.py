@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from emea.data.graph_pair import GraphPair
 from emea.rules.avoid_conflict import AvoidConflict
-from emea.rules.composed import Composed
 from emea.rules.paris import PARIS
-from emea.rules.rule import Rule, RuleView
+from emea.rules.rule import Composed, Rule, RuleView
 
 from .literal_avoid_conflict import bare_pair
 from .literal_paris import beliefs_of, pairs

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
-from emea.data.synthetic import synthetic_pair
-from emea.rules.mapping_compatibility import mapping_compatibility
-from emea.rules.paris import PARIS
+from emea.data.sources.synthetic import synthetic_pair
+from emea.rules.paris import PARIS, mapping_compatibility
 
 from .literal_paris import both_directions, inverse_functionality, pairs
 

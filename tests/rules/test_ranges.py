@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.rules.ranges import expand_ranges
+from emea.rules.neighbour_join import expand_ranges
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=12))

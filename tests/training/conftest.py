@@ -68,7 +68,7 @@ def make_module() -> Callable[..., AlignmentModule]:
     def make(objective: nn.Module | None = None, lr: float = 0.05) -> AlignmentModule:
         optimizer = partial(torch.optim.RMSprop, lr=lr)
         made = objective or Drifting()
-        return AlignmentModule(GivenRows(), made, optimizer, NUM_SOURCE)  # type: ignore[arg-type]
+        return AlignmentModule(GivenRows(), made, optimizer, NUM_SOURCE, NUM_TARGET)  # type: ignore[arg-type]
 
     return make
 

@@ -13,7 +13,7 @@ from emea.em.protocol import Visible
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.objective import Objective
 from emea.encoders.step_block import LabelDataModule
-from emea.matching.cosine import Cosine
+from emea.matching.similarity import Cosine
 from emea.training.early_stopping import EarlyStopping
 from emea.training.self_training import SelfTraining
 

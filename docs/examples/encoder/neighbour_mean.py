@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from emea.encoders.joint_graph import JointGraph
-from emea.encoders.normalised_adjacency import NormalisedAdjacency
+from emea.encoders.kernels.sparse_pattern import NormalisedAdjacency
 
 
 class NeighbourMean(nn.Module):

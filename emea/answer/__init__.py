@@ -1,0 +1,1 @@
+"""From beliefs to an alignment: decoding, thresholds and export formats."""

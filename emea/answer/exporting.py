@@ -1,0 +1,73 @@
+"""From a decision to the files that tell it."""
+
+from datetime import UTC, datetime
+from math import inf
+from pathlib import Path
+
+import numpy as np
+
+from emea.answer.alignment import NOBODY, Alignment, FloatArray, Origin
+from emea.answer.decision import Decision, ExportSettings
+from emea.answer.formats import write_formats
+from emea.data.arrays import IntArray
+from emea.data.graph_pair import GraphPair
+from emea.matching.beliefs import Beliefs
+from emea.record.run_record import RunHeader
+
+
+def write_alignment(
+    folder: Path,
+    pair: GraphPair,
+    header: RunHeader,
+    decoder: str,
+    decision: Decision,
+    settings: ExportSettings,
+) -> list[Path]:
+    """Write what was decided in all formats asked for.
+
+    Args:
+        folder: where to.
+        pair: with the entities' names.
+        header: of the run.
+        decoder: name of what made the answer.
+        decision: the answer.
+        settings: formats and number of candidates.
+
+    Returns:
+        The files.
+    """
+    probs = decision.answer.probs.max(1).values.cpu().numpy()
+    targets = decision.answer.best_targets().cpu().numpy()
+    is_given = np.zeros(len(probs), dtype=bool)
+    is_given[decision.labels[:, 0].cpu().numpy()] = True
+    candidates, candidate_probs = top_candidates(decision.beliefs, settings.top_k)
+    alignment = Alignment(
+        pair=pair,
+        origin=_origin(header, decoder, decision.threshold),
+        targets=np.where(probs > 0, targets, NOBODY),
+        probs=probs,
+        is_given=is_given,
+        candidates=candidates,
+        candidate_probs=candidate_probs,
+    )
+    return write_formats(folder, alignment, settings.formats)
+
+
+def top_candidates(beliefs: Beliefs, num: int) -> tuple[IntArray, FloatArray]:
+    """``[num_source, num]`` the most probable targets, best first, and their probabilities."""
+    targets, probs = beliefs.targets.cpu().numpy(), beliefs.probs.cpu().numpy()
+    # stable, so that ties go to the neural order as they do in the answer
+    order = np.argsort(-probs, axis=1, kind="stable")[:, :num]
+    return np.take_along_axis(targets, order, 1), np.take_along_axis(probs, order, 1)
+
+
+def _origin(header: RunHeader, decoder: str, threshold: float) -> Origin:
+    version, commit = (header.tags.get(name, "unknown") for name in ("emea_version", "commit"))
+    least = "only given links" if threshold == inf else f"threshold={threshold!r}"
+    return Origin(
+        run_id=header.run_id,
+        run_name=header.name,
+        date=datetime.fromtimestamp(header.start_time / 1000, UTC).date().isoformat(),
+        tool_version=version if commit == "unknown" else f"{version}+{commit[:10]}",
+        settings=f"decoding={decoder}, {least}",
+    )

@@ -1,0 +1,42 @@
+"""How long the default run takes, from the command to its end.
+
+emea bench default-run [--json FILE]
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from emea.record.atomic import write_json
+from emea.record.provenance import provenance
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run, time, print."""
+    parser = argparse.ArgumentParser(
+        prog="emea bench default-run",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--json", type=Path, help="file for the numbers")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        # tracked as by default, but in a store of its own
+        command = [sys.executable, "-m", "emea", "run", f"hydra.run.dir={folder}/run"]
+        command += [
+            f"tracking.uri=sqlite:///{folder}/mlflow.db",
+            f"tracking.artifact_root={folder}",
+        ]
+        start = time.perf_counter()
+        subprocess.run(command, cwd=folder, check=True)
+        seconds = time.perf_counter() - start
+        metrics = json.loads((Path(folder) / "run" / "metrics.json").read_text(encoding="utf-8"))
+    kept = {key: metrics[key] for key in ("initial", "final", "protocol", "data", "model")}
+    if options.json:
+        write_json(options.json, {"seconds": seconds, **kept, **provenance()})
+    print(f"{seconds:.0f} s")

@@ -1,0 +1,124 @@
+"""Where a run's time goes: training steps, EM, and what Lightning, MLflow and files add.
+
+emea bench overhead [OVERRIDES...] [--json FILE]
+"""
+
+import argparse
+import functools
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.em.em_callback import EMCallback
+from emea.encoders.alignment_module import AlignmentModule
+from emea.record.atomic import write_json
+from emea.record.mlflow_tracker import MlflowTracker
+from emea.record.provenance import provenance
+from emea.run import job, training_loop
+from emea.run.observer import TestObserver
+
+PARTS: tuple[tuple[Any, str, str], ...] = (
+    (training_loop, "fit_stage", "fit"),
+    (AlignmentModule, "training_step", "steps"),
+    (EMCallback, "between_fits", "em"),
+    (TestObserver, "__call__", "evaluation"),
+    (training_loop, "save_checkpoint", "checkpoints"),
+    (job, "_write_files", "files"),
+    (MlflowTracker, "start", "mlflow"),
+    (MlflowTracker, "log", "mlflow"),
+    (MlflowTracker, "finish", "mlflow"),
+)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure, print, record."""
+    parser = argparse.ArgumentParser(
+        prog="emea bench overhead",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("overrides", nargs="*", help="config of the run, as for emea run")
+    parser.add_argument("--json", type=Path, help="file for the numbers")
+    options = parser.parse_args(arguments)
+    register_schema()
+    numbers = {**shares(options.overrides), **start_up()}
+    for name, value in numbers.items():
+        print(f"{name:<22} {value}" if isinstance(value, str) else f"{name:<22} {value:.3f}")
+    if options.json:
+        write_json(options.json, {**numbers, **provenance()})
+
+
+def shares(overrides: list[str]) -> dict[str, Any]:
+    """Seconds of a tracked run by what they were spent on."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = [f"tracking.uri=sqlite:///{folder}/mlflow.db", f"tracking.artifact_root={folder}"]
+        config = composed([*overrides, "tracking=mlflow", *store])
+        with timed_parts() as spent:
+            start = time.perf_counter()
+            job.run_job(config, Path(folder) / "run")
+            total = time.perf_counter() - start
+    em = spent["em"] - spent["evaluation"]
+    lightning = spent["fit"] - spent["steps"] - spent["em"]
+    named = {
+        "steps_s": spent["steps"],
+        "em_s": em,
+        "evaluation_s": spent["evaluation"],
+        "lightning_s": lightning,
+        "mlflow_s": spent["mlflow"],
+        "checkpoints_and_files_s": spent["checkpoints"] + spent["files"],
+    }
+    added = lightning + named["mlflow_s"] + named["checkpoints_and_files_s"]
+    return {
+        "overrides": " ".join(overrides),
+        "total_s": total,
+        **named,
+        "rest_s": total - sum(named.values()),
+        "share_of_overhead": added / total,
+    }
+
+
+@contextmanager
+def timed_parts() -> Iterator[dict[str, float]]:
+    """Seconds spent inside each part while the context lasts."""
+    spent: dict[str, float] = defaultdict(float)
+    with ExitStack() as stack:
+        for owner, name, part in PARTS:
+            work = _timed(getattr(owner, name), part, spent)
+            stack.enter_context(mock.patch.object(owner, name, work))
+        yield spent
+
+
+def _timed(work: Callable[..., Any], part: str, spent: dict[str, float]) -> Callable[..., Any]:
+    @functools.wraps(work)
+    def timed(*arguments: Any, **named: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            return work(*arguments, **named)
+        finally:
+            spent[part] += time.perf_counter() - start
+
+    return timed
+
+
+def start_up(repeats: int = 3) -> dict[str, float]:
+    """Seconds until ``--help`` has been printed, and until the package is imported."""
+    commands = {"help_s": ["-m", "emea", "run", "--help"], "import_s": ["-c", "import emea"]}
+    return {
+        name: min(_seconds([sys.executable, *arguments]) for _ in range(repeats))
+        for name, arguments in commands.items()
+    }
+
+
+def _seconds(command: list[str]) -> float:
+    start = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - start

@@ -1,0 +1,94 @@
+"""Time and memory of a run's parts on one pair: a step, the candidate search, the joint module.
+
+emea bench run-parts data=zh ratio=0.05 [--steps 100] [--json FILE]
+"""
+
+import argparse
+import resource
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from emea.config.instantiate import load_pair, maker
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.em.em_callback import IterationReport
+from emea.record.atomic import write_json
+from emea.record.provenance import provenance
+from emea.run.device import choose_device, keep_freed_memory, peak_memory_mb
+from emea.run.parts import Parts, build_parts, draw_split
+
+WARM_UP = 5
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        prog="emea bench run-parts",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("overrides", nargs="*", help="config of the run, as for emea run")
+    parser.add_argument("--steps", type=int, default=100, help="optimisation steps to time")
+    parser.add_argument("--json", type=Path, help="file for the numbers")
+    options = parser.parse_args(arguments)
+    register_schema()
+    keep_freed_memory()
+    numbers = measure(options.overrides, options.steps)
+    for name, value in numbers.items():
+        print(f"{name:<28} {value:,.2f}" if isinstance(value, float) else f"{name:<28} {value}")
+    if options.json:
+        write_json(options.json, {**numbers, **provenance()})
+
+
+def measure(overrides: list[str], num_steps: int) -> dict[str, Any]:
+    """Milliseconds per step, seconds of search and joint module, memory."""
+    config = composed(overrides)
+    device = choose_device(config.trainer.accelerator)
+    start = time.perf_counter()
+    pair = load_pair(config)
+    loaded = time.perf_counter()
+    reports: list[IterationReport] = []
+    visible = maker(config.protocol)()(draw_split(config, pair))
+    parts = build_parts(config, pair, visible, reports.append, device)
+    parts.module.to(device)
+    built = time.perf_counter()
+    step = ms_per_step(parts, parts.data.links.to(device), num_steps)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(2):  # the first time compiles and allocates
+        parts.em.between_fits(parts.module, parts.data)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "data": pair.name,
+        "device": str(device),
+        "load_s": loaded - start,
+        "build_s": built - loaded,
+        "ms_per_step": step,
+        "search_s": reports[-1].seconds["search"],
+        "joint_s": reports[-1].seconds["joint"],
+        "search_and_joint_extra_mb": (after - before) / 1024,
+        "peak_memory_mb": peak_memory_mb(device),
+    }
+
+
+def ms_per_step(parts: Parts, links: Tensor, num_steps: int) -> float:
+    """Mean time of an optimisation step, as training runs it."""
+    optimizer = parts.module.configure_optimizers()
+    step = parts.module.new_step(links, optimizer)
+    for _ in range(WARM_UP):
+        step()
+    _wait(links)
+    start = time.perf_counter()
+    for _ in range(num_steps):
+        step()
+    _wait(links)
+    return (time.perf_counter() - start) / num_steps * 1000
+
+
+def _wait(tensor: Tensor) -> None:
+    if tensor.is_cuda:
+        torch.cuda.synchronize()

@@ -1,0 +1,76 @@
+"""Time, memory and accuracy of a whole run, after a short one that compiles the kernels.
+
+    emea bench whole-run data=zh ratio=0.05 [--json FILE]
+
+The run is not tracked; its own time from reading the files to the written records counts.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.record.atomic import write_json
+from emea.record.provenance import provenance
+from emea.run.job import run_job
+
+SHORT = ["data=synthetic", "data.num_entities=1000", "em.iterations=1"]
+SHORT += ["model.initial_epochs=5", "model.epochs_per_iteration=5", "search=exact"]
+
+KEPT: tuple[str, ...] = (
+    "data",
+    "model",
+    "rule",
+    "em",
+    "protocol",
+    "search",
+    "ratio",
+    "num_links",
+    "seconds",
+)
+KEPT += ("peak_memory_mb", "initial", "final", "seed", "split_seed")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Compile, run, print, record."""
+    parser = argparse.ArgumentParser(
+        prog="emea bench whole-run",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("overrides", nargs="*", help="config of the run, as for emea run")
+    parser.add_argument("--json", type=Path, help="file for the numbers")
+    options = parser.parse_args(arguments)
+    register_schema()
+    numbers = measure([*options.overrides, "tracking=none"])
+    for name, value in numbers.items():
+        print(f"{name:<20} {value}")
+    if options.json:
+        write_json(options.json, {**numbers, **provenance()})
+
+
+def measure(overrides: list[str]) -> dict[str, Any]:
+    """Seconds of a run and of its parts, memory, accuracy."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        run_job(composed(["tracking=none", *SHORT]), Path(folder) / "short")
+        compiled = time.perf_counter()
+        config = composed(overrides)
+        metrics = run_job(config, Path(folder) / "run")
+        total = time.perf_counter() - compiled
+    history = metrics["history"]
+    parts = ("neural", "search", "joint", "evaluate")
+    epochs = [config.model.initial_epochs, config.model.epochs_per_iteration]
+    return {
+        "overrides": " ".join(overrides),
+        "warm_up_s": compiled - start,
+        "total_s": total,
+        **{f"{part}_s": sum(entry["seconds"][part] for entry in history) for part in parts},
+        "epochs": f"{epochs[0]} + {len(history) - 1} x {epochs[1]}",
+        "search_recall": history[-1].get("search_recall"),
+        **{key: metrics[key] for key in KEPT},
+    }

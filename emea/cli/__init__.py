@@ -1,0 +1,1 @@
+"""The ``emea`` command and its subcommands, one file each."""

@@ -1,0 +1,193 @@
+"""``emea align SOURCE TARGET --links FILE``: align two graph files with sensible defaults."""
+
+import argparse
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from emea.answer.formats import ALIGNMENT_FILE
+from emea.config.checks import EXPORT_FORMATS
+from emea.config.instantiate import load_pair
+from emea.config.overrides import check_overrides, composed
+from emea.config.schema import register_schema
+from emea.errors import UserError
+from emea.record.run_folder import LOG_FILE
+from emea.record.run_record import is_run_folder
+from emea.run.progress import logged
+
+CPU_SETTINGS = ("model=lightea", "em=dual", "em.iterations=5")
+"""LightEA trains nothing: minutes for 15,000 entities on two cores."""
+
+GPU_SETTINGS = ("model=rrea", "em=dual")
+NUM_EXAMPLES = 3
+"""Pairs that the summary shows from either end."""
+
+DESCRIPTION = """Aligns two graphs: finds for each entity of SOURCE its counterpart in TARGET.
+
+Graphs are N-Triples, Turtle, RDF/XML, TSV or CSV (also .gz), or Parquet. Links are pairs of known
+counterparts: two columns, owl:sameAs triples or SSSOM."""
+
+EXAMPLES = """examples:
+  emea align atlas.nt karte.ttl --links seeds.tsv
+  emea align atlas.nt karte.ttl --links seeds.tsv --target-precision 0.95 --formats nt sssom
+  emea align atlas.nt karte.ttl em.iterations=10 --links seeds.tsv --out result
+
+On a GPU it trains RREA, on a CPU it uses LightEA, both with em=dual. Any setting of `emea run` can
+follow TARGET as key=value."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Align the files that the arguments name and print a summary; the exit status."""
+    options = _parser().parse_intermixed_args(arguments)
+    register_schema()
+    _check(options)
+    pair = load_pair(_config(options, CPU_SETTINGS))
+    # torch is imported here, after the files were read
+    import torch
+
+    from emea.run.job import run_job
+
+    settings = GPU_SETTINGS if torch.cuda.is_available() else CPU_SETTINGS
+    config = _config(options, settings)
+    options.out.mkdir(parents=True, exist_ok=True)
+    with logged(options.out / LOG_FILE):
+        metrics = run_job(config, options.out, pair=pair)
+    print(summary(metrics, options.out))
+    return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuse files that do not exist and a folder that holds something else.
+
+    Raises:
+        UserError: says which, and what to do.
+    """
+    if options.links is None:
+        raise UserError(
+            "emea align needs known links to learn from. Give --links FILE: two columns with the "
+            "names of counterparts, owl:sameAs triples or SSSOM; ten or more help most."
+        )
+    for path in filter(None, (options.source, options.target, options.links, options.test_links)):
+        if path.is_dir() or not path.exists():
+            problem = "is a folder, not a file" if path.is_dir() else "does not exist"
+            raise UserError(f"{path} {problem}. Check the name of the file.")
+    if options.out.is_dir() and any(options.out.iterdir()) and not is_run_folder(options.out):
+        raise UserError(
+            f"{options.out} holds files that are not from emea. Choose another --out folder."
+        )
+    if options.out.exists() and not options.out.is_dir():
+        raise UserError(f"{options.out} is a file. Choose another --out folder.")
+
+
+def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
+    """The run's configuration; settings that were typed come last and win."""
+    files = {
+        "source": options.source,
+        "target": options.target,
+        "links": options.links,
+        "test_links": options.test_links,
+    }
+    named = [f"data.{key}={_quoted(path)}" for key, path in files.items() if path is not None]
+    export = [f"export.formats=[{','.join(('tsv', *options.formats))}]"]
+    for key in ("threshold", "target_precision"):
+        if (value := getattr(options, key)) is not None:
+            export.append(f"export.{key}={value}")
+    chosen = ["data=files", *named, *settings, "tracking=none", *export, *options.settings]
+    check_overrides(chosen)
+    return composed(chosen)
+
+
+def _quoted(path: Path) -> str:
+    """A file's name as Hydra reads it, whatever signs it holds."""
+    name = str(path).replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{name}'"
+
+
+def summary(metrics: dict[str, Any], folder: Path) -> str:
+    """What was matched, how sure it is, and what can be done next."""
+    export, links = metrics["export"], metrics["num_links"]
+    num_found, num_open = export["num_answered"], export["num_unmatched"]
+    counts = ", ".join(f"{count:,} {name}" for name, count in export["num_by_prob"].items())
+    lines = [
+        f"Matched {num_found:,} of {num_found + num_open:,} source entities without a given link "
+        f"({links['train']:,} links were given for training).",
+        f"Probability of these matches: {counts}.",
+    ]
+    for name in ("validation", "test"):
+        judged = export[name]
+        if judged["num_accepted"]:
+            seen = "held out from training" if name == "validation" else "not used for training"
+            lines.append(
+                f"Precision {judged['precision']:.3f} (95% confidence: above "
+                f"{judged['precision_low']:.3f}) and recall {judged['recall']:.3f} on "
+                f"{judged['num_links']:,} {name} links, {seen}."
+            )
+    rows = _rows(folder / ALIGNMENT_FILE)
+    for title, shown in (("Surest", rows[:NUM_EXAMPLES]), ("Least sure", rows[-NUM_EXAMPLES:])):
+        lines += [f"{title} matches:", *(f"  {prob:.3f}  {a}  =  {b}" for a, b, prob in shown)]
+    lines += [
+        f"Alignment: {folder / ALIGNMENT_FILE}" + _others(folder),
+        f"Why a match was made: emea explain {folder} --entity NAME",
+        f"Only sure matches:    emea predict {folder} --target-precision 0.95",
+    ]
+    return "\n".join(lines)
+
+
+def _rows(path: Path) -> list[tuple[str, str, float]]:
+    """The matches that were not given, most probable first."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        next(rows)  # the header
+        found = [(source, target, float(prob)) for source, target, prob in rows]
+    return sorted((row for row in found if row[2] < 1), key=lambda row: -row[2])
+
+
+def _others(folder: Path) -> str:
+    others = [path.name for path in sorted(folder.glob("alignment.*")) if path.suffix != ".tsv"]
+    sssom = folder / "alignment.sssom.tsv"
+    others += [sssom.name] if sssom.exists() else []
+    unmatched = folder / "unmatched.tsv"
+    others += [f"{unmatched.name} (entities without a match)"] if unmatched.exists() else []
+    return f"; also {', '.join(others)}" if others else ""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="emea align",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("source", type=Path, metavar="SOURCE", help="file of the source graph")
+    parser.add_argument("target", type=Path, metavar="TARGET", help="file of the target graph")
+    parser.add_argument("settings", nargs="*", metavar="key=value", help="settings of emea run")
+    parser.add_argument("--links", type=Path, metavar="FILE", help="known links to learn from")
+    parser.add_argument(
+        "--test-links", type=Path, metavar="FILE", help="links to measure the result with"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("alignment"),
+        metavar="DIR",
+        help="folder of the results (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--formats",
+        nargs="+",
+        choices=[name for name in EXPORT_FORMATS if name != "tsv"],
+        default=[],
+        help="in addition to alignment.tsv: owl:sameAs N-Triples, SSSOM, JSON Lines",
+    )
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument("--threshold", type=float, metavar="P", help="least probability of a match")
+    either.add_argument(
+        "--target-precision",
+        type=float,
+        metavar="P",
+        help="choose the threshold that reaches this precision on held-out links",
+    )
+    return parser

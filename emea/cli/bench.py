@@ -1,0 +1,36 @@
+"""``emea bench``: measures speed and memory."""
+
+import logging
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from emea.errors import UserError
+
+BENCHMARKS = {
+    "compare": "a training step and the PARIS rule against direct forms, and growth with size",
+    "run-parts": "a step, the candidate search and the reasoning of one configuration",
+    "whole-run": "time, memory and accuracy of a whole run",
+    "overhead": "what Lightning, MLflow and files add to a run",
+    "default-run": "the default run, from the command to its end",
+    "load-ntriples": "reading large N-Triples files",
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the benchmark that the arguments name, ``compare`` by default; the exit status."""
+    if arguments and arguments[0] in ("-h", "--help"):
+        width = max(map(len, BENCHMARKS))
+        print("usage: emea bench [BENCHMARK] [arguments]\n\nbenchmarks (default: compare):")
+        print(*(f"  {name:<{width}}  {text}" for name, text in BENCHMARKS.items()), sep="\n")
+        print("\n`emea bench BENCHMARK --help` describes its arguments.")
+        return 0
+    name, rest = "compare", arguments
+    if arguments and not arguments[0].startswith("-"):
+        name, rest = arguments[0], arguments[1:]
+    if name not in BENCHMARKS:
+        raise UserError(f"there is no benchmark {name!r}. Choose from {', '.join(BENCHMARKS)}.")
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("emea.bench").setLevel(logging.INFO)
+    import_module(f"emea.bench.{name.replace('-', '_')}").main(rest)
+    return 0

@@ -1,0 +1,77 @@
+"""``emea data NAME [key=value ...]``: the statistics of a data set."""
+
+import difflib
+from collections.abc import Sequence
+
+from omegaconf import DictConfig
+
+from emea.config.checks import check_config
+from emea.config.files import CONF, option_names
+from emea.config.instantiate import load_pair
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.data.graph_pair import GraphPair
+from emea.data.statistics import statistics_table
+from emea.errors import ConfigError
+
+USAGE = "usage: emea data NAME [key=value ...]"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the statistics of the pair that the arguments name; the exit status."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(USAGE, "", *_described_options(), sep="\n")
+        return 0 if arguments else 2
+    print(statistics_table(load_named_pair(arguments[0], arguments[1:])))
+    return 0
+
+
+def load_named_pair(name: str, overrides: Sequence[str] = ()) -> GraphPair:
+    """The pair of an option in ``conf/data``.
+
+    Args:
+        name: the option.
+        overrides: its arguments to change, as ``key=value``.
+    """
+    overrides = [
+        override.removeprefix("data.") for override in overrides
+    ]  # emea run writes them so
+    names = option_names("data")
+    if name not in names:
+        raise ConfigError(f"there is no data set {name!r}{_choices(name, names)}")
+    _check_keys(name, overrides, list(map(str, _composed(name, []).data)))
+    config = _composed(name, [f"data.{override}" for override in overrides])
+    check_config(config)
+    return load_pair(config)
+
+
+def _composed(name: str, overrides: list[str]) -> DictConfig:
+    """The whole config: a data set may choose options of other groups."""
+    register_schema()
+    return composed([f"data={name}", *overrides])
+
+
+def _check_keys(name: str, overrides: Sequence[str], keys: Sequence[str]) -> None:
+    for override in overrides:
+        key, equals, _ = override.partition("=")
+        if not equals:
+            raise ConfigError(f"{override!r} is not of the form key=value")
+        if key not in keys:
+            raise ConfigError(f"{name} has no argument {key!r}{_choices(key, keys)}")
+
+
+def _choices(word: str, choices: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, choices)
+    guess = f" (did you mean {' or '.join(near)}?)" if near else ""
+    return f"{guess}: choose from {', '.join(choices)}"
+
+
+def _described_options() -> list[str]:
+    names = option_names("data")
+    width = max(map(len, names))
+    return [f"  {name:<{width}}  {_description(name)}" for name in names]
+
+
+def _description(name: str) -> str:
+    text = (CONF / "data" / f"{name}.yaml").read_text(encoding="utf-8")
+    return text.splitlines()[0].removeprefix("# ")

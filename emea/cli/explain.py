@@ -1,0 +1,78 @@
+"""``emea explain RUN --pair A B``: why a finished run matches two entities."""
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from emea.errors import DataError
+from emea.record.atomic import write_atomic
+from emea.record.run_record import check_finished
+
+if TYPE_CHECKING:
+    from emea.explain.explainer import Explainer
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Explain what the arguments ask for; the exit status."""
+    options = _parser().parse_args(arguments)
+    check_finished(options.run)
+    # torch is imported here, after the command line and the folder were checked
+    from rich.console import Console
+
+    from emea.explain.explainer import Explainer
+    from emea.explain.page import explanation_page
+    from emea.explain.text import json_text, print_explanations
+    from emea.run.finished_run import load_run
+
+    run = load_run(options.run, options.trust)
+    explainer = Explainer(run)
+    explanations = [explainer(*pair) for pair in _asked_pairs(explainer, options)]
+    if options.json is not None:
+        _write(options.json, json_text(run, explanations))
+    if options.html is not None:
+        _write(options.html, explanation_page(run, explanations))
+    with contextlib.suppress(AttributeError):  # a replaced stdout need not have it
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+    print_explanations(Console(highlight=False), explanations)
+    for path in filter(None, (options.json, options.html)):
+        print(f"wrote {path}", file=sys.stderr)
+    return 0
+
+
+def _asked_pairs(explainer: "Explainer", options: argparse.Namespace) -> list[tuple[int, int]]:
+    from emea.explain.asked_pairs import best_pair, listed_pairs, named_pair
+
+    if options.pair is not None:
+        return [named_pair(explainer, *options.pair)]
+    if options.entity is not None:
+        return [best_pair(explainer, options.entity)]
+    return listed_pairs(explainer, options.pairs)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_atomic(path, text)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error}") from error
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="emea explain",
+        description="Shows why a finished run matches two entities: which neighbours speak for "
+        "the pair and by how much, what the runner-up lacks, which others claim the target.",
+    )
+    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
+    parser.add_argument(
+        "--trust", nargs="+", default=[], metavar="MODULE", help="modules of yours it may use"
+    )
+    asked = parser.add_mutually_exclusive_group(required=True)
+    asked.add_argument("--pair", nargs=2, metavar=("A", "B"), help="a source and a target entity")
+    asked.add_argument("--pairs", type=Path, metavar="FILE", help="such pairs, tab-separated")
+    asked.add_argument("--entity", metavar="A", help="a source entity and its best candidate")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with drawings")
+    return parser

@@ -1,0 +1,90 @@
+"""The ``emea`` command: it picks a subcommand and loads nothing else."""
+
+import difflib
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NamedTuple
+
+from emea import __version__
+from emea.errors import UserError
+
+
+class Command(NamedTuple):
+    """A subcommand.
+
+    Args:
+        target: the module of ``emea.cli`` and its function that run it.
+        summary: what it does, for the overview.
+    """
+
+    target: str
+    summary: str
+
+
+COMMANDS = {
+    "align": Command("align:main", "align two graph files: emea align SOURCE TARGET --links FILE"),
+    "run": Command(
+        "run:main", "run an experiment, or a sweep with -m: emea run data=zh ratio=0.05"
+    ),
+    "predict": Command("predict:main", "write the alignment of a finished run, without training"),
+    "explain": Command("explain:main", "show why a finished run matches two entities"),
+    "report": Command("report:main", "write tables and figures of recorded runs"),
+    "data": Command("data:main", "print the statistics of a data set"),
+    "ui": Command("tracking:ui", "open the MLflow UI on this machine"),
+    "sync": Command("tracking:sync", "import run folders into an MLflow store"),
+    "bench": Command("bench:main", "measure speed and memory"),
+}
+
+OVERVIEW = """usage: emea COMMAND [arguments]
+
+Entity alignment guided by compatibility (Liu et al., EMNLP 2022).
+
+commands:
+{commands}
+
+`emea COMMAND --help` describes a command, `emea --version` prints the version."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the subcommand that the arguments name.
+
+    Args:
+        arguments: as typed after ``emea``; ``None``: those of this process.
+
+    Returns:
+        The exit status: 0 for success, 1 for an error, 2 for a wrong command line.
+    """
+    name, *rest = [*(sys.argv[1:] if arguments is None else arguments)] or [""]
+    if name in ("", "-h", "--help", "help"):
+        print(overview())
+        return 0 if name else 2
+    if name == "--version":
+        print(f"emea {__version__}")
+        return 0
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        guess = f" Did you mean emea {near[0]}?" if near else ""
+        known = ", ".join(COMMANDS)
+        print(f"error: unknown command {name!r}.{guess} Commands: {known}.", file=sys.stderr)
+        return 2
+    module, _, function = COMMANDS[name].target.partition(":")
+    try:
+        status: int = getattr(import_module(f"emea.cli.{module}"), function)(rest)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+def overview() -> str:
+    """The commands, one line each."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    return OVERVIEW.format(commands="\n".join(lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

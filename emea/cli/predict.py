@@ -1,0 +1,106 @@
+"""``emea predict RUN``: the alignment of a finished run, without training."""
+
+import argparse
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from emea.config.checks import EXPORT_FORMATS
+from emea.config.files import option_names
+from emea.errors import DataError
+from emea.record.run_record import check_finished
+
+EXAMPLES = """examples:
+  emea predict RUN --formats nt sssom jsonl --top-k 5
+  emea predict RUN --target-precision 0.95
+  emea predict RUN --decoding hungarian --threshold 0.5 --out answers
+
+RUN is the folder of a finished run. Its data must still be where the run found it. Options that
+you leave out keep the run's own settings; --threshold 0 accepts every answer."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the files that the arguments ask for; the exit status."""
+    options = make_parser().parse_args(arguments)
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    check_finished(options.run)
+    # torch is imported here, after the command line and the folder were checked
+    from emea.answer.decision import export_settings
+    from emea.run.finished_run import load_run
+    from emea.run.predicting import predict
+    from emea.run.result_table import answered_line
+
+    run = load_run(options.run, options.trust)
+    settings = export_settings(run.config).with_given(
+        options.formats, options.top_k, options.threshold, options.target_precision
+    )
+    folder = options.out or options.run / "predictions"
+    try:
+        numbers, files = predict(run, folder, settings, options.decoding)
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written: {error}") from error
+    print(answered_line(numbers))
+    print(*files, sep="\n")
+    return 0
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    parser = argparse.ArgumentParser(
+        prog="emea predict",
+        description="Writes the alignment of a finished run, in any format, without training.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
+    parser.add_argument(
+        "--trust", nargs="+", default=[], metavar="MODULE", help="modules of yours it may use"
+    )
+    parser.add_argument(
+        "--formats",
+        nargs="+",
+        choices=EXPORT_FORMATS,
+        help="in addition to alignment.tsv: owl:sameAs N-Triples, SSSOM, JSON Lines",
+    )
+    parser.add_argument(
+        "--top-k",
+        type=_positive,
+        metavar="K",
+        help="candidates of each source entity in alignment.jsonl",
+    )
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument(
+        "--threshold",
+        type=_probability,
+        metavar="P",
+        help="least probability of an answer; entities below it stay unmatched",
+    )
+    either.add_argument(
+        "--target-precision",
+        type=_probability,
+        metavar="P",
+        help="choose the threshold that reaches this precision on the validation links",
+    )
+    parser.add_argument(
+        "--decoding",
+        choices=option_names("decoding"),
+        help="how beliefs become an answer; csls and cosine both take the best candidate",
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="where to write (default: RUN/predictions)"
+    )
+    return parser
+
+
+def _probability(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, got {text}")
+    return value
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text}")
+    return value

@@ -1,0 +1,159 @@
+"""``emea run [-m] key=value ...``: one run or a sweep; ``--help`` lists what can be chosen."""
+
+import logging
+import math
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig
+
+from emea.config.checks import check_config
+from emea.config.files import CONF
+from emea.config.instantiate import load_pair
+from emea.config.overrides import (
+    check_overrides,
+    quote_numeric_choices,
+    sweep_flag_first,
+    unused_overrides,
+)
+from emea.config.paths import check_run_folder
+from emea.config.schema import register_schema
+from emea.errors import DataError, UserError
+from emea.record.run_folder import LOG_FILE
+from emea.record.run_header import sweep_name
+from emea.record.run_record import is_finished
+from emea.record.secrets import clean_hydra_files
+from emea.run.progress import logged
+from emea.run.sweep import forget_outcome, write_outcome
+
+logger = logging.getLogger(__name__)
+
+PRINT_ONLY = ("-h", "--help", "--hydra-help", "--version", "-c", "--cfg", "--info", "-sc")
+"""Flags with which Hydra prints something and runs nothing, also as ``--flag=value``."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check the command line, then hand over to Hydra or resume a run.
+
+    Args:
+        arguments: as typed after ``emea run``; ``None``: those of this process.
+
+    Returns:
+        The exit status.
+    """
+    register_schema()
+    typed = sys.argv[1:] if arguments is None else arguments
+    sys.argv[1:] = sweep_flag_first(quote_numeric_choices(typed))
+    try:
+        resume = resumed_folder(sys.argv[1:])
+        if resume is not None:
+            check_run_folder(sys.argv[1:])
+            resume_run(*resume)
+            return 0
+        if not any(argument.split("=")[0] in PRINT_ONLY for argument in sys.argv[1:]):
+            check_overrides(sys.argv[1:])
+            check_run_folder(sys.argv[1:])
+        job()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        from emea.run.signals import exit_status
+
+        return exit_status()
+    return 0
+
+
+@hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
+def job(config: DictConfig) -> float:
+    """Run one configuration; the value, of validation links, is what a sweeper may maximise."""
+    hydra_config = HydraConfig.get()
+    folder = Path(hydra_config.runtime.output_dir)
+    clean_hydra_files(config, hydra_config)
+    for group, unused in unused_overrides(config, hydra_config.overrides.task).items():
+        logger.warning("%s does not use %s", group, ", ".join(unused))
+    forget_outcome(folder)
+    is_sweep = hydra_config.mode == RunMode.MULTIRUN
+    sweep = sweep_name(Path(hydra_config.sweep.dir)) if is_sweep else None
+    try:
+        return _run(config, folder, sweep)
+    except Exception as error:
+        if isinstance(error, UserError):
+            logger.error("%s", error)
+        elif is_sweep:
+            logger.exception("the job failed")  # into its own log, too
+        else:
+            raise
+        if not is_sweep:
+            raise SystemExit(1) from None
+        write_outcome(folder, failed=f"{type(error).__name__}: {error}")
+        return math.nan  # the sweep's other jobs are not affected
+
+
+def _run(config: DictConfig, folder: Path, sweep: str | None) -> float:
+    """Read the data, then run: a mistake in a file is reported before torch is imported."""
+    check_config(config)
+    started = time.perf_counter()
+    pair = load_pair(config)
+    read_s = time.perf_counter() - started
+    from emea.record.earlier_runs import AlreadyRecordedError
+    from emea.record.run_folder import sweep_objective
+    from emea.run.job import run_job
+    from emea.run.result_table import print_results
+
+    try:
+        metrics = run_job(config, folder, sweep, pair, read_s=read_s)
+    except AlreadyRecordedError as recorded:
+        logger.info("%s", recorded)
+        write_outcome(folder, recorded=recorded.place)
+        return recorded.objective
+    found = Path(metrics["folder"])
+    if found != folder:  # it continued an interrupted run
+        write_outcome(folder, recorded=str(found))
+    print_results(metrics, found)
+    return sweep_objective(metrics)
+
+
+def resumed_folder(arguments: Sequence[str]) -> tuple[Path, list[str]] | None:
+    """The run that ``resume=FOLDER`` names, and the user's modules that it may use.
+
+    It keeps its settings, so no others may be given.
+
+    Raises:
+        UserError: other settings are given.
+    """
+    named = [argument for argument in arguments if argument.startswith("resume=")]
+    if not named:
+        return None
+    others = [argument for argument in arguments if argument not in named]
+    if len(named) > 1 or any(not other.startswith("trust=") for other in others):
+        raise UserError(
+            "a resumed run keeps its settings. Give only resume=FOLDER, "
+            "and trust=[MODULE] if it uses a module of your own."
+        )
+    trust = [name for other in others for name in other.partition("=")[2].strip("[]").split(",")]
+    return Path(named[0].partition("=")[2]), [name.strip() for name in trust if name.strip()]
+
+
+def resume_run(folder: Path, trust: list[str]) -> None:
+    """Finish an interrupted run in its own folder.
+
+    Raises:
+        DataError: the folder holds no run, or its run is finished.
+    """
+    if is_finished(folder):
+        raise DataError(f"{folder} is finished: there is nothing to resume")
+    from emea.run.job import run_job
+    from emea.run.result_table import print_results
+    from emea.run.resuming import config_to_resume
+
+    config = config_to_resume(folder)
+    config.skip_recorded = False
+    config.trust = trust  # the folder may come from a stranger: its own list does not count
+    with logged(folder / LOG_FILE):
+        print_results(run_job(config, folder, resumes=True), folder)

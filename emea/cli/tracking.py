@@ -1,0 +1,124 @@
+"""``emea sync`` imports run folders into MLflow; ``emea ui`` opens its UI."""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from filelock import FileLock
+
+from emea.errors import UserError
+from emea.record.mlflow_store import MlflowStore
+from emea.record.store_uri import (
+    DEFAULT_ARTIFACT_ROOT,
+    DEFAULT_URI,
+    STORE_VARIABLE,
+    shown_uri,
+    sqlite_path,
+    without_login,
+)
+from emea.record.sync import find_run_folders
+from emea.record.sync import sync as sync_folders
+from emea.record.ui import serve_ui
+
+logger = logging.getLogger("emea.tracking")
+
+
+def sync(arguments: Sequence[str]) -> int:
+    """Import run folders into a store; the exit status says whether any of them failed."""
+    options = _sync_parser().parse_args(arguments)
+    _log_to_stdout()
+    artifacts = Path(options.artifact_root).resolve()
+    folders = find_run_folders(options.folders, exclude=artifacts)
+    store = MlflowStore(options.uri, options.artifact_root, options.max_artifact_mb)
+    database = sqlite_path(store.uri)
+    # Two imports at once would both find a run missing and import it twice.
+    lock = None if database is None else database.with_name(database.name + ".sync.lock")
+    with _store_errors(store.uri):
+        # Open it first: an unreachable store is reported once, not once for every folder.
+        _ = store.client
+    with nullcontext() if lock is None else FileLock(lock):
+        counts = sync_folders(folders, store, options.unfinished)
+    logger.info("%s", counts)
+    return 1 if counts.failed else 0
+
+
+def ui(arguments: Sequence[str]) -> int:
+    """Serve a store in the MLflow UI until interrupted."""
+    options = _ui_parser().parse_args(arguments)
+    _log_to_stdout()
+    with _store_errors(options.uri):
+        serve_ui(options.uri, options.artifact_root, options.port)
+    return 0
+
+
+def _log_to_stdout() -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
+    logging.getLogger("emea").setLevel(logging.INFO)
+
+
+@contextmanager
+def _store_errors(uri: str) -> Iterator[None]:
+    """Report what MLflow raises for a store that it cannot open in one sentence."""
+    try:
+        yield
+    except UserError:
+        raise
+    except ImportError as error:
+        raise UserError("MLflow is not installed. Install it: pip install mlflow") from error
+    except Exception as error:
+        reason = without_login(str(error), uri)
+        raise UserError(f"The store {shown_uri(uri)} cannot be opened: {reason}") from error
+
+
+def _sync_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="emea sync",
+        description="Imports every run folder (a folder with run.json) below the given folders "
+        "into an MLflow store: parameters, metrics and files. Complete runs in the store are left "
+        "unchanged, incomplete copies are replaced, and a run that was deleted in the UI is "
+        "imported again while its folder exists. It is safe to repeat.",
+    )
+    parser.add_argument("folders", nargs="+", metavar="DIR", help="e.g. outputs or multirun")
+    _add_store(parser)
+    parser.add_argument(
+        "--max-artifact-mb",
+        type=float,
+        default=200.0,
+        metavar="MB",
+        help="files larger than this are not copied (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--unfinished",
+        action="store_true",
+        help="also import unfinished runs, as KILLED; not for runs that are still running",
+    )
+    return parser
+
+
+def _ui_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="emea ui",
+        description="Serves the store at http://127.0.0.1:PORT with one worker until interrupted. "
+        "The server has no login, so it is never opened to other machines.",
+    )
+    parser.add_argument("--port", type=int, default=5000, help="default: %(default)d")
+    _add_store(parser)
+    return parser
+
+
+def _add_store(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--uri",
+        default=os.environ.get(STORE_VARIABLE, DEFAULT_URI),
+        help=f"the store (default: ${STORE_VARIABLE}, else {DEFAULT_URI})",
+    )
+    parser.add_argument(
+        "--artifact-root",
+        default=DEFAULT_ARTIFACT_ROOT,
+        metavar="DIR",
+        help="where new experiments keep their files (default: %(default)s)",
+    )

@@ -1,0 +1,1 @@
+"""The configuration: composition, checks, and objects made from it."""

@@ -1,0 +1,97 @@
+"""Where the configuration is, which options it offers, and how it is composed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig
+
+from emea.errors import ConfigError
+
+NO_LIST = "is not a ListConfig, list or tuple"
+"""How OmegaConf says that a list was wanted."""
+
+
+def sentence(error: Exception) -> str:
+    """What is wrong, with the key where the error names it."""
+    cause = error.__cause__ or error
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    key = next((line.split(": ", 1)[1] for line in lines if line.startswith("full_key: ")), "")
+    if key and NO_LIST in lines[0]:
+        return f"{key} must be a list, such as {key}=[one,two]"
+    return f"{key}: {lines[0]}" if key else first_line(error)
+
+
+def first_line(error: Exception) -> str:
+    """The line of an error that says it; Hydra's others advise on syntax."""
+    return next((line for line in str(error).splitlines() if line.strip()), repr(error))
+
+
+PACKAGE = Path(__file__).resolve().parents[1]
+SHIPPED = PACKAGE / "conf"
+CONF = SHIPPED if SHIPPED.is_dir() else PACKAGE.parent / "conf"
+"""Inside an installed package, next to the package in a checkout."""
+
+PRESETS = ("experiment", "variant")
+"""Groups that set others' values and need not be chosen."""
+
+OPTIONAL = ("model", "training", "rule", "em", "decoding", "search")
+"""Groups that only some methods use: those that name them in `method.uses`."""
+
+CONFIG_DIR_FLAGS = ("--config-dir", "-cd")
+_further: list[Path] = []
+
+
+def search_also(folders: Sequence[Path]) -> None:
+    """Look for options in these folders, too, and in no others that were named before.
+
+    Raises:
+        ConfigError: one of them is no folder.
+    """
+    for folder in folders:
+        if not folder.is_dir():
+            raise ConfigError(f"--config-dir {folder} is no folder")
+    _further[:] = [folder.resolve() for folder in folders]
+
+
+def without_config_dirs(arguments: Sequence[str]) -> tuple[list[str], list[Path]]:
+    """A command line without its ``--config-dir FOLDER``, and the folders."""
+    rest, folders = [], []
+    waiting = iter(arguments)
+    for argument in waiting:
+        flag, equals, value = argument.partition("=")
+        if flag in CONFIG_DIR_FLAGS:
+            folders.append(Path(value if equals else next(waiting, "")))
+        else:
+            rest.append(argument)
+    return rest, folders
+
+
+def compose_config(overrides: Sequence[str], with_hydra: bool = False) -> DictConfig:
+    """The config of these overrides, from all folders that are searched."""
+    paths = ",".join(f"'file://{folder}'" for folder in _further)
+    further = [f"hydra.searchpath=[{paths}]"] if _further else []
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return compose("config", [*overrides, *further], return_hydra_config=with_hydra)
+
+
+def required_groups() -> list[str]:
+    """The groups of which each run has an option."""
+    return [name for name in group_names() if name not in PRESETS]
+
+
+def group_names() -> list[str]:
+    """The groups of ``conf/``, Hydra's own apart."""
+    return sorted(path.name for path in CONF.iterdir() if path.is_dir() and path.name != "hydra")
+
+
+def option_names(group: str) -> list[str]:
+    """The options of a group in all folders, those in subfolders with their path."""
+    folders = [folder / group for folder in (CONF, *_further)]
+    return sorted(
+        {
+            file.relative_to(folder).as_posix().removesuffix(".yaml")
+            for folder in folders
+            for file in folder.rglob("*.yaml")
+        }
+    )

@@ -1,0 +1,303 @@
+"""Command-line overrides: numbers as choices, and names that are nearly right."""
+
+import difflib
+import math
+import shlex
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any, cast
+
+from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
+from hydra.core.plugins import Plugins
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from emea.config.checks import check_config
+from emea.config.experiment import SWEEP_FLAGS, assignments, with_sweep
+from emea.config.files import (
+    OPTIONAL,
+    PRESETS,
+    compose_config,
+    first_line,
+    group_names,
+    option_names,
+    search_also,
+    sentence,
+    without_config_dirs,
+)
+from emea.config.paths import check_named_files
+from emea.config.ranges import wrong_kind
+from emea.errors import ConfigError
+
+MOST_VALUES = 1000
+"""Of a range: each of them is looked at before anything runs."""
+
+SWEEP_MODE = "hydra.mode=MULTIRUN"
+"""Has the same effect as ``-m``."""
+
+PLUGIN_GROUPS = ("hydra/launcher", "hydra/sweeper")
+PLUGIN_EXTRAS = {
+    "joblib": "joblib",
+    "submitit_local": "slurm",
+    "submitit_slurm": "slurm",
+    "ray": "ray",
+    "ray_aws": "ray",
+    "optuna": "optuna",
+}
+"""Launchers and sweepers of Hydra's plugins, and the extras of this package that install them."""
+
+
+def quote_numeric_choices(arguments: Sequence[str]) -> list[str]:
+    """Quote numbers given as choices of ``ratio``: Hydra takes a bare float for no choice.
+
+    ``ratio=0.01,0.30`` becomes ``ratio='0.01','0.3'``. Anything else passes unchanged.
+    """
+    return [_quoted(argument) for argument in arguments]
+
+
+def sweep_flag_first(arguments: Sequence[str]) -> list[str]:
+    """``-m`` in front of the overrides, where Hydra wants it, wherever it was typed."""
+    flags = [argument for argument in arguments if argument in ("-m", "--multirun")]
+    return [*flags, *(argument for argument in arguments if argument not in flags)]
+
+
+def composed(overrides: Sequence[str]) -> DictConfig:
+    """The config of these overrides, typed as on the command line."""
+    try:
+        return compose_config(quote_numeric_choices(overrides))
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise ConfigError(sentence(error)) from error
+
+
+def check_overrides(arguments: Sequence[str]) -> None:
+    """Refuse unknown options, keys and values, naming what comes nearest.
+
+    In a sweep every option and value is looked at, but not every combination of them.
+    """
+    without_folders, folders = without_config_dirs(arguments)
+    search_also(folders)
+    typed = [one for one in with_sweep(without_folders) if not one.startswith("-")]
+    parsed = _parsed(typed)
+    _check_plugins(parsed)
+    check_settings(typed)
+    _check_sweep_flag(arguments, parsed)
+
+
+def check_settings(typed: list[str]) -> None:
+    """The same for settings without the command line's own options, such as ``-m``."""
+    overrides = [one for one in _parsed(typed) if not one.key_or_group.startswith("hydra")]
+    groups = {override.key_or_group: override for override in overrides if _is_group(override)}
+    for override in groups.values():
+        _check_options(override)
+    values = [override for override in overrides if not _is_group(override)]
+    choices = _aligned(groups.values())
+    configs = [composed(choice) for choice in choices]
+    for override, config in product(values, configs):
+        if not _has_key(config, override):
+            raise ConfigError(_unknown_key(config, override))
+    rounds = _aligned(values)
+    tried = [(configs[0], [*choices[0], *assignment]) for assignment in rounds]
+    tried += [
+        (usual, [*choice, *rounds[0]])
+        for usual, choice in zip(configs[1:], choices[1:], strict=True)
+    ]
+    keys = [override.key_or_group for override in values if not override.is_delete()]
+    for usual, assignment in tried:
+        _check_values(composed(assignment), keys, usual)
+
+
+def unused_overrides(config: DictConfig, overrides: Sequence[str]) -> dict[str, list[str]]:
+    """Those of the command line that have no effect, by what has no use for them."""
+    groups = set(OPTIONAL) - set(config.method.uses)
+    idle = {f"method={config.method.name}": groups}
+    if not config.em.iterations:
+        idle[f"em={config.em.name}"] = {"rule"} - groups
+    if config.split.name != "random":
+        idle[f"split={config.split.name}"] = {"ratio"}
+    typed = {text: text.lstrip("+~").split("=")[0].split(".")[0] for text in overrides}
+    found = {
+        who: [text for text, group in typed.items() if group in unused and text != "rule=none"]
+        for who, unused in idle.items()
+    }
+    return {who: texts for who, texts in found.items() if texts}
+
+
+def _quoted(argument: str) -> str:
+    key, equals, value = argument.partition("=")
+    if key not in ("ratio", "+ratio", "++ratio") or not equals:
+        return argument
+    return f"{key}={','.join(map(_quoted_number, value.split(',')))}"
+
+
+def _quoted_number(text: str) -> str:
+    try:
+        return f"'{float(text):g}'"
+    except ValueError:
+        return text
+
+
+def _check_values(config: DictConfig, keys: Sequence[str], usual: DictConfig) -> None:
+    try:
+        problem = next(filter(None, (wrong_kind(key, config, usual) for key in keys)), None)
+    except OmegaConfBaseException as error:  # it refers to what is not there
+        raise ConfigError(sentence(error)) from error
+    if problem is not None:
+        raise ConfigError(problem)
+    check_config(config)
+    check_named_files(config)
+
+
+def _parsed(arguments: list[str]) -> list[Override]:
+    for argument in arguments:
+        if "=" not in argument and not argument.startswith("~"):
+            raise ConfigError(f"{argument!r} is no setting: {_as_setting(argument)}")
+    try:
+        return OverridesParser.create().parse_overrides(arguments)
+    # beside Hydra's own errors: numbers of too many digits, brackets in too many brackets
+    except (HydraException, ValueError, RecursionError) as error:
+        raise ConfigError(f"cannot read the command line: {first_line(error)}") from error
+
+
+def _check_plugins(overrides: Sequence[Override]) -> None:
+    """Refuse a launcher or sweeper whose Hydra plugin is not installed."""
+    for override in overrides:
+        group, name = override.key_or_group, str(override.value())
+        if group not in PLUGIN_GROUPS or override.is_delete() or override.is_sweep_override():
+            continue
+        Plugins.instance()  # adds the options of all installed plugins to the ConfigStore
+        stored: dict[str, Any] = ConfigStore.instance().repo["hydra"][group.removeprefix("hydra/")]
+        options = {file.removesuffix(".yaml") for file in stored} | set(option_names(group))
+        if name in options:
+            continue
+        if name in PLUGIN_EXTRAS:
+            raise ConfigError(
+                f"{group}={name} needs a Hydra plugin that is not installed: "
+                f"pip install 'emea[{PLUGIN_EXTRAS[name]}]'"
+            )
+        raise ConfigError(
+            f"{group} has no option {name}{_nearest(name, [*options, *PLUGIN_EXTRAS])}; "
+            f"it has {', '.join(sorted(options))}"
+        )
+
+
+def _check_sweep_flag(arguments: Sequence[str], overrides: Sequence[Override]) -> None:
+    """Refuse several values for one key in a command that is not a sweep."""
+    if any(argument in SWEEP_FLAGS or argument == SWEEP_MODE for argument in arguments):
+        return
+    several = next((one for one in overrides if one.is_sweep_override()), None)
+    if several is not None:
+        # without the quotes that quote_numeric_choices added
+        typed = [text.replace("'", "") if text.startswith("ratio=") else text for text in arguments]
+        named = typed[list(arguments).index(str(several.input_line))]
+        raise ConfigError(
+            f"{named} has several values, which need the flag -m: "
+            f"python run.py -m {shlex.join(typed)}"
+        )
+
+
+def _as_setting(word: str) -> str:
+    """How a word that stands alone was perhaps meant."""
+    groups = [group for group in group_names() if word in option_names(group)]
+    if groups:
+        return f"did you mean {' or '.join(f'{group}={word}' for group in groups)}?"
+    return "settings are typed key=value, and --help lists what can be chosen"
+
+
+def _is_group(override: Override) -> bool:
+    return override.key_or_group in group_names()
+
+
+def _assignments(override: Override) -> list[str]:
+    if override.is_interval_sweep():  # for sweepers that search: its ends must be possible
+        interval = cast(IntervalSweep, override.value())
+        key = override.get_key_element()
+        return [f"{key}={interval.start}", f"{key}={interval.end}"]
+    _check_range(override)
+    try:
+        found = assignments(override)
+    except HydraException as error:
+        raise ConfigError(
+            f"{override.input_line}: name the options one by one, separated by commas"
+        ) from error
+    if not found:
+        raise ConfigError(f"{override.input_line} names no value at all")
+    return found
+
+
+def _check_range(override: Override) -> None:
+    """Refuse a range that does not end, or not before everything about it is looked at."""
+    value = override.value()
+    if not isinstance(value, RangeSweep):
+        return
+    start, stop, step = cast(tuple[float, ...], (value.start, value.stop, value.step))
+    try:
+        num_values = (stop - start) / step
+    except (ZeroDivisionError, OverflowError):
+        num_values = math.inf
+    if not num_values <= MOST_VALUES:  # of bounds that are no numbers (NaN) this is true, too
+        raise ConfigError(
+            f"{override.input_line} has no end or more than {MOST_VALUES:,} values: divide it"
+        )
+
+
+def check_option(group: str, name: str) -> None:
+    """Refuse a name that is not an option of the group, and suggest the nearest."""
+    options = option_names(group)
+    if name in options:
+        return
+    hint = "; any other share between 0 and 1: ratio.value=0.07" if group == "ratio" else ""
+    raise ConfigError(
+        f"{group} has no option {name}{_nearest(name, options)}; it has {', '.join(options)}{hint}"
+    )
+
+
+def _check_options(override: Override) -> None:
+    group = override.key_or_group
+    for assignment in _assignments(override):
+        name = assignment.partition("=")[2].strip("'\"")
+        if name == "null" and group in PRESETS:
+            raise ConfigError(f"{group} is null unless you choose one: leave {group}=null out")
+        if name == "null" or override.is_delete():
+            raise ConfigError(f"{group} must be chosen: it has {', '.join(option_names(group))}")
+        check_option(group, name)
+
+
+def _aligned(groups: Iterable[Override]) -> list[list[str]]:
+    """Lists of choices such that everything a sweep names stands in at least one of them."""
+    lists = [_assignments(override) for override in groups]
+    longest = max(map(len, lists), default=1)
+    return [[choices[index % len(choices)] for choices in lists] for index in range(longest)]
+
+
+def _has_key(config: DictConfig, override: Override) -> bool:
+    if override.is_add() or override.is_force_add():
+        # only inside a group: the root is closed
+        return "." in override.key_or_group and override.key_or_group.split(".")[0] in config
+    missing = object()
+    found = OmegaConf.select(config, override.key_or_group, default=missing)
+    return found is not missing or override.key_or_group in _all_keys(config)
+
+
+def _unknown_key(config: DictConfig, override: Override) -> str:
+    key = override.key_or_group
+    keys = _all_keys(config)
+    return f"there is no key {key}{_nearest(key, keys)}"
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return f" (nearest: {', '.join(near)})" if near else ""
+
+
+def _all_keys(config: DictConfig, prefix: str = "") -> list[str]:
+    keys = []
+    for key in map(str, config):
+        full = f"{prefix}{key}"
+        keys.append(full)
+        node = config._get_node(key)
+        if isinstance(node, DictConfig) and not node._is_none() and not node._is_missing():
+            keys += _all_keys(node, f"{full}.")
+    return keys

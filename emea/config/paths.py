@@ -1,0 +1,96 @@
+"""Files and folders that a command line names: checked before anything heavy loads."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+
+from emea.config.files import CONF
+from emea.errors import ConfigError, DataError
+
+READER = "emea.data.sources.own_files.read_own_files"
+"""Of ``data=files``; what other readers call a source need not be a file."""
+
+NEEDED = ("data.source", "data.target", "data.links")
+
+
+def check_named_files(config: DictConfig) -> None:
+    """Refuse a config whose files are not there.
+
+    Raises:
+        ConfigError: names the key and the file.
+    """
+    reads_files = OmegaConf.select(config, "data._target_") == READER
+    keys = (*NEEDED, "data.test_links") if reads_files else ()
+    for key in (*keys, "initial_from"):
+        value = OmegaConf.select(config, key)
+        if value is not None:
+            _check_file(key, str(value))
+        elif key in NEEDED:
+            raise ConfigError(
+                f"{key} must name a file: data=files data.source=a.nt data.target=b.ttl "
+                "data.links=seeds.tsv"
+            )
+
+
+def _check_file(key: str, name: str) -> None:
+    path = Path(name).expanduser()
+    if path.is_dir():
+        raise ConfigError(f"{key} must name a file, and {name} is a folder")
+    if not path.exists():
+        raise ConfigError(f"{key}: there is no file {name}")
+
+
+def check_run_folder(arguments: Sequence[str]) -> None:
+    """Refuse a folder in which the run or the sweep cannot write.
+
+    Hydra creates it before the run starts, and answers an error there with a traceback.
+
+    Args:
+        arguments: the command line.
+
+    Raises:
+        DataError: says why, and how to choose another folder.
+    """
+    given = dict(argument.lstrip("+").partition("=")[::2] for argument in arguments)
+    if "resume" in given:
+        folder, advice = given["resume"], "Resume a copy of it in a folder that you can write to."
+        if not Path(folder).is_dir():
+            return  # resuming has its own sentence for that
+    else:
+        is_sweep = any(flag in given for flag in ("-m", "--multirun"))
+        key = "hydra.sweep.dir" if is_sweep else "hydra.run.dir"
+        usual = OmegaConf.to_container(OmegaConf.load(CONF / "config.yaml"))
+        assert isinstance(usual, dict)
+        default = usual["hydra"]["sweep" if is_sweep else "run"]["dir"]
+        folder, advice = given.get(key, default).strip("'\""), f"Choose another with {key}=FOLDER."
+    # what Hydra fills in, such as the time, is a new folder below
+    known = folder.split("${")[0]
+    path = Path(known if known == folder else known.rpartition("/")[0])
+    try:
+        check_writable(path)
+    except DataError as error:
+        raise DataError(f"{error} {advice}") from error
+
+
+def check_writable(folder: Path) -> None:
+    """Try whether a folder can be created, or written to where it exists.
+
+    Raises:
+        DataError: says why not.
+    """
+    nearest = folder.absolute()
+    while not os.path.lexists(nearest) and nearest != nearest.parent:
+        nearest = nearest.parent
+    if not nearest.is_dir():
+        raise DataError(f"The run folder {folder} cannot be created: {nearest} is not a folder.")
+    try:
+        # permissions alone do not tell: the disk may be read-only, or the folder a system's
+        with tempfile.TemporaryDirectory(prefix=".emea-", dir=nearest):
+            return
+    except OSError as error:
+        raise DataError(
+            f"The run folder {folder} cannot be written: {nearest}: {error.strerror}."
+        ) from error

@@ -1,0 +1,179 @@
+"""Which classes a configuration may name: a config from elsewhere must not run just anything."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from emea.errors import ConfigError
+
+OURS = (
+    "emea.answer.decoding.",
+    "emea.baselines.",
+    "emea.data.",
+    "emea.em.",
+    "emea.encoders.",
+    "emea.matching.",
+    "emea.record.mlflow_tracker.",
+    "emea.record.tracker.",
+    "emea.rules.",
+    "emea.training.",
+)
+"""What a run is made of. Other parts of this package write files wherever they are told to."""
+
+MOVED = {
+    "emea.data.id_format": "emea.data.sources.id_format",
+    "emea.data.openea_format": "emea.data.sources.openea_format",
+    "emea.data.own_files": "emea.data.sources.own_files",
+    "emea.data.synthetic": "emea.data.sources.synthetic",
+    "emea.encoders.label_propagation": "emea.encoders.light_ea",
+    "emea.matching.cells": "emea.matching.search",
+    "emea.matching.cosine": "emea.matching.similarity",
+    "emea.matching.exact_search": "emea.matching.search",
+    "emea.matching.hungarian_answer": "emea.answer.decoding",
+    "emea.matching.mutual_answer": "emea.answer.decoding",
+    "emea.matching.sinkhorn_answer": "emea.answer.decoding",
+    "emea.rules.composed": "emea.rules.rule",
+    "emea.tracking.mlflow_tracker": "emea.record.mlflow_tracker",
+    "emea.tracking.no_tracker": "emea.record.tracker",
+}
+"""Modules that configurations of earlier runs name, and where their classes are now."""
+
+OPTIMISERS = "torch.optim"
+LONGEST = 200
+"""Characters of a name of ours; what is longer no file can be called."""
+
+PACKAGES = Path(__file__).resolve().parents[2]
+
+
+def check_trusted(config: DictConfig) -> None:
+    """Refuse a config that names a class from elsewhere.
+
+    Raises:
+        ConfigError: names the key and the class.
+    """
+    problem = next(untrusted_targets(config), None)
+    if problem is not None:
+        raise ConfigError(problem)
+
+
+def untrusted_targets(config: DictConfig) -> Iterator[str]:
+    """A sentence for each class that is neither ours nor of a module the user vouches for."""
+    settings = OmegaConf.to_container(config, resolve=False)
+    return _refusals(settings, config.get("trust") or ())
+
+
+def with_current_targets(settings: Any) -> Any:
+    """Settings of an earlier run, with the classes that they name where these are now."""
+    if isinstance(settings, list):
+        return [with_current_targets(value) for value in settings]
+    if not isinstance(settings, dict):
+        return settings
+    current = {key: with_current_targets(value) for key, value in settings.items()}
+    target = current.get("_target_")
+    if isinstance(target, str):
+        module, _, name = target.rpartition(".")
+        current["_target_"] = f"{MOVED.get(module, module)}.{name}"
+    return current
+
+
+def check_made(values: Any, trust: Sequence[str]) -> None:
+    """Refuse settings that would make, within what they are for, something from elsewhere.
+
+    They must be resolved: text that still refers to something would be resolved once more when
+    objects are made of it, to what nobody has looked at.
+
+    Raises:
+        ConfigError: names the key and the class or text.
+    """
+    for problem in _refusals(values, trust):
+        raise ConfigError(problem)
+    for text in _texts(values):
+        if "${" in text:
+            raise ConfigError(f"a setting refers to another one by way of text: {text}")
+
+
+def _texts(node: Any) -> Iterator[str]:
+    if isinstance(node, str):
+        yield node
+    children = node.items() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    for child in children:
+        yield from _texts(list(child) if isinstance(child, tuple) else child)
+
+
+def _refusals(settings: Any, trust: Sequence[str]) -> Iterator[str]:
+    vouched = tuple(f"{module}." for module in trust)
+    for key, target in _targets(settings, ""):
+        if not _is_trusted(target, vouched):
+            module = str(target).rpartition(".")[0] or target
+            yield (
+                f"{key} names {target}, which is no part of emea's runs nor an optimiser of torch; "
+                f"if you know that module, say so: trust=[{module}], or --trust {module} to read a "
+                "finished run"
+            )
+
+
+def _targets(node: Any, key: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(node, list):
+        for index, value in enumerate(node):
+            yield from _targets(value, f"{key}[{index}]")
+    elif isinstance(node, dict):
+        for name, value in node.items():
+            place = f"{key}.{name}" if key else str(name)
+            if name == "_target_":
+                yield place, value
+            else:
+                yield from _targets(value, place)
+
+
+def _is_trusted(target: Any, vouched: Sequence[str]) -> bool:
+    # an interpolation is no name yet: what it will be is not known here
+    if not isinstance(target, str) or "${" in target:
+        return False
+    return target.startswith(tuple(vouched)) or _is_ours(target)
+
+
+def _is_ours(target: str) -> bool:
+    """Whether it is a class or function of ours, and not one that ours make use of.
+
+    The beginning of a name does not tell: ``emea.data.graph.np.save`` is a function of numpy.
+    What does not exist is no danger, and an older run may name what has another name today.
+    """
+    *modules, name = target.split(".")
+    if len(target) > LONGEST or not all(map(_is_public, (*modules, name))):
+        return False
+    if ".".join(modules) == OPTIMISERS:
+        return name[:1].isupper()
+    if not target.startswith(OURS):
+        return False
+    place = PACKAGES
+    while modules and (place / modules[0]).is_dir():
+        place /= modules.pop(0)
+    if not modules:
+        return name not in _borrowed(place / "__init__.py")
+    file = place / f"{modules[0]}.py"
+    if not file.is_file():
+        return modules[0] not in _borrowed(place / "__init__.py")
+    return len(modules) == 1 and name not in _borrowed(file)
+
+
+def _is_public(part: str) -> bool:
+    return part.isidentifier() and not part.startswith("_")
+
+
+@cache
+def _borrowed(file: Path) -> frozenset[str]:
+    """Names that a module of ours has from elsewhere, or that stand for a value.
+
+    Read from its text: what is looked at before a run need not be loaded for it.
+    """
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return frozenset(names)

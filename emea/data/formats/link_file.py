@@ -1,0 +1,81 @@
+"""Reads links from tables and from ``owl:sameAs`` triples."""
+
+from pathlib import Path
+
+from pyoxigraph import BlankNode, NamedNode, Quad
+
+from emea.data.formats.files import LINK_FORMATS, BadLines, file_format
+from emea.data.formats.ntriples import statements_of
+from emea.data.formats.rdf import RDF_FORMATS, shown_name, statements
+from emea.data.formats.rows import wanted_cells
+from emea.data.formats.sssom import read_sssom, sssom_format
+from emea.data.formats.triple_collector import SAME_AS
+from emea.data.links import LinkListing
+
+LINK_COLUMNS = (("source", "subject_id", "left"), ("target", "object_id", "right"))
+"""What a header may call the two columns."""
+
+
+def read_link_file(
+    path: Path, given_format: str | None = None, on_error: str = "stop"
+) -> LinkListing:
+    """Read the links of a file.
+
+    A table has two columns, or a header that names them among others; an SSSOM table is known by
+    its columns ``subject_id`` and ``object_id``, whether tabs or commas separate them. In RDF every
+    ``owl:sameAs`` triple is a link and may be meant either way; other triples are no links.
+
+    Args:
+        path: the file; ``.gz`` is unpacked on the way.
+        given_format: its format; ``None``: the file's name tells it.
+        on_error: ``stop`` at a line that cannot be read, or ``skip`` and count it.
+
+    Raises:
+        ConfigError: a setting has a value that does not exist.
+        DataError: the file cannot be read.
+    """
+    found = file_format(path, given_format, LINK_FORMATS, "data.links_format")
+    bad = BadLines(path.name, on_error)
+    if found == "ntriples":
+        listing = _same_as_by_line(path, bad)
+    elif found in RDF_FORMATS:
+        listing = _same_as_by_number(path, found, bad)
+    elif (separated := sssom_format(path, found)) is not None:
+        listing = read_sssom(path, separated, bad)
+    else:
+        listing = _from_table(path, found, bad)
+    bad.tell()
+    return listing
+
+
+def _from_table(path: Path, found: str, bad: BadLines) -> LinkListing:
+    rows = list(wanted_cells(path, found, LINK_COLUMNS, bad))
+    links = [(row.cells[0], row.cells[1]) for row in rows]
+    return LinkListing(path.name, links, [row.line for row in rows], num_bad=bad.num_lines)
+
+
+def _same_as_by_line(path: Path, bad: BadLines) -> LinkListing:
+    numbered = statements_of(SAME_AS, path, bad)
+    kept = [(line, quad) for line, quad in numbered if _is_same_as(quad)]
+    return _from_statements(path.name, kept, "line", bad)
+
+
+def _same_as_by_number(path: Path, found: str, bad: BadLines) -> LinkListing:
+    numbered = enumerate(statements(path, found, bad), 1)
+    kept = [(number, quad) for number, quad in numbered if _is_same_as(quad)]
+    return _from_statements(path.name, kept, "triple", bad)
+
+
+def _from_statements(
+    label: str, found: list[tuple[int, Quad]], unit: str, bad: BadLines
+) -> LinkListing:
+    links = [(shown_name(str(quad.subject)), shown_name(str(quad.object))) for _, quad in found]
+    places = [place for place, _ in found]
+    return LinkListing(label, links, places, unit, symmetric=True, num_bad=bad.num_lines)
+
+
+def _is_same_as(quad: Quad) -> bool:
+    ends = (quad.subject, quad.object)
+    return quad.predicate.value == SAME_AS and all(
+        isinstance(end, NamedNode | BlankNode) for end in ends
+    )

@@ -1,0 +1,86 @@
+"""Reads triples from Parquet; pyarrow is needed for it and for nothing else."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from emea.data.formats.files import BadLines
+from emea.data.formats.rows import Columns, Row, name_problem
+from emea.errors import DataError
+
+
+def parquet_rows(path: Path, names: Sequence[Sequence[str]], bad: BadLines) -> Iterator[Row]:
+    """The wanted cells of each row, as text.
+
+    Columns are found by name, in any order; where the names do not tell, the file must have the
+    wanted columns and no others, in their order.
+
+    Args:
+        path: the file.
+        names: what each wanted column may be called.
+        bad: told of rows that cannot be used.
+
+    Raises:
+        DataError: pyarrow is missing, or the file cannot be read.
+    """
+    pyarrow, parquet = _pyarrow()
+    try:
+        with parquet.ParquetFile(path) as file:
+            wanted = _wanted(path, file.schema_arrow.names, names)
+            _check_columns(path, file.schema_arrow, wanted, pyarrow)
+            number = 0
+            for batch in file.iter_batches(columns=wanted):
+                cells = zip(*(batch.column(name).to_pylist() for name in wanted), strict=True)
+                for number, values in enumerate(cells, number + 1):  # noqa: B020
+                    if (row := _row(number, values, bad)) is not None:
+                        yield row
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+    # beside Arrow's own errors: text that is not UTF-8, dates that Python has no room for
+    except (pyarrow.ArrowException, ValueError, OverflowError) as error:
+        raise DataError(f"{path.name} cannot be read as Parquet: {error}") from error
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise DataError(
+            "Parquet files need pyarrow, which is not installed: pip install 'emea[parquet]'"
+        ) from error
+    return pyarrow, pyarrow.parquet
+
+
+def _wanted(path: Path, given: Sequence[str], names: Sequence[Sequence[str]]) -> list[str]:
+    plain = Columns.without_header(names)
+    columns = plain.from_header(given) or plain
+    if len(given) != columns.width:
+        wanted = ", ".join(choices[0] for choices in names)
+        raise DataError(f"{path.name} has columns {', '.join(given)}: expected {wanted}")
+    return [given[place] for place in columns.places]
+
+
+def _check_columns(path: Path, schema: Any, wanted: Sequence[str], pyarrow: Any) -> None:
+    """Refuse columns that cannot be told apart, or whose cells are no single values."""
+    for name in wanted:
+        if schema.names.count(name) > 1:
+            raise DataError(f"{path.name} has more than one column {name}: rename the others")
+        kind = schema.field(name).type
+        if pyarrow.types.is_nested(kind):
+            raise DataError(f"{path.name}: column {name} holds {kind}, not one name in each row")
+
+
+def _row(number: int, values: Sequence[object], bad: BadLines) -> Row | None:
+    cells = [_text(value) for value in values]
+    for column, cell in enumerate(cells, 1):
+        if (problem := name_problem(cell)) is not None:
+            bad.add(number, f"column {column} {problem}")
+            return None
+    return Row(number, cells)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes):  # some programs do not say that their columns hold text
+        return value.decode(errors="surrogateescape")
+    return "" if value is None else str(value)

@@ -1,0 +1,128 @@
+"""Reads mappings in SSSOM, the Simple Standard for Sharing Ontological Mappings (TSV or CSV)."""
+
+from collections.abc import Sequence
+from itertools import takewhile
+from pathlib import Path
+
+import yaml
+
+from emea.data.formats.files import BadLines
+from emea.data.formats.rows import lines, name_problem, rows
+from emea.data.links import LinkListing
+from emea.data.names import Prefixes
+from emea.errors import DataError
+
+SUBJECT, OBJECT = "subject_id", "object_id"
+COLUMNS = {SUBJECT, OBJECT}
+"""By which a table of this kind is known."""
+
+NO_TERM_FOUND = "sssom:NoTermFound"
+"""Stands for the other entity where there is none."""
+
+PREDICATE, MODIFIER = "predicate_id", "predicate_modifier"
+EQUIVALENCES = (
+    "skos:exactMatch",
+    "owl:sameAs",
+    "owl:equivalentClass",
+    "owl:equivalentProperty",
+    "http://www.w3.org/2004/02/skos/core#exactMatch",
+    "http://www.w3.org/2002/07/owl#sameAs",
+    "http://www.w3.org/2002/07/owl#equivalentClass",
+    "http://www.w3.org/2002/07/owl#equivalentProperty",
+)
+"""Predicates that say that two entities are the same."""
+
+
+def sssom_format(path: Path, file_format: str) -> str | None:
+    """How a table that has the columns of SSSOM separates them; ``None``: it has not.
+
+    The header tells it, whatever the file is called: many such tables were saved by a program
+    that puts commas between columns.
+    """
+    if file_format not in ("tsv", "csv"):
+        return None
+    header = next((line for line in lines(path, file_format) if not _is_above(line)), "")
+    cells = {"tsv": header.split("\t"), "csv": [cell.strip('"') for cell in header.split(",")]}
+    return next((found for found in cells if set(cells[found]) >= COLUMNS), None)
+
+
+def read_sssom(path: Path, file_format: str, bad: BadLines) -> LinkListing:
+    """The mappings that say that two entities are the same.
+
+    Prefixes are those of the ``curie_map`` in the commented YAML at the top. Mappings of another
+    kind (a broader or narrower match, or one that is denied) are left out and counted.
+
+    Args:
+        path: the file.
+        file_format: ``tsv`` or ``csv``, as ``sssom_format`` found it.
+        bad: told of lines that cannot be used.
+
+    Raises:
+        DataError: the YAML or the header cannot be read.
+    """
+    comments = list(takewhile(_is_above, lines(path, file_format)))
+    # comments are no rows: what they quote need not be quoted as cells are
+    body = rows(path, file_format, bad, after=len(comments))
+    header = next((row.cells for row in body), [])
+    if not set(header) >= COLUMNS:
+        raise DataError(f"{path.name}: the names of its columns cannot be read: mend their quotes")
+    links, places, num_other = [], [], 0
+    for row in body:
+        cells = dict(zip(header, row.cells, strict=False))
+        if row.cells[0].startswith("#") and not cells.get(OBJECT):
+            continue
+        if (problem := _problem(cells)) is not None:
+            bad.add(row.line, problem)
+        elif not _is_equivalence(cells):
+            num_other += 1
+        else:
+            links.append((cells[SUBJECT], cells[OBJECT]))
+            places.append(row.line)
+    yaml_lines = [_without_mark(line, file_format) for line in comments]
+    prefixes = Prefixes(_curie_map(path.name, yaml_lines))
+    return LinkListing(
+        path.name, links, places, prefixes=prefixes, num_other=num_other, num_bad=bad.num_lines
+    )
+
+
+def _is_above(line: str) -> bool:
+    """Whether a line stands above the table: empty, or a comment, perhaps quoted as a cell is."""
+    return not line.strip(",\t") or line.startswith(("#", '"#'))
+
+
+def _without_mark(line: str, file_format: str) -> str:
+    """The YAML of a comment, which a table program may have quoted and filled up with cells."""
+    if file_format == "csv":
+        line = line.rstrip(",")
+        if line.startswith('"'):
+            line = line[1:].removesuffix('"').replace('""', '"')
+    return line[1:]
+
+
+def _problem(cells: dict[str, str]) -> str | None:
+    for column in (SUBJECT, OBJECT):
+        if (problem := name_problem(cells.get(column, ""))) is not None:
+            return f"{column} {problem}"
+    return None
+
+
+def _is_equivalence(cells: dict[str, str]) -> bool:
+    predicate = cells.get(PREDICATE) or EQUIVALENCES[0]
+    is_pair = NO_TERM_FOUND not in (cells[SUBJECT], cells[OBJECT])
+    return is_pair and predicate in EQUIVALENCES and not cells.get(MODIFIER)
+
+
+def _curie_map(label: str, yaml_lines: Sequence[str]) -> dict[str, str]:
+    try:
+        # every value as the text it is: elsewhere in YAML the prefix NO is the value false
+        metadata = yaml.load("\n".join(yaml_lines), yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise DataError(f"{label}: the commented header is no YAML: {error}") from error
+    prefixes = metadata.get("curie_map") if isinstance(metadata, dict) else None
+    if not isinstance(prefixes, dict):
+        return {}
+    return {
+        prefix: namespace
+        for prefix, namespace in prefixes.items()
+        if isinstance(prefix, str) and isinstance(namespace, str) and namespace
+    }

@@ -1,0 +1,162 @@
+"""Tab-separated files of ids and names, with errors that name the file and the line."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from emea.data.arrays import IntArray
+from emea.errors import DataError
+
+UTF8_BOM = b"\xef\xbb\xbf"
+INT64_LIMIT = 2**63
+
+
+@dataclass(frozen=True, eq=False)
+class TabTable:
+    """Cells of a tab-separated file; row ``i`` stands on line ``i + 1``.
+
+    Args:
+        label: what error messages call the file.
+        columns: the cells, one list per column.
+    """
+
+    label: str
+    columns: tuple[list[str], ...]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def integers(self, column: int) -> list[int]:
+        """A column of integer ids."""
+        cells = self.columns[column]
+        try:
+            ids = list(map(int, cells))
+        except ValueError:
+            raise self._not_an_id(cells) from None
+        # Python reads 1_0 as ten; a data file never means that.
+        if min(ids) < -INT64_LIMIT or max(ids) >= INT64_LIMIT or "_" in "".join(cells):
+            raise self._not_an_id(cells)
+        return ids
+
+    def names(self, column: int) -> list[str]:
+        """A column of names, none of them empty."""
+        cells = self.columns[column]
+        if "" in cells:
+            raise self.error(cells.index(""), f"column {column + 1} is empty")
+        return cells
+
+    def error(self, row: int, message: str) -> DataError:
+        """An error about one row, to be raised by the caller."""
+        return _error_at(self.label, row, message)
+
+    def place(self, row: int) -> str:
+        """Where a row stands."""
+        return f"{self.label}, line {row + 1}"
+
+    def _not_an_id(self, cells: list[str]) -> DataError:
+        row = next(row for row, cell in enumerate(cells) if not _is_id(cell))
+        return self.error(row, f"expected an integer id, found {cells[row]!r}")
+
+
+def read_table(path: Path, num_columns: int, label: str | None = None) -> TabTable:
+    """Read a tab-separated file.
+
+    UTF-8 with or without a byte order mark, LF or CRLF; the last line may lack its newline and
+    blank lines may follow it.
+
+    Args:
+        path: the file.
+        num_columns: columns every line must have.
+        label: what error messages call the file; its name by default.
+
+    Raises:
+        DataError: the file is missing, empty, not UTF-8 or has a line of another width.
+    """
+    label = label or path.name
+    lines = _read_text(path, label).split("\n")
+    _check_width(lines, num_columns, label)
+    cells = "\t".join(lines).split("\t")
+    return TabTable(label, tuple(cells[column::num_columns] for column in range(num_columns)))
+
+
+def _read_text(path: Path, label: str) -> str:
+    try:
+        content = path.read_bytes().removeprefix(UTF8_BOM)
+        # Not str.splitlines: names may hold separators such as U+2028 that end no line here.
+        text = content.decode("utf-8").replace("\r\n", "\n").rstrip("\r\n")
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        row = content.count(b"\n", 0, error.start)
+        raise _error_at(label, row, f"byte 0x{content[error.start]:02x} is not UTF-8") from error
+    if not text:
+        raise _error_at(label, 0, "the file is empty")
+    return text
+
+
+def _check_width(lines: list[str], num_columns: int, label: str) -> None:
+    tabs = num_columns - 1
+    if all(line.count("\t") == tabs for line in lines):
+        return
+    row = next(row for row, line in enumerate(lines) if line.count("\t") != tabs)
+    found = lines[row].count("\t") + 1 if lines[row] else "a blank line"
+    raise _error_at(label, row, f"expected {num_columns} tab-separated columns, found {found}")
+
+
+def _is_id(cell: str) -> bool:
+    try:
+        return -INT64_LIMIT <= int(cell) < INT64_LIMIT and "_" not in cell
+    except ValueError:
+        return False
+
+
+def _error_at(label: str, row: int, message: str) -> DataError:
+    return DataError(f"{label}, line {row + 1}: {message}")
+
+
+Key = TypeVar("Key", int, str)
+
+
+class Vocabulary(Generic[Key]):
+    """Numbers keys from zero in order of first appearance.
+
+    Args:
+        keys: what the files call the entities or relations; repetitions count once.
+        what: what a key stands for, in error messages.
+        home: where the keys come from, in error messages.
+    """
+
+    def __init__(self, keys: Iterable[Key], what: str, home: str) -> None:
+        self.keys: list[Key] = list(dict.fromkeys(keys))
+        self._ids: dict[Key, int] = {key: number for number, key in enumerate(self.keys)}
+        self._what = what
+        self._home = home
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def ids(self, keys: Sequence[Key], table: TabTable) -> IntArray:
+        """The ids of a table's column.
+
+        Raises:
+            DataError: a key is unknown; the error names its line.
+        """
+        try:
+            return np.array(list(map(self._ids.__getitem__, keys)), dtype=np.int64)
+        except KeyError:
+            row = next(row for row, key in enumerate(keys) if key not in self._ids)
+        raise table.error(row, f"unknown {self._what} {keys[row]} (not in {self._home})")
+
+
+def check_listed_once(keys: Sequence[Key], what: str, table: TabTable) -> None:
+    """Refuse a listing that holds a key twice."""
+    if len(set(keys)) == len(keys):
+        return
+    seen: dict[Key, int] = {}
+    for row, key in enumerate(keys):
+        if key in seen:
+            raise table.error(row, f"{what} {key} is already listed in line {seen[key] + 1}")
+        seen[key] = row

@@ -1,0 +1,1 @@
+"""Where pairs of graphs come from."""

@@ -1,0 +1,133 @@
+"""Reads pairs whose triples and links are written with integer ids (DBP15K, DWY100K, ContEA)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from emea.data.arrays import IntArray
+from emea.data.formats.tab_file import TabTable, Vocabulary, check_listed_once, read_table
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair, build_graph
+from emea.data.links import LinkRegister
+from emea.data.sources.download import GITHUB_RAW, ensure_downloaded, locate, require_files
+from emea.errors import DataError
+
+TRIPLE_FILES = ("triples_1", "triples_2")
+# Training and validation first: what the reference file repeats of them is no test link.
+LINK_FILES = ("sup_ent_ids", "valid_ent_ids", "ref_ent_ids")
+CONTENT = (
+    f"{', '.join(TRIPLE_FILES)}, at least one of {', '.join(LINK_FILES)}, and where they exist "
+    "ent_ids_1, ent_ids_2 and rel_ids_1, rel_ids_2 or rel_dict"
+)
+NO_LINKS = np.empty((0, 2), dtype=np.int64)
+
+
+def read_id_format(
+    folder: str | Path,
+    name: str | None = None,
+    root: str | Path | None = None,
+    download: str | None = None,
+    base_url: str = GITHUB_RAW,
+) -> GraphPair:
+    """Read a pair written with integer ids.
+
+    ``triples_1`` and ``triples_2`` hold head, relation and tail. ``ent_ids_*`` list entities and
+    their names; without them the entities are those of the triples. Links are pooled from
+    ``sup_ent_ids``, ``valid_ent_ids`` and ``ref_ent_ids``, whichever exist. Where a name is
+    missing the id in the files serves as name. Entity ids of the result are drawn at random.
+
+    Args:
+        folder: the pair's folder, relative to the root.
+        name: what results call the pair; by default the folder's name.
+        root: the data root; by default what ``EMEA_DATA`` says, else ``data``.
+        download: the key in ``sources.json`` under which missing files are fetched.
+        base_url: where they are fetched from.
+
+    Returns:
+        The pair. Its official parts are training ``sup_ent_ids``, validation ``valid_ent_ids``
+        and testing what else ``ref_ent_ids`` holds; none where there is no ``sup_ent_ids``.
+
+    Raises:
+        DataError: a file is missing or has a line that cannot be used.
+    """
+    path = locate(folder, root)
+    if download is not None:
+        ensure_downloaded(path, download, base_url)
+    require_files(path, TRIPLE_FILES, CONTENT)
+    source, source_entities = _read_side(path, "source", 1)
+    target, target_entities = _read_side(path, "target", 2)
+    parts = _read_links(path, source_entities, target_entities)
+    links = np.concatenate(list(parts.values()))
+    return assemble_pair(name or path.name, source, target, links, _official(parts))
+
+
+def _read_side(path: Path, side: str, number: int) -> tuple[KnowledgeGraph, Vocabulary[int]]:
+    table = read_table(path / f"triples_{number}", 3)
+    columns = (table.integers(0), table.integers(1), table.integers(2))
+    entities, entity_names = _read_entities(path, side, number, columns[0] + columns[2])
+    relations = Vocabulary(sorted(set(columns[1])), "relation", table.label)
+    relation_names = _read_relation_names(path, number, relations.keys)
+    graph = build_graph(table, columns, entities, relations, entity_names, relation_names)
+    return graph, entities
+
+
+def _read_entities(
+    path: Path, side: str, number: int, in_triples: Sequence[int]
+) -> tuple[Vocabulary[int], list[str]]:
+    what, listing = f"{side} entity", path / f"ent_ids_{number}"
+    if not listing.is_file():
+        entities = Vocabulary(sorted(set(in_triples)), what, f"triples_{number}")
+        return entities, list(map(str, entities.keys))
+    table = read_table(listing, 2)
+    ids = table.integers(0)
+    check_listed_once(ids, "entity", table)
+    return Vocabulary(ids, what, table.label), table.columns[1]
+
+
+def _read_relation_names(path: Path, number: int, relations: Sequence[int]) -> list[str]:
+    names: dict[int, str] = {}
+    for file in ("rel_dict", f"rel_ids_{number}"):
+        if (path / file).is_file():
+            table = read_table(path / file, 2)
+            names.update(zip(table.integers(0), table.columns[1], strict=True))
+    return [names.get(relation, str(relation)) for relation in relations]
+
+
+def _read_links(
+    path: Path, sources: Vocabulary[int], targets: Vocabulary[int]
+) -> dict[str, IntArray]:
+    """The links of each file that exists, without those of the files before it."""
+    tables = [read_table(path / file, 2) for file in LINK_FILES if (path / file).is_file()]
+    if not tables:
+        raise DataError(f"folder {path} has no links: it needs at least one of {_listed()}")
+    register: LinkRegister[int] = LinkRegister()
+    return {table.label: _new_links(table, sources, targets, register) for table in tables}
+
+
+def _new_links(
+    table: TabTable,
+    sources: Vocabulary[int],
+    targets: Vocabulary[int],
+    register: LinkRegister[int],
+) -> IntArray:
+    source_column, target_column = table.integers(0), table.integers(1)
+    links = np.stack([sources.ids(source_column, table), targets.ids(target_column, table)], axis=1)
+    rows = register.add(
+        table,
+        zip(source_column, target_column, strict=True),
+        # Some distributions' reference file holds all links, training included.
+        may_repeat=table.label == "ref_ent_ids",
+    )
+    return links[rows]
+
+
+def _official(parts: dict[str, IntArray]) -> OfficialSplit | None:
+    # A reference file alone is no test part: DBP15K's holds all links.
+    if "sup_ent_ids" not in parts:
+        return None
+    return OfficialSplit(*(parts.get(file, NO_LINKS) for file in LINK_FILES))
+
+
+def _listed() -> str:
+    return ", ".join(LINK_FILES)

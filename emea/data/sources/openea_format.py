@@ -1,0 +1,104 @@
+"""Reads pairs whose triples and links are written with names (the OpenEA benchmark)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from emea.data.arrays import IntArray
+from emea.data.formats.tab_file import TabTable, Vocabulary, read_table
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair, build_graph
+from emea.data.links import LinkRegister
+from emea.data.sources.download import locate, require_files
+from emea.errors import DataError
+
+FILES = ("rel_triples_1", "rel_triples_2", "ent_links")
+FOLD_FILES = ("train_links", "valid_links", "test_links")
+
+
+class _Links(NamedTuple):
+    """A link file and its two columns."""
+
+    table: TabTable
+    sources: list[str]
+    targets: list[str]
+
+    def rows(self) -> list[tuple[str, str]]:
+        return list(zip(self.sources, self.targets, strict=True))
+
+
+def read_openea_format(
+    folder: str | Path,
+    name: str | None = None,
+    fold: int = 1,
+    folds: str = "721_5fold",
+    root: str | Path | None = None,
+) -> GraphPair:
+    """Read a pair in the OpenEA layout.
+
+    ``rel_triples_1`` and ``rel_triples_2`` hold head, relation and tail, ``ent_links`` all links,
+    ``<folds>/<fold>/{train,valid,test}_links`` the official parts. Entities that have a link but
+    no triple are kept. Entity ids of the result are drawn at random.
+
+    Args:
+        folder: the pair's folder, relative to the root.
+        name: what results call the pair; by default the folder's name.
+        fold: which of the official folds gives the official parts.
+        folds: the subfolder that holds the folds; without it the pair has no official parts.
+        root: the data root; by default what ``EMEA_DATA`` says, else ``data``.
+
+    Raises:
+        DataError: a file is missing or has a line that cannot be used.
+    """
+    path = locate(folder, root)
+    require_files(path, FILES, f"{', '.join(FILES)} and the folds in {folds}")
+    links = _read_links(path / "ent_links", "ent_links")
+    register: LinkRegister[str] = LinkRegister()
+    register.add(links.table, links.rows())
+    source, sources = _read_side(path, "source", 1, links.sources)
+    target, targets = _read_side(path, "target", 2, links.targets)
+    parts = _read_fold(path, folds, fold, register)
+    official = OfficialSplit(*(_ids(part, sources, targets) for part in parts)) if parts else None
+    return assemble_pair(name or path.name, source, target, _ids(links, sources, targets), official)
+
+
+def _read_side(
+    path: Path, side: str, number: int, linked: Sequence[str]
+) -> tuple[KnowledgeGraph, Vocabulary[str]]:
+    table = read_table(path / f"rel_triples_{number}", 3)
+    columns = (table.names(0), table.names(1), table.names(2))
+    home = f"{table.label} or ent_links"
+    entities = Vocabulary([*columns[0], *columns[2], *linked], f"{side} entity", home)
+    relations = Vocabulary(columns[1], "relation", table.label)
+    graph = build_graph(table, columns, entities, relations, entities.keys, relations.keys)
+    return graph, entities
+
+
+def _read_links(path: Path, label: str) -> _Links:
+    table = read_table(path, 2, label)
+    return _Links(table, table.names(0), table.names(1))
+
+
+def _read_fold(
+    path: Path, folds: str, fold: int, all_links: LinkRegister[str]
+) -> list[_Links] | None:
+    if not (path / folds).is_dir():
+        return None
+    if not (path / folds / str(fold)).is_dir():
+        there = ", ".join(sorted(entry.name for entry in (path / folds).iterdir()))
+        raise DataError(f"folder {path / folds} has no fold {fold}, only {there or 'nothing'}")
+    parts = []
+    register: LinkRegister[str] = LinkRegister()
+    for file in FOLD_FILES:
+        part = _read_links(path / folds / str(fold) / file, f"{folds}/{fold}/{file}")
+        all_links.check_contains(part.table, part.rows(), "ent_links")
+        register.add(part.table, part.rows())
+        parts.append(part)
+    return parts
+
+
+def _ids(links: _Links, sources: Vocabulary[str], targets: Vocabulary[str]) -> IntArray:
+    table = links.table
+    return np.stack([sources.ids(links.sources, table), targets.ids(links.targets, table)], axis=1)

@@ -1,0 +1,1 @@
+"""Sparse and fused kernels below the encoders."""

@@ -1,0 +1,253 @@
+"""Triton kernels for sparse products and row distances, used on CUDA where Triton exists.
+
+cuSPARSE copies the pattern on every sampled product and cannot share it between calls; these
+kernels read each edge's data once and write only the result.
+"""
+
+import functools
+import importlib.util
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from emea.data.arrays import IntArray, places_in_runs
+
+EDGES_PER_TILE = 8
+"""Edges read side by side by one program."""
+
+EDGES_PER_CHUNK = 32
+"""Edges of one row that one program of the matrix product works on."""
+
+MATMUL_WARPS = 1
+DOTS_WARPS = 4
+SOFTMAX_BLOCK, SOFTMAX_ROWS = 64, 16
+DOTS_PER_TILE = 16
+"""Dot products taken side by side by one program."""
+
+PAIRS_PER_TILE = 8
+"""Pairs of rows compared side by side."""
+
+COPY_TILE = 16
+"""Rows copied by one program."""
+
+RMSPROP_BLOCK = 1024
+"""Parameters updated by one program."""
+
+MAX_WIDTH = 128
+"""Columns one program holds at a time; a wider tile does not fit into registers."""
+
+
+@functools.cache
+def _triton_installed() -> bool:
+    return importlib.util.find_spec("triton") is not None
+
+
+def usable(dense: Tensor) -> bool:
+    """Whether the kernels can serve this tensor; otherwise torch's own products do."""
+    return dense.is_cuda and dense.dtype == torch.float32 and _triton_installed()
+
+
+class RowChunks(NamedTuple):
+    """Rows cut into chunks of bounded length, so that a hub's row is worked on in parallel."""
+
+    rows: Tensor
+    starts: Tensor
+    ends: Tensor
+    alone: Tensor  # 1 where the chunk is its row's only one, and may be stored without a sum
+    hubs: Tensor  # rows of several chunks, which sum into zeros
+
+    def zeroed(self, out: Tensor) -> Tensor:
+        """``out`` ready for the kernels: rows (next to last dimension) they add to are zero."""
+        return out.index_fill_(out.dim() - 2, self.hubs.long(), 0.0)
+
+
+def whole_rows(starts: Tensor, hubs: Tensor) -> RowChunks:
+    """One chunk per row, however long: no row is summed atomically, in whatever order."""
+    num_rows = len(starts) - 1
+    rows = torch.arange(num_rows, dtype=starts.dtype, device=starts.device)
+    return RowChunks(rows, starts[:-1], starts[1:], torch.ones_like(rows), hubs)
+
+
+def row_chunks(starts: IntArray) -> tuple[IntArray, ...]:
+    """The fields of ``RowChunks`` for the rows that ``starts`` delimits; no row is without one."""
+    lengths = np.diff(starts)
+    counts = np.maximum(1, -(-lengths // EDGES_PER_CHUNK))
+    rows = np.repeat(np.arange(len(lengths)), counts)
+    begins = starts[rows] + places_in_runs(counts) * EDGES_PER_CHUNK
+    ends = np.minimum(begins + EDGES_PER_CHUNK, starts[rows + 1])
+    alone = (counts[rows] == 1).astype(np.int64)
+    return rows, begins, ends, alone, np.flatnonzero(counts > 1)
+
+
+def matmul(chunks: RowChunks, num_rows: int, cols: Tensor, values: Tensor, dense: Tensor) -> Tensor:
+    """Rows of a CSR matrix times a dense matrix; rows of several chunks are summed atomically."""
+    dense = dense.contiguous()
+    dim = dense.shape[1]
+    out = chunks.zeroed(dense.new_empty(num_rows, dim))
+    width = _tile_width(dim)
+    if len(chunks.rows):
+        _kernels()["matmul"][(len(chunks.rows), -(-dim // width))](
+            *chunks[:-1],
+            cols,
+            values.contiguous(),
+            dense,
+            out,
+            DIM=dim,
+            TILE=EDGES_PER_TILE,
+            WIDTH=width,
+            num_warps=MATMUL_WARPS,
+        )
+    return out
+
+
+def row_softmax(starts: Tensor, hubs: Tensor, logits: Tensor) -> Tensor:
+    """Softmax of the edges' logits along each row; ``[edges]``, or ``[channels, edges]``.
+
+    Args:
+        starts: where each row's edges start.
+        hubs: rows that have more edges than a chunk.
+        logits: of all edges.
+    """
+    logits = logits.contiguous()
+    out = torch.empty_like(logits)
+    num_rows, num_edges = len(starts) - 1, logits.shape[-1]
+    num_channels = logits.numel() // max(1, num_edges)
+    if num_channels and num_rows:
+        _kernels()["short_softmax"][(-(-num_rows // SOFTMAX_ROWS), num_channels)](
+            starts,
+            logits,
+            out,
+            num_rows,
+            num_edges,
+            ROWS=SOFTMAX_ROWS,
+            LONGEST=power_of_two(EDGES_PER_CHUNK),
+        )
+    if num_channels and len(hubs):
+        _kernels()["hub_softmax"][(len(hubs), num_channels)](
+            hubs, starts, logits, out, num_edges, BLOCK=SOFTMAX_BLOCK, num_warps=1
+        )
+    return out
+
+
+def row_softmax_backward(starts: Tensor, weights: Tensor, grad: Tensor) -> Tensor:
+    """Gradient of the row softmax."""
+    out = torch.empty_like(weights)
+    _kernels()["row_softmax_backward"][(len(starts) - 1,)](
+        starts, weights, grad.contiguous(), out, BLOCK=SOFTMAX_BLOCK, num_warps=1
+    )
+    return out
+
+
+def sampled_dots(rows: Tensor, cols: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """Dot products of the row pairs the pattern names."""
+    left, right = left.contiguous(), right.contiguous()
+    num_edges, dim = len(rows), left.shape[1]
+    out = left.new_empty(num_edges)
+    grid = ((num_edges + DOTS_PER_TILE - 1) // DOTS_PER_TILE,)
+    width = _tile_width(dim)
+    _kernels()["sampled_dots"][grid](
+        rows,
+        cols,
+        left,
+        right,
+        out,
+        num_edges,
+        DIM=dim,
+        TILE=DOTS_PER_TILE,
+        WIDTH=width,
+        num_warps=DOTS_WARPS,
+    )
+    return out
+
+
+def pair_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """Manhattan distances of chosen rows."""
+    rows = rows.contiguous()
+    out = rows.new_empty(len(first))
+    _launch_on_pairs("distances", rows, first, second, out)
+    return out
+
+
+def pair_distances_backward(rows: Tensor, first: Tensor, second: Tensor, grad: Tensor) -> Tensor:
+    """Gradient of the distances; its atomic sums make the last bits vary between runs."""
+    rows = rows.contiguous()
+    out = torch.zeros_like(rows)
+    _launch_on_pairs("distances_backward", rows, first, second, grad, out)
+    return out
+
+
+def rmsprop(
+    parameter: Tensor, grad: Tensor, square: Tensor, rate: float, smoothing: float, epsilon: float
+) -> None:
+    """One step of RMSprop, in place."""
+    size = parameter.numel()
+    grid = (max(1, -(-size // RMSPROP_BLOCK)),)
+    _kernels()["rmsprop"][grid](
+        parameter, grad, square, size, rate, smoothing, epsilon, BLOCK=RMSPROP_BLOCK
+    )
+
+
+def dropped_copy(
+    stacked: Tensor,
+    wide: Tensor,
+    seed: Tensor,
+    depth: int,
+    num_depths: int,
+    share: float,
+    backward: bool,
+) -> None:
+    """Copy one depth's outputs to their columns of the wide rows, or back, with dropout."""
+    num_channels, num_rows, dim = stacked.shape
+    grid = (max(1, -(-num_rows // COPY_TILE)), num_channels)
+    _kernels()["dropped_copy"][grid](
+        stacked,
+        wide,
+        seed,
+        num_rows,
+        wide.shape[1],
+        depth * dim,
+        num_depths * dim,
+        round(share * 2**32),
+        1 / (1 - share),
+        BACKWARD=backward,
+        DIM=dim,
+        TILE=COPY_TILE,
+        WIDTH=power_of_two(dim),
+    )
+
+
+def _launch_on_pairs(name: str, rows: Tensor, first: Tensor, second: Tensor, *rest: Tensor) -> None:
+    num_pairs, dim = len(first), rows.shape[1]
+    grid = ((num_pairs + PAIRS_PER_TILE - 1) // PAIRS_PER_TILE,)
+    width = _tile_width(dim)
+    kernel = _kernels()[name]
+    kernel[grid](rows, first, second, *rest, num_pairs, DIM=dim, TILE=PAIRS_PER_TILE, WIDTH=width)
+
+
+def _tile_width(dim: int) -> int:
+    return min(MAX_WIDTH, power_of_two(dim))
+
+
+def power_of_two(size: int) -> int:
+    """The least power of two that is not smaller."""
+    return 1 << max(0, size - 1).bit_length()
+
+
+@functools.cache
+def _kernels() -> dict[str, Any]:
+    # imported on first use: Triton is not installed everywhere torch is
+    from emea.encoders.kernels import triton_source
+
+    return {
+        "matmul": triton_source.matmul_kernel,
+        "short_softmax": triton_source.short_softmax_kernel,
+        "hub_softmax": triton_source.hub_softmax_kernel,
+        "row_softmax_backward": triton_source.row_softmax_backward_kernel,
+        "sampled_dots": triton_source.sampled_dots_kernel,
+        "distances": triton_source.distances_kernel,
+        "distances_backward": triton_source.distances_backward_kernel,
+        "rmsprop": triton_source.rmsprop_kernel,
+        "dropped_copy": triton_source.dropped_copy_kernel,
+    }

@@ -1,0 +1,220 @@
+"""Sparse matrices with a fixed pattern."""
+
+import warnings
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from emea.data.arrays import IntArray, stable_order
+from emea.encoders.kernels import sparse_kernels
+
+# torch calls the format "beta"; what is used of it here is tested against loops
+warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+
+
+class SparsePattern(nn.Module):
+    """Nonzero positions of a matrix, sorted by row, with their transpose.
+
+    Args:
+        rows: row of each nonzero, ascending.
+        cols: column of each nonzero.
+        shape: rows and columns of the matrix.
+
+    The nonzeros keep the order in which they were given; values are aligned with it.
+    """
+
+    rows: Tensor
+    cols: Tensor
+    row_starts: Tensor
+    transposed_rows: Tensor
+    transposed_starts: Tensor
+    to_transposed: Tensor
+
+    def __init__(self, rows: IntArray, cols: IntArray, shape: tuple[int, int]) -> None:
+        super().__init__()
+        if np.any(np.diff(rows) < 0):
+            raise ValueError("rows must be ascending")
+        self.shape = shape
+        order = stable_order(cols, shape[1])
+        buffers = {
+            "rows": rows,
+            "cols": cols,
+            "row_starts": segment_starts(rows, shape[0]),
+            "transposed_rows": rows[order],
+            "transposed_starts": segment_starts(cols, shape[1]),
+            "to_transposed": order,
+        }
+        for side in ("row", "transposed"):
+            chunks = sparse_kernels.row_chunks(buffers[f"{side}_starts"])
+            names = (f"{side}_chunk_{part}" for part in sparse_kernels.RowChunks._fields)
+            buffers |= dict(zip(names, chunks, strict=True))
+        for name, values in buffers.items():
+            # 32-bit indices halve the traffic; graphs here stay far below 2^31 edges
+            tensor = torch.from_numpy(np.ascontiguousarray(values, dtype=np.int32))
+            self.register_buffer(name, tensor, persistent=False)
+
+    @property
+    def num_nonzeros(self) -> int:
+        """How many positions the pattern has."""
+        return len(self.rows)
+
+    def weighted_sum(self, values: Tensor, dense: Tensor) -> Tensor:
+        """``Y[row] = sum_e values[e] * dense[col_e]``, differentiable in both."""
+        sums = _WeightedSum.apply(values, dense, self)  # type: ignore[no-untyped-call]
+        return cast(Tensor, sums)
+
+    def pair_dots(self, left: Tensor, right: Tensor) -> Tensor:
+        """``left[row_e] . right[col_e]`` for each nonzero, differentiable in both."""
+        dots = _PairDots.apply(left, right, self)  # type: ignore[no-untyped-call]
+        return cast(Tensor, dots)
+
+    def row_softmax(self, logits: Tensor) -> Tensor:
+        """Softmax of the nonzeros' logits along each row."""
+        weights = _RowSoftmax.apply(logits, self)  # type: ignore[no-untyped-call]
+        return cast(Tensor, weights)
+
+    def chunks(self, side: str) -> sparse_kernels.RowChunks:
+        """The rows of the pattern (``row``) or of its transpose (``transposed``) in chunks."""
+        if torch.are_deterministic_algorithms_enabled():
+            starts, hubs = (getattr(self, f"{side}_{part}") for part in ("starts", "chunk_hubs"))
+            return sparse_kernels.whole_rows(starts, hubs)
+        parts = sparse_kernels.RowChunks._fields
+        return sparse_kernels.RowChunks(*(getattr(self, f"{side}_chunk_{p}") for p in parts))
+
+    def mean_values(self) -> Tensor:
+        """Values that turn ``weighted_sum`` into the mean over each row's nonzeros, in double."""
+        return (1 / torch.diff(self.row_starts).double()).index_select(0, self.rows)
+
+
+def segment_starts(ids: IntArray, num_segments: int) -> IntArray:
+    """Where each id's run starts in the sorted ids, with the total length at the end."""
+    starts = np.zeros(num_segments + 1, dtype=np.int64)
+    np.cumsum(np.bincount(ids, minlength=num_segments), out=starts[1:])
+    return starts
+
+
+def matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
+    """Sparse times dense, without gradient."""
+    if sparse_kernels.usable(dense):
+        return sparse_kernels.matmul(
+            pattern.chunks("row"), pattern.shape[0], pattern.cols, values, dense
+        )
+    return _csr(pattern.row_starts, pattern.cols, values, pattern.shape) @ dense
+
+
+def transposed_matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
+    """Transposed sparse times dense, without gradient."""
+    values = values.index_select(0, pattern.to_transposed)
+    cols = pattern.transposed_rows
+    if sparse_kernels.usable(dense):
+        return sparse_kernels.matmul(
+            pattern.chunks("transposed"), pattern.shape[1], cols, values, dense
+        )
+    return (
+        _csr(pattern.transposed_starts, cols, values, (pattern.shape[1], pattern.shape[0])) @ dense
+    )
+
+
+def sampled_dots(pattern: SparsePattern, left: Tensor, right: Tensor) -> Tensor:
+    """Dot products at the nonzeros, without gradient."""
+    if sparse_kernels.usable(left):
+        return sparse_kernels.sampled_dots(pattern.rows, pattern.cols, left, right)
+    if pattern.num_nonzeros > pattern.shape[0] * pattern.shape[1]:
+        # positions repeat; torch refuses to sample more of them than the matrix has elements
+        return (left @ right.t())[pattern.rows, pattern.cols]
+    zeros = left.new_zeros(pattern.num_nonzeros)
+    sample = _csr(pattern.row_starts, pattern.cols, zeros, pattern.shape)
+    dots: Tensor = torch.sparse.sampled_addmm(sample, left, right.t(), beta=0.0).values()
+    return dots
+
+
+def _csr(starts: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+    return torch.sparse_csr_tensor(starts, cols, values, shape, check_invariants=False)
+
+
+class _WeightedSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, dense: Tensor, pattern: SparsePattern) -> Tensor:
+        ctx.pattern = pattern
+        ctx.save_for_backward(values, dense)
+        return matmul(pattern, values, dense)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        values, dense = ctx.saved_tensors
+        grad = grads[0].contiguous()
+        needs_values, needs_dense, _ = ctx.needs_input_grad
+        grad_values = sampled_dots(ctx.pattern, grad, dense) if needs_values else None
+        grad_dense = transposed_matmul(ctx.pattern, values, grad) if needs_dense else None
+        return grad_values, grad_dense, None
+
+
+class _PairDots(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, left: Tensor, right: Tensor, pattern: SparsePattern) -> Tensor:
+        ctx.pattern = pattern
+        ctx.save_for_backward(left, right)
+        return sampled_dots(pattern, left, right)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        left, right = ctx.saved_tensors
+        grad = grads[0].contiguous()
+        needs_left, needs_right, _ = ctx.needs_input_grad
+        grad_left = matmul(ctx.pattern, grad, right) if needs_left else None
+        grad_right = transposed_matmul(ctx.pattern, grad, left) if needs_right else None
+        return grad_left, grad_right, None
+
+
+class _RowSoftmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, pattern: SparsePattern) -> Tensor:
+        ctx.pattern = pattern
+        if sparse_kernels.usable(logits):
+            weights = sparse_kernels.row_softmax(
+                pattern.row_starts, pattern.chunks("row").hubs, logits
+            )
+        else:
+            peak = logits.new_full((pattern.shape[0],), -torch.inf)
+            peak.scatter_reduce_(0, pattern.rows.long(), logits, "amax")
+            weights = torch.exp(logits - peak.index_select(0, pattern.rows))
+            weights /= _row_sums(pattern, weights).index_select(0, pattern.rows)
+        ctx.save_for_backward(weights)
+        return weights
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        (weights,) = ctx.saved_tensors
+        if sparse_kernels.usable(weights):
+            starts = ctx.pattern.row_starts
+            return sparse_kernels.row_softmax_backward(starts, weights, grads[0]), None
+        weighted = weights * grads[0]
+        total = _row_sums(ctx.pattern, weighted).index_select(0, ctx.pattern.rows)
+        return weighted - weights * total, None
+
+
+def _row_sums(pattern: SparsePattern, values: Tensor) -> Tensor:
+    return values.new_zeros(pattern.shape[0]).index_add_(0, pattern.rows, values)
+
+
+class NormalisedAdjacency(SparsePattern):
+    """Positions and values of ``D^-1/2 (A + I) D^-1/2``.
+
+    Args:
+        pairs: ``[num_pairs, 2]`` neighbours, in either order and as often as they like.
+        size: entities.
+    """
+
+    weights: Tensor
+
+    def __init__(self, pairs: IntArray, size: int) -> None:
+        loops = np.repeat(np.arange(size)[:, None], 2, axis=1)
+        both = np.concatenate([pairs, pairs[:, ::-1], loops])
+        keys = np.unique(both[:, 0] * size + both[:, 1])
+        rows, cols = keys // size, keys % size
+        super().__init__(rows, cols, (size, size))
+        scale = np.bincount(rows, minlength=size) ** -0.5
+        weights = torch.from_numpy(scale[rows] * scale[cols])
+        self.register_buffer("weights", weights, persistent=False)

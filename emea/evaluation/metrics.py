@@ -1,0 +1,74 @@
+"""Precision, recall and F1 of a mapping and of an answer; accuracy by degree."""
+
+import numpy as np
+
+from emea.data.arrays import FloatArray, IntArray
+from emea.matching.beliefs import Beliefs
+
+
+def mapping_metrics(predicted: IntArray, gold: IntArray) -> dict[str, float]:
+    """How well a set of predicted pairs matches the gold links.
+
+    A prediction for an entity without counterpart counts against precision, as it would for
+    whoever uses the mapping. Without gold links there is nothing to judge by: not a number.
+
+    Args:
+        predicted: ``[n, 2]`` predicted (source, target) pairs, without repetition.
+        gold: ``[m, 2]`` true links.
+    """
+    if not len(gold):
+        unknown = dict.fromkeys(("precision", "recall", "f1"), float("nan"))
+        return {**unknown, "num_predicted": float(len(predicted))}
+    right = num_shared(predicted, gold)
+    precision = right / len(predicted) if len(predicted) else 0.0
+    recall = right / len(gold)
+    total = precision + recall
+    return {
+        "precision": precision,
+        "recall": recall,
+        "f1": 2 * precision * recall / total if total else 0.0,
+        "num_predicted": float(len(predicted)),
+    }
+
+
+def num_shared(left: IntArray, right: IntArray) -> int:
+    """How many pairs both have; neither repeats one."""
+    width = 1 + max((int(pairs[:, 1].max()) for pairs in (left, right) if len(pairs)), default=0)
+    first, second = (pairs[:, 0] * width + pairs[:, 1] for pairs in (left, right))
+    return len(np.intersect1d(first, second, assume_unique=True))
+
+
+def answer_metrics(answer: Beliefs, known: IntArray, test: IntArray) -> dict[str, float]:
+    """Precision, recall and F1 over the source entities without a label.
+
+    Hit@1 is the share of the test links that the answer has, which is its recall: an entity that
+    is left unmatched counts as missed.
+
+    Args:
+        answer: its most probable target is what it says of an entity, nothing where that has
+            probability 0.
+        known: ``[num_known]`` source entities whose label a run may have seen.
+        test: ``[num_links, 2]``, of other source entities.
+    """
+    judged = np.setdiff1d(np.arange(answer.num_source), known)
+    matched = judged[answer.probs.max(1).values.cpu().numpy()[judged] > 0]
+    pairs = np.stack([matched, answer.best_targets().cpu().numpy()[matched]], axis=1)
+    mapping = mapping_metrics(pairs, test)
+    num_unmatched = float(len(judged) - len(matched))
+    return {"hit@1": mapping["recall"], **mapping, "num_unmatched": num_unmatched}
+
+
+BUCKET_STARTS = (0, 1, 2, 4, 8, 16, 32)
+"""Lower ends of the degree buckets; the last one is open."""
+
+
+def accuracy_by_degree(ranks: FloatArray, degrees: IntArray) -> list[dict[str, float]]:
+    """Hit@1 within each bucket of degrees that holds an entity."""
+    bucket = np.searchsorted(BUCKET_STARTS, degrees, side="right") - 1
+    rows = []
+    for index, start in enumerate(BUCKET_STARTS):
+        inside = bucket == index
+        if inside.any():
+            hit = float(np.mean(ranks[inside] <= 1))
+            rows.append({"min_degree": start, "num_entities": int(inside.sum()), "hit@1": hit})
+    return rows

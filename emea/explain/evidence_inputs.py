@@ -1,0 +1,136 @@
+"""What the evidence of a finished run rests on, whatever reasoned in it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from omegaconf import OmegaConf
+from torch import Tensor
+
+from emea.baselines import paris as baseline
+from emea.baselines.prase import PRASE
+from emea.config.instantiate import maker
+from emea.em.two_way_step import TwoWayStep
+from emea.matching.beliefs import Beliefs
+from emea.matching.matching import NOBODY, Matching
+from emea.matching.pair_table import PairTable
+from emea.rules.pair_evidence import matched_probs
+from emea.rules.paris import PARIS
+from emea.rules.rule import Composed, Rule, RuleView
+from emea.rules.support import Grounds
+from emea.run.finished_run import FinishedRun
+
+
+@dataclass(frozen=True, eq=False)
+class RunGrounds:
+    """What the evidence of a run rests on.
+
+    Args:
+        grounds: beliefs of neighbours and inclusions of relations.
+        rule: what reads them, in words.
+        used: whether the run itself reasoned with it; else it is shown beside the run alone.
+        both_sides: whether a belief is the product of both sides' choices.
+        expected: ``[num_source]`` and ``[num_target]`` neighbours that a counterpart should show;
+            ``None`` where the run does not ask for coverage.
+        last: the reasoner of PARIS or PRASE and its last matching; ``None`` elsewhere.
+    """
+
+    grounds: Grounds
+    rule: str
+    used: bool = True
+    both_sides: bool = False
+    expected: tuple[Tensor, Tensor] | None = None
+    last: tuple[baseline.PARIS, Matching] | None = None
+
+
+def run_grounds(run: FinishedRun) -> RunGrounds:
+    """Neighbours' beliefs and relations' inclusions, as the run's next E-step would take them.
+
+    Both are computed anew from what the run left, by the run's own parts with its own settings:
+
+    - ``em=paper``: q of the neural model, labels certain, is what the last E-step saw: the values
+      are those of that step, and the softmax of their weighted sum is its q*.
+    - ``em=dual``: the calibrated probabilities that the run ends with. The last sweep saw the
+      beliefs before its own update, so its values differ from these by one update.
+    - ``method=paris`` and ``prase``: the last matching; one more iteration would see these values.
+    - A run without the rule, ``em=none`` or ``rule=avoid_conflict``: what ``rule=paris`` would say
+      of q. It took no part in the run.
+    """
+    if run.config.method.reasoner is not None:
+        return _of_baseline(run)
+    rule = maker(run.config.rule)(pair=run.pair, device="cpu") if run.joint is not None else None
+    paris = _paris_part(rule)
+    if paris is None:
+        return _of_rule(run, PARIS(run.pair), used=False)
+    step = _two_way(run, paris)
+    return _of_rule(run, paris) if step is None else _of_two_way(run, step)
+
+
+def _paris_part(rule: Rule | None) -> PARIS | None:
+    parts = rule.parts if isinstance(rule, Composed) else [rule]
+    return next((part for part in parts if isinstance(part, PARIS)), None)
+
+
+def _two_way(run: FinishedRun, rule: PARIS) -> TwoWayStep | None:
+    settings: Any = OmegaConf.select(run.config, "em.two_way")
+    if settings is None:
+        return None
+    step: TwoWayStep = maker(settings)(rule=rule, num_candidates=run.config.em.num_candidates)
+    return None if step.is_off else step
+
+
+def _of_rule(run: FinishedRun, rule: PARIS, used: bool = True) -> RunGrounds:
+    assert run.neural is not None, "whatever is no baseline has a neural model"
+    given = None
+    if used:
+        visible = maker(run.config.protocol)()(run.split)
+        given = visible.relation_links
+    links = None if given is None else torch.from_numpy(given.copy())
+    rule.prepare(RuleView(run.neural, torch.empty(run.neural.num_source, 0), links))
+    words = "PARIS rule (Eq. 19)" if used else "PARIS rule (Eq. 19), which the run did not use"
+    if rule.markov_blanket:
+        words += "; the run also added the subsets of the neighbours, which are not shown"
+    grounds = Grounds(rule.source, rule.target, run.neural, rule.inclusions())
+    return RunGrounds(grounds, words, used)
+
+
+def _of_two_way(run: FinishedRun, step: TwoWayStep) -> RunGrounds:
+    assert run.joint is not None
+    model = step.two_way.evidence
+    beliefs = run.joint
+    table = PairTable(
+        beliefs.targets, beliefs.probs, beliefs.probs > 0, run.pair.target.num_entities
+    )
+    included = model(table, beliefs.probs).subsumption
+    return RunGrounds(
+        Grounds(model.source, model.target, model.carriers(beliefs), included.as_dict()),
+        "two-way compatibility (em=dual) with the PARIS rule (Eq. 19)",
+        both_sides=step.model.both,
+        expected=model.expected(included, matched_probs(table, beliefs.probs)),
+    )
+
+
+def _of_baseline(run: FinishedRun) -> RunGrounds:
+    assert run.joint is not None
+    reasoner = maker(run.config.method.reasoner)(pair=run.pair, device="cpu")
+    words = "PARIS (VLDB 2011, Eq. 13)"
+    if isinstance(reasoner, PRASE):
+        words = f"PRASE: PARIS, with {reasoner.weight:g} of an embedding's cosine mixed in"
+        reasoner = reasoner.paris
+    assert isinstance(reasoner, baseline.PARIS)
+    matching = _as_matching(run.joint, run.pair.target.num_entities)
+    grounds = Grounds(
+        reasoner.source,
+        reasoner.target,
+        run.joint,
+        reasoner.inclusions(matching).as_dict(),
+        least_inclusion=reasoner.theta,
+        least_evidence=reasoner.least_evidence,
+    )
+    return RunGrounds(grounds, words, last=(reasoner, matching))
+
+
+def _as_matching(beliefs: Beliefs, num_target: int) -> Matching:
+    """What ``Matching.beliefs`` was made from."""
+    targets, probs = beliefs.targets[:, 0], beliefs.probs[:, 0]
+    return Matching(torch.where(probs > 0, targets, NOBODY), probs, num_target)

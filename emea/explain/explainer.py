@@ -1,0 +1,309 @@
+"""Why a finished run matches two entities, or does not: read from what it left."""
+
+import math
+from functools import cached_property
+from typing import Any
+
+import torch
+from omegaconf import OmegaConf
+
+from emea.answer.formats import ALIGNMENT_FILE
+from emea.errors import DataError
+from emea.explain.entities import (
+    GraphSide,
+    believed_back,
+    best_of,
+    prob_of,
+    rank_of,
+    ranked_targets,
+    slot_of,
+)
+from emea.explain.evidence_inputs import run_grounds
+from emea.explain.explanation import (
+    Case,
+    Claim,
+    Contribution,
+    Entity,
+    Explanation,
+    Term,
+    Unmatched,
+)
+from emea.matching.beliefs import Beliefs
+from emea.rules.pair_evidence import EXPECTED_PRIOR, FOUND_PRIOR
+from emea.rules.support import Piece, Support, support_of
+from emea.run.finished_run import FinishedRun
+
+NUM_CLAIMS, LEAST_CLAIM = 5, 0.01
+"""Rivals for a target that are named, and what one must believe to be one."""
+
+MEANINGS = {
+    "paris": "g, the noisy-or of the evidence (Eq. 19)",
+    "follow_neural": "being the neural model's best candidate",
+    "unique": "being nobody else's best among the nearest entities",
+    "similarity": "log q(e'|e) of the neural model",
+    "noisy_or": "g, the noisy-or of the evidence (Eq. 19)",
+    "evidence": "log(1 + evidence)",
+    "coverage": "neighbours found matched, of those both sides expect",
+    "unmatched": "being none of the candidates",
+}
+"""What the weights of rules and features multiply."""
+
+
+def explain(run: FinishedRun, source: int, target: int) -> Explanation:
+    """Why the run matches a source entity to a target entity, or does not."""
+    return Explainer(run)(source, target)
+
+
+class Explainer:
+    """Explains pairs of one run.
+
+    Evidence is Eq. 19 over the final beliefs of the neighbours, with the relations' inclusions that
+    the run's next E-step would use (:func:`emea.explain.evidence_inputs.run_grounds`), estimated
+    once for all pairs. Nothing is trained. Beyond what the run's protocol let it see, test
+    links enter nothing but ``Case.link``.
+
+    Args:
+        run: a finished run.
+    """
+
+    def __init__(self, run: FinishedRun) -> None:
+        self.run = run
+        self.reasoning = run_grounds(run)
+        self.grounds = self.reasoning.grounds
+        self.source = GraphSide(run.pair.source, self.grounds.source, "source entity")
+        self.target = GraphSide(run.pair.target, self.grounds.target, "target entity")
+        self.weights: dict[str, float] = run.metrics["history"][-1].get("weights") or {}
+        known = run.split.supervision
+        parts = {"train": known.train, "validation": known.validation, "test": run.split.test}
+        self.links = {
+            (source, target): part
+            for part, links in parts.items()
+            for source, target in links.tolist()
+        }
+        self.labels = dict(known.train.tolist())
+        self._is_strict = run.metrics["protocol"] == "strict"
+
+    def __call__(self, source: int, target: int) -> Explanation:
+        """Why a source entity is matched to a target entity, or is not."""
+        asked = self._case(source, target)
+        other = self._rival(source, target)
+        rival = None if other is None else self._case(source, other)
+        answer, prob = self._answers.get(source, (None, None))
+        for_asked, for_rival = _supporters(asked), _supporters(rival)
+        return Explanation(
+            source=self.source.entity(source),
+            asked=asked,
+            rival=rival,
+            only_asked=tuple(entity for entity in for_asked if entity not in for_rival),
+            only_rival=tuple(entity for entity in for_rival if entity not in for_asked),
+            answer=None if answer is None else self.target.entity(answer),
+            answer_prob=prob,
+            is_labelled=source in self.labels,
+            rule=self.reasoning.rule,
+            rule_used=self.reasoning.used,
+            both_sides=self.reasoning.both_sides,
+            used_test_links=not self._is_strict,
+        )
+
+    def prepare(self) -> None:
+        """Read what the run answered, for use after its folder is gone."""
+        self._answers  # noqa: B018
+
+    def best_target(self, source: int) -> int | None:
+        """What the run answers for a source entity, else its best candidate, if it has any."""
+        if source in self._answers:
+            return self._answers[source][0]
+        return self._rival(source, None)
+
+    @cached_property
+    def _answers(self) -> dict[int, tuple[int, float]]:
+        """Target and probability by source entity, as the run's alignment has them."""
+        path = self.run.folder / ALIGNMENT_FILE
+        try:
+            # not splitlines: a name may hold what ends a line elsewhere
+            lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")[1:]
+            source_of, target_of = self.source.by_cell, self.target.by_cell
+            return {
+                source_of[source]: (target_of[target], float(prob))
+                for source, target, prob in (line.split("\t") for line in lines)
+            }
+        except KeyError as error:
+            raise DataError(
+                f"{path} names an entity that the graphs do not have: {error}"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path} is damaged: {error}") from error
+
+    @cached_property
+    def _sees_q(self) -> bool:
+        """Whether em=dual takes its similarity from the very q that the run has left."""
+        memory = OmegaConf.select(self.run.config, "em.two_way.memory", default=0.0)
+        return self._is_strict and not memory
+
+    @cached_property
+    def _believed_back(self) -> Beliefs:
+        return believed_back(self.grounds.carriers, self.run.pair.target.num_entities)
+
+    def _case(self, source: int, target: int) -> Case:
+        run, support = self.run, support_of(self.grounds, source, target)
+        claims = self._claims(source, target)
+        neural_prob = prob_of(run.neural, source, target)
+        coverage = self._coverage(support, source, target)
+        return Case(
+            target=self.target.entity(target),
+            rank=rank_of(run.beliefs, source, target),
+            neural_rank=self._neural_rank(source, target),
+            neural_prob=neural_prob,
+            joint_prob=prob_of(run.joint, source, target),
+            final_prob=prob_of(run.beliefs, source, target),
+            value=support.value,
+            evidence=support.total,
+            coverage=coverage,
+            terms=self._terms(support, neural_prob, coverage),
+            contributions=self._contributions(support),
+            unmatched=self._unmatched(
+                (self.source, source),
+                (self.target, target),
+                self.grounds.carriers,
+                {piece.neighbour for piece in support.pieces},
+            ),
+            target_unmatched=self._unmatched(
+                (self.target, target),
+                (self.source, source),
+                self._believed_back,
+                {piece.counterpart for piece in support.pieces},
+            ),
+            claims=tuple(claims[:NUM_CLAIMS]),
+            num_claims=len(claims),
+            num_claimed_best=sum(claim.is_best for claim in claims),
+            link=self.links.get((source, target)),
+        )
+
+    def _rival(self, source: int, target: int | None) -> int | None:
+        """The best candidate beside a target.
+
+        Where the run leaves no other one a chance, it is the one with most evidence (a baseline's)
+        or the neural model's nearest (a labelled entity's).
+        """
+        offered = ranked_targets(self.run.beliefs, source)
+        if not set(offered) - {target}:
+            offered = self._implied(source) if self.run.neural is None else self._nearest(source)
+        return next((other for other in offered if other != target), None)
+
+    def _implied(self, source: int) -> list[int]:
+        """Targets by their evidence, most first."""
+        assert self.reasoning.last is not None
+        reasoner, matching = self.reasoning.last
+        wanted = torch.zeros(len(matching.targets), dtype=torch.bool)
+        wanted[source] = True
+        found = list(reasoner.implied(matching, wanted))
+        if not found:
+            return []
+        doubt = torch.cat([pairs.log_doubt for pairs in found])
+        return torch.cat([pairs.targets for pairs in found])[doubt.argsort(stable=True)].tolist()
+
+    def _nearest(self, source: int) -> list[int]:
+        assert self.run.neural is not None
+        return self.run.neural.targets[source].tolist()
+
+    def _neural_rank(self, source: int, target: int) -> int | None:
+        neural = self.run.neural
+        slot = None if neural is None else slot_of(neural, source, target)
+        if neural is None or slot is None:
+            return None
+        # a label that is no candidate is put in the last place: where it stood is not known
+        is_put = self.labels.get(source) == target and slot == neural.num_candidates - 1
+        return None if is_put else slot + 1
+
+    def _terms(
+        self, support: Support, neural_prob: float | None, coverage: float | None
+    ) -> tuple[Term, ...]:
+        known: dict[str, float | None] = {
+            "paris": support.value,
+            "noisy_or": support.value,
+            "evidence": math.log1p(support.total),
+            "coverage": coverage,
+            "similarity": math.log(neural_prob) if neural_prob and self._sees_q else None,
+        }
+        return tuple(
+            Term(name, MEANINGS.get(name, name), weight, known.get(name))
+            for name, weight in self.weights.items()
+        )
+
+    def _contributions(self, support: Support) -> tuple[Contribution, ...]:
+        pieces = zip(support.pieces, support.shares(), strict=True)
+        return tuple(self._contribution(piece, share) for piece, share in pieces)
+
+    def _contribution(self, piece: Piece, share: float) -> Contribution:
+        return Contribution(
+            neighbour=self.source.entity(piece.neighbour),
+            counterpart=self.target.entity(piece.counterpart),
+            relation=self.source.relation(piece.relation),
+            target_relation=self.target.relation(piece.target_relation),
+            source_in_target=piece.source_in_target,
+            target_in_source=piece.target_in_source,
+            source_functionality=piece.source_functionality,
+            target_functionality=piece.target_functionality,
+            neighbour_prob=piece.prob,
+            evidence_prob=-math.expm1(-piece.weight),
+            share=share,
+            is_label=self.labels.get(piece.neighbour) == piece.counterpart,
+        )
+
+    def _coverage(self, support: Support, source: int, target: int) -> float | None:
+        """As em=dual takes it (:class:`emea.rules.pair_evidence.EvidenceModel`)."""
+        if self.reasoning.expected is None:
+            return None
+        worth: dict[int, float] = {}
+        for piece in support.pieces:
+            one = max(piece.source_in_target, piece.target_in_source) * piece.prob
+            worth[piece.neighbour] = max(worth.get(piece.neighbour, 0.0), one)
+        of_source, of_target = self.reasoning.expected
+        both = (of_source[source] + EXPECTED_PRIOR) * (of_target[target] + EXPECTED_PRIOR)
+        return min(1.0, (sum(worth.values()) + FOUND_PRIOR) / math.sqrt(both))
+
+    def _unmatched(
+        self,
+        here: tuple[GraphSide, int],
+        there: tuple[GraphSide, int],
+        beliefs: Beliefs,
+        heard: set[int],
+    ) -> tuple[Unmatched, ...]:
+        """Neighbours of an entity beside those that are heard.
+
+        Args:
+            here: the entity and its graph.
+            there: the other entity of the pair and its graph.
+            beliefs: who each entity of this graph is believed to be.
+            heard: neighbours that support the pair.
+        """
+        (side, entity), (other, counterpart) = here, there
+        near, found = set(other.neighbours(counterpart)), []
+        for neighbour in side.neighbours(entity):
+            if neighbour not in heard:
+                best, prob = best_of(beliefs, neighbour)
+                believed = None if best is None else other.entity(best)
+                relations = side.relations(entity, neighbour)
+                one = side.entity(neighbour)
+                found.append(Unmatched(one, relations, believed, prob, best in near))
+        return tuple(sorted(found, key=lambda one: -one.prob))
+
+    def _claims(self, source: int, target: int) -> list[Claim]:
+        beliefs = self.run.beliefs
+        held = (beliefs.targets == target) & (beliefs.probs > 0)
+        held[source] = False
+        rows, slots = held.nonzero(as_tuple=True)
+        best = beliefs.best_slots()[rows] == slots
+        columns = (rows, beliefs.probs[rows, slots], best)
+        claims = [
+            Claim(self.source.entity(row), prob, is_best)
+            for row, prob, is_best in zip(*(column.tolist() for column in columns), strict=True)
+            if is_best or prob >= LEAST_CLAIM
+        ]
+        return sorted(claims, key=lambda claim: -claim.prob)
+
+
+def _supporters(case: Case | None) -> list[Entity]:
+    """Neighbours that speak for a target, loudest first."""
+    pieces: Any = () if case is None else case.contributions
+    return list(dict.fromkeys(piece.neighbour for piece in pieces))

@@ -1,0 +1,137 @@
+"""An explanation as text for a terminal and as JSON."""
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from emea.explain import wording
+from emea.explain.explanation import Case, Contribution, Explanation
+from emea.run.finished_run import FinishedRun
+
+SCHEMA = 1
+"""Raised whenever a field changes its name or meaning; docs/explain.md has the fields."""
+
+
+def json_text(run: FinishedRun, explanations: list[Explanation]) -> str:
+    """The run and its explanations; everything that text and page show is in it."""
+    value = {"schema": SCHEMA, "run": run_card(run), "explanations": [*map(_told, explanations)]}
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def run_card(run: FinishedRun) -> dict[str, Any]:
+    """Which run it was."""
+    keys = ("method", "model", "em", "rule", "data", "protocol", "ratio", "seed", "split_seed")
+    return {"folder": run.folder.name, **{key: run.metrics[key] for key in keys}}
+
+
+def _told(explanation: Explanation) -> dict[str, Any]:
+    return {"is_matched": explanation.is_matched, **asdict(explanation)}
+
+
+MOST_PIECES, MOST_SILENT = 8, 5
+"""Pieces of evidence and neighbours without counterpart that are shown; JSON has all."""
+
+
+def print_explanations(console: Console, explanations: list[Explanation]) -> None:
+    """One after the other, with a rule between them."""
+    for place, explanation in enumerate(explanations):
+        if place:
+            console.rule(style="dim")
+        console.print(explanation_text(explanation))
+
+
+def plain_text(explanation: Explanation, width: int = 100) -> str:
+    """The same without colours, for whatever prints strings."""
+    out = io.StringIO()
+    print_explanations(Console(file=out, width=width, color_system=None), [explanation])
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def explanation_text(explanation: Explanation) -> RenderableType:
+    """The verdict, the rival, the evidence, what is missing and who else claims the target."""
+    parts: list[RenderableType] = [
+        Text(wording.heading(explanation), style="bold", overflow="fold"),
+        Text(wording.verdict(explanation), overflow="fold"),
+        Text(wording.truth(explanation), style="dim"),
+        Text(""),
+        _comparison(explanation),
+        *(Text(line, style="dim") for line in filter(None, [wording.meanings(explanation)])),
+        *_evidence(explanation),
+        *_silent(explanation.asked),
+        *_against(explanation),
+    ]
+    return Group(*parts)
+
+
+def _comparison(explanation: Explanation) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="", show_header=True)
+    table.add_column("", overflow="fold")
+    names = [("this pair", explanation.asked.target)]
+    if explanation.rival is not None:
+        names.append((wording.rival_name(explanation), explanation.rival.target))
+    for role, target in names:
+        title = Text(f"{role}\n", style="bold") + Text(wording.short(target), style="dim")
+        table.add_column(title, overflow="fold")
+    for row in wording.comparison(explanation):
+        table.add_row(*(Text(cell) for cell in row[: 1 + len(names)]))
+    return table
+
+
+def _evidence(explanation: Explanation) -> Iterator[RenderableType]:
+    pieces = explanation.asked.contributions
+    yield Text(f"\nEvidence for {wording.heading(explanation)}", style="bold")
+    yield Text(wording.grounds(explanation), style="dim")
+    if not pieces:
+        yield Text("No neighbour supports the pair.")
+        return
+    table = Table.grid(padding=(0, 1))
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    for piece in pieces[:MOST_PIECES]:
+        table.add_row(Text(wording.percent(piece.share), style="bold"), _piece(piece))
+    yield table
+    if len(pieces) > MOST_PIECES:
+        rest = sum(piece.share for piece in pieces[MOST_PIECES:])
+        yield Text(f"and {len(pieces) - MOST_PIECES} more ({wording.percent(rest)})", style="dim")
+
+
+def _piece(piece: Contribution) -> Text:
+    label = ", training link" if piece.is_label else ""
+    names = f"{wording.short(piece.neighbour)} = {wording.short(piece.counterpart)}"
+    return Text.assemble(
+        (names, "cyan"),
+        f"  {wording.number(piece.neighbour_prob)}{label}\n",
+        f"{wording.paths(piece)}\n",
+        (wording.numbers(piece), "dim"),
+    )
+
+
+def _silent(case: Case) -> Iterator[RenderableType]:
+    sides = (
+        ("Neighbours of the source that do not support it", case.unmatched),
+        ("Neighbours of the target that do not support it", case.target_unmatched),
+    )
+    for title, found in sides:
+        if not found:
+            continue
+        yield Text(f"\n{title}: {len(found)}", style="bold")
+        for one in found[:MOST_SILENT]:
+            yield Padding(Text(wording.silent(one), overflow="fold"), (0, 0, 0, 2))
+        if len(found) > MOST_SILENT:
+            yield Padding(Text(f"and {len(found) - MOST_SILENT} more", style="dim"), (0, 0, 0, 2))
+
+
+def _against(explanation: Explanation) -> Iterator[RenderableType]:
+    said = [*wording.lacking(explanation), wording.conflicts(explanation.asked)]
+    if explanation.rival is not None:
+        said.append(wording.conflicts(explanation.rival))
+    yield Text("\nRivals", style="bold")
+    for sentence in said:
+        yield Text(sentence, overflow="fold")

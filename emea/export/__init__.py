@@ -1,1 +1,0 @@
-"""Alignments as files that others load."""

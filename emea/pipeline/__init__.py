@@ -1,1 +1,0 @@
-"""One job: build, fit, evaluate, record."""

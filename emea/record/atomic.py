@@ -1,0 +1,82 @@
+"""Files that are written completely or not at all, and JSON objects read back."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+
+@contextmanager
+def open_atomic(path: Path | str) -> Iterator[BinaryIO]:
+    """A file to write to, which takes the place of the old one where nothing fails.
+
+    Args:
+        path: The file to write; its folder is created where missing.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Same folder, because os.replace is atomic only within one file system.
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, _mode(path))
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_atomic(path: Path | str, content: str | bytes) -> None:
+    """Replace a file in one step, so that a killed process leaves no half-written file.
+
+    Args:
+        path: The file to write; its folder is created where missing.
+        content: Text (written as UTF-8) or bytes.
+    """
+    with open_atomic(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+def write_lines(path: Path | str, lines: Iterable[str]) -> None:
+    """Replace a file by lines as they come, atomically; none of them ends itself."""
+    with open_atomic(path) as file:
+        for line in lines:
+            file.write(line.encode())
+            file.write(b"\n")
+
+
+def write_json(path: Path | str, value: Any) -> None:
+    """Write a value as indented JSON, atomically."""
+    write_atomic(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def _mode(path: Path) -> int:
+    """The permissions the file should have: mkstemp's 0600 would shut out other readers."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def json_object(text: bytes) -> dict[str, Any]:
+    """The object that a text holds.
+
+    Raises:
+        ValueError: it holds none; the message says why.
+    """
+    try:
+        content = json.loads(text.decode())
+        # half of a character, which an escape can name, could be written nowhere
+        json.dumps(content, ensure_ascii=False).encode()
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if not isinstance(content, dict):
+        raise ValueError("it holds no JSON object")
+    return content

@@ -1,0 +1,105 @@
+"""What decides a run's numbers, in one word: settings, data, and the code that computes."""
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+
+from emea.data.graph_pair import GraphPair
+from emea.errors import DataError
+
+PACKAGE = Path(__file__).resolve().parents[1]
+TELLS_ONLY = ("record", "reporting", "explain", "cli", "bench", "aligner.py", "__main__.py")
+"""Rooms and files of the package that record and show numbers and change none."""
+
+NO_MATTER = ("data", "tracking", "trainer", "study", "skip_recorded", "initial_from", "trust")
+"""Keys of the config that a run's numbers do not come from, or that are told by contents: of
+modules that are trusted, their code."""
+
+
+def fingerprint(config: DictConfig, pair: GraphPair) -> str:
+    """The same for runs that compute the same: comments, paths and the device are left out."""
+    settings = OmegaConf.to_container(config, resolve=True)
+    assert isinstance(settings, dict)
+    told = {str(key): value for key, value in settings.items() if key not in NO_MATTER}
+    told |= {"data": pair.checksum(), "parts": _official_parts(config, pair)}
+    told |= {"names": _names(pair), "code": code_digest(), "weights": _weights(config)}
+    told |= {f"code of {module}": trusted_code(module) for module in config.trust}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def code_digest() -> str:
+    """Of the sources that compute, as the interpreter reads them: no comments, no docstrings."""
+    files = PACKAGE.rglob("*.py")
+    return _digest(
+        PACKAGE, (path for path in files if path.relative_to(PACKAGE).parts[0] not in TELLS_ONLY)
+    )
+
+
+def trusted_code(module: str) -> str | None:
+    """Of a module of the user's own, or of all files of a package; ``None``: it has no source."""
+    try:
+        found = find_spec(module)
+    except (ImportError, ValueError):
+        return None  # whoever makes something of it will say so
+    if found is None or found.origin is None or not found.origin.endswith(".py"):
+        return None
+    file = Path(found.origin)
+    is_package = found.submodule_search_locations is not None
+    return _digest(file.parent, file.parent.rglob("*.py") if is_package else [file])
+
+
+def _digest(folder: Path, files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        place = path.relative_to(folder).as_posix()
+        digest.update(f"{place}\n{bare_code(path.read_text('utf-8'))}\n".encode())
+    return digest.hexdigest()
+
+
+def bare_code(source: str) -> str:
+    """The source without what does not run: comments, and text that stands for itself."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            body[:] = [line for line in body if not _is_text(line)] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+def _official_parts(config: DictConfig, pair: GraphPair) -> str | None:
+    """Of the data's own parts where the split is theirs; a pair's checksum is of all its links."""
+    if config.split.name == "random" or pair.official is None:
+        return None
+    parts = (pair.official.train, pair.official.validation, pair.official.test)
+    digests = [hashlib.sha256(part.tobytes()).hexdigest() for part in parts]
+    return " ".join(digests)
+
+
+def _names(pair: GraphPair) -> str:
+    """Of what the entities and relations are called: a recorded run's alignment says it."""
+    digest = hashlib.sha256()
+    for graph in (pair.source, pair.target):
+        for names in (graph.entity_names, graph.relation_names):
+            digest.update("\n".join(names or ()).encode() + b"\0")
+    return digest.hexdigest()
+
+
+def _weights(config: DictConfig) -> str | None:
+    if not config.initial_from:
+        return None
+    try:
+        return hashlib.sha256(Path(config.initial_from).read_bytes()).hexdigest()
+    except OSError as error:
+        raise DataError(f"initial_from={config.initial_from} cannot be read ({error})") from error

@@ -1,0 +1,71 @@
+"""Opening an MLflow store safely."""
+
+import logging
+import os
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock
+
+from emea.record.store_uri import sqlite_path
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+
+# Settings MLflow reads at import or per request; the user's own environment wins.
+ENVIRONMENT = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+    "GIT_PYTHON_REFRESH": "quiet",  # no warning where git is missing
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # two lines for each run of an import
+    # Seven retries of 120 s are MLflow's own. These end before a run's patience does, so that it
+    # can tell what the matter is.
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "15",
+}
+LOCK_SECONDS = 50.0  # likewise
+
+# What would bury the run's own log. Errors are raised as well, and told by whoever catches them.
+LOG_LEVELS = {
+    "alembic": logging.WARNING,  # in older MLflow a line for each change of the tables
+    "mlflow.store.db.utils": logging.CRITICAL,  # a traceback for each statement that fails
+    "urllib3.connectionpool": logging.ERROR,  # a line for each further attempt
+}
+
+
+def open_client(uri: str) -> "MlflowClient":
+    """A client for the store, whose tables exist when this returns.
+
+    Args:
+        uri: The store's address; a relative sqlite path counts from the working directory.
+    """
+    set_environment()
+    from mlflow import MlflowClient
+
+    path = sqlite_path(uri)
+    # Processes that create the tables of a fresh sqlite file together leave it unusable.
+    with nullcontext() if path is None else FileLock(lock_path(path), LOCK_SECONDS):
+        client = MlflowClient(tracking_uri=uri)
+        client.search_experiments(max_results=1)
+    return client
+
+
+def lock_path(database: Path) -> Path:
+    """The lock file beside a sqlite database."""
+    return database.with_name(database.name + ".lock")
+
+
+def load_mlflow() -> None:
+    """Import MLflow, which takes seconds, and on a busy machine many."""
+    set_environment()
+    import mlflow  # noqa: F401
+
+
+def set_environment() -> None:
+    """Keep MLflow quiet and prompt; to be called before its first import."""
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    for name, level in LOG_LEVELS.items():
+        logging.getLogger(name).setLevel(level)

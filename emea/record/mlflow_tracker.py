@@ -1,0 +1,246 @@
+"""Tracks a run in MLflow while it runs; a failing store does not stop the run."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
+from functools import partial
+from pathlib import Path
+from shlex import quote
+from threading import Thread
+from typing import Any, TypeVar
+
+from emea.record.mlflow_client import load_mlflow
+from emea.record.mlflow_store import MlflowStore
+from emea.record.run_record import (
+    FINGERPRINT_TAG,
+    MetricPoint,
+    RunHeader,
+    RunRecord,
+    read_series,
+)
+from emea.record.store_uri import (
+    DEFAULT_ARTIFACT_ROOT,
+    DEFAULT_URI,
+    absolute_uri,
+    shown_uri,
+    sqlite_path,
+    without_login,
+)
+
+logger = logging.getLogger(__name__)
+
+
+T = TypeVar("T")
+
+
+class BoundedCalls:
+    """Makes one call after the other, in threads that do not keep the process alive.
+
+    MLflow's own timeouts bound no call: it retries, sleeps as long as a server bids it to, takes
+    any byte for a sign of life, and waits for locks without end.
+
+    Args:
+        patience: Seconds that may be spent waiting, over all calls together.
+    """
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self._left = patience
+        self._began = 0.0
+        self._call: Future[Any] = Future()
+        self._call.set_result(None)
+
+    def do(self, action: Callable[[], T]) -> T:
+        """Wait for the call that goes on, then make this one and wait for its result.
+
+        Raises:
+            TimeoutError: If patience ran out; the call may still go on.
+        """
+        self._wait()
+        self.begin(action)
+        result: T = self._wait()
+        return result
+
+    def begin(self, action: Callable[[], object]) -> None:
+        """Make a call while the caller goes on; to be asked for only when idle."""
+        self._call, self._began = Future(), time.monotonic()
+        Thread(target=_settle, args=(self._call, action), name="mlflow", daemon=True).start()
+
+    def is_idle(self) -> bool:
+        """Whether the last call is over; what it raised is raised here.
+
+        Raises:
+            TimeoutError: If it has been going on for longer than patience allows.
+        """
+        if self._call.done():
+            self._call.result()
+            return True
+        if time.monotonic() - self._began > self._patience:
+            raise self._too_slow()
+        return False
+
+    def _wait(self) -> Any:
+        began = time.monotonic()
+        wait([self._call], timeout=max(self._left, 0.0))
+        self._left -= time.monotonic() - began
+        # Asked for like this because a call may itself raise TimeoutError.
+        if not self._call.done():
+            raise self._too_slow()
+        return self._call.result()
+
+    def _too_slow(self) -> TimeoutError:
+        return TimeoutError(f"it kept the run waiting for {self._patience:g} s")
+
+
+def _settle(call: "Future[Any]", action: Callable[[], object]) -> None:
+    try:
+        call.set_result(action())
+    # Any kind: whoever waits must hear of it.
+    except BaseException as error:
+        call.set_exception(error)
+
+
+class MlflowTracker:
+    """Writes every record to the run's folder first and copies it to MLflow.
+
+    Trouble with MLflow never stops a run: it is told once, MLflow is left alone from then on, and
+    the records stay in the folder, from where `emea sync` imports them. Metrics
+    are sent while the run goes on; only its start and its end wait for MLflow.
+
+    Args:
+        uri: The store's address; a relative sqlite path counts from the working directory.
+        artifact_root: Where experiments that do not exist yet will keep their files.
+        max_artifact_mb: Files larger than this stay in the run's folder only.
+        flush_seconds: Metrics are gathered for this long, because a call costs milliseconds.
+        patience_seconds: How long MLflow may keep a run waiting, in all.
+    """
+
+    def __init__(
+        self,
+        uri: str = DEFAULT_URI,
+        artifact_root: str = DEFAULT_ARTIFACT_ROOT,
+        max_artifact_mb: float = 200.0,
+        flush_seconds: float = 5.0,
+        patience_seconds: float = 60.0,
+    ) -> None:
+        self._store = MlflowStore(uri, artifact_root, max_artifact_mb)
+        self._calls = BoundedCalls(patience_seconds)
+        self._is_left_alone = False
+        self._flush_seconds = flush_seconds
+        self._record: RunRecord | None = None
+        # None while no run is open in MLflow, and for good once MLflow has failed.
+        self._mlflow_run: str | None = None
+        self._waiting: list[MetricPoint] = []
+        self._last_flush = 0.0
+
+    @property
+    def ui_hint(self) -> str | None:
+        """The command that opens the MLflow UI."""
+        uri = self._store.uri
+        if sqlite_path(uri) is None:
+            return f"open {shown_uri(uri)}" if uri.startswith("http") else None
+        # The make target opens the default store, and is there in the project's folder alone.
+        if uri == absolute_uri(DEFAULT_URI) and Path("Makefile").exists():
+            return "make ui"
+        return f"emea ui --uri {quote(uri)}"
+
+    def recorded(self, fingerprint: str) -> str | None:
+        """A finished run of the store; a store that cannot be asked has none."""
+        question = partial(self._store.find_finished, FINGERPRINT_TAG, fingerprint)
+        try:
+            found = self._ask(question)
+        except Exception as error:  # as below: the store must not stop the run
+            self._leave_alone("cannot tell what it holds", error, "the run's folder", "FOLDER")
+            return None
+        return f"{found.info.run_name} ({found.info.run_id})" if found else None
+
+    def start(self, header: RunHeader, folder: Path) -> None:
+        """Write the header into the folder and open the MLflow run."""
+        record = RunRecord(folder)
+        record.start(header)
+        self._record, self._mlflow_run = record, None
+        # Not empty when a run goes on in its own folder: the new MLflow run tells all of it.
+        self._waiting = read_series(folder)
+        self._last_flush = time.monotonic()
+
+        def open_run() -> None:
+            self._mlflow_run = self._ask(partial(self._store.create_run, header))
+
+        # Left alone already where it was asked for an earlier run in vain.
+        if not self._is_left_alone:
+            self._attempt(open_run, record.folder)
+
+    def log(self, metrics: Mapping[str, float], step: int) -> None:
+        """Append metrics to the folder's series; they reach MLflow some seconds later."""
+        if self._record is None:
+            raise RuntimeError("log() needs a run that was started and not yet finished.")
+        point = self._record.log(metrics, step)
+        run = self._mlflow_run
+        if run is None:
+            return
+        self._waiting.append(point)
+        if time.monotonic() - self._last_flush >= self._flush_seconds:
+            self._attempt(lambda: self._flush(run), self._record.folder)
+
+    def finish(self, status: str, reason: str = "") -> None:
+        """Write how the run ended and copy the folder's files to MLflow."""
+        if self._record is None:
+            return
+        record, run, points = self._record, self._mlflow_run, self._waiting
+        closing = record.close(status, reason)
+        self._record = self._mlflow_run = None
+        if run is None:
+            return
+
+        def close_run() -> None:
+            self._store.log_points(run, points)
+            self._store.finish_run(run, record.folder, closing, complete=True)
+
+        self._attempt(lambda: self._ask(close_run), record.folder)
+
+    def _ask(self, action: Callable[[], T]) -> T:
+        # Beforehand: the store is not to blame for the time that this takes.
+        load_mlflow()
+        return self._calls.do(action)
+
+    def _flush(self, run: str) -> None:
+        # One batch at a time: behind a slow store the next one grows.
+        if self._calls.is_idle():
+            points, self._waiting = self._waiting, []
+            self._calls.begin(partial(self._store.log_points, run, points))
+            self._last_flush = time.monotonic()
+
+    def _attempt(self, action: Callable[[], None], folder: Path) -> None:
+        """Do it, or say once why not and leave MLflow alone for the rest of the run."""
+        try:
+            action()
+        # Any kind: a full disk, a locked file or a missing package must not end the run.
+        except Exception as error:
+            self._mlflow_run = None
+            self._waiting = []
+            self._leave_alone("failed", error, folder, folder)
+
+    def _leave_alone(self, trouble: str, error: Exception, place: object, folder: object) -> None:
+        self._is_left_alone = True
+        self._store.leave()
+        logger.warning(
+            "MLflow at %s %s (%s). The records stay in %s; `emea sync %s%s` imports them later.",
+            shown_uri(self._store.uri),
+            trouble,
+            without_login(_first_line(error), self._store.uri),
+            place,
+            quote(str(folder)),
+            self._uri_option(),
+        )
+
+    def _uri_option(self) -> str:
+        uri = self._store.uri
+        return "" if uri == absolute_uri(DEFAULT_URI) else f" --uri {quote(shown_uri(uri))}"
+
+
+def _first_line(error: Exception) -> str:
+    # SQLAlchemy may open with advice to programmers; the database's own error comes to the point.
+    error = getattr(error.__cause__, "orig", None) or error
+    lines = str(error).splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -1,0 +1,129 @@
+"""The graphs and links of a run, kept in its folder where no other file has them.
+
+A run of the Python API gets its graphs from memory. Its folder keeps them, so that the run can be
+resumed, asked and explained later. The file holds arrays of numbers only: names are UTF-8 bytes
+and their lengths, so that nothing in it can be executed.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from omegaconf import DictConfig
+
+from emea.config.instantiate import load_pair
+from emea.data.arrays import IntArray
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair, OfficialSplit
+from emea.errors import DataError
+from emea.record.run_folder import PAIR_FILE, read_arrays, write_arrays
+
+Arrays = Mapping[str, np.ndarray]
+
+SIDES = ("source", "target")
+PARTS = ("train", "validation", "test")
+ENCODING = ("utf-8", "surrogatepass")
+"""A name from memory may be no valid text: it must come back as it was."""
+
+
+def pair_of_run(folder: Path, config: DictConfig) -> GraphPair:
+    """The graphs of a run: those its folder keeps, or else those that its config names.
+
+    Raises:
+        DataError: the folder keeps none, and the config does not say where they are.
+    """
+    path = folder / PAIR_FILE
+    if path.exists():
+        return read_pair(path)
+    if "_target_" not in config.data:
+        raise DataError(
+            f"{folder} was created from in-memory graphs through the Python API, and its "
+            f"{PAIR_FILE} is missing: restore that file or fit again"
+        )
+    return load_pair(config)
+
+
+def write_pair(path: Path, pair: GraphPair) -> None:
+    """Write graphs, names, links and official parts, atomically; what was read is not kept."""
+    arrays: dict[str, np.ndarray] = {"links": _small(pair.links)}
+    arrays |= _text_arrays("name", [pair.name])
+    for side, graph in zip(SIDES, (pair.source, pair.target), strict=True):
+        arrays[f"{side}_size"] = np.array([graph.num_entities, graph.num_relations])
+        arrays[f"{side}_triples"] = _small(graph.triples)
+        names = {"entities": graph.entity_names, "relations": graph.relation_names}
+        for what, texts in names.items():
+            if texts is not None:
+                arrays |= _text_arrays(f"{side}_{what}", texts)
+    if pair.official is not None:
+        arrays |= {part: _small(getattr(pair.official, part)) for part in PARTS}
+    write_arrays(path, **arrays)
+
+
+def read_pair(path: Path) -> GraphPair:
+    """Read graphs and links back.
+
+    Raises:
+        DataError: the file cannot be read, or is damaged.
+    """
+    arrays = read_arrays(path)
+    try:
+        source, target = (_graph(arrays, side) for side in SIDES)
+        official = None
+        if "train" in arrays:
+            official = OfficialSplit(*(_numbers(arrays, part, 2) for part in PARTS))
+        (name,) = _texts(arrays, "name")
+        return GraphPair(name, source, target, _numbers(arrays, "links", 2), official)
+    # DataError: an id is outside its graph, or an entity has several links
+    except (DataError, LookupError, TypeError, ValueError) as error:
+        raise DataError(f"{path} is damaged: {error}") from error
+
+
+def _graph(arrays: Arrays, side: str) -> KnowledgeGraph:
+    num_entities, num_relations = map(int, _numbers(arrays, f"{side}_size", 0))
+    named: dict[str, Any] = {}
+    for what, number in (("entities", num_entities), ("relations", num_relations)):
+        key = f"{side}_{what}"
+        named[what] = _texts(arrays, key) if f"{key}_lengths" in arrays else None
+        if named[what] is not None and len(named[what]) != number:
+            raise ValueError(f"it has {len(named[what])} names of {number} {side} {what}")
+    triples = _numbers(arrays, f"{side}_triples", 3)
+    return KnowledgeGraph(triples, num_entities, num_relations, *named.values())
+
+
+def _numbers(arrays: Arrays, key: str, columns: int) -> IntArray:
+    """An array of whole numbers, with so many columns; 0: it has one dimension."""
+    array = arrays[key]
+    columns_found = array.shape[1:]
+    if (
+        array.ndim < 1
+        or array.dtype.kind != "i"
+        or columns_found != ((columns,) if columns else ())
+    ):
+        raise ValueError(f"{key} has the wrong type or shape")
+    return array.astype(np.int64)
+
+
+def _small(numbers: IntArray) -> np.ndarray:
+    """The same in half the memory, where it fits."""
+    fits = not numbers.size or int(np.abs(numbers).max()) <= np.iinfo(np.int32).max
+    return numbers.astype(np.int32) if fits else numbers
+
+
+def _text_arrays(key: str, texts: Sequence[str]) -> dict[str, np.ndarray]:
+    encoded = [text.encode(*ENCODING) for text in texts]
+    return {
+        f"{key}_bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8),
+        f"{key}_lengths": np.fromiter(map(len, encoded), np.int32, len(encoded)),
+    }
+
+
+def _texts(arrays: Arrays, key: str) -> list[str]:
+    content = arrays[f"{key}_bytes"].tobytes()
+    lengths = _numbers(arrays, f"{key}_lengths", 0)
+    ends = np.cumsum(lengths)
+    if (lengths < 0).any() or (ends[-1] if len(ends) else 0) != len(content):
+        raise ValueError(f"{key} has names of other lengths than it says")
+    starts = (ends - lengths).tolist()
+    parts = zip(starts, ends.tolist(), strict=True)
+    return [content[start:end].decode(*ENCODING) for start, end in parts]

@@ -1,0 +1,157 @@
+"""The files a run leaves behind."""
+
+import io
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from omegaconf import DictConfig, OmegaConf
+
+from emea.config.trusted_targets import with_current_targets
+from emea.data.arrays import IntArray
+from emea.errors import DataError
+from emea.record.atomic import json_object, write_atomic, write_json
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from emea.evaluation.ranks import Ranks
+    from emea.matching.beliefs import Beliefs
+
+
+CONFIG_FILE, METRICS_FILE, CHECKPOINT_FILE = "config.yaml", "metrics.json", "checkpoint.safetensors"
+RANKS_FILE, BELIEFS_FILE, PAIR_FILE = "ranks.npz", "beliefs.npz", "pair.npz"
+LOG_FILE = "run.log"
+
+
+def config_text(config: DictConfig) -> str:
+    """The resolved configuration as it is written down."""
+    return OmegaConf.to_yaml(config, resolve=True)
+
+
+def write_config(folder: Path, config: DictConfig) -> None:
+    """The resolved configuration."""
+    write_atomic(folder / CONFIG_FILE, config_text(config))
+
+
+def read_config(folder: Path) -> DictConfig:
+    """The configuration that a run left.
+
+    Raises:
+        DataError: there is none, or it is damaged.
+    """
+    path = folder / CONFIG_FILE
+    if not path.is_file():
+        raise DataError(f"{folder} has no {CONFIG_FILE}: it cannot be read back or resumed")
+    try:
+        config = OmegaConf.load(path)
+        OmegaConf.resolve(config)  # as it was written: so nothing is left to fail later
+    except Exception as error:  # a YAML parser lets out whatever an odd tag leads to
+        raise DataError(f"{path} is damaged: {error}") from error
+    if not isinstance(config, DictConfig):
+        raise DataError(f"{path} is damaged: it holds no settings")
+    current = OmegaConf.create(with_current_targets(OmegaConf.to_container(config)))
+    assert isinstance(current, DictConfig)
+    return current
+
+
+def read_metrics(folder: Path) -> dict[str, Any]:
+    """All numbers of a run.
+
+    Raises:
+        DataError: there are none, or they are damaged.
+    """
+    path = folder / METRICS_FILE
+    try:
+        return json_object(path.read_bytes())
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise DataError(f"{path} is damaged: {error}") from error
+
+
+def write_metrics(folder: Path, metrics: dict[str, Any]) -> None:
+    """All numbers of the run."""
+    write_json(folder / METRICS_FILE, finite(metrics))
+
+
+def finite(node: Any) -> Any:
+    """The same with ``None`` for what is no number: JSON has no NaN."""
+    if isinstance(node, dict):
+        return {key: finite(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [finite(value) for value in node]
+    return None if isinstance(node, float) and not math.isfinite(node) else node
+
+
+def write_ranks(
+    folder: Path,
+    links: IntArray,
+    initial: "Ranks",
+    final: "Ranks",
+    embedding: "Ranks | None" = None,
+) -> None:
+    """Rank of every test link, before and after, and by an embedding that is not the result."""
+    others = {}
+    if embedding is not None:
+        others = {"embedding_in_pool": embedding.in_pool, "embedding_in_all": embedding.in_all}
+    write_arrays(
+        folder / RANKS_FILE,
+        links=links,
+        initial_in_pool=initial.in_pool,
+        initial_in_all=initial.in_all,
+        final_in_pool=final.in_pool,
+        final_in_all=final.in_all,
+        **others,
+    )
+
+
+def write_beliefs(
+    folder: Path, neural: "Beliefs | None", joint: "Beliefs | None", labels: "Tensor"
+) -> None:
+    """Candidates of every source entity with their probabilities by q and q*, and the labels.
+
+    ``targets`` are those of both, unless q* has candidates of its own: then q's are apart.
+    """
+    arrays: dict[str, np.ndarray] = {"labels": labels.cpu().numpy()}
+    for name, beliefs in (("joint", joint), ("neural", neural)):
+        if beliefs is None:
+            continue
+        targets = beliefs.targets.cpu().numpy()
+        same = np.array_equal(arrays.setdefault("targets", targets), targets)
+        arrays |= {} if same else {f"{name}_targets": targets}
+        arrays[f"{name}_probs"] = beliefs.probs.cpu().numpy()
+    write_arrays(folder / BELIEFS_FILE, **arrays)
+
+
+def write_arrays(path: Path, **arrays: np.ndarray) -> None:
+    """Write named arrays, compressed and atomically."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
+    write_atomic(path, buffer.getvalue())
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a file that a run left.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    try:
+        with np.load(path) as file:
+            return {name: file[name] for name in file.files}
+    # numpy, zipfile and zlib each have errors of their own for what is damaged
+    except Exception as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+
+
+def sweep_objective(metrics: dict[str, Any]) -> float:
+    """MRR of the validation links by the last model; never a number of test links.
+
+    A search that chose by test links would report what it was fitted to. Reasoning methods rank
+    no validation links: theirs is NaN.
+    """
+    last = metrics["history"][-1] if metrics.get("history") else {}
+    found = (last.get("validation") or {}).get("mrr")
+    return math.nan if found is None else float(found)

@@ -1,0 +1,293 @@
+"""A run's record: header, metric series and closing."""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from emea.errors import UserError
+from emea.record.atomic import json_object, write_atomic, write_json
+
+logger = logging.getLogger(__name__)
+
+
+LARGEST = 2**63
+"""Whole numbers from here on have no place in a database."""
+
+LAST_TIME = 253_402_300_800_000
+"""Milliseconds to the year 10000, which has no place in a date."""
+
+
+def field_problem(content: Mapping[str, Any], names: Iterable[str]) -> str | None:
+    """What is wrong with the first field that is missing or cannot be used."""
+    for name in names:
+        if name not in content:
+            return f"it lacks {name!r}"
+        if not CHECKS[name](content[name]):
+            return f"its {name!r} cannot be used"
+    return None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_whole_number(value: Any) -> bool:
+    # JSON's true is no number, though Python's True is one
+    return isinstance(value, int) and not isinstance(value, bool) and -LARGEST <= value < LARGEST
+
+
+def _is_time(value: Any) -> bool:
+    return _is_whole_number(value) and 0 <= value < LAST_TIME
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or _is_whole_number(value)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float)
+
+
+def _mapping_of(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
+
+
+CHECKS: dict[str, Callable[[Any], bool]] = {
+    "run_id": _is_text,
+    "name": _is_text,
+    "experiment": _is_text,
+    "params": _mapping_of(_is_plain),
+    "tags": _mapping_of(_is_text),
+    "start_time": _is_time,
+    "status": _is_text,
+    "end_time": _is_time,
+    "reason": _is_text,
+    "step": _is_whole_number,
+    "time": _is_time,
+    "metrics": _mapping_of(_is_number),
+}
+
+
+RUN_FILE = "run.json"
+SERIES_FILE = "series.jsonl"
+STATUSES = ("FINISHED", "FAILED", "KILLED")
+FINGERPRINT_TAG, SWEEP_TAG = "fingerprint", "sweep"
+
+ParamValue = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class RunHeader:
+    """What is known about a run before it starts.
+
+    Args:
+        run_id: A uuid4 hex that names the run wherever its records go.
+        name: What a person reads, e.g. `emea-rrea-dbp15k_zh-1%-strict-s0`.
+        experiment: The group of runs it is compared with.
+        params: The flattened resolved configuration, complete; MLflow shows a part of it.
+        tags: Commit, data checksum, protocol and the like.
+        start_time: Milliseconds since the epoch.
+    """
+
+    run_id: str
+    name: str
+    experiment: str
+    params: dict[str, ParamValue] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    start_time: int = field(default_factory=lambda: now_ms())
+
+
+@dataclass(frozen=True)
+class RunClosing:
+    """How a run ended: one of `STATUSES`, when (epoch ms) and why."""
+
+    status: str
+    end_time: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class MetricPoint:
+    """Metrics measured together: one line of the series."""
+
+    step: int
+    time: int
+    metrics: dict[str, float]
+
+
+def now_ms() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+class RunRecord:
+    """Writes a run's records into its folder.
+
+    Args:
+        folder: The run's folder, created where missing.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+
+    def start(self, header: RunHeader) -> None:
+        """Write the header. Points of an earlier run in this folder go, those of this run stay."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._clean_series(header.run_id)
+        write_json(self.folder / RUN_FILE, asdict(header) | _closing_fields(None))
+
+    def log(self, metrics: Mapping[str, float], step: int) -> MetricPoint:
+        """Append one line of metrics and hand back what was written."""
+        values = {name: float(value) for name, value in metrics.items()}
+        point = MetricPoint(int(step), now_ms(), values)
+        # Opened and closed for each line: after this call a kill can no longer lose it.
+        with open(self.folder / SERIES_FILE, "a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(point)) + "\n")
+        return point
+
+    def close(self, status: str, reason: str = "") -> RunClosing:
+        """Add to the header how the run ended."""
+        if status not in STATUSES:
+            raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
+        closing = RunClosing(status, now_ms(), reason)
+        header = read_header(self.folder)
+        write_json(self.folder / RUN_FILE, asdict(header) | _closing_fields(closing))
+        return closing
+
+    def _clean_series(self, run_id: str) -> None:
+        series = self.folder / SERIES_FILE
+        if not series.exists():
+            return
+        same_run = is_run_folder(self.folder) and read_header(self.folder).run_id == run_id
+        # Rewritten even for the same run: an append would continue the torn line of a kill.
+        kept = read_series(self.folder) if same_run else []
+        write_atomic(series, "".join(json.dumps(asdict(point)) + "\n" for point in kept))
+
+
+def drop_points_from(folder: Path | str, step: int) -> None:
+    """Take back points of this step and later ones: a run that goes on measures them again."""
+    kept = [point for point in read_series(folder) if point.step < step]
+    lines = "".join(json.dumps(asdict(point)) + "\n" for point in kept)
+    write_atomic(Path(folder) / SERIES_FILE, lines)
+
+
+def is_run_folder(folder: Path | str) -> bool:
+    """Whether the folder holds a run's records."""
+    return (Path(folder) / RUN_FILE).is_file()
+
+
+def read_header(folder: Path | str) -> RunHeader:
+    """Read back who the run is.
+
+    Raises:
+        UserError: If the folder holds no usable `run.json`.
+    """
+    return RunHeader(**_fields_of(RunHeader, Path(folder), _read_run_file(Path(folder))))
+
+
+def read_closing(folder: Path | str) -> RunClosing | None:
+    """Read back how the run ended; None where it goes on or was killed without notice.
+
+    Raises:
+        UserError: If the folder holds no usable `run.json`.
+    """
+    content = {"reason": "", **_read_run_file(Path(folder))}
+    if content.get("status") not in STATUSES:
+        return None
+    return RunClosing(**_fields_of(RunClosing, Path(folder), content))
+
+
+def is_finished(folder: Path | str) -> bool:
+    """Whether the run ended as it should.
+
+    Raises:
+        UserError: If the folder holds no usable `run.json`.
+    """
+    closing = read_closing(folder)
+    return closing is not None and closing.status == "FINISHED"
+
+
+def check_finished(folder: Path | str) -> None:
+    """Refuse a folder whose run is not finished.
+
+    Raises:
+        UserError: the folder holds no run, or one that is still running, failed or was interrupted.
+    """
+    if is_finished(folder):
+        return
+    closing = read_closing(folder)
+    state = "failed" if closing and closing.status == "FAILED" else "is running or was interrupted"
+    raise UserError(
+        f"{folder} is not a finished run: it {state}. "
+        f"Continue it with: emea run resume={quote(str(folder))}"
+    )
+
+
+def read_series(folder: Path | str) -> list[MetricPoint]:
+    """Read back every point; the torn last line of a killed run is dropped with a warning.
+
+    Raises:
+        UserError: If the file or a line other than the last cannot be read.
+    """
+    path = Path(folder) / SERIES_FILE
+    if not path.exists():
+        return []
+    try:
+        lines = path.read_bytes().rstrip(b"\n").split(b"\n")
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    points: list[MetricPoint] = []
+    for number, line in enumerate(lines, start=1):
+        point = _parse_point(line)
+        if point is not None:
+            points.append(point)
+        elif number == len(lines):
+            if line:
+                logger.warning("%s: dropped the incomplete last line %d.", path, number)
+        else:
+            raise UserError(f"{path}, line {number} is damaged; remove that line to go on.")
+    return points
+
+
+def _closing_fields(closing: RunClosing | None) -> dict[str, Any]:
+    if closing is None:
+        return {"status": "RUNNING", "end_time": None, "reason": ""}
+    return asdict(closing)
+
+
+def _read_run_file(folder: Path) -> dict[str, Any]:
+    path = folder / RUN_FILE
+    try:
+        return json_object(path.read_bytes())
+    except OSError as error:
+        message = f"{folder} is not a run's folder: it has no readable {RUN_FILE}."
+        raise UserError(message) from error
+    except ValueError as error:
+        raise UserError(f"{path} is damaged: {error}.") from error
+
+
+def _fields_of(
+    kind: type[RunHeader | RunClosing], folder: Path, content: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a record of this kind is made of; fields that later versions add do not disturb."""
+    names = [item.name for item in fields(kind)]
+    problem = field_problem(content, names)
+    if problem is not None:
+        raise UserError(f"{folder / RUN_FILE} is no run record: {problem}.")
+    return {name: content[name] for name in names}
+
+
+def _parse_point(line: bytes) -> MetricPoint | None:
+    try:
+        content = json_object(line)
+    except ValueError:
+        return None
+    names = [item.name for item in fields(MetricPoint)]
+    if field_problem(content, names) is not None:
+        return None
+    return MetricPoint(**{name: content[name] for name in names})

@@ -1,0 +1,60 @@
+"""Where a run is tracked: the interface, and the tracker that only writes the run's folder."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from emea.record.run_record import RunHeader, RunRecord
+
+
+class Tracker(Protocol):
+    """Records one run: start, log as often as wanted, finish once."""
+
+    @property
+    def ui_hint(self) -> str | None:
+        """The command that opens the runs for a person; None where there is nothing to open."""
+
+    def recorded(self, fingerprint: str) -> str | None:
+        """Where a finished run with this fingerprint is to be found; None: there is none."""
+
+    def start(self, header: RunHeader, folder: Path) -> None:
+        """Begin the run whose records go to `folder`."""
+
+    def log(self, metrics: Mapping[str, float], step: int) -> None:
+        """Record metrics measured together at a step."""
+
+    def finish(self, status: str, reason: str = "") -> None:
+        """End the run as FINISHED, FAILED or KILLED; a second call changes nothing."""
+
+
+class NoTracker:
+    """Keeps the records in the run's folder and nothing else."""
+
+    def __init__(self) -> None:
+        self._record: RunRecord | None = None
+
+    @property
+    def ui_hint(self) -> str | None:
+        """There is no UI to open."""
+        return None
+
+    def recorded(self, fingerprint: str) -> str | None:
+        """Nobody remembers earlier runs."""
+        return None
+
+    def start(self, header: RunHeader, folder: Path) -> None:
+        """Write the header into the folder."""
+        self._record = RunRecord(folder)
+        self._record.start(header)
+
+    def log(self, metrics: Mapping[str, float], step: int) -> None:
+        """Append metrics to the folder's series."""
+        if self._record is None:
+            raise RuntimeError("log() needs a run that was started and not yet finished.")
+        self._record.log(metrics, step)
+
+    def finish(self, status: str, reason: str = "") -> None:
+        """Write how the run ended."""
+        if self._record is not None:
+            self._record.close(status, reason)
+            self._record = None

@@ -1,0 +1,285 @@
+"""Watches a run: evaluates rankings on test links, and nothing uses its answers."""
+
+import logging
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from emea.data.arrays import IntArray
+from emea.data.graph_pair import GraphPair
+from emea.data.split import Split
+from emea.em.em_callback import IterationReport
+from emea.em.joint import JointReport
+from emea.evaluation.compatibility import compatibility_metrics, conflict_share
+from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
+from emea.evaluation.metrics import mapping_metrics
+from emea.evaluation.ranks import Ranks, both_pools, link_ranks, ranking_metrics
+from emea.matching.beliefs import Beliefs
+from emea.matching.matching import NOBODY
+from emea.rules.paris import PARIS, mapping_compatibility
+
+logger = logging.getLogger(__name__)
+
+
+def compatibility_section(
+    pair: GraphPair, split: Split, mappings: dict[str, IntArray], device: torch.device
+) -> dict[str, Any]:
+    """What ``metrics.json`` says of each mapping, and of the oracle's.
+
+    Each mapping is taken as it stands: labelled entities have their label in it where a run is
+    certain of labels, and what relations include each other is estimated from it alone. The
+    oracle's mapping is all links, so all links tell its inclusions.
+
+    Args:
+        pair: the graphs and all their links.
+        split: of the links; the test links' source entities are judged.
+        mappings: ``[num_source]`` counterparts by stage, ``NOBODY`` where there is none.
+        device: where to compute.
+    """
+    rule = PARIS(pair, device=device)
+    judged, linked = split.test[:, 0], pair.links[:, 0]
+    section = {}
+    for stage, targets in {**mappings, "oracle": oracle_mapping(pair)}.items():
+        values = mapping_compatibility(rule, torch.from_numpy(targets).to(device))
+        section[stage] = compatibility_metrics(
+            values.double().cpu().numpy(), targets, judged, linked
+        )
+    return section
+
+
+def oracle_mapping(pair: GraphPair) -> IntArray:
+    """``[num_source]`` the true counterpart of each source entity, ``NOBODY`` without a link."""
+    targets = np.full(pair.source.num_entities, NOBODY, dtype=np.int64)
+    targets[pair.links[:, 0]] = pair.links[:, 1]
+    return targets
+
+
+def hard_mapping(beliefs: Beliefs) -> IntArray:
+    """``[num_source]`` the most probable candidates, ``NOBODY`` where none has any probability."""
+    possible = beliefs.probs.max(1).values > 0
+    targets: IntArray = torch.where(possible, beliefs.best_targets(), NOBODY).cpu().numpy()
+    return targets
+
+
+Log = Callable[[dict[str, float], int], None]
+
+
+class TestObserver:
+    """Measures every iteration on the test and validation links.
+
+    Args:
+        test: the test links.
+        validation: the validation links, whose entities' labels the test links cannot judge.
+        protocol: named in every line, since a number means nothing without it.
+        log: where metrics with a step go.
+        num_observed: test links ranked between the first and the last iteration, a fixed
+            sample; ``None``: all.
+        num_iterations: EM iterations planned after the first training.
+
+    Attributes:
+        history: one entry per iteration, as ``metrics.json`` holds it.
+        last: the last iteration's report.
+        initial_ranks: neural ranks of the test links.
+        initial_mapping: the neural model's best targets before any EM step, labels certain.
+        final_ranks: ranks of the test links by what the run stands for.
+    """
+
+    __test__ = False  # the name is not a test's
+
+    def __init__(
+        self,
+        test: IntArray,
+        validation: IntArray,
+        protocol: str,
+        log: Log,
+        num_observed: int | None = None,
+        num_iterations: int = 0,
+    ) -> None:
+        self.test = test
+        self.validation = validation
+        self.protocol = protocol
+        self.log = log
+        self.num_iterations = num_iterations
+        chosen = np.random.default_rng(0).permutation(len(test))[:num_observed]
+        self._sample = test[np.sort(chosen)]
+        self.history: list[dict[str, Any]] = []
+        self.last: IterationReport | None = None
+        self.initial_ranks: Ranks | None = None
+        self.initial_mapping: IntArray | None = None
+        self.final_ranks: Ranks | None = None
+
+    def __call__(self, report: IterationReport) -> None:
+        """Measure, keep and tell one iteration."""
+        start = time.perf_counter()
+        self.last = report
+        links = self.test if report.iteration == 0 else self._sample
+        ranks = link_ranks(report.similarity, links, pool=self.test[:, 1])
+        self.initial_ranks = self.initial_ranks or ranks
+        if self.initial_mapping is None:
+            self.initial_mapping = hard_mapping(report.beliefs)
+        entry: dict[str, Any] = {
+            "iteration": report.iteration,
+            "neural": both_pools(ranks),
+            "joint": None,
+            "validation": report.validation,
+            "normaliser": report.normaliser,
+            "conflicts": conflict_share(report.beliefs.best_targets().cpu().numpy()),
+            "num_observed": len(links),
+            "seconds": dict(report.seconds),
+        }
+        if report.joint is not None:
+            joint = _joint_ranks(report, report.joint, ranks, links, self.test[:, 1])
+            entry |= self._joint_entry(report.joint, joint)
+            if report.joint.is_answer:
+                ranks = joint
+                entry |= self._validation_of_answer(report, report.joint)
+        if report.search_recall is not None:
+            entry["search_recall"] = report.search_recall
+        self.final_ranks = ranks
+        entry["seconds"]["evaluate"] = time.perf_counter() - start
+        self.history.append(entry)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """What it has seen so far, as plain values and as arrays, for a run that goes on later."""
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        if self.initial_ranks is not None:
+            arrays["initial_in_pool"] = self.initial_ranks.in_pool
+            arrays["initial_in_all"] = self.initial_ranks.in_all
+        if self.initial_mapping is not None:
+            arrays["initial_mapping"] = self.initial_mapping
+        return {"history": self.history}, arrays
+
+    def restore(self, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """Go on from a state; what the last iteration ranked comes with the next one.
+
+        Raises:
+            ValueError: it is no state of an observer of these links.
+        """
+        self.history = [dict(entry) for entry in plain["history"]]
+        if "initial_in_pool" in arrays:
+            self.initial_ranks = Ranks(arrays["initial_in_pool"], arrays["initial_in_all"])
+            shapes = {self.initial_ranks.in_pool.shape, self.initial_ranks.in_all.shape}
+            if shapes != {(len(self.test),)}:
+                raise ValueError("not every test link has a rank")
+        self.initial_mapping = arrays.get("initial_mapping")
+
+    def tell(self, neural_seconds: float, num_epochs: int) -> None:
+        """Log the last iteration, whose fit took so long and had so many epochs."""
+        entry = self.history[-1]
+        entry["epochs"] = num_epochs
+        entry["seconds"]["neural"] = neural_seconds
+        self.log(flattened(entry), entry["iteration"])
+        logger.info(self._line(entry))
+
+    def finish(self) -> None:
+        """Rank all test links by the last model, where only a sample was observed."""
+        assert self.last is not None
+        if self.history[-1]["num_observed"] == len(self.test):
+            return
+        report, entry = self.last, self.history[-1]
+        self.final_ranks = neural = link_ranks(report.similarity, self.test)
+        entry["neural"] = both_pools(neural)
+        entry["num_observed"] = len(self.test)
+        if report.joint is not None:
+            joint = _joint_ranks(report, report.joint, neural, self.test, self.test[:, 1])
+            entry |= self._joint_entry(report.joint, joint)
+            self.final_ranks = joint if report.joint.is_answer else neural
+
+    def warn_if_worse(self) -> None:
+        """Warn if the final ranking has a lower Hit@1 than the model before EM.
+
+        Compares on the test links, or on the validation links where there are no test links.
+        """
+        first, last = self.history[0], self.history[-1]
+        if len(self.test):
+            assert self.final_ranks is not None
+            links, before = "test", first["neural"]["hit@1"]
+            after = both_pools(self.final_ranks)["hit@1"]
+        else:
+            links, before = "validation", first["validation"]["hit@1"]
+            after = last.get("validation_answer", last["validation"])["hit@1"]
+        if after < before:  # false for NaN, where there are no links at all
+            logger.warning(
+                "EM made the result worse: Hit@1 on the %s links fell from %.4f to %.4f. Try more "
+                "iterations (em.iterations), more dimensions (model.encoder.dim), or em=none, "
+                "which keeps the model of the first training.",
+                links,
+                before,
+                after,
+            )
+
+    def _validation_of_answer(self, report: IterationReport, joint: JointReport) -> dict[str, Any]:
+        """Metrics of the joint ranking on the validation links, among all targets."""
+        links = self.validation
+        if not len(links):
+            return {}
+        neural = link_ranks(report.similarity, links)
+        ranks = _joint_ranks(report, joint, neural, links, links[:, 1])
+        return {"validation_answer": ranking_metrics(ranks.in_all)}
+
+    def _joint_entry(self, joint: JointReport, ranks: Ranks) -> dict[str, Any]:
+        judged = joint.labels[~np.isin(joint.labels[:, 0], self.validation[:, 0])]
+        return {
+            "joint": both_pools(ranks),
+            "weights": joint.weights,
+            "labels": {**mapping_metrics(judged, self.test), "num_labels": len(joint.labels)},
+            "compatibility": float(joint.compatibility.mean()),
+            **joint.details,
+        }
+
+    def _line(self, entry: dict[str, Any]) -> str:
+        number, joint = entry["iteration"], entry["joint"]
+        parts = []
+        if len(self.test):
+            observed = entry["num_observed"]
+            sample = "" if observed == len(self.test) else f" on {observed:,} of them"
+            for key, title, form in (("hit@1", "Hit@1", "{:.4f}"), ("mr", "MR", "{:.1f}")):
+                shown = form.format(entry["neural"][key])
+                if joint is not None:
+                    shown += f" (encoder), {form.format(joint[key])} (joint)"
+                parts.append(f"test {title} {shown}{sample}")
+        if len(self.validation):
+            answer = entry.get("validation_answer")
+            shown = f"{(answer or entry['validation'])['hit@1']:.4f}"
+            which = f" ({'joint' if answer else 'encoder'})" if joint is not None else ""
+            parts.append(f"validation Hit@1 {shown}{which}")
+        if joint is not None:
+            parts.append(f"{entry['labels']['num_labels']:,} new labels")
+        parts.append(_spent(entry))
+        stage = f"EM {number}/{self.num_iterations}" if number else "First training"
+        return f"{stage}: {'; '.join(parts)} [protocol {self.protocol}]"
+
+
+def _joint_ranks(
+    report: IterationReport, joint: JointReport, neural: Ranks, links: IntArray, pool: IntArray
+) -> Ranks:
+    if joint.ranking is None:
+        return joint_ranks(neural, report.similarity, joint.beliefs, links, pool)
+    return fused_ranks(neural, report.similarity, joint.ranking, links, pool)
+
+
+def flattened(entry: dict[str, Any], prefix: str = "") -> dict[str, float]:
+    """Nested numbers by their path, ``neural/hit@1``; what is no number is left out."""
+    flat: dict[str, float] = {}
+    for key, value in entry.items():
+        if isinstance(value, dict):
+            flat |= flattened(value, f"{prefix}{key}/")
+        elif _is_number(value) and key != "iteration":
+            flat[f"{prefix}{key}"] = float(value)
+    return flat
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _spent(entry: dict[str, Any]) -> str:
+    """The seconds of each phase of an iteration, by name."""
+    names = {"neural": "train", "search": "search"}
+    names |= {} if entry["joint"] is None else {"joint": "reasoning"}
+    return ", ".join(f"{name} {entry['seconds'][key]:.1f} s" for key, name in names.items())

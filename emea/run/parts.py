@@ -1,0 +1,140 @@
+"""Everything one run is made of, built from its config."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+from torch import nn
+
+from emea.config.instantiate import make, maker
+from emea.data.graph_pair import GraphPair
+from emea.data.split import Split
+from emea.em.em_callback import Decoder, EMCallback, Observer
+from emea.em.protocol import Visible
+from emea.encoders.alignment_module import AlignmentModule
+from emea.encoders.joint_graph import JointGraph, join_graphs
+from emea.encoders.objective import Objective
+from emea.encoders.step_block import LabelDataModule
+from emea.errors import ConfigError
+from emea.rules.rule import Rule
+from emea.training.early_stopping import EarlyStopping
+from emea.training.self_training import SelfTraining
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The objects of a run.
+
+    Args:
+        module: the encoder and what trains it.
+        data: its labels.
+        em: acts after each fit.
+        training: acts between the turns of a fit.
+        stopping: may end a turn; ``None``: nothing does.
+        make_model: a new encoder and objective, from the random generator as it stands.
+    """
+
+    module: AlignmentModule
+    data: LabelDataModule
+    em: EMCallback
+    training: SelfTraining
+    stopping: EarlyStopping | None
+    make_model: Callable[[], tuple[nn.Module, Objective]]
+
+    def restart(self) -> None:
+        """Let the next fit begin with new weights."""
+        self.module.renew(*self.make_model())
+
+
+def draw_split(config: DictConfig, pair: GraphPair) -> Split:
+    """The split of its links."""
+    split = maker(config.split)(pair)
+    if not isinstance(split, Split):
+        raise ConfigError(f"{config.split._target_} makes no split of links: choose another split")
+    return split
+
+
+def build_parts(
+    config: DictConfig, pair: GraphPair, visible: Visible, observer: Observer, device: torch.device
+) -> Parts:
+    """Encoder, labels and callbacks; they get the visible links and no others."""
+    torch.manual_seed(config.seed)
+    num_source = pair.source.num_entities
+    optimizer = config.model.optimizer
+    make_model = partial(_build_model, config, join_graphs(pair))
+    encoder, objective = make_model()
+    module = AlignmentModule(
+        encoder=encoder,
+        objective=objective,
+        optimizer=None if optimizer is None else maker(optimizer),
+        num_source=num_source,
+        num_target=pair.target.num_entities,
+        # sums in a fixed order wait for the device, which a graph cannot
+        cuda_graph=config.trainer.cuda_graph and not torch.are_deterministic_algorithms_enabled(),
+    )
+    decoder = maker(config.decoding, without=("answer",))(search=maker(config.search)())
+    stopping = _build_stopping(config, visible, decoder)
+    check_every = stopping.every if stopping else None
+    uses_rule = config.em.iterations and config.method.reasoner is None
+    rule = maker(config.rule)(pair=pair, device=device) if uses_rule else None
+    return Parts(
+        module=module,
+        data=LabelDataModule(
+            visible.train,
+            num_source,
+            config.trainer.block_size,
+            check_every,
+            pair.target.num_entities,
+        ),
+        em=_build_em(config, visible, decoder, observer, rule),
+        training=maker(config.training)(visible=visible, decoder=decoder),
+        stopping=stopping,
+        make_model=make_model,
+    )
+
+
+def _build_model(config: DictConfig, graph: JointGraph) -> tuple[nn.Module, Objective]:
+    encoder = maker(config.model.encoder)(graph=graph)
+    return encoder, maker(config.model.objective)()
+
+
+def _build_stopping(config: DictConfig, visible: Visible, decoder: Decoder) -> EarlyStopping | None:
+    settings: Any = OmegaConf.select(config, "model.early_stopping")
+    if settings is None:
+        return None
+    if not len(visible.validation):
+        raise ConfigError(
+            "model.early_stopping needs validation links to look at, and so few links leave none "
+            "for it: give more, or model.early_stopping=null"
+        )
+    stopping: EarlyStopping = make(EarlyStopping, visible.validation, decoder, **settings)
+    return stopping
+
+
+def _build_em(
+    config: DictConfig,
+    visible: Visible,
+    decoder: Decoder,
+    observer: Observer,
+    rule: Rule | None,
+) -> EMCallback:
+    settings: Any = OmegaConf.to_container(config.em, resolve=True)
+    for handled_elsewhere in ("name", "iterations", "normaliser"):
+        settings.pop(handled_elsewhere)
+    if "two_way" in settings:
+        num_candidates = settings["num_candidates"]
+        settings["two_way"] = maker(config.em.two_way)(rule=rule, num_candidates=num_candidates)
+    em: EMCallback = make(
+        EMCallback,
+        visible=visible,
+        decoder=decoder,
+        normaliser=maker(config.em.normaliser)(),
+        rule=rule,
+        observer=observer,
+        seed=config.seed,
+        **settings,
+    )
+    return em

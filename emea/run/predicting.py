@@ -1,0 +1,91 @@
+"""The answer of a finished run, made and written anew."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from emea.answer.decision import (
+    ExportSettings,
+    build_answering,
+    check_founded,
+    decide,
+    decision_numbers,
+    decoder_name,
+)
+from emea.answer.exporting import write_alignment
+from emea.answer.formats import ALIGNMENT_FILES
+from emea.config.files import option_names
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.errors import ConfigError
+from emea.record.atomic import write_json
+from emea.record.run_folder import finite
+from emea.run.finished_run import FinishedRun
+
+logger = logging.getLogger(__name__)
+
+
+NUMBERS_FILE = "prediction.json"
+
+
+def predict(
+    run: FinishedRun, folder: Path, settings: ExportSettings, decoding: str | None = None
+) -> tuple[dict[str, Any], list[Path]]:
+    """Write what a run answers; nothing is trained.
+
+    Args:
+        run: with its beliefs.
+        folder: where to.
+        settings: what to answer and in which files.
+        decoding: an option of ``conf/decoding`` instead of the run's own.
+
+    Returns:
+        The numbers that a run has as ``export`` in its metrics, and the files.
+
+    Raises:
+        ConfigError: the run cannot answer so.
+    """
+    config = run.config if decoding is None else with_decoding(run.config, decoding)
+    check_founded(settings, run.split)
+    validation = run.split.supervision.validation
+    decision = decide(build_answering(config), run.beliefs, run.labels, settings, validation)
+    decoder = decoder_name(config)
+    files = write_alignment(folder, run.pair, run.header, decoder, decision, settings)
+    _warn_of_others(folder, files)
+    judged = run.split.with_labels(run.labels.cpu().numpy())
+    numbers = decision_numbers(decision, settings, judged)
+    told = {"run": run.header.name, "run_id": run.header.run_id, "decoding": decoder, **numbers}
+    write_json(folder / NUMBERS_FILE, finite(told))
+    return numbers, [*files, folder / NUMBERS_FILE]
+
+
+def _warn_of_others(folder: Path, written: list[Path]) -> None:
+    known = {folder / file for file in ALIGNMENT_FILES}
+    others = sorted(path.name for path in known - set(written) if path.exists())
+    if others:
+        logger.warning(
+            "%s also holds %s, from an earlier time and perhaps other settings",
+            folder,
+            ", ".join(others),
+        )
+
+
+def with_decoding(config: DictConfig, decoding: str) -> DictConfig:
+    """A run's config that answers otherwise; the candidates stay those that it has.
+
+    Raises:
+        ConfigError: there is no such decoding, or the run's method uses none.
+    """
+    options = option_names("decoding")
+    if decoding not in options:
+        raise ConfigError(f"decoding has no option {decoding}; it has {', '.join(options)}")
+    if "decoding" not in config.method.uses:
+        raise ConfigError(f"method={config.method.name} answers with its matching: no decoding")
+    if config.decoding.name == decoding:  # with the settings that the run gave it
+        return config
+    register_schema()
+    changed = config.copy()
+    changed.decoding = composed([f"decoding={decoding}"]).decoding
+    return changed

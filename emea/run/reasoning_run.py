@@ -1,0 +1,267 @@
+"""A run of a reasoning baseline."""
+
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from omegaconf import DictConfig
+from torch import Tensor
+
+from emea.answer.decision import Decision, ExportSettings, build_answering, decide
+from emea.baselines.reasoner import Reasoner, ReasoningReport
+from emea.config.instantiate import maker
+from emea.data.graph_pair import GraphPair
+from emea.data.split import Split
+from emea.em.em_callback import IterationReport
+from emea.em.protocol import Visible
+from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
+from emea.evaluation.ranks import Ranks, both_pools, link_ranks, matched_metrics, matched_ranks
+from emea.matching.matching import Matching
+from emea.matching.similarity import Similarity
+from emea.record import run_folder as run_files
+from emea.run.checkpoint import save_matching
+from emea.run.observer import Log, compatibility_section, flattened
+from emea.run.parts import Parts, build_parts
+from emea.run.progress import StepProgress
+from emea.run.summary import run_settings
+from emea.run.training_loop import announce, fit
+
+logger = logging.getLogger(__name__)
+
+
+class ReasoningObserver:
+    """Measures every iteration of a baseline.
+
+    Args:
+        split: the test links to measure on, and those whose entities they cannot judge.
+        log: where metrics with a step go.
+
+    Attributes:
+        history: one entry per iteration, as ``metrics.json`` holds it.
+        initial_ranks, final_ranks: of the matchings.
+        embedding_ranks: of the embedding, where there is one.
+        embedding_seconds: spent on training since the last iteration; whoever trains adds to it.
+    """
+
+    def __init__(self, split: Split, log: Log) -> None:
+        self.split = split
+        self.log = log
+        known = np.concatenate([split.supervision.train, split.supervision.validation])
+        self._known = known[:, 0]
+        self._measured: Similarity | None = None
+        self._embedding: dict[str, Any] | None = None
+        self._start = time.perf_counter()
+        self.history: list[dict[str, Any]] = []
+        self.initial_ranks: Ranks | None = None
+        self.final_ranks: Ranks | None = None
+        self.embedding_ranks: Ranks | None = None
+        self.embedding_seconds = 0.0
+
+    def __call__(self, report: ReasoningReport) -> None:
+        """Measure, keep and tell one iteration."""
+        start = time.perf_counter()
+        targets = report.matching.targets.cpu().numpy()
+        self.final_ranks = matched_ranks(targets, self.split.test)
+        self.initial_ranks = self.initial_ranks or self.final_ranks
+        reasoning = start - self._start - self.embedding_seconds
+        entry: dict[str, Any] = {
+            "iteration": report.iteration,
+            "neural": self._of_embedding(report.similarity),
+            "joint": matched_metrics(self.final_ranks),
+            "mapping": self.mapping(report.matching),
+            "validation": matched_metrics(
+                matched_ranks(targets, self.split.supervision.validation)
+            ),
+            "num_pairs": len(report.matching.sources),
+            "num_changes": report.num_changes,
+            "seconds": {"neural": self.embedding_seconds, "search": 0.0, "joint": reasoning},
+        }
+        entry["seconds"]["evaluate"] = time.perf_counter() - start
+        self.history.append(entry)
+        self.log(flattened(entry), report.iteration)
+        logger.info(self._line(entry))
+        self.embedding_seconds, self._start = 0.0, time.perf_counter()
+
+    def mapping(self, matching: Matching) -> dict[str, float]:
+        """Precision, recall and F1 over source entities without a label."""
+        pairs = matching.pairs().cpu().numpy()
+        return mapping_metrics(pairs[~np.isin(pairs[:, 0], self._known)], self.split.test)
+
+    def _of_embedding(self, similarity: Similarity | None) -> dict[str, Any] | None:
+        # one embedding serves many iterations: it is measured once
+        if similarity is not None and similarity is not self._measured:
+            self.embedding_ranks = link_ranks(similarity, self.split.test)
+            self._measured, self._embedding = similarity, both_pools(self.embedding_ranks)
+        return self._embedding
+
+    def _line(self, entry: dict[str, Any]) -> str:
+        mapping, seconds = entry["mapping"], entry["seconds"]
+        parts = []
+        if len(self.split.test):
+            neural = f" ({entry['neural']['hit@1']:.4f} by the encoder)" if entry["neural"] else ""
+            parts.append(
+                f"test Hit@1 {mapping['recall']:.4f}{neural}, precision "
+                f"{mapping['precision']:.4f}, F1 {mapping['f1']:.4f}"
+            )
+        if len(self.split.supervision.validation):
+            parts.append(f"validation Hit@1 {entry['validation']['hit@1']:.4f}")
+        parts.append(f"{entry['num_pairs']:,} pairs, {entry['num_changes']:,} changed")
+        train = f"train {seconds['neural']:.1f} s, " if seconds["neural"] else ""
+        parts.append(f"{train}reasoning {seconds['joint']:.1f} s")
+        return f"Iteration {entry['iteration']}: {'; '.join(parts)}"
+
+
+class Embedder:
+    """Called with links, trains an encoder on them from new weights.
+
+    Nothing is built before it is asked: reasoning alone needs no encoder.
+
+    Args:
+        config: of the run.
+        pair: graphs without links.
+        visible: what the run may see.
+        observer: told how long training took.
+        device: where to train.
+
+    Attributes:
+        parts: the encoder and its labels, once there is one.
+    """
+
+    def __init__(
+        self,
+        config: DictConfig,
+        pair: GraphPair,
+        visible: Visible,
+        observer: ReasoningObserver,
+        device: torch.device,
+    ) -> None:
+        self.config = config
+        self.pair = pair
+        self.visible = visible
+        self.observer = observer
+        self.device = device
+        self.parts: Parts | None = None
+
+    def __call__(self, links: Tensor) -> Similarity:
+        """The similarity of the entities after training on the links."""
+        start = time.perf_counter()
+        parts = self._renewed()
+        parts.data.relabel(links.cpu().numpy())
+        num_epochs = self.config.model.initial_epochs
+        num_steps = parts.module.num_steps(num_epochs, len(links))
+        announce(parts, num_steps, self.device)
+        with StepProgress(num_steps) as progress:
+            progress.say("training the embedding")
+            stopping = [parts.stopping] if parts.stopping else []
+            accelerator = "gpu" if self.device.type == "cuda" else "cpu"
+            fit(parts.module, parts.data, num_epochs, accelerator, [*stopping, progress])
+        similarity = parts.em.decoder(*parts.module.to(self.device).embeddings())
+        self.observer.embedding_seconds += time.perf_counter() - start
+        return similarity
+
+    @property
+    def losses(self) -> list[tuple[int, float]]:
+        """Steps and losses of the training so far."""
+        return [] if self.parts is None else self.parts.module.losses
+
+    def _renewed(self) -> Parts:
+        """The parts with new weights."""
+        if self.parts is None:
+            self.parts = build_parts(self.config, self.pair, self.visible, _nobody, self.device)
+        else:
+            self.parts.restart()
+        return self.parts
+
+
+def _nobody(report: IterationReport) -> None:
+    """Observes nothing: the EM callback that parts come with is not used."""
+
+
+class ReasoningRun:
+    """A baseline on one split.
+
+    Args:
+        config: of the run.
+        graphs: the pair without its links.
+        visible: what the run may see.
+        split: for the observer, and its validation links for the threshold.
+        log: where metrics with a step go.
+        device: where to compute.
+    """
+
+    def __init__(
+        self,
+        config: DictConfig,
+        graphs: GraphPair,
+        visible: Visible,
+        split: Split,
+        log: Log,
+        device: torch.device,
+    ) -> None:
+        self.config = config
+        self.split = split
+        self.device = device
+        self.seeds = torch.from_numpy(visible.train.copy()).to(device)
+        self.observer = ReasoningObserver(split, log)
+        self.reasoner: Reasoner = maker(config.method.reasoner)(pair=graphs, device=device)
+        self.embedder = Embedder(config, graphs, visible, self.observer, device)
+        self.answering = build_answering(config)
+        self.matching: Matching | None = None
+
+    def align(self) -> None:
+        """Reason from the seeds."""
+        self.matching = self.reasoner.align(self.seeds, self.embedder, self.observer)
+
+    def decision(self, settings: ExportSettings) -> Decision:
+        """What is answered."""
+        assert self.matching is not None
+        beliefs, validation = self.matching.beliefs(), self.split.supervision.validation
+        return decide(self.answering, beliefs, self.seeds, settings, validation)
+
+    def metrics(self, pair: GraphPair) -> dict[str, Any]:
+        """All numbers of the run.
+
+        The result is the matching, also where an embedding took part: that is what the paper
+        reports of PRASE. The ranking of the embedding stands beside it.
+        """
+        observer, ranks = self.observer, self.observer.final_ranks
+        assert self.matching is not None and ranks is not None
+        first, last = observer.history[0], observer.history[-1]
+        return {
+            "initial": first["joint"],
+            "final": last["joint"],
+            # one counterpart for each entity of either side: the same pairs from either end
+            "final_reverse": last["joint"],
+            "embedding": last["neural"],
+            "mapping": {"all": last["mapping"], "mutual": last["mapping"]},
+            # no model makes predictions before the reasoning does: there is no initial stage
+            "compatibility": compatibility_section(
+                pair, self.split, {"final": self.matching.targets.cpu().numpy()}, self.device
+            ),
+            "by_degree": accuracy_by_degree(
+                ranks.in_pool, pair.source.degrees()[self.split.test[:, 0]]
+            ),
+            "num_iterations": len(observer.history),
+            "history": observer.history,
+            **run_settings(self.config, pair, self.split),
+        }
+
+    def write_files(self, folder: Path) -> None:
+        """Ranks, beliefs and state."""
+        observer, parts = self.observer, self.embedder.parts
+        assert self.matching is not None
+        assert observer.initial_ranks and observer.final_ranks
+        run_files.write_ranks(
+            folder,
+            self.split.test,
+            observer.initial_ranks,
+            observer.final_ranks,
+            observer.embedding_ranks,
+        )
+        run_files.write_beliefs(folder, None, self.matching.beliefs(), self.seeds)
+        save_matching(
+            folder / run_files.CHECKPOINT_FILE, self.matching, parts.module if parts else None
+        )

@@ -1,0 +1,148 @@
+"""Going on with a run that was interrupted, in its own folder."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from omegaconf import DictConfig
+
+from emea.answer.formats import ALIGNMENT_FILES
+from emea.errors import DataError, UserError
+from emea.record.earlier_runs import LOCK_FILE
+from emea.record.run_folder import (
+    BELIEFS_FILE,
+    CHECKPOINT_FILE,
+    METRICS_FILE,
+    PAIR_FILE,
+    RANKS_FILE,
+    read_config,
+)
+from emea.record.run_header import with_secrets
+from emea.record.run_record import (
+    FINGERPRINT_TAG,
+    SWEEP_TAG,
+    RunHeader,
+    drop_points_from,
+    is_finished,
+    is_run_folder,
+    read_header,
+)
+from emea.run.checkpoint import PREVIOUS_FILE, load_progress, resumable
+from emea.training.training_state import TURN_FILE
+
+logger = logging.getLogger(__name__)
+
+
+RESULT_FILES = {METRICS_FILE, RANKS_FILE, BELIEFS_FILE, *ALIGNMENT_FILES}
+"""What a run leaves once it has computed."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a run begins.
+
+    Args:
+        header: its own; of a run that goes on, the one it had.
+        checkpoint: after which it goes on; ``None``: from the beginning.
+    """
+
+    header: RunHeader
+    checkpoint: Path | None
+
+    @classmethod
+    def of(cls, folder: Path, header: RunHeader, resumes: bool = False) -> "Start":
+        """Go on where the folder, which is held, has an unfinished run of the same fingerprint.
+
+        Args:
+            folder: of the run.
+            header: of the run as it would be if it began now.
+            resumes: whether it was asked to go on, and may not begin anew.
+
+        Raises:
+            DataError: it was, and what is in the folder is not of the same settings, data and code.
+        """
+        earlier = read_header(folder) if is_run_folder(folder) else None
+        same = earlier is not None and _same(earlier, header)
+        if earlier is not None and resumes and not same:
+            raise DataError(_changed(folder, earlier, header))
+        if earlier is None or not same or is_finished(folder):
+            if earlier is not None:
+                logger.warning("what an earlier run left in %s is replaced", folder)
+            make_room(folder)
+            return cls(header, None)
+        checkpoint = resumable(folder)
+        progress = load_progress(checkpoint) if checkpoint else None
+        drop_points_from(folder, progress.num_stages if progress else 0)
+        sweep = {name: tag for name, tag in earlier.tags.items() if name == SWEEP_TAG}
+        its_own = replace(
+            header,
+            run_id=earlier.run_id,
+            start_time=earlier.start_time,
+            tags={**sweep, **header.tags},
+        )
+        return cls(its_own, checkpoint)
+
+
+def config_to_resume(folder: Path) -> DictConfig:
+    """The settings of an interrupted run.
+
+    Raises:
+        DataError: the folder holds none, or one that finished.
+    """
+    if is_finished(folder):
+        raise DataError(f"{folder} finished: there is nothing to go on with")
+    return with_secrets(read_config(folder))
+
+
+def forget_previous(folder: Path) -> None:
+    """A finished run needs the checkpoint before its last no more."""
+    (folder / PREVIOUS_FILE).unlink(missing_ok=True)
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Create the folder and lock it, so that no other run writes into it.
+
+    Raises:
+        UserError: another run has locked it, or it cannot be written.
+    """
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(FileLock(folder / LOCK_FILE, timeout=0))
+        except Timeout as error:
+            raise UserError(
+                f"{folder} is in use by another run: wait for its end, or choose another folder"
+            ) from error
+        except OSError as error:
+            raise UserError(
+                f"The run folder {folder} cannot be written: {error.strerror}. "
+                "Choose another folder."
+            ) from error
+        yield  # what the run itself raises is its own
+
+
+def _same(earlier: RunHeader, header: RunHeader) -> bool:
+    """Whether two runs compute the same."""
+    return earlier.tags.get(FINGERPRINT_TAG) == header.tags[FINGERPRINT_TAG]
+
+
+def make_room(folder: Path) -> None:
+    """Remove the files of an earlier run, so that they cannot be taken for those of the next."""
+    for name in (CHECKPOINT_FILE, PREVIOUS_FILE, TURN_FILE, PAIR_FILE, *RESULT_FILES):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _changed(folder: Path, earlier: RunHeader, header: RunHeader) -> str:
+    """What keeps the folder's run from going on, and what helps."""
+    commit = earlier.tags.get("commit", "unknown")[:10]
+    what = f"settings or code (commit {commit})"
+    if earlier.tags.get("data_checksum") != header.tags["data_checksum"]:
+        what = "data"
+    return (
+        f"{folder} was begun with other {what} and cannot go on like this: put back what was "
+        "changed and resume it, or type its command again to begin anew elsewhere"
+    )

@@ -1,0 +1,272 @@
+"""A sweep: its summary at the end, and what a sweeper may maximise."""
+
+import csv
+import io
+import json
+import logging
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from hydra.experimental.callback import Callback
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
+from rich.table import Table
+
+from emea.config.experiment import assignments
+from emea.record.atomic import write_atomic
+from emea.record.run_folder import METRICS_FILE
+
+logger = logging.getLogger(__name__)
+
+
+OUTCOME_FILE = "outcome.json"
+"""How a job of a sweep ended, where it left no metrics of its own."""
+
+TABLE_FILE, JOBS_FILE = "results.md", "results.csv"
+"""The closing table of a sweep, and a row for each of its jobs."""
+
+FILE_WIDTH = 1000
+"""Characters in a line of the table where it is not printed to a terminal."""
+
+SEEDS = ("seed=", "split_seed=")
+TITLE = "Hit@1 and MRR among test targets; validation links among all targets"
+COLUMNS = ("initial Hit@1", "final Hit@1", "final MRR", "validation Hit@1")
+"""Before EM, after it, and of the validation links after it."""
+
+
+@dataclass(frozen=True)
+class JobOutcome:
+    """One job of a sweep.
+
+    Args:
+        folder: its folder.
+        overrides: its part of the command line.
+        metrics: what its ``metrics.json`` holds; ``None`` where none are in a folder.
+        failed: why it failed; empty where it did not.
+        recorded: where its numbers are, if they are in no folder.
+    """
+
+    folder: Path
+    overrides: tuple[str, ...]
+    metrics: dict[str, Any] | None
+    failed: str = ""
+    recorded: str = ""
+
+    @property
+    def setting(self) -> tuple[str, ...]:
+        """Its overrides, seeds left out."""
+        return tuple(text for text in self.overrides if not text.startswith(SEEDS))
+
+    @property
+    def numbers(self) -> tuple[float | None, ...]:
+        """The values of the columns; ``None`` for those that the run does not have."""
+        metrics = self.metrics or {}
+        last = (metrics.get("history") or [{}])[-1]
+        validation = last.get("validation_answer") or last.get("validation") or {}
+        initial, final = metrics.get("initial") or {}, metrics.get("final") or {}
+        return (
+            initial.get("hit@1"),
+            final.get("hit@1"),
+            final.get("mrr"),
+            validation.get("hit@1"),
+        )
+
+
+def write_outcome(folder: Path, **told: str) -> None:
+    """Note how a job ended that leaves no metrics in its folder: ``recorded`` or ``failed``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / OUTCOME_FILE).write_text(json.dumps(told), encoding="utf-8")
+
+
+def forget_outcome(folder: Path) -> None:
+    """A job begins: how an earlier one in its folder ended does not count."""
+    (folder / OUTCOME_FILE).unlink(missing_ok=True)
+
+
+def job_stamps(sweep: Path) -> dict[Path, int]:
+    """The folders that Hydra made for jobs, and when it last did."""
+    files = sweep.rglob(".hydra/overrides.yaml")
+    return {file.parents[1]: file.stat().st_mtime_ns for file in files}
+
+
+def read_outcomes(sweep: Path, before: Mapping[Path, int] | None = None) -> list[JobOutcome]:
+    """Every job of a sweep, in the order of their numbers.
+
+    Args:
+        sweep: its folder.
+        before: what the folder held of an earlier sweep.
+    """
+    old = before or {}
+    found = [folder for folder, stamp in job_stamps(sweep).items() if old.get(folder) != stamp]
+    return [_outcome(folder) for folder in sorted(found, key=_number)]
+
+
+def print_summary(outcomes: Sequence[JobOutcome], console: Console | None = None) -> None:
+    """Print the table, and below it the jobs that failed and why."""
+    if console is None:
+        console = Console(highlight=False, markup=False, soft_wrap=True)
+        if not console.is_terminal:  # a file has no edge at which cells must be wrapped
+            console.width = FILE_WIDTH
+    if any(one.metrics for one in outcomes):
+        console.print(summary_table(outcomes))
+    for line in filter(None, map(_end, outcomes)):
+        console.print(line)
+
+
+def write_summary(folder: Path, outcomes: Sequence[JobOutcome]) -> Path:
+    """Write the table as Markdown, and a row for each job as CSV, into the sweep's folder.
+
+    Returns:
+        The file with the table.
+    """
+    titles, rows = table_cells(outcomes)
+    aligned = ["---", "---", *("---:" for _ in titles[2:])]
+    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    lines = [f"| {' | '.join(cells)} |" for cells in (titles, aligned, *escaped)]
+    ends = [f"- {line}" for line in map(_end, outcomes) if line]
+    write_atomic(folder / TABLE_FILE, "\n".join([f"{TITLE}.\n", *lines, "", *ends]).rstrip() + "\n")
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["folder", "overrides", "protocol", *COLUMNS, "failed", "recorded"])
+    for one in outcomes:
+        protocol = (one.metrics or {}).get("protocol", "")
+        overrides = " ".join(one.overrides)
+        values = ["" if value is None else value for value in one.numbers]
+        writer.writerow([one.folder.name, overrides, protocol, *values, one.failed, one.recorded])
+    write_atomic(folder / JOBS_FILE, buffer.getvalue())
+    return folder / TABLE_FILE
+
+
+def summary_table(outcomes: Sequence[JobOutcome]) -> Table:
+    """The closing table, for a terminal."""
+    titles, rows = table_cells(outcomes)
+    table = Table(title=TITLE, title_justify="left")
+    for index, title in enumerate(titles):
+        table.add_column(title.replace(" ", "\n"), justify="left" if index < 2 else "right")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def table_cells(outcomes: Sequence[JobOutcome]) -> tuple[list[str], list[list[str]]]:
+    """Titles and rows: settings in the order of their first job, without what all share."""
+    by_setting: dict[tuple[str, ...], list[JobOutcome]] = {}
+    for one in outcomes:
+        if one.metrics is not None:
+            by_setting.setdefault(one.setting, []).append(one)
+    common = set.intersection(*map(set, by_setting)) if by_setting else set()
+    rows = []
+    for setting, jobs in by_setting.items():
+        own = " ".join(text for text in setting if text not in common) or "all"
+        protocols = ", ".join(sorted({str((one.metrics or {})["protocol"]) for one in jobs}))
+        columns = zip(*(one.numbers for one in jobs), strict=True)
+        rows.append([own, protocols, str(len(jobs)), *map(_spread, columns)])
+    return ["setting", "protocol", "runs", *COLUMNS], rows
+
+
+def _end(one: JobOutcome) -> str:
+    """Why a job has no row in the table; empty where it has one."""
+    if one.failed:
+        return f"failed: {one.folder}: {one.failed}"
+    return f"recorded: {one.folder}: {one.recorded}" if one.recorded else ""
+
+
+def _outcome(folder: Path) -> JobOutcome:
+    typed = map(str, OmegaConf.load(folder / ".hydra" / "overrides.yaml"))
+    # quotes are Hydra's: a number as an option's name
+    overrides = tuple(text.replace("'", "") for text in typed)
+    told = _read(folder / OUTCOME_FILE) or {}
+    if told.get("failed"):  # metrics are then an earlier run's
+        return JobOutcome(folder, overrides, None, told["failed"])
+    metrics = _read(folder / METRICS_FILE)
+    if "recorded" in told:
+        metrics = _read(Path(told["recorded"]) / METRICS_FILE)
+        return JobOutcome(folder, overrides, metrics, recorded="" if metrics else told["recorded"])
+    reason = "it wrote neither metrics nor a reason; see the log in its folder"
+    return JobOutcome(folder, overrides, metrics, "" if metrics else reason)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return content
+
+
+def _number(folder: Path) -> int:
+    digits = folder.name.split("-")[0]
+    return int(digits) if digits.isdigit() else 0
+
+
+def _spread(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    if not known:
+        return "n/a"
+    deviation = f" ± {stdev(known):.4f}" if len(known) > 1 else ""
+    return f"{fmean(known):.4f}{deviation}"
+
+
+class SweepSummary(Callback):
+    """Numbers the jobs of a sweep, and prints and writes a summary of their results.
+
+    Launchers that run jobs in other processes send them a copy of this object.
+    """
+
+    def __init__(self) -> None:
+        self.before: dict[Path, int] = {}
+        self.num_jobs: int | None = None
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Remember what an earlier sweep left in the folder, and count the jobs."""
+        self.before = job_stamps(Path(config.hydra.sweep.dir))
+        self.num_jobs = num_jobs(config)
+
+    def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Log which job of the sweep this is."""
+        if OmegaConf.select(config, "hydra.mode") == RunMode.MULTIRUN:
+            total = "" if self.num_jobs is None else f" of {self.num_jobs}"
+            logger.info("Run %d%s", config.hydra.job.num + 1, total)
+
+    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
+        """Print and write the summary; if a job failed, exit with a status other than 0."""
+        folder = Path(config.hydra.sweep.dir)
+        outcomes = read_outcomes(folder, self.before)
+        failed = sum(bool(one.failed) for one in outcomes)
+        try:
+            print_summary(outcomes)
+            if outcomes:
+                print(f"Results: {write_summary(folder, outcomes)}")
+        except OSError as error:
+            logger.warning("The table of the sweep cannot be written into %s: %s", folder, error)
+        finally:  # Hydra turns an error in a callback into a warning; the status must still be set
+            if failed:
+                sys.exit(f"error: {failed} of {len(outcomes)} jobs failed")
+
+
+def num_jobs(config: DictConfig) -> int | None:
+    """The number of jobs of a sweep; ``None`` where only the sweeper knows it.
+
+    Args:
+        config: of the sweep, with Hydra's own part.
+    """
+    sweeper = OmegaConf.select(config, "hydra.sweeper", default={})
+    if sweeper.get("n_trials") is not None:
+        return int(sweeper.n_trials)
+    params = [f"{key}={value}" for key, value in (sweeper.get("params") or {}).items()]
+    typed = OmegaConf.select(config, "hydra.overrides.task", default=[])
+    try:
+        overrides = OverridesParser.create().parse_overrides([*params, *typed])
+        # as Hydra's sweeper does: a key that is given twice has its last values
+        values = {one.get_key_element(): len(assignments(one)) for one in overrides}
+    except HydraException:
+        return None
+    return prod(values.values())

@@ -1,0 +1,327 @@
+"""The state in the midst of a training, written so that it can be resumed."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor
+
+from emea.encoders.alignment_module import AlignmentModule
+from emea.encoders.step_block import LabelDataModule, StepBlock
+from emea.errors import DataError
+from emea.matching.block_memory import is_out_of_memory
+from emea.training.early_stopping import EarlyStopping
+
+logger = logging.getLogger(__name__)
+
+
+LINKS, LINK_WEIGHTS, RANDOM_CPU, RANDOM_CUDA = "links", "link_weights", "random.cpu", "random.cuda"
+
+
+def labels_and_generators(data: LabelDataModule) -> dict[str, Tensor]:
+    """The current labels, and where the random generators stand."""
+    tensors = {LINKS: data.links, RANDOM_CPU: torch.get_rng_state()}
+    if data.weights is not None:
+        tensors[LINK_WEIGHTS] = data.weights
+    if torch.cuda.is_available():
+        tensors[RANDOM_CUDA] = torch.cuda.get_rng_state()
+    return tensors
+
+
+def restore_labels(tensors: Mapping[str, Tensor], data: LabelDataModule) -> None:
+    """Go on with the labels of an earlier time."""
+    data.restore(tensors[LINKS], tensors.get(LINK_WEIGHTS))
+
+
+def restore_generators(tensors: Mapping[str, Tensor]) -> None:
+    """Let the random generators go on from there."""
+    torch.set_rng_state(tensors[RANDOM_CPU])
+    if RANDOM_CUDA in tensors and torch.cuda.is_available():
+        torch.cuda.set_rng_state(tensors[RANDOM_CUDA])
+
+
+def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same under names that begin so."""
+    return {f"{prefix}{name}": value for name, value in tensors.items()}
+
+
+def below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Those whose names begin so, under the rest of them."""
+    return {
+        name.removeprefix(prefix): value
+        for name, value in tensors.items()
+        if name.startswith(prefix)
+    }
+
+
+TURN_FILE = "training-checkpoint.safetensors"
+WEIGHTS, BUFFERS, OPTIMISER, BEST = "weights.", "objective.", "optimiser.", "best."
+
+
+@dataclass(frozen=True, eq=False)
+class TurnState:
+    """Where a turn stands.
+
+    Args:
+        tensors: weights, what optimiser, objective and early stopping hold, labels, generators.
+        plain: counters, as JSON can tell them.
+    """
+
+    tensors: dict[str, Tensor]
+    plain: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        module: AlignmentModule,
+        data: LabelDataModule,
+        stopping: EarlyStopping | None,
+        turn: int,
+        num_blocks: int,
+        num_epochs: float,
+    ) -> "TurnState":
+        """The state after so many blocks of a turn (the first is 0) and epochs of its fit."""
+        tensors = labels_and_generators(data) | prefixed(WEIGHTS, module.state_dict())
+        # what an objective derives from the labels is no part of its weights, but of its state
+        weights = module.objective.state_dict()
+        buffers = dict(module.objective.named_buffers()).items()
+        tensors |= prefixed(BUFFERS, {key: held for key, held in buffers if key not in weights})
+        plain: dict[str, Any] = {
+            "turn": turn,
+            "num_blocks": num_blocks,
+            "block_size": data.block_size,
+            "num_steps": data.num_steps,
+            "steps_per_epoch": data.steps_per_epoch,
+            "num_steps_done": module.num_steps_done,
+            "num_steps_of_turn": module.num_steps_of_turn,
+            "num_epochs_of_fit": num_epochs,
+            "losses": module.losses,
+        }
+        optimizer = module.current_optimizer()
+        if optimizer is not None:
+            state = optimizer.state_dict()
+            plain["param_groups"] = state["param_groups"]
+            for index, held in state["state"].items():
+                tensors |= prefixed(f"{OPTIMISER}{index}.", _as_tensors(held))
+        if stopping is not None:
+            state = stopping.state_dict()
+            tensors |= prefixed(BEST, state.pop("best_weights"))
+            plain["stopping"] = state
+        return cls(tensors, plain)
+
+    def copied(self) -> "TurnState":
+        """A copy in host memory, which further training does not change."""
+        tensors = {name: held.detach().to("cpu", copy=True) for name, held in self.tensors.items()}
+        return TurnState(tensors, deepcopy(self.plain))
+
+    @property
+    def turn(self) -> int:
+        """Which turn of its fit it is; the first is 0."""
+        return self._number("turn")
+
+    @property
+    def num_blocks(self) -> int:
+        """Blocks of the turn that are done."""
+        return self._number("num_blocks")
+
+    @property
+    def num_steps_done(self) -> int:
+        """Steps of the whole run until then."""
+        return self._number("num_steps_done")
+
+    def fits(self, data: LabelDataModule) -> bool:
+        """Whether the blocks that are left are still cut as those that are done."""
+        return bool(self.plain.get("block_size") == data.block_size)
+
+    def plan(self, data: LabelDataModule) -> None:
+        """Let the next turn be what is left of this one."""
+        with _content_errors():
+            restore_labels(self.tensors, data)
+            data.num_steps = self._number("num_steps")
+            data.steps_per_epoch = self._number("steps_per_epoch")
+            data.num_blocks_done = self.num_blocks
+
+    def restore(
+        self, module: AlignmentModule, links: Tensor, weights: Tensor | None, stopping: Any
+    ) -> None:
+        """Put everything back, once the turn has begun.
+
+        Args:
+            module: in training.
+            links: of the turn, where training has them.
+            weights: theirs.
+            stopping: the early stopping of the fit; ``None``: it has none.
+
+        Raises:
+            DataError: it is no state of such a module.
+        """
+        # as in the turn's first step: what depends on the labels is made, then overwritten
+        module.objective.weigh(weights)
+        module.objective.before_step(module.encoder, links, 0)
+        with _content_errors():
+            self._overwrite(module, stopping)
+
+    def _overwrite(self, module: AlignmentModule, stopping: Any) -> None:
+        module.load_state_dict(below(self.tensors, WEIGHTS))
+        buffers = dict(module.objective.named_buffers())
+        for name, value in below(self.tensors, BUFFERS).items():
+            buffers[name].copy_(value)
+        self._restore_optimizer(module)
+        module.num_steps_done = self.num_steps_done
+        module.num_steps_of_turn = self._number("num_steps_of_turn")
+        module.losses = [(int(step), float(loss)) for step, loss in self.plain["losses"]]
+        module.num_epochs_done += self.plain["num_epochs_of_fit"]
+        if stopping is not None:
+            state = self.plain["stopping"] | {"best_weights": below(self.tensors, BEST)}
+            stopping.load_state_dict(state)
+        restore_generators(self.tensors)
+
+    def _restore_optimizer(self, module: AlignmentModule) -> None:
+        optimizer = module.current_optimizer()
+        if optimizer is None:
+            return
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, value in below(self.tensors, OPTIMISER).items():
+            index, _, key = name.partition(".")
+            state.setdefault(int(index), {})[key] = value
+        groups = [dict(group) for group in self.plain["param_groups"]]
+        for group in groups:
+            # says where step counts lie, which differs between steps that are graphs and others
+            if "capturable" in group:
+                group["capturable"] = module.replays_graphs
+        optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+    def _number(self, name: str) -> int:
+        with _content_errors():
+            return int(self.plain[name])
+
+
+@contextmanager
+def _content_errors() -> Iterator[None]:
+    """A file that lacks something, or has it in another form, is no state of a turn."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as e:
+        if is_out_of_memory(e):
+            raise
+        raise DataError(
+            f"the checkpoint in the midst of a training is damaged or of another model ({e}): "
+            f"remove {TURN_FILE} to train that stage anew"
+        ) from e
+
+
+def _as_tensors(values: dict[str, Any]) -> dict[str, Tensor]:
+    return {name: torch.as_tensor(value) for name, value in values.items() if value is not None}
+
+
+SaveTurn = Callable[[TurnState], None]
+
+COPY_SECONDS = 5.0
+"""Least time between two copies of the state in memory: what an interruption may cost."""
+
+COPY_SHARE = 0.02
+"""Share of the training time that copies may take; where they are slow, there are fewer."""
+
+
+class TrainingCheckpoint(pl.Callback):
+    """Saves the state of a turn after a block, at intervals and when the run is interrupted.
+
+    An interruption comes in the middle of a block, where the state is not consistent, or after
+    the training. So this keeps a copy of the state after an earlier block in memory, and saves
+    that copy.
+
+    Must come after all callbacks that act on a block.
+
+    Args:
+        save: writes a state to disk.
+        every_seconds: least time between two of them.
+        stopping: the early stopping of the fit; ``None``: it has none.
+        resumed: the state from which the fit resumes; ``None``: it starts from the beginning.
+    """
+
+    def __init__(
+        self,
+        save: SaveTurn,
+        every_seconds: float,
+        stopping: EarlyStopping | None = None,
+        resumed: TurnState | None = None,
+    ) -> None:
+        self.save = save
+        self.every_seconds = every_seconds
+        self.stopping = stopping
+        self.num_turns_before = 0 if resumed is None else resumed.turn
+        self.num_blocks = 0
+        self._resumed = resumed
+        self._epochs_before = 0.0
+        self._last = time.monotonic()
+        self._copy: TurnState | None = None
+        self._next_copy = self._last + COPY_SECONDS
+
+    def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Start the clock: loading the data is not part of the training."""
+        assert isinstance(pl_module, AlignmentModule)
+        self._epochs_before = pl_module.num_epochs_done
+        self._last = time.monotonic()
+        self._next_copy = self._last + COPY_SECONDS
+
+    def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Count the blocks of the turn that are done."""
+        self.num_blocks = self._resumed.num_blocks if self._resumed else 0
+
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        """Restore the saved state before the first block that is left.
+
+        Not earlier: other callbacks reset their state at the start of a turn.
+        """
+        if self._resumed is None:
+            return
+        assert isinstance(pl_module, AlignmentModule) and isinstance(batch, StepBlock)
+        self._resumed.restore(pl_module, batch.links, batch.weights, self.stopping)
+        self._resumed = None
+
+    def on_train_batch_end(
+        self,
+        trainer: pl.Trainer,
+        pl_module: pl.LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+    ) -> None:
+        """Save or copy the state if it is due; after the last block of a turn others save it."""
+        assert isinstance(pl_module, AlignmentModule)
+        self.num_blocks += 1
+        now = time.monotonic()
+        save_due = now - self._last >= self.every_seconds
+        if trainer.is_last_batch or pl_module.turn_is_over:
+            return
+        if not save_due and now < self._next_copy:
+            return
+        data: Any = trainer.datamodule  # type: ignore[attr-defined]
+        assert isinstance(data, LabelDataModule)
+        turn = self.num_turns_before + trainer.current_epoch
+        num_epochs = pl_module.num_epochs_done - self._epochs_before
+        state = TurnState.of(pl_module, data, self.stopping, turn, self.num_blocks, num_epochs)
+        if save_due:
+            self.save(state)
+            self._copy, self._last = None, time.monotonic()
+            self._next_copy = self._last + COPY_SECONDS
+        else:
+            self._copy = state.copied()
+            done = time.monotonic()
+            self._next_copy = done + max(COPY_SECONDS, (done - now) / COPY_SHARE)
+
+    def on_exception(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException
+    ) -> None:
+        """Save the latest copy of the state if the run was interrupted."""
+        if isinstance(exception, KeyboardInterrupt) and self._copy is not None:
+            self.save(self._copy)
+            logger.info("saved the training at step %d", self._copy.num_steps_done)

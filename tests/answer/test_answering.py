@@ -1,0 +1,165 @@
+"""Every way of answering through whole runs: the file and the numbers say the same."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from omegaconf import DictConfig
+
+from emea.config.files import option_names
+from emea.config.instantiate import load_pair
+from emea.config.overrides import check_overrides, composed
+from emea.config.schema import register_schema
+from emea.data.split import Split
+from emea.errors import ConfigError
+from emea.run.job import run_job
+from emea.run.parts import draw_split
+
+from ..small_runs import TINY
+
+Configs = Callable[..., DictConfig]
+Answer = dict[int, tuple[int, float]]
+
+DECODINGS = option_names("decoding")
+ONE_TO_ONE = {"mutual", "hungarian"}
+"""Those that give no target twice, and leave entities unmatched for it."""
+
+
+def alignment(folder: Path) -> Answer:
+    lines = (folder / "alignment.tsv").read_text().splitlines()[1:]
+    rows = (line.split("\t") for line in lines)
+    return {int(source): (int(target), float(prob)) for source, target, prob in rows}
+
+
+def written_metrics(folder: Path) -> dict:
+    metrics: dict = json.loads((folder / "metrics.json").read_text())
+    return metrics
+
+
+def check_answer(metrics: dict, found: Answer, split: Split, size: int) -> None:
+    known = {*split.supervision.train[:, 0], *split.supervision.validation[:, 0]}
+    judged = {source: pair for source, pair in found.items() if source not in known}
+    right = sum(judged.get(source, (-1,))[0] == target for source, target in split.test)
+    answer = metrics["answer"]
+    assert answer["num_predicted"] == len(judged)
+    assert answer["num_unmatched"] == size - len(known) - len(judged)
+    assert answer["hit@1"] == answer["recall"] == pytest.approx(right / len(split.test))
+    assert answer["precision"] == pytest.approx(right / len(judged))
+    assert 0.1 < answer["f1"] < 1
+
+
+def check_calibration(metrics: dict, found: Answer, split: Split) -> None:
+    calibration = metrics["calibration"]
+    asked = [(source, target) for source, target in split.test if source in found]
+    assert calibration["num_entities"] == len(asked)
+    assert calibration["num_unmatched"] == len(split.test) - len(asked)
+    assert 0 <= calibration["ece"] <= 1
+    bins = calibration["bins"]
+    assert sum(row["num_entities"] for row in bins) == len(asked)
+    said = sum(row["num_entities"] * row["mean_prob"] for row in bins)
+    assert said == pytest.approx(sum(found[source][1] for source, _ in asked), abs=1e-3)
+    came_true = sum(row["num_entities"] * row["accuracy"] for row in bins)
+    assert came_true == pytest.approx(sum(found[s][0] == target for s, target in asked))
+
+
+def config_of(decoding: str) -> DictConfig:
+    register_schema()
+    return composed([*TINY, f"decoding={decoding}", "em.iterations=1", "model.encoder.dim=16"])
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A finished run of each way of decoding."""
+    made = {decoding: tmp_path_factory.mktemp(decoding) for decoding in DECODINGS}
+    for decoding, folder in made.items():
+        run_job(config_of(decoding), folder)
+    return made
+
+
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_file_and_numbers_agree(decoding: str, folders: dict[str, Path]) -> None:
+    config, folder = config_of(decoding), folders[decoding]
+    metrics, found = written_metrics(folder), alignment(folder)
+    pair = load_pair(config)
+    split, size = draw_split(config, pair), pair.source.num_entities
+    assert metrics["decoding"] == metrics["answer"]["decoder"] == decoding
+    check_answer(metrics, found, split, size)
+    check_calibration(metrics, found, split)
+    assert all(found[source] == (target, 1.0) for source, target in split.supervision.train)
+    assert (len(found) < size) is (decoding in ONE_TO_ONE)
+    num_targets = len({target for target, _ in found.values()})
+    assert (num_targets == len(found)) is (decoding in ONE_TO_ONE)
+
+
+def test_the_headline_is_that_of_the_ranking(folders: dict[str, Path]) -> None:
+    others = set(DECODINGS) - {"cosine"}
+    runs = {decoding: written_metrics(folders[decoding]) for decoding in others}
+    for metrics in runs.values():
+        for key in ("initial", "final", "final_reverse", "mapping"):
+            assert metrics[key] == runs["csls"][key]
+    answers = [metrics["answer"]["precision"] for metrics in runs.values()]
+    assert len(set(answers)) == len(answers)
+    assert runs["csls"]["answer"].items() >= runs["csls"]["mapping"]["all"].items()
+
+
+@pytest.mark.parametrize(
+    ("options", "decoder"),
+    [
+        (("method=paris",), "none"),
+        (("method=paris", "decoding=hungarian"), "none"),
+        (("method=prase",), "csls"),
+        (("method=prase", "decoding=mutual"), "mutual"),
+        (("method=prase", "decoding=sinkhorn"), "sinkhorn"),
+    ],
+)
+def test_the_matching_of_a_baseline_is_its_answer(
+    options: tuple[str, ...], decoder: str, tiny_config: Configs, tmp_path: Path
+) -> None:
+    config = tiny_config(*options, "model.initial_epochs=5")
+    run_job(config, tmp_path)
+    metrics, found = written_metrics(tmp_path), alignment(tmp_path)
+    pair = load_pair(config)
+    split = draw_split(config, pair)
+    assert metrics["answer"]["decoder"] == decoder
+    assert len(found) == metrics["history"][-1]["num_pairs"]
+    assert metrics["answer"].items() >= metrics["mapping"]["all"].items()
+    check_answer(metrics, found, split, pair.source.num_entities)
+    check_calibration(metrics, found, split)
+
+
+def test_an_answer_of_a_baseline_may_be_stricter(tiny_config: Configs, tmp_path: Path) -> None:
+    strict = ("decoding=hungarian", "decoding.answer.unmatched_prob=0.9")
+    run_job(tiny_config("method=prase", "model.initial_epochs=5", *strict), tmp_path)
+    metrics, found = written_metrics(tmp_path), alignment(tmp_path)
+    assert 0 < len(found) < metrics["history"][-1]["num_pairs"]
+    assert min(prob for _, prob in found.values()) >= 0.9
+    assert metrics["final"]["hit@1"] > metrics["answer"]["hit@1"] > 0
+
+
+def test_settings_it_refuses_are_told_before_training(tiny_config: Configs, tmp_path: Path) -> None:
+    config = tiny_config("decoding=hungarian", "+decoding.answer.width=2")
+    with pytest.raises(ConfigError, match=r"HungarianAnswer cannot be made from .*width"):
+        run_job(config, tmp_path)
+    assert not (tmp_path / "checkpoint.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        ("decoding=sinkhorn", "decoding.answer.rounds=0"),
+        ("decoding=sinkhorn", "decoding.answer.temperature=0"),
+        ("decoding=hungarian", "decoding.answer.unmatched_prob=-1"),
+    ],
+)
+def test_the_command_line_refuses_settings_without_meaning(override: tuple[str, ...]) -> None:
+    register_schema()
+    with pytest.raises(ConfigError, match=override[1].split("=")[0]):
+        check_overrides(override)
+
+
+def test_probabilities_reach_the_tracker(tiny_config: Configs, tmp_path: Path) -> None:
+    run_job(tiny_config("decoding=mutual", "em=none"), tmp_path)
+    text = (tmp_path / "series.jsonl").read_text()
+    assert '"run/answer/f1"' in text
+    assert '"run/calibration/ece"' in text

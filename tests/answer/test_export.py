@@ -1,0 +1,280 @@
+"""Answers of whole runs: thresholds, files, and the same from a finished run."""
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from omegaconf import DictConfig, OmegaConf
+
+from emea.answer.decision import ExportSettings, export_settings
+from emea.answer.formats import FORMATS
+from emea.config.files import option_names
+from emea.config.overrides import check_overrides, composed
+from emea.config.schema import register_schema
+from emea.errors import ConfigError
+from emea.record.run_folder import finite
+from emea.run.finished_run import FinishedRun, load_run
+from emea.run.job import run_job
+from emea.run.predicting import NUMBERS_FILE, predict
+from emea.run.result_table import answered_line
+
+from ..small_runs import TINY
+
+Configs = Callable[..., DictConfig]
+
+ALL = "export.formats=[nt,sssom,jsonl]"
+QUICK = ("em=none", "rule=none")
+METHODS = {
+    "paper": ("em.iterations=1",),
+    "dual": ("em=dual", "em.iterations=1"),
+    "dual without iterations": ("em=dual", "em.iterations=0"),
+    "none": QUICK,
+    "none, one to one": (*QUICK, "decoding=hungarian"),
+    "paris": ("method=paris",),
+    "prase": ("method=prase", "model.initial_epochs=5"),
+    "prase, one to one": ("method=prase", "model.initial_epochs=5", "decoding=hungarian"),
+    "released": ("protocol=released", "rule=avoid_conflict", "em.iterations=1"),
+}
+FILES = [file for files in FORMATS.values() for file in files]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {file: (folder / file).read_bytes() for file in FILES}
+
+
+def objects(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "alignment.jsonl").open(encoding="utf-8")]
+
+
+def written(folder: Path) -> dict[str, Any]:
+    numbers: dict[str, Any] = json.loads((folder / "metrics.json").read_text())["export"]
+    return numbers
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_finished_run_predicts_what_it_wrote(
+    method: str, tiny_config: Configs, tmp_path: Path
+) -> None:
+    wanted = (ALL, "export.top_k=3", "export.target_precision=0.4")
+    run_job(tiny_config(*METHODS[method], *wanted), tmp_path)
+    run = load_run(tmp_path)
+    numbers, files = predict(run, tmp_path / "again", export_settings(run.config))
+    assert contents(tmp_path / "again") == contents(tmp_path)
+    assert finite(numbers) == written(tmp_path)
+    assert {path.name for path in files} == {*FILES, NUMBERS_FILE}
+
+
+def test_test_links_that_were_taken_as_labels_are_no_right_answers(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
+    options = (*METHODS["released"], "protocol.num_unseen_links=15")
+    metrics = run_job(tiny_config(*options), tmp_path)
+    num_test, given = metrics["num_links"]["test"], metrics["num_links"]["train"] + 15
+    assert metrics["export"]["test"]["num_links"] == num_test - 15
+    assert metrics["calibration"]["num_entities"] == num_test - 15
+    known = given + metrics["num_links"]["validation"]
+    assert metrics["answer"]["num_predicted"] == 150 - known
+    assert metrics["mapping"]["all"]["num_predicted"] == 150 - known
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> FinishedRun:
+    """A run that knows something, whatever it was asked to answer."""
+    register_schema()
+    folder = tmp_path_factory.mktemp("run")
+    run_job(composed([*TINY, "em.iterations=1", "model.initial_epochs=100"]), folder)
+    return load_run(folder)
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run with the usual decoding, to be read only."""
+    register_schema()
+    folder = tmp_path_factory.mktemp("usual")
+    run_job(composed([*TINY, *QUICK, "model.encoder.dim=16"]), folder)
+    return folder
+
+
+@pytest.mark.parametrize("decoding", option_names("decoding"))
+def test_another_decoding_answers_as_a_run_with_it(
+    decoding: str, usual: Path, tiny_config: Configs, tmp_path: Path
+) -> None:
+    predict(load_run(usual), tmp_path / "out", ExportSettings(), decoding)
+    # cosine ranks by another similarity: only the decoding of its answer is used
+    if decoding in ("csls", "cosine"):
+        folder = usual
+    else:
+        folder = tmp_path / "other"
+        run_job(tiny_config(*QUICK, f"decoding={decoding}"), folder)
+    one, other = ((path / "alignment.tsv").read_bytes() for path in (folder, tmp_path / "out"))
+    assert one == other
+
+
+def test_the_decoding_of_the_run_keeps_its_settings(tiny_config: Configs, tmp_path: Path) -> None:
+    own = ("decoding=hungarian", "decoding.answer.unmatched_prob=0.4")
+    run_job(tiny_config(*QUICK, *own), tmp_path)
+    predict(load_run(tmp_path), tmp_path / "out", ExportSettings(), "hungarian")
+    one, other = (tmp_path / "alignment.tsv", tmp_path / "out" / "alignment.tsv")
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_threshold_leaves_the_improbable_unmatched(finished: FinishedRun, tmp_path: Path) -> None:
+    everything, _ = predict(finished, tmp_path / "a", ExportSettings(("jsonl",), top_k=4))
+    some, _ = predict(finished, tmp_path / "b", ExportSettings(("jsonl",), 4, threshold=0.5))
+    train = finished.split.supervision.train
+    assert 0 < some["num_answered"] < everything["num_answered"] == 150 - len(train)
+    assert some["num_answered"] + some["num_unmatched"] == 150 - len(train)
+    for before, after in zip(objects(tmp_path / "a"), objects(tmp_path / "b"), strict=True):
+        kept = before["probability"] >= 0.5
+        assert after == before | ({} if kept else {"target": None, "probability": None})
+        probs = [candidate["probability"] for candidate in after["candidates"]]
+        assert len(probs) == (1 if after["given"] else 4)
+        assert probs == sorted(probs, reverse=True)
+        assert not kept or after["candidates"][0]["target"] == after["target"]
+    labels = {row["source"]: row["target"] for row in objects(tmp_path / "b") if row["given"]}
+    assert labels == {str(source): str(target) for source, target in train}
+
+
+def test_numbers_of_the_accepted_are_those_of_the_file(
+    finished: FinishedRun, tmp_path: Path
+) -> None:
+    numbers, _ = predict(finished, tmp_path, ExportSettings(threshold=0.5))
+    lines = (tmp_path / "alignment.tsv").read_text().splitlines()[1:]
+    found = {int(row[0]): int(row[1]) for row in (line.split("\t") for line in lines)}
+    parts = {"validation": finished.split.supervision.validation, "test": finished.split.test}
+    for name, links in parts.items():
+        taken = [(source, target) for source, target in links.tolist() if source in found]
+        right = sum(found[source] == target for source, target in taken)
+        assert numbers[name]["num_accepted"] == len(taken)
+        assert numbers[name]["precision"] == pytest.approx(right / len(taken))
+        assert numbers[name]["recall"] == pytest.approx(right / len(links))
+        assert numbers[name]["precision_low"] < numbers[name]["precision"]
+    train = {int(source) for source in finished.split.supervision.train[:, 0]}
+    probs = [float(line.split("\t")[2]) for line in lines if int(line.split("\t")[0]) not in train]
+    assert numbers["mean_prob"] == pytest.approx(np.mean(probs), abs=1e-5)
+    unmatched = (tmp_path / "unmatched.tsv").read_text().splitlines()[1:]
+    assert len(unmatched) == numbers["num_unmatched"] == 150 - len(found)
+
+
+def test_a_target_precision_is_reached_on_the_validation_links(
+    finished: FinishedRun, tmp_path: Path
+) -> None:
+    numbers, _ = predict(finished, tmp_path / "a", ExportSettings(target_precision=0.8))
+    assert numbers["reached"] is True
+    assert numbers["validation"]["precision"] >= 0.8
+    assert 0 < numbers["share_answered"] < 1
+    given = ExportSettings(threshold=numbers["threshold"])
+    predict(finished, tmp_path / "b", given)
+    assert (tmp_path / "a/alignment.tsv").read_bytes() == (
+        tmp_path / "b/alignment.tsv"
+    ).read_bytes()
+    line = answered_line(numbers)
+    assert "for a precision of 0.8" in line
+    num_free = len(finished.beliefs.probs) - len(finished.labels)
+    assert (
+        f"Matched {numbers['num_answered']} of {num_free} source entities without a given" in line
+    )
+    assert "20 validation links" in line
+
+
+def test_validation_links_are_not_certain(finished: FinishedRun) -> None:
+    validation = finished.split.supervision.validation
+    assert not np.isin(validation[:, 0], finished.labels[:, 0]).any()
+    assert finished.beliefs.probs.max(1).values[validation[:, 0].tolist()].max() < 1
+
+
+def test_a_precision_out_of_reach_is_told(
+    tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    weak = (*QUICK, "model.initial_epochs=1", "export.target_precision=1")
+    with caplog.at_level(logging.WARNING):
+        metrics = run_job(tiny_config(*weak), tmp_path)
+    numbers = metrics["export"]
+    assert numbers["reached"] is False
+    assert numbers["threshold"] is None
+    assert numbers["num_answered"] == 0
+    assert numbers["best"]["num_links"] == 20
+    assert f"the best on 20 validation links is {numbers['best']['precision']:.3f}" in caplog.text
+    lines = (tmp_path / "alignment.tsv").read_text().splitlines()[1:]
+    assert len(lines) == metrics["num_links"]["train"]
+    assert "0 of 20 validation links" in answered_line(numbers)
+
+
+def test_the_answer_that_is_scored_is_the_accepted_one(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
+    metrics = run_job(tiny_config(*QUICK, "export.threshold=0.3"), tmp_path)
+    known = metrics["num_links"]["train"] + metrics["num_links"]["validation"]
+    answer = metrics["answer"]
+    assert answer["num_predicted"] + answer["num_unmatched"] == 150 - known
+    assert answer["hit@1"] == metrics["export"]["test"]["recall"]
+    assert answer["num_unmatched"] > 0
+    text = (tmp_path / "series.jsonl").read_text()
+    assert '"run/export/share_answered"' in text
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (["export.formats=[nt,csv]"], "export.formats must be a list of some of tsv, nt"),
+        (["export.formats=nt"], r"must be a list \(such as \[tsv\]\), got nt"),
+        (["export.formats=null"], "export.formats must be a list"),
+        (["export.top_k=0"], "export.top_k must be a whole number of at least 1"),
+        (["export.top_k=1.5"], "export.top_k must be a whole number"),
+        (["export.threshold=1.5"], "export.threshold must be a number from 0 to 1, got 1.5"),
+        (["export.target_precision=high"], "export.target_precision must be a number"),
+        (["export.threshold=0.5", "export.target_precision=0.9"], "leave export.threshold out"),
+        (["split.num_validation=0", "export.target_precision=0.9"], "needs validation links"),
+        (["export.treshold=0.5"], "there is no key export.treshold .nearest: export.threshold"),
+        (["export=null"], "export"),
+    ],
+)
+def test_settings_without_meaning_are_refused(overrides: list[str], sentence: str) -> None:
+    register_schema()
+    with pytest.raises(ConfigError, match=sentence):
+        check_overrides(overrides)
+
+
+def test_a_precision_needs_links_to_choose_by(tiny_config: Configs, tmp_path: Path) -> None:
+    run_job(tiny_config(*QUICK, "split.num_validation=0"), tmp_path)
+    with pytest.raises(ConfigError, match="needs validation links"):
+        predict(load_run(tmp_path), tmp_path / "out", ExportSettings(target_precision=0.9))
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_of_another_time_are_named(
+    finished: FinishedRun, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    predict(finished, tmp_path, ExportSettings(("nt", "jsonl")))
+    assert "also holds" not in caplog.text
+    predict(finished, tmp_path, ExportSettings(("nt",), threshold=0.5))
+    assert "also holds alignment.jsonl, from an earlier time" in caplog.text
+
+
+def test_runs_from_before_have_the_defaults(tiny_config: Configs, tmp_path: Path) -> None:
+    run_job(tiny_config(*QUICK), tmp_path)
+    config = OmegaConf.load(tmp_path / "config.yaml")
+    del config.export
+    OmegaConf.save(config, tmp_path / "config.yaml")
+    with np.load(tmp_path / "beliefs.npz") as file:
+        arrays = {name: file[name] for name in file.files if name != "labels"}
+    np.savez_compressed(tmp_path / "beliefs.npz", **arrays)
+    run = load_run(tmp_path)
+    assert export_settings(run.config) == ExportSettings()
+    predict(run, tmp_path / "out", export_settings(run.config))
+    for file in ("alignment.tsv", "unmatched.tsv"):
+        assert (tmp_path / "out" / file).read_bytes() == (tmp_path / file).read_bytes()
+
+
+def test_a_decoding_that_cannot_be_had_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
+    run_job(tiny_config("method=paris"), tmp_path)
+    for decoding, sentence in (
+        ("hungarian", "answers with its matching"),
+        ("magic", "it has csls|co"),
+    ):
+        with pytest.raises(ConfigError, match=sentence):
+            predict(load_run(tmp_path), tmp_path / "out", ExportSettings(), decoding)

@@ -1,0 +1,61 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from emea.answer.alignment import NOBODY
+from emea.answer.formats import FORMATS, write_formats
+from emea.config.checks import EXPORT_FORMATS
+from emea.data.formats.link_file import read_link_file
+from emea.data.links import EntityFinder, LinkRegister, LinkResolver
+from emea.data.names import Prefixes
+from emea.record.mlflow_store import RUN_FILES
+
+from .odd_alignments import alignment_of, named_graph
+
+FILES = {file for files in FORMATS.values() for file in files}
+
+
+def test_validation_knows_every_format() -> None:
+    assert tuple(FORMATS) == EXPORT_FORMATS
+
+
+def test_every_file_travels_to_the_tracking_store() -> None:
+    assert set(RUN_FILES) >= FILES
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_asked_for_is_written_beside_tsv(name: str, tmp_path: Path) -> None:
+    written = write_formats(tmp_path / "new", alignment_of(["a"], ["x"], [0]), [name])
+    assert set(os.listdir(tmp_path / "new")) == {*FORMATS["tsv"], *FORMATS[name]}
+    assert {path.name for path in written} == set(os.listdir(tmp_path / "new"))
+    assert all(path.read_bytes().endswith(b"\n") for path in written if path.suffix != ".nt")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_failing_export_leaves_the_old_files(name: str, tmp_path: Path) -> None:
+    write_formats(tmp_path, alignment_of(["a"], ["x"], [0]), list(FORMATS))
+    before = {file: (tmp_path / file).read_bytes() for file in FILES}
+    broken = alignment_of(["a", "b"], ["x"], [0, 1])  # there is no target 1
+    with pytest.raises(IndexError):
+        write_formats(tmp_path, broken, [name])
+    assert {file: (tmp_path / file).read_bytes() for file in FILES} == before
+    assert set(os.listdir(tmp_path)) == FILES
+
+
+@pytest.mark.parametrize("file", ["alignment.sssom.tsv", "alignment.nt"])
+def test_an_alignment_can_be_the_links_of_another_run(file: str, tmp_path: Path) -> None:
+    source = ["http://a.org/x", "Batman: Year One", "柏林", "alone", "100%"]
+    target = ["Berlin", "http://b.org/y", "Batman", "17"]
+    alignment = alignment_of(source, target, [3, 2, 0, NOBODY, 1])
+    write_formats(tmp_path, alignment, ["nt", "sssom"])
+    resolver = LinkResolver(
+        EntityFinder(named_graph(source), "source", "a"),
+        EntityFinder(named_graph(target), "target", "b"),
+        Prefixes(),
+        "stop",
+        LinkRegister(),
+    )
+    links, reading = resolver.resolve(read_link_file(tmp_path / file))
+    assert sorted(links.tolist()) == [[0, 3], [1, 2], [2, 0], [4, 1]]
+    assert reading.num_unknown == 0

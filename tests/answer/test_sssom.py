@@ -1,0 +1,69 @@
+"""SSSOM files, read back by csv and yaml."""
+
+import csv
+import datetime
+import io
+from typing import Any
+
+import yaml
+from hypothesis import given
+
+from emea.answer.alignment import Alignment
+from emea.answer.sssom import sssom_lines
+from emea.data.names import entity_iri
+
+from .odd_alignments import alignment_of, alignments, answer
+
+BUILT_IN = {"owl", "semapv", "sssom"}
+
+
+def parsed(alignment: Alignment) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    text = "".join(f"{line}\n" for line in sssom_lines(alignment))
+    num_header = sum(1 for line in sssom_lines(alignment) if line.startswith("#"))
+    parts = text.split("\n", num_header)
+    header = yaml.safe_load("\n".join(line[1:] for line in parts[:-1]))
+    table = io.StringIO(parts[-1], newline="")
+    return header, list(csv.DictReader(table, delimiter="\t", strict=True))
+
+
+def expanded(curie: str, header: dict[str, Any]) -> str:
+    prefix, _, rest = curie.partition(":")
+    return str(header["curie_map"][prefix]) + rest
+
+
+def test_the_header_says_what_the_standard_asks_for() -> None:
+    header, _ = parsed(alignment_of(["http://a.org/x", "b"], ["y"], [0, -1], "zh"))
+    assert header["curie_map"] == {"emea": "urn:emea:", "source_http": "http://a.org/"}
+    assert header["mapping_set_id"].startswith("urn:uuid:")
+    assert header["license"] == "https://w3id.org/sssom/license/unspecified"
+    assert (header["mapping_tool"], header["mapping_tool_version"]) == ("emea", "0.1.0+abc")
+    assert header["mapping_date"] == datetime.date(2022, 12, 7)
+    assert header["object_source"] == "emea:zh:target"
+    assert "a run: 5%" in header["mapping_set_description"]
+
+
+def test_matched_given_and_unmatched_entities() -> None:
+    _, rows = parsed(alignment_of(["a", "b", "c"], ["x", "y"], [1, -1, 0], "zh"))
+    assert list(rows[0].values()) == [
+        *("emea:zh:source:a", "a", "owl:sameAs", "emea:zh:target:y", "y"),
+        *("semapv:UnspecifiedMatching", "1"),
+    ]
+    assert rows[1]["object_id"] == "sssom:NoTermFound"
+    assert rows[1]["object_label"] == rows[1]["confidence"] == ""
+    assert rows[2]["mapping_justification"] == "semapv:StructuralMatching"
+    assert rows[2]["confidence"] == "0.333333"
+
+
+@given(alignments())
+def test_every_name_comes_back_and_every_prefix_is_declared(alignment: Alignment) -> None:
+    header, rows = parsed(alignment)
+    expected, pair = answer(alignment), alignment.pair.name
+    assert [row["subject_label"] for row in rows] == list(expected)
+    for row, (source, target) in zip(rows, expected.items(), strict=True):
+        assert expanded(row["subject_id"], header) == entity_iri(source, pair, "source")
+        assert (row["object_id"] == "sssom:NoTermFound") is (target is None)
+        if target is not None:
+            assert row["object_label"] == target
+            assert expanded(row["object_id"], header) == entity_iri(target, pair, "target")
+        for cell in (row["predicate_id"], row["mapping_justification"]):
+            assert cell.partition(":")[0] in BUILT_IN

@@ -1,0 +1,68 @@
+"""``emea align``: two files in, an alignment and a summary out."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from emea.cli.main import main
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
+FILES = [str(EXAMPLES / name) for name in ("atlas.nt", "karte.ttl")]
+LINKS = ["--links", str(EXAMPLES / "seeds.tsv")]
+QUICK = ["em.iterations=1", "model.encoder.dim=32", "model.encoder.output_dim=32", "trainer=cpu"]
+QUICK += ["model=lightea"]
+
+
+def test_two_files_are_aligned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "result"
+    extras = ["--test-links", str(EXAMPLES / "test.tsv"), "--formats", "nt", "sssom"]
+    assert main(["align", *FILES, *QUICK, *LINKS, "--out", str(out), *extras]) == 0
+    shown = capsys.readouterr().out
+    rows = (out / "alignment.tsv").read_text().splitlines()[1:]
+    assert len(rows) == 66
+    assert "Matched 50 of 50 source entities without a given link (16 links" in shown
+    counts = shown.split("Probability of these matches: ")[1].split(".\n")[0]
+    assert sum(int(part.split()[0]) for part in counts.split(", ")) == 50
+    assert "on 42 test links, not used for training" in shown
+    assert "validation links, held out from training" in shown
+    assert f"emea explain {out} --entity NAME" in shown
+    assert {"alignment.nt", "alignment.sssom.tsv"} <= {path.name for path in out.iterdir()}
+    assert "run.log" in {path.name for path in out.iterdir()}
+    assert main(["predict", str(out), "--threshold", "0.5"]) == 0
+
+
+def test_names_with_odd_signs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "it's a, b=c [1].nt"
+    shutil.copy(FILES[0], source)
+    out = str(tmp_path / "result")
+    assert main(["align", str(source), FILES[1], *LINKS, "--out", out, *QUICK]) == 0
+    assert "Least sure matches" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["model=rreaa"], "model has no option rreaa (nearest: rrea"),
+        (["em.iteration=2"], "there is no key em.iteration (nearest: em.iterations"),
+        (["--threshold", "2"], "export.threshold must be"),
+    ],
+)
+def test_mistakes_in_settings(
+    arguments: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "result"
+    assert main(["align", *FILES, *LINKS, "--out", str(out), *arguments]) == 1
+    assert sentence in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_folder_with_other_files_is_left_unchanged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    assert main(["align", *FILES, *LINKS, "--out", str(tmp_path)]) == 1
+    assert "holds files that are not from emea" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    assert main(["align", *FILES, *LINKS, "--out", str(tmp_path / "thesis.tex")]) == 1
+    assert "is a file" in capsys.readouterr().err

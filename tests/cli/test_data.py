@@ -1,0 +1,122 @@
+"""``emea data`` and the options in ``conf/data``."""
+
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra.utils import get_method
+from omegaconf import OmegaConf
+
+from emea.cli.main import main as emea
+from emea.config.files import CONF, option_names
+from emea.config.schema import register_schema
+from emea.data.sources.download import load_source
+
+
+def main(arguments: Sequence[str]) -> int:
+    return emea(["data", *arguments])
+
+
+def composed(option: str) -> dict[str, Any]:
+    register_schema()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        config = compose("config", overrides=[f"data={option}"])
+    found = OmegaConf.to_container(config.data, resolve=True)
+    assert isinstance(found, dict)
+    return {"data": found}
+
+
+@pytest.mark.parametrize("option", option_names("data"))
+def test_option_fits_its_function(option: str) -> None:
+    config = composed(option)["data"]
+    inspect.signature(get_method(config.pop("_target_"))).bind(**config)
+    assert config["name"] is not None or option in ("openea", "files")
+    if config.get("download"):
+        assert load_source(config["download"])
+
+
+@pytest.mark.parametrize("option", option_names("data"))
+def test_option_begins_with_its_description(option: str) -> None:
+    text = (CONF / "data" / f"{option}.yaml").read_text(encoding="utf-8")
+    assert re.fullmatch(r"# \w.{10,98}", text.splitlines()[0])
+
+
+@pytest.mark.parametrize("short", ["zh", "ja", "fr"])
+def test_short_names(short: str) -> None:
+    config = composed(short)
+    assert config == composed(f"dbp15k_{short}")
+    assert config["data"]["name"] == f"dbp15k_{short}"
+
+
+def test_defaults_of_synthetic_are_those_of_the_function() -> None:
+    config = composed("synthetic")["data"]
+    parameters = inspect.signature(get_method(config.pop("_target_"))).parameters
+    assert config == {name: parameter.default for name, parameter in parameters.items()}
+
+
+def test_root_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EMEA_DATA", raising=False)
+    assert composed("zh")["data"]["root"] == "data"
+    monkeypatch.setenv("EMEA_DATA", "/elsewhere")
+    assert composed("zh")["data"]["root"] == "/elsewhere"
+
+
+def test_prints_statistics(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["synthetic", "num_entities=150", "name=mine"]) == 0
+    output = capsys.readouterr().out
+    assert output.startswith("mine ")
+    assert re.search(r"^entities +150 +150$", output, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dbp15k_z"], r"there is no data set 'dbp15k_z' \(did you mean dbp15k_zh or .*\?\): choo"),
+        (["nothing like it"], r"there is no data set 'nothing like it': choose from contea_fr_en,"),
+        (["synthetic", "sed=1"], r"synthetic has no argument 'sed' \(did you mean seed\?\): choo"),
+        (["synthetic", "seed"], r"'seed' is not of the form key=value$"),
+        (["synthetic", "seed=[1"], r"no viable alternative at input '\[1'$"),
+        (["synthetic", "num_entities=abc"], r".*num_entities.*abc"),
+        (["synthetic", "seed=-1"], r".*seed.*-1"),
+        (["zh", "folder=${nokey}"], r".*nokey"),
+        (
+            ["synthetic", "num_entities=7"],
+            r"data.num_entities must be a whole number from 100 to .*, got 7$",
+        ),
+        (["contea_fr_en", "root=/nowhere"], r"folder /nowhere/contea_fr_en does not exist: fill "),
+    ],
+)
+def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    assert main(arguments) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert re.match(f"error: {message}", captured.err)
+
+
+def test_keys_may_be_written_as_for_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["synthetic", "data.num_entities=5"]) == 1
+    assert capsys.readouterr().err.startswith("error: data.num_entities must be a whole number")
+
+
+def test_help_describes_the_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    output = capsys.readouterr().out
+    assert all(f"\n  {option} " in output for option in option_names("data"))
+    assert main([]) == 2
+
+
+def test_as_a_module(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "emea", "data", "synthetic", "num_entities=5"]
+    done = subprocess.run(command, cwd=CONF.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert (
+        done.stderr
+        == "error: data.num_entities must be a whole number from 100 to 1,000,000, got 5\n"
+    )

@@ -1,0 +1,90 @@
+"""The ``emea`` command: overview, unknown commands, quick answers."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from emea import __version__
+from emea.cli.main import COMMANDS, main
+
+HEAVY = ("torch", "pytorch_lightning", "mlflow", "matplotlib", "pandas")
+EACH = """
+import sys
+from emea.cli.main import main
+for line in sys.argv[1:]:
+    sys.argv[0] = "emea"
+    try:
+        status = main(line.split())
+    except SystemExit as stop:
+        status = stop.code
+    print("status", status, file=sys.stderr)
+print("loaded", sorted(set(sys.modules) & set({heavy!r})))
+"""
+
+
+def called(*lines: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Several commands in one new process, which prints the heavy packages that it loaded."""
+    return subprocess.run(
+        [sys.executable, "-c", EACH.format(heavy=HEAVY), *lines],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_the_overview_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"\n  {name} " in shown for name in COMMANDS)
+    assert main([]) == 2
+    assert capsys.readouterr().out == shown
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"emea {__version__}\n"
+
+
+def test_an_unknown_command_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predcit"]) == 2
+    assert "Did you mean emea predict?" in capsys.readouterr().err
+
+
+def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
+    done = called(*(f"{command} --help" for command in COMMANDS), cwd=tmp_path)
+    assert done.stderr == "status 0\n" * len(COMMANDS)
+    assert done.stdout.endswith("loaded []\n")
+    for command in set(COMMANDS) - {"run"}:  # Hydra's help has no such line
+        assert f"usage: emea {command}" in done.stdout
+
+
+BAD_LINE = "<http://a/1> <http://a/r> <http://a/2>\n"  # without its full stop
+GOOD_LINE = "<http://a/1> <http://a/r> <http://a/2> .\n"
+MISTAKES = {
+    "align bad.nt good.nt --links l.tsv": "bad.nt, line 1",
+    "align good.nt none.nt --links l.tsv": "none.nt does not exist",
+    "align good.nt good.nt": "needs known links",
+    "run modle=rrea": "there is no key modle (nearest: model",
+    "data files source=bad.nt target=good.nt links=l.tsv": "bad.nt, line 1",
+    "predict nowhere": "nowhere is not a run's folder",
+    "explain nowhere --entity a": "nowhere is not a run's folder",
+    "sync nowhere": "nowhere is not a folder",
+    "bench nothing": "there is no benchmark 'nothing'",
+    "run data=files data.source=bad.nt data.target=good.nt data.links=l.tsv": "bad.nt, line 1",
+}
+
+
+def test_mistakes_are_reported_before_anything_heavy_loads(tmp_path: Path) -> None:
+    (tmp_path / "bad.nt").write_text(BAD_LINE)
+    (tmp_path / "good.nt").write_text(GOOD_LINE)
+    (tmp_path / "l.tsv").write_text("http://a/1\thttp://a/1\n")
+    done = called(*MISTAKES, cwd=tmp_path)
+    answers = done.stderr.split("status 1\n")
+    assert answers.pop() == ""
+    for sentence, answer in zip(MISTAKES.values(), answers, strict=True):
+        assert sentence in answer
+        assert answer.count("\n") == 1, "one sentence"
+    assert done.stdout == "loaded []\n"

@@ -1,0 +1,123 @@
+"""``emea predict`` as a person calls it."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from emea.cli.main import main as emea
+from emea.cli.predict import make_parser
+from emea.config.overrides import check_overrides, composed
+from emea.config.schema import register_schema
+from emea.run.job import run_job
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = ("variant=tiny", "em=none", "rule=none", "tracking=none", "ratio=0.2")
+
+
+def main(arguments: Sequence[str]) -> int:
+    return emea(["predict", *arguments])
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    register_schema()
+    folder = tmp_path_factory.mktemp("run")
+    run_job(composed([*QUICK, "export.formats=[nt]", "export.threshold=0.01"]), folder)
+    return folder
+
+
+def refused(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    assert left.value.code == 2
+    return capsys.readouterr().err
+
+
+FORMATS = ("--formats", "sssom", "jsonl", "--top-k", "2", "--threshold", "0")
+WRITTEN = {"alignment.tsv", "unmatched.tsv", "alignment.sssom.tsv", "alignment.jsonl"}
+WRITTEN |= {"prediction.json"}
+
+
+def test_formats_and_numbers_can_be_chosen(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(run), *FORMATS, "--out", str(tmp_path / "out")]) == 0
+    assert set(os.listdir(tmp_path / "out")) == WRITTEN
+    told = capsys.readouterr().out
+    assert "Matched 128 of 128 source entities without a given link (100.0%)" in told
+    assert "alignment.sssom.tsv" in told
+
+
+@pytest.mark.slow
+def test_the_command_in_a_process_of_its_own(run: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "emea",
+            "predict",
+            str(run),
+            *FORMATS,
+            "--out",
+            str(tmp_path / "out"),
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(os.listdir(tmp_path / "out")) == WRITTEN
+    assert "Matched 128 of 128 source entities without a given link (100.0%)" in done.stdout
+    assert "alignment.sssom.tsv" in done.stdout
+
+
+def test_what_is_not_given_is_as_the_run_had_it(run: Path) -> None:
+    assert main([str(run)]) == 0
+    for file in ("alignment.tsv", "unmatched.tsv", "alignment.nt"):
+        assert (run / "predictions" / file).read_bytes() == (run / file).read_bytes()
+
+
+def test_errors_are_one_sentence(
+    tmp_path: Path, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(tmp_path)]) == 1
+    assert "is not a run's folder" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    assert main([str(run), "--out", str(tmp_path / "file")]) == 1
+    assert capsys.readouterr().err.startswith("error: ")
+    assert "not allowed with" in refused(
+        [str(run), "--threshold", "0.5", "--target-precision", "0.9"], capsys
+    )
+    assert "must be a number from 0 to 1" in refused([str(run), "--threshold", "5"], capsys)
+    assert "at least 1" in refused([str(run), "--top-k", "0"], capsys)
+    assert "invalid choice" in refused([str(run), "--decoding", "magic"], capsys)
+
+
+def test_the_documented_commands_are_understood() -> None:
+    text = (ROOT / "docs" / "alignments_out.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
+    commands = [shlex.split(line) for block in blocks for line in block.splitlines()]
+    assert len(commands) >= 6
+    register_schema()
+    for program, command, *arguments in commands:
+        if command == "run.py":
+            check_overrides(arguments)
+        else:
+            assert (program, command) == ("emea", "predict")
+            make_parser().parse_args(arguments)
+
+
+def test_help_helps(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    told = capsys.readouterr().out
+    for text in ("--target-precision", "{tsv,nt,sssom,jsonl}", "examples:", "RUN/predictions"):
+        assert text in told

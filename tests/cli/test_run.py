@@ -1,0 +1,186 @@
+"""run.py as a person calls it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hydra.core.hydra_config import HydraConfig
+
+from emea.config.files import compose_config
+from emea.config.schema import register_schema
+from emea.data.sources.synthetic import synthetic_pair
+from emea.record.run_record import read_header
+
+from ..sweeping import called_here
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = (
+    "split.num_validation=10",
+    "model.initial_epochs=4",
+    "model.epochs_per_iteration=2",
+    "model.encoder.dim=16",
+    "em.iterations=1",
+    "tracking=none",
+    "trainer=cpu",
+)
+
+
+@pytest.fixture
+def data_root(tmp_path: Path) -> Path:
+    """Small pairs in the place and the format of DBP15K."""
+    root = tmp_path / "data"
+    for seed, name in enumerate(("zh_en", "fr_en", "ja_en")):
+        write_id_format(root / "dbp15k" / name, seed)
+    return root
+
+
+def write_id_format(folder: Path, seed: int) -> None:
+    pair = synthetic_pair(num_entities=150, seed=seed)
+    folder.mkdir(parents=True)
+    shift = pair.source.num_entities
+    target = pair.target.triples + np.array([shift, pair.source.num_relations, shift])
+    names1 = [f"{i}\ts{i}" for i in range(shift)]
+    names2 = [f"{shift + i}\tt{i}" for i in range(pair.target.num_entities)]
+    files = {"triples_1": pair.source.triples, "triples_2": target}
+    files["ref_ent_ids"] = pair.links + np.array([0, shift])
+    for name, rows in files.items():
+        np.savetxt(folder / name, rows, fmt="%d", delimiter="\t")
+    (folder / "ent_ids_1").write_text("\n".join(names1) + "\n")
+    (folder / "ent_ids_2").write_text("\n".join(names2) + "\n")
+
+
+@pytest.mark.slow
+def test_the_sweep_command_letter_for_letter(data_root: Path, tmp_path: Path) -> None:
+    sweep = ("-m", "data=dbp15k_zh,fr,ja", "ratio=0.01,0.05")
+    done = called_here(tmp_path, *sweep, *QUICK, EMEA_DATA=str(data_root))
+    assert done.returncode == 0, done.stderr
+    files = sorted((tmp_path / "multirun").rglob("metrics.json"))
+    runs = [json.loads(file.read_text()) for file in files]
+    found = {(metrics["data"], metrics["ratio"]) for metrics in runs}
+    expected = {(f"dbp15k_{name}", ratio) for name in ("zh", "fr", "ja") for ratio in (0.01, 0.05)}
+    assert found == expected
+    assert len(runs) == 6
+    headers = [read_header(file.parent) for file in files]
+    assert {header.tags["sweep"] for header in headers} == {
+        file.parent.parent.relative_to(tmp_path / "multirun").as_posix() for file in files
+    }
+
+
+def test_a_run_ends_with_a_table_and_where_to_look_even_without_mlflow(tmp_path: Path) -> None:
+    blocker = tmp_path / "site" / "mlflow"
+    blocker.mkdir(parents=True)
+    (blocker / "__init__.py").write_text("raise ImportError('mlflow is not installed here')\n")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), "data.num_entities=150", *QUICK],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(blocker.parent), str(ROOT)])},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for text in ("Hit@1", "Hit@10", "MRR", "MR", "initial", "final", "strict", "Results: outputs/"):
+        assert text in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("overrides", "end"),
+    [
+        ([], "-synthetic-rrea-0.05-strict-s0"),
+        (["ratio.value=0.07", "split_seed=3"], "-synthetic-rrea-0.07-strict-s3"),
+        (["data=files", "protocol=released"], "-files-rrea-known-released-s0"),
+        (["data=openea", "split=official", "model=lightea"], "-openea-lightea-official-strict-s0"),
+    ],
+)
+def test_folders_are_called_by_what_was_chosen(
+    overrides: list[str], end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register_schema()
+    config = compose_config(overrides, with_hydra=True)
+    monkeypatch.setattr(HydraConfig.instance(), "cfg", config)
+    _, day, time = Path(config.hydra.run.dir).parts
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", day)
+    # to the microsecond: runs are often started side by side
+    assert re.fullmatch(r"\d\d-\d\d-\d\d-\d{6}" + re.escape(end), time)
+
+
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [
+        ("ratio.value=1.5", "ratio.value must be a number above 0 and below 1"),
+        ("sede=3", "there is no key sede"),
+        ("data=dbp15k_zh", "zh_en"),
+    ],
+)
+def test_errors_are_one_sentence(argument: str, sentence: str, tmp_path: Path) -> None:
+    broken = "http://127.0.0.1:9"  # nobody listens: as on a machine without network
+    extra = [f"+data.base_url={broken}"] if argument.startswith("data=") else []
+    done = called_here(tmp_path, argument, *extra, *QUICK, EMEA_DATA=str(tmp_path / "empty"))
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_lists_groups_and_examples(tmp_path: Path) -> None:
+    done = called_here(tmp_path, "--help")
+    assert done.returncode == 0
+    for text in ("protocol    strict", "ratio: 0.01, 0.05", "-m data=dbp15k_zh,fr,ja"):
+        assert text in done.stdout
+
+
+def test_a_failing_job_does_not_stop_the_sweep(tmp_path: Path) -> None:
+    shares = "ratio.value=0.00001,0.2"
+    done = called_here(tmp_path, "-m", shares, "data.num_entities=150", *QUICK)
+    assert done.returncode == 1
+    assert "no training link is left" in done.stderr
+    assert "1 of 2 jobs failed" in done.stderr
+    assert "failed: " in done.stdout
+    assert len(list((tmp_path / "multirun").rglob("metrics.json"))) == 1
+
+
+HEAVY = ("torch", "pytorch_lightning", "mlflow", "scipy", "pandas", "pyoxigraph")
+REFUSED = """
+import sys
+import run
+arguments = sys.argv[1:]
+for argument in arguments:
+    sys.argv = ["run.py", argument]
+    assert run.main() == 1
+print(sorted(set(sys.modules) & set({heavy!r})))
+"""
+REFUSALS = {
+    "em.num_candidates=-3": "em.num_candidates must be a whole number of at least 1, got -3",
+    "rule=none": "em=paper needs a rule to measure compatibility",
+    "data=files": "data.source must name a file",
+    "resume=nowhere": "nowhere is not a run's folder",
+}
+
+
+def test_a_refusal_loads_nothing_heavy(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSED.format(heavy=HEAVY), *REFUSALS],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    for sentence, line in zip(REFUSALS.values(), done.stderr.splitlines(), strict=True):
+        assert sentence in line
+    assert done.stdout == "[]\n"
+    assert not list(tmp_path.iterdir())  # no folder of a run that never was
+
+
+def test_a_python_without_our_packages_is_told_what_to_do() -> None:
+    # -S: no installed packages
+    done = subprocess.run(
+        [sys.executable, "-S", str(ROOT / "run.py")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: this Python has no hydra. Activate the project")

@@ -1,0 +1,123 @@
+"""Every option that exists is an option that is tested."""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hydra.utils import get_object
+from omegaconf import OmegaConf
+
+from emea.config.checks import check_config
+from emea.config.experiment import jobs
+from emea.config.files import CONF, PRESETS, group_names, option_names, required_groups
+from emea.config.overrides import check_overrides, composed
+from emea.config.schema import register_schema
+
+OPTIONS = [(group, option) for group in required_groups() for option in option_names(group)]
+GIVEN_BY_THE_RUN = {
+    *("graph", "pair", "device", "params", "source", "target", "split", "search"),
+    *("visible", "decoder", "rule"),
+}
+"""Arguments that no file holds because only the run knows them."""
+
+MEANT_FOR_OTHERS = {"decoding": {"answer"}}
+"""Keys beside a class's own, by group: the run makes something else of them."""
+
+
+def load(group: str, option: str) -> dict[str, Any]:
+    text = (CONF / group / f"{option}.yaml").read_text(encoding="utf-8")
+    values: dict[str, Any] = yaml.safe_load(text)
+    return values
+
+
+def load_composed(group: str, option: str) -> Any:
+    """The option with the options it is made of."""
+    register_schema()
+    return OmegaConf.to_container(composed([f"{group}={option}"])[group])
+
+
+def targets(node: Any) -> list[dict[str, Any]]:
+    """Every node of a config that names a class."""
+    if not isinstance(node, dict):
+        return []
+    found = [node] if "_target_" in node else []
+    return found + [inner for value in node.values() for inner in targets(value)]
+
+
+@pytest.mark.parametrize(("group", "option"), OPTIONS)
+def test_an_option_says_what_it_is(group: str, option: str) -> None:
+    first = (CONF / group / f"{option}.yaml").read_text(encoding="utf-8").splitlines()[0]
+    assert first.startswith("# ")
+    assert len(first) > 10
+
+
+@pytest.mark.parametrize(("group", "option"), OPTIONS)
+def test_an_option_is_called_what_its_file_is(group: str, option: str) -> None:
+    values = load(group, option)
+    if "name" in values and group != "data":
+        assert values["name"] == option
+
+
+@pytest.mark.parametrize(("group", "option"), OPTIONS)
+def test_keys_are_arguments_of_the_class(group: str, option: str) -> None:
+    composed_option = load_composed(group, option)
+    for node in targets(composed_option):
+        signature = inspect.signature(get_object(node["_target_"]))
+        keys = {key for key in node if not (key.startswith("_") and key.endswith("_"))}
+        if group != "data":
+            keys -= {"name"}
+        if node is composed_option:
+            keys -= MEANT_FOR_OTHERS.get(group, set())
+        assert keys <= set(signature.parameters), node["_target_"]
+        bound = dict.fromkeys(keys | (GIVEN_BY_THE_RUN & set(signature.parameters)))
+        signature.bind(**bound)
+
+
+def test_em_settings_are_arguments_of_the_callback() -> None:
+    from emea.em.em_callback import EMCallback
+
+    known = set(inspect.signature(EMCallback).parameters) | {"name", "iterations"}
+    for option in option_names("em"):
+        assert set(load("em", option)) <= known
+
+
+def test_help_names_every_group() -> None:
+    help_text = (CONF / "hydra" / "help" / "emea.yaml").read_text(encoding="utf-8")
+    for group in group_names():
+        assert f"\n    {group} " in help_text
+
+
+PRESET_OPTIONS = [(group, option) for group in PRESETS for option in option_names(group)]
+
+
+@pytest.mark.parametrize(("group", "option"), PRESET_OPTIONS)
+def test_a_preset_says_what_it_is_after_where_it_belongs(group: str, option: str) -> None:
+    lines = (CONF / group / f"{option}.yaml").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "# @package _global_"  # Hydra looks for it in the first line alone
+    assert lines[1].startswith("# ")
+
+
+@pytest.mark.parametrize("variant", option_names("variant"))
+def test_a_variant_makes_a_config_that_can_run(variant: str) -> None:
+    register_schema()
+    check_config(composed([f"variant={variant}"]))
+
+
+@pytest.mark.parametrize(
+    "experiment",
+    [
+        pytest.param(name, marks=() if name in ("dual", "table1") else pytest.mark.slow)
+        for name in option_names("experiment")
+        if not name.startswith("smoke/")
+    ],
+)
+def test_every_kind_of_job_of_an_experiment_can_run(experiment: str) -> None:
+    register_schema()
+    check_overrides(["-m", f"experiment={experiment}"])
+    assert jobs(experiment)
+
+
+def test_config_files_exist_where_the_package_looks() -> None:
+    assert (Path(CONF) / "config.yaml").is_file()

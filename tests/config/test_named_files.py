@@ -1,0 +1,88 @@
+"""Folders that cannot be written are refused in a sentence, before anything is loaded."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from emea.config.paths import check_run_folder
+from emea.errors import DataError, UserError
+from emea.run.resuming import held
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "a_file"
+    path.touch()
+    return path
+
+
+@pytest.mark.parametrize("below", ["", "/run", "/deep/run", "/${now:%Y}/run"])
+@pytest.mark.parametrize(
+    ("flags", "key"), [([], "hydra.run.dir"), (["-m"], "hydra.sweep.dir"), ([], "+hydra.run.dir")]
+)
+def test_a_file_in_the_path_is_refused(flags: list[str], key: str, below: str, file: Path) -> None:
+    plain = key.lstrip("+")
+    with pytest.raises(DataError, match=rf"{file} is not a folder. Choose .* {plain}=FOLDER"):
+        check_run_folder([*flags, f"{key}={file}{below}", "data=zh"])
+
+
+@pytest.mark.parametrize(("flags", "folder"), [([], "outputs"), (["-m"], "multirun")])
+def test_the_default_folder_is_checked(
+    flags: list[str], folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    check_run_folder(flags)
+    assert not list(tmp_path.iterdir())  # nothing is left behind
+    Path(folder).touch()
+    with pytest.raises(DataError, match=f"The run folder {folder} cannot be created"):
+        check_run_folder(flags)
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS])
+def test_a_folder_without_permission_is_refused(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> NoReturn:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "mkdir", refused)
+    with pytest.raises(DataError, match=f"{tmp_path}: {os.strerror(code)}. Choose another"):
+        check_run_folder([f"hydra.run.dir={tmp_path}/new/run"])
+    with pytest.raises(DataError, match="Resume a copy of it"):
+        check_run_folder([f"resume={tmp_path}"])
+    sentence = f"cannot be written: {os.strerror(code)}"
+    with pytest.raises(UserError, match=sentence), held(tmp_path / "new"):
+        pass
+
+
+def test_good_folders_pass(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "new" / "run", f"'{tmp_path}/quoted'"):
+        check_run_folder([f"hydra.run.dir={folder}"])
+    check_run_folder(["resume=nowhere"])  # refused where the run is read
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_cannot_be_held_below_a_file(file: Path) -> None:
+    for folder in (file, file / "run"):
+        with pytest.raises(UserError, match="cannot be written"), held(folder):
+            pass
+
+
+def test_the_command_ends_with_one_sentence(file: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "run.py"), f"hydra.run.dir={file}/run"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: The run folder") and done.stderr.count("\n") == 1

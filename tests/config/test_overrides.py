@@ -1,0 +1,231 @@
+import hydra
+import pytest
+from hydra.core.config_store import ConfigStore
+from hydra.core.plugins import Plugins
+from omegaconf import OmegaConf
+
+from emea.config import files as config_files
+from emea.config.checks import TWO_WAY_FEATURES
+from emea.config.overrides import check_overrides, quote_numeric_choices, sweep_flag_first
+from emea.config.schema import register_schema
+from emea.em.match_model import PRIORS
+from emea.errors import ConfigError
+
+
+@pytest.fixture(autouse=True)
+def _schema() -> None:
+    register_schema()
+
+
+def test_numeric_choices_of_ratio_are_quoted() -> None:
+    given = ["-m", "ratio=0.01,0.30", "data=zh", "seed=1", "ratio.value=0.07", "ratio=abc"]
+    quoted = ["-m", "ratio='0.01','0.3'", "data=zh", "seed=1", "ratio.value=0.07", "ratio=abc"]
+    assert quote_numeric_choices(given) == quoted
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["data=zh"],
+        ["-m", "data=dbp15k_zh,fr,ja", "ratio=0.01,0.05"],
+        ["ratio.value=0.07"],
+        ["-m", "data=zh,fr", "data.root=elsewhere"],
+        ["-m", "seed=0,1,2", "em.num_candidates=5,10"],
+        ["+model.encoder.extra=3"],
+        ["hydra.run.dir=elsewhere"],
+        ["em=none", "rule=none"],
+        ["training=semi", "training.turns=2", "model.restart=true"],
+        ["model.early_stopping={every:10,patience:2}"],
+        ["model.early_stopping={every: 5}"],
+        ["model.optimizer._target_=torch.optim.Adam", "~model.optimizer.alpha"],
+        ["~model.restart"],
+    ],
+)
+def test_good_command_lines_pass(arguments: list[str]) -> None:
+    check_overrides(quote_numeric_choices(arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["ratio.value=0.07,1.5,0.2"], "ratio.value must be a number above 0 and below 1"),
+        (["data=zh,openea", "data.fold=2"], "there is no key data.fold"),
+        (["em=paper,none", "em.ridge=0.1"], "there is no key em.ridge"),
+        (["data=glob(dbp*)"], "name the options one by one"),
+        (["em=none", "em.iterations=3"], "em=none has no iterations"),
+        (["em.patience=1", "split.num_validation=0"], "em.patience needs validation links"),
+        (
+            ["model.early_stopping={every:10,patience:2}", "split.num_validation=0"],
+            "model.early_stopping needs validation links",
+        ),
+        (["training=semi", "initial_from=run.py"], "initial_from cannot replace it"),
+        (["training=semi", "training.epochs_per_turn=null"], "epochs_per_turn must be a whole"),
+        (["em=dual", "em.two_way.sweeps=0"], "sweeps must be a whole number of at least 1, got 0"),
+        (["em=dual", "em.two_way.memory=1"], "memory must be a number of at least 0 and below 1"),
+        (["em=dual", "em.two_way.ridge=0"], "em.two_way.ridge must be a number above 0"),
+        (["em=dual", "em.two_way.features=[looks]"], "features must name some of similarity"),
+        (["em=dual", "em.two_way.features=3"], r"features must be a list \(such as \[similarity,"),
+        (["em=dual", "rule=avoid_conflict"], "needs rule=paris, got rule=avoid_conflict"),
+        (["data=files", "data.links=run.py"], "data.source must name a file: data=files data.s"),
+        (["data=files", "data.source=no.nt"], "data.source: there is no file no.nt"),
+        (["data=files", "data.source=conf"], "data.source must name a file, and conf is a folder"),
+        (["initial_from=no.safetensors"], "initial_from: there is no file no.safetensors"),
+        (["model=lightea,rrea", "model.encoder.dim=8,x"], "dim must be a whole number of at least"),
+        (["model=alinet", "model.encoder.dims=3"], r"dims must be a list \(such as .*\), got 3"),
+        (["model=alinet", "model.encoder.dims=[3,x]"], r"dims must be a list .*got \[3,x\]"),
+        (["model=alinet", "model.early_stopping=7"], "must be a group of settings .*, got 7"),
+        (["decoding=sinkhorn", "decoding.answer.rounds=0"], "rounds must be a whole number of at"),
+        (["method=paris", "protocol=released"], "method=paris sees training links alone"),
+        (["protocol._target_=emea.em.protocol.Released"], "protocol=strict is emea.em.protocol"),
+        (["rule=avoid_conflict", "rule.num_neighbours=5,0"], "num_neighbours must be a whole"),
+        (["export.target_precision=0.9", "export.threshold=0.5"], "leave export.threshold out"),
+    ],
+)
+def test_bad_sweeps_and_combinations_are_refused(arguments: list[str], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        check_overrides(["-m", *quote_numeric_choices(arguments)])
+
+
+@pytest.mark.parametrize(
+    ("argument", "extra"),
+    [
+        ("hydra/launcher=joblib", "joblib"),
+        ("hydra/launcher=submitit_slurm", "slurm"),
+        ("hydra/launcher=ray", "ray"),
+        ("hydra/sweeper=optuna", "optuna"),
+    ],
+)
+def test_a_missing_plugin_is_named_with_its_extra(
+    argument: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group, _, name = argument.partition("=")
+    Plugins.instance()
+    options = ConfigStore.instance().repo["hydra"][group.removeprefix("hydra/")]
+    monkeypatch.delitem(options, f"{name}.yaml", raising=False)
+    with pytest.raises(ConfigError, match=rf"pip install 'emea\[{extra}\]'$"):
+        check_overrides(["-m", argument, "data=zh,fr"])
+    monkeypatch.setitem(options, f"{name}.yaml", None)  # installed
+    check_overrides(["-m", argument, "data=zh,fr"])
+
+
+def test_an_unknown_launcher_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"no option jobli \(nearest: joblib\); it has basic"):
+        check_overrides(["-m", "hydra/launcher=jobli"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["data=zh,fr"], "data=zh,fr"),
+        (["seed=1", "ratio=0.01,0.05", "em=dual"], "seed=1 ratio=0.01,0.05 em=dual"),
+        (["seed=range(3)"], "'seed=range(3)'"),
+    ],
+)
+def test_several_values_need_the_sweep_flag(arguments: list[str], command: str) -> None:
+    typed = quote_numeric_choices(arguments)
+    with pytest.raises(ConfigError) as caught:
+        check_overrides(typed)
+    assert str(caught.value).endswith(f"which need the flag -m: python run.py -m {command}")
+    check_overrides(["-m", *typed])
+    check_overrides(["hydra.mode=MULTIRUN", *typed])
+
+
+def test_the_features_that_may_be_named_are_the_models() -> None:
+    assert set(TWO_WAY_FEATURES) == set(PRIORS)
+
+
+def test_the_sweep_flag_may_stand_anywhere() -> None:
+    assert sweep_flag_first(["data=zh", "-m", "seed=0,1"]) == ["-m", "data=zh", "seed=0,1"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [
+        ("sed=3", r"there is no key sed \(nearest: .*seed"),
+        ("em.iteratons=5", r"there is no key em.iteratons \(nearest: em.iterations"),
+        ("data=zhh", r"data has no option zhh \(nearest: zh"),
+        (
+            "ratio=0.07",
+            r"ratio has no option 0.07 .*any other share between 0 and 1: ratio.value=0.07",
+        ),
+        ("ratio.value=0", "ratio.value must be a number above 0 and below 1"),
+        ("ratio.value=1.5", "ratio.value must be a number above 0 and below 1"),
+        ("ratio.value=abc", "ratio.value: Value 'abc'"),
+        ("seed=abc", "seed: Value 'abc'"),
+        ("rule=none", "em=paper needs a rule"),
+        ("em.num_candidates=0", "em.num_candidates must be a whole number of at least 1, got 0"),
+        ("em.iterations=-1", "em.iterations must be a whole number of at least 0"),
+        ("em.iterations=1.5", "em.iterations must be a whole number"),
+        ("em.sampling=dice", "em.sampling must be one of argmax, sample, got dice"),
+        ("+foo=1", "there is no key foo"),
+        ("em.iterations=2.0", "em.iterations must be a whole number"),
+        ("em.iterations=null", "em.iterations must be a whole number of at least 0 .*, got null"),
+        ("model.restart=often", "model.restart must be true or false, got often"),
+        ("model.early_stopping=10", "model.early_stopping must be null or such as"),
+        ("model.early_stopping={every:null}", "model.early_stopping must be null or such as"),
+        ("model.early_stopping={every:0}", "every must be a whole number of at least 1, got 0"),
+        ("training.turns=-1", "training.turns must be a whole number of at least 0"),
+        ("tracking=null", "tracking must be chosen"),
+        ("~training", "training must be chosen"),
+        ("lightea", "'lightea' is no setting: did you mean model=lightea?"),
+        ("3", "'3' is no setting: settings are typed key=value"),
+        ("trust=agree", r"trust must be a list, such as trust=\[one,two\]"),
+        ("trainer.accelerator=tpu", "trainer.accelerator must be one of auto, cpu, gpu"),
+        ("seed=-1", "seed must be a whole number from 0 to 4"),
+        ("model.encoder.dims=3", r"nearest: model.encoder.dim"),
+        ("em.ridge=much", r"em.ridge must be a number above 0 \(such as 0.01\), got much"),
+        ("model.encoder.dim=-100", "model.encoder.dim must be a whole number of at least 1, got -"),
+        ("model.encoder.dropout=1", "dropout must be a number of at least 0 and below 1, got 1"),
+        ("model.optimizer.lr=0", "model.optimizer.lr must be a number above 0, got 0"),
+        ("model.optimizer.lr=inf", "model.optimizer.lr must be a number above 0, got inf"),
+        ("model.optimizer.lr=nan", "model.optimizer.lr must be a number above 0, got nan"),
+        ("model.objective.margin=null", "margin must be a number of at least 0 .*, got null"),
+        ("data.num_entities=5", "must be a whole number from 100 to 1,000,000"),
+        ("decoding.k=many", r"decoding.k must be a whole number of at least 1 \(such as 10\), got"),
+        ("trainer.cuda_graph=3", "trainer.cuda_graph must be true or false, got 3"),
+        ("data.name=2024", r"data.name must be text \(such as synthetic\), got 2024"),
+        ("seed=4294967296", "seed must be a whole number from 0 to 4,294,967,295"),
+        ("export.formats=nt", r"export.formats must be a list \(such as \[tsv\]\), got nt"),
+        ("model.optimizer._target_=os.system", "names os.system, which is no part of emea"),
+        ("--config-dir=nowhere", "--config-dir nowhere is no folder"),
+        ("a=b=c=", "there is no key a|cannot read the command line"),
+        ("data={", "cannot read the command line"),
+        (f"seed={'9' * 5000}", "cannot read the command line: Exceeds the limit"),
+        (f"seed={'[' * 500}{']' * 500}", "cannot read the command line: maximum recursion"),
+        ("=1", "must be a string"),
+        ("seed=${nope}", "seed: Interpolation key 'nope' not found"),
+        ("seed=${oc.env:NO_SUCH_VARIABLE}", "seed: .*'NO_SUCH_VARIABLE' not found"),
+        ("seed=range(0,1,0)", r"seed=range\(0,1,0\) has no end or more than 1,000 values"),
+        ("seed=range(0,inf)", "has no end"),
+        ("seed=range(0,nan)", "has no end"),
+        ("seed=range(3,0)", "names no value at all"),
+        ("seed=range(0,1000000000000)", "more than 1,000 values"),
+        (f"seed=range(0,{'9' * 400},0.5)", "more than 1,000 values"),
+        ("seed=shuffle(range(0,1000000000000))", "more than 1,000 values"),
+        ("variant=null", "variant is null unless you choose one"),
+        ("model.early_stopping=[1]", "model.early_stopping"),
+        ("~em.name", "em.name"),
+    ],
+)
+def test_bad_command_lines_are_refused_in_a_sentence(argument: str, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence) as caught:
+        check_overrides(quote_numeric_choices([argument]))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["seed=3", "ratio='0.2'", "em=dual", "em.two_way.features=[similarity]", "~em.ridge"],
+        ["variant=dual", "em.iterations=2", "+model.encoder.extra=3", "study='x=y'"],
+        ["data=files", "model=lightea", "rule=avoid_conflict", "protocol=released"],
+        ["experiment=smoke/table1", "++training.epochs_per_turn=1", "seed=${split_seed}"],
+    ],
+)
+def test_what_tests_compose_quickly_is_what_hydra_composes(overrides: list[str]) -> None:
+    with hydra.initialize_config_dir(str(config_files.CONF), version_base="1.3"):
+        slow = hydra.compose("config", overrides)
+    assert config_files.compose is not hydra.compose
+    quick = config_files.compose_config(overrides)
+    assert OmegaConf.to_yaml(quick) == OmegaConf.to_yaml(slow)

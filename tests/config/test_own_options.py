@@ -1,0 +1,66 @@
+"""Options of one's own, and the guides that show how."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from emea.config.files import option_names, search_also, without_config_dirs
+from emea.config.overrides import check_overrides, composed
+from emea.config.schema import register_schema
+from emea.errors import ConfigError
+
+from ..sweeping import called_here
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDES = {"add_encoder": "trust=[neighbour_mean]", "add_rule": "trust=[similar_degree]"}
+SHORT = ["data.num_entities=150", "split.num_validation=10", "em.iterations=1", "ratio=0.2"]
+SHORT += ["model.initial_epochs=3", "model.epochs_per_iteration=2", "tracking=none", "trainer=cpu"]
+
+
+@pytest.fixture(autouse=True)
+def no_other_folders() -> Iterator[None]:
+    register_schema()
+    yield
+    search_also([])
+
+
+def test_the_flag_is_taken_out_in_every_form() -> None:
+    arguments = ["-m", "--config-dir", "a", "model=x", "--config-dir=b", "-cd", "c"]
+    assert without_config_dirs(arguments) == (["-m", "model=x"], [Path("a"), Path("b"), Path("c")])
+
+
+def test_a_folder_adds_options_and_takes_none_away() -> None:
+    usual = option_names("model")
+    search_also([ROOT / "docs" / "examples" / "encoder" / "conf"])
+    assert option_names("model") == sorted([*usual, "neighbour_mean"])
+    assert composed(["model=neighbour_mean"]).model.encoder.dim == 64
+
+
+def test_without_the_folder_there_is_no_such_option() -> None:
+    with pytest.raises(ConfigError, match="model has no option neighbour_mean"):
+        check_overrides(["model=neighbour_mean"])
+
+
+def test_a_folder_that_is_none_is_refused() -> None:
+    with pytest.raises(ConfigError, match="nowhere is no folder"):
+        check_overrides(["--config-dir", "nowhere"])
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_a_guides_first_command_runs(
+    guide: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "docs" / f"{guide}.md").read_text(encoding="utf-8")
+    block = re.search(r"```sh\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    setting, python, *arguments = shlex.split(block[1].splitlines()[0])
+    assert (python, arguments[0], arguments[-1]) == ("python", "run.py", GUIDES[guide])
+    variable, _, value = setting.partition("=")
+    assert variable == "PYTHONPATH"
+    monkeypatch.syspath_prepend(ROOT / value)
+    done = called_here(ROOT, *arguments[1:], *SHORT, f"hydra.run.dir={tmp_path}")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "metrics.json").exists()

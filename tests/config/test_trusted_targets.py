@@ -1,0 +1,86 @@
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from emea.config.checks import check_config
+from emea.config.instantiate import load_pair
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.config.trusted_targets import MOVED, untrusted_targets, with_current_targets
+from emea.errors import ConfigError
+
+HOSTILE = [
+    "model.encoder._target_=os.system",
+    "model.optimizer._target_=subprocess.Popen",
+    "tracking._target_=builtins.eval",
+    "data._target_=emeas.data.read",
+    "em.normaliser._target_=torch.load",
+    "rule._target_=emea",
+    "+rule.nested.deep=[{_target_:os.system}]",
+    "model.encoder._target_=${study}",
+    "data._target_=emea.data.graph.np.save",  # by way of what a module of ours imports
+    "data._target_=emea.data.split.np",
+    "tracking._target_=emea.record.mlflow_tracker.os.remove",
+    "data._target_=emea.record.atomic.write_atomic",
+    "data._target_=emea.data.__loader__.set_data",
+    "model.optimizer._target_=torch.optim.adam.torch.load",
+    f"data._target_=emea.data.{'x' * 300}.read",  # longer than a file may be called
+    "data._target_='emea.data.[.read'",
+]
+
+
+@pytest.fixture(autouse=True)
+def schema() -> None:
+    register_schema()
+
+
+@pytest.mark.parametrize("override", HOSTILE)
+def test_a_class_from_elsewhere_is_refused(override: str) -> None:
+    with pytest.raises(ConfigError, match=r"_target_ names .* trust="):
+        check_config(composed([override]))
+
+
+def test_a_module_the_user_vouches_for_is_taken() -> None:
+    own = "model.encoder._target_=mine.encoders.Mine"
+    assert list(untrusted_targets(composed([own, "trust=[mine.encoders]"]))) == []
+    assert list(untrusted_targets(composed([own, "trust=[mine]"]))) == []
+    (told,) = untrusted_targets(composed([own, "trust=[min]"]))
+    assert "trust=[mine.encoders]" in told
+
+
+@pytest.mark.parametrize("option", ["rrea", "dual_amn", "alinet", "iptranse", "lightea"])
+def test_all_that_is_ours_is_taken(option: str) -> None:
+    config = composed([f"model={option}", "em=dual", "rule=paris_avoid_conflict", "tracking=none"])
+    assert list(untrusted_targets(config)) == []
+
+
+HIDDEN = "{_target_: emea.record.atomic.write_atomic, _args_: [%s, hello]}"
+
+
+@pytest.mark.parametrize("escape", ["", "\\"])
+def test_a_class_that_appears_when_text_is_resolved_is_refused(escape: str, tmp_path: Path) -> None:
+    target = tmp_path / "written"
+    config = composed(["em=none", "rule=none"])
+    config.data.num_entities = f"{escape}${{oc.decode:'{HIDDEN % target}'}}"
+    with pytest.raises(ConfigError, match=r"names emea\.record|refers to another"):
+        load_pair(config)
+    assert not target.exists()
+
+
+def test_an_earlier_run_names_classes_where_they_were() -> None:
+    earlier = {
+        "search": {"_target_": "emea.matching.exact_search.ExactSearch"},
+        "rules": [{"_target_": "emea.rules.composed.Composed", "name": "both"}],
+        "model": {"_target_": "emea.encoders.rrea.RREA", "dim": 3},
+    }
+    assert with_current_targets(earlier) == {
+        "search": {"_target_": "emea.matching.search.ExactSearch"},
+        "rules": [{"_target_": "emea.rules.rule.Composed", "name": "both"}],
+        "model": earlier["model"],
+    }
+
+
+@pytest.mark.parametrize("place", MOVED.values())
+def test_a_class_that_moved_has_a_module(place: str) -> None:
+    assert find_spec(place) is not None

@@ -1,0 +1,155 @@
+"""One graph, many formats: what is written is what is read."""
+
+import csv
+import gzip
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyoxigraph
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import BlankNode, NamedNode, RdfFormat, Triple
+
+from emea.data.formats.graph_file import read_graph_file
+from emea.data.graph import KnowledgeGraph
+from emea.errors import DataError, UserError
+
+Triples = Sequence[tuple[str, str, str]]
+BASE = "http://a.org/"
+RDF = {"nt": RdfFormat.N_TRIPLES, "ttl": RdfFormat.TURTLE, "rdf": RdfFormat.RDF_XML}
+
+local = st.text(st.sampled_from("abzAZ019-._~%é日😀()'&"), min_size=1, max_size=4).map(
+    lambda text: text.replace("%", "%41")
+)
+iris = local.map(lambda text: BASE + text)
+nodes = st.one_of(iris, st.sampled_from(["_:a", "_:b1"]))
+predicates = st.sampled_from([f"{BASE}knows", f"{BASE}likes", "http://b.org/é"])
+rdf_triples = st.lists(st.tuples(nodes, predicates, nodes), min_size=1, max_size=12)
+words = st.text(
+    st.characters(blacklist_categories=["Cs"], blacklist_characters="\t\r\n"), min_size=1
+)
+word_triples = st.lists(st.tuples(words, words, words), min_size=1, max_size=12)
+
+
+def term(name: str) -> NamedNode | BlankNode:
+    return BlankNode(name[2:]) if name.startswith("_:") else NamedNode(name)
+
+
+def rdf_text(triples: Triples, file_format: RdfFormat) -> bytes:
+    statements = [Triple(term(h), NamedNode(r), term(t)) for h, r, t in triples]
+    text = pyoxigraph.serialize(statements, format=file_format)
+    assert text is not None
+    return text
+
+
+def table_text(triples: Triples, suffix: str) -> bytes:
+    if suffix == "tsv":
+        return "".join("\t".join(triple) + "\n" for triple in triples).encode()
+    text = io.StringIO()
+    csv.writer(text).writerows(triples)
+    return text.getvalue().encode()
+
+
+def by_name(graph: KnowledgeGraph) -> set[tuple[str, str, str]]:
+    entities, relations = graph.entity_names or [], graph.relation_names or []
+    return {(entities[h], relations[r], entities[t]) for h, r, t in graph.triples.tolist()}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("graphs")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("suffix", RDF)
+@given(triples=rdf_triples)
+def test_rdf_round_trip(folder: Path, suffix: str, packed: bool, triples: Triples) -> None:
+    text = rdf_text(triples, RDF[suffix])
+    path = folder / (f"a.{suffix}.gz" if packed else f"a.{suffix}")
+    path.write_bytes(gzip.compress(text) if packed else text)
+    graph, reading = read_graph_file(path)
+    assert by_name(graph) == set(triples)
+    assert reading.num_duplicates == len(triples) - len(set(triples))
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "csv"])
+@given(triples=word_triples)
+def test_table_round_trip(folder: Path, suffix: str, triples: Triples) -> None:
+    # a header keeps a first row of header words, or one with a byte order mark, from being one
+    header = table_text([("head", "relation", "tail")], suffix)
+    path = folder / f"a.{suffix}"
+    path.write_bytes(header + table_text(triples, suffix))
+    edges = {triple for triple in triples if triple[1] != "owl:sameAs"}
+    assert by_name(read_graph_file(path)[0]) == edges
+
+
+def test_the_same_graph_whatever_the_format(folder: Path) -> None:
+    triples = [(f"{BASE}{h}", f"{BASE}{r}", f"{BASE}{t}") for h, r, t in ("arb", "bsc", "carb"[:3])]
+    texts = {suffix: rdf_text(triples, kind) for suffix, kind in RDF.items()}
+    texts |= {suffix: table_text(triples[::-1], suffix) for suffix in ("tsv", "csv")}
+    graphs = []
+    for suffix, text in texts.items():
+        (folder / f"same.{suffix}").write_bytes(text)
+        graphs.append(read_graph_file(folder / f"same.{suffix}")[0])
+    for graph in graphs[1:]:
+        assert np.array_equal(graph.triples, graphs[0].triples)
+        assert graph.entity_names == graphs[0].entity_names
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+@pytest.mark.parametrize("suffix", ["nt", "ttl", "rdf", "tsv", "csv", "parquet", "nt.gz"])
+@given(content=st.one_of(st.binary(max_size=60), st.text(max_size=40).map(str.encode)))
+def test_any_bytes_end_in_a_graph_or_a_sentence(
+    folder: Path, suffix: str, on_error: str, content: bytes
+) -> None:
+    path = folder / f"any.{suffix}"
+    path.write_bytes(content)
+    try:
+        graph, _ = read_graph_file(path, on_error=on_error)
+    except UserError:
+        return
+    assert graph.num_triples
+
+
+@pytest.mark.parametrize("suffix", ["nt", "ttl", "tsv", "csv"])
+def test_an_empty_file(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / f"a.{suffix}").write_bytes(b"")
+    with pytest.raises(DataError, match="has no triple between entities"):
+        read_graph_file(tmp_path / f"a.{suffix}")
+
+
+def test_literals_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text(f'<{BASE}a> <{BASE}name> "A" .\n')
+    with pytest.raises(DataError, match="left out: 1 triples with a literal"):
+        read_graph_file(tmp_path / "a.nt")
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_thousands_of_isolated_entities(tmp_path: Path, keep: bool) -> None:
+    lines = [f'<{BASE}e{number}> <{BASE}name> "{number}" .' for number in range(5000)]
+    lines.append(f"<{BASE}e0> <{BASE}knows> <{BASE}e1> .")
+    (tmp_path / "a.nt").write_text("\n".join(lines))
+    graph, reading = read_graph_file(tmp_path / "a.nt", keep_isolated=keep)
+    assert graph.num_entities == (5000 if keep else 2)
+    assert (reading.num_isolated, reading.num_literals) == (4998, 5000)
+
+
+def test_the_wrong_ending(tmp_path: Path) -> None:
+    (tmp_path / "a.nt").write_text("@prefix : <http://a.org/> .\n:a :b :c .\n")
+    with pytest.raises(DataError, match=r"a\.nt, line 1: "):
+        read_graph_file(tmp_path / "a.nt")
+    assert read_graph_file(tmp_path / "a.nt", "turtle")[0].num_triples == 1
+
+
+@pytest.mark.slow
+def test_a_million_entities(tmp_path: Path) -> None:
+    size = 1_000_000
+    with (tmp_path / "a.nt").open("w") as file:
+        for number in range(size):
+            file.write(f"<{BASE}e{number}> <{BASE}next> <{BASE}e{(number + 1) % size}> .\n")
+    graph, _ = read_graph_file(tmp_path / "a.nt")
+    assert graph.num_entities == graph.num_triples == size
+    assert (graph.degrees() == 2).all()

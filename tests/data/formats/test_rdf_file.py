@@ -1,0 +1,97 @@
+"""Turtle and RDF/XML, with blank nodes that are called the same in each reading."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from emea.data.formats.files import BadLines
+from emea.data.formats.rdf import read_rdf_file
+from emea.errors import DataError
+
+TURTLE = """@prefix : <http://a.org/> .
+:a :knows [ :knows :b ; :age 4 ] , _:named .
+:a a :Person ; :name "A"@en .
+"""
+RDFXML = """<?xml version="1.0"?>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://a.org/">
+<rdf:Description rdf:about="http://a.org/a"><e:knows rdf:resource="http://a.org/b"/>
+<e:name>A</e:name></rdf:Description></rdf:RDF>
+"""
+
+
+def read(path: Path, file_format: str, on_error: str = "stop"):
+    bad = BadLines(path.name, on_error)
+    return read_rdf_file(path, file_format, bad), bad
+
+
+def test_turtle(tmp_path: Path) -> None:
+    (tmp_path / "a.ttl").write_text(TURTLE)
+    readings = [read(tmp_path / "a.ttl", "turtle")[0] for _ in range(2)]
+    graphs = [collector.finish("a.ttl", 0, False)[0] for collector in readings]
+    assert graphs[0].entity_names == [
+        "_:[1]",
+        "_:named",
+        "http://a.org/Person",
+        "http://a.org/a",
+        "http://a.org/b",
+    ]
+    assert graphs[0].triples.tolist() == graphs[1].triples.tolist()
+    assert readings[0].num_literals == 2
+
+
+@pytest.mark.parametrize("name", ["a.rdf", "a.rdf.gz"])
+def test_rdfxml(tmp_path: Path, name: str) -> None:
+    content = RDFXML.encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    graph, reading = read(tmp_path / name, "rdfxml")[0].finish(name, 0, False)
+    assert graph.entity_names == ["http://a.org/a", "http://a.org/b"]
+    assert reading.num_literals == 1
+
+
+def test_a_mistake_in_turtle_is_named_or_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "a.ttl").write_text(TURTLE + ":a :knows what .\n:a :knows :c .\n")
+    with pytest.raises(DataError, match=r"a\.ttl, line 4: what is not a valid RDF object"):
+        read(tmp_path / "a.ttl", "turtle")
+    collector, bad = read(tmp_path / "a.ttl", "turtle", "skip")
+    assert bad.num_lines == 1
+    assert "<http://a.org/c>" in collector.entities
+
+
+def test_a_mistake_over_several_lines_is_named_once(tmp_path: Path) -> None:
+    (tmp_path / "a.ttl").write_text("@prefix : <http://a.org/> .\n:a :b '''never\nclosed .\n")
+    with pytest.raises(DataError, match=r"^a\.ttl, line 2: Unexpected end of file"):
+        read(tmp_path / "a.ttl", "turtle")
+
+
+def test_what_a_mistake_quotes_stays_on_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.rdf").write_text(RDFXML.removeprefix("<"))
+    with pytest.raises(
+        DataError, match=r"^a\.rdf, line 1: Unexpected text event: '\?xml"
+    ) as caught:
+        read(tmp_path / "a.rdf", "rdfxml")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+def test_a_mistake_in_rdfxml_ends_the_reading(tmp_path: Path, on_error: str) -> None:
+    (tmp_path / "a.rdf").write_text(RDFXML.replace("</e:name>", "</e:nome>"))
+    with pytest.raises(DataError, match=r"a\.rdf, line \d+: "):
+        read(tmp_path / "a.rdf", "rdfxml", on_error)
+
+
+@pytest.mark.parametrize("file_format", ["turtle", "rdfxml"])
+def test_damaged_gzip(tmp_path: Path, file_format: str) -> None:
+    content = {"turtle": TURTLE, "rdfxml": RDFXML}[file_format].encode()
+    (tmp_path / "a.gz").write_bytes(gzip.compress(content)[:-20])
+    with pytest.raises(DataError, match=r"a\.gz is damaged"):
+        read(tmp_path / "a.gz", file_format)
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", b":a :b :c .", b"<http://a/\xff> a <http://b/c> ."]
+)
+def test_what_is_no_turtle(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.ttl").write_bytes(content)
+    with pytest.raises(DataError, match=r"a\.ttl, line 1: "):
+        read(tmp_path / "a.ttl", "turtle")

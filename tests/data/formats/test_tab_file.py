@@ -1,0 +1,94 @@
+"""Tab-separated files: what is accepted and how errors read."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emea.data.formats.tab_file import read_table
+from emea.errors import DataError
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "triples_1"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"1\t2\t3\n4\t5\t6\n",
+        b"1\t2\t3\n4\t5\t6",
+        b"1\t2\t3\r\n4\t5\t6\r\n",
+        b"1\t2\t3\r\n4\t5\t6",
+        b"\xef\xbb\xbf1\t2\t3\n4\t5\t6\n",
+        b"\xef\xbb\xbf1\t2\t3\r\n4\t5\t6\r\n\r\n\n",
+    ],
+    ids=["lf", "no newline", "crlf", "crlf no newline", "bom", "bom crlf blank end"],
+)
+def test_accepted_layouts(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    table = read_table(file, 3)
+    assert len(table) == 2
+    assert [table.integers(column) for column in range(3)] == [[1, 4], [2, 5], [3, 6]]
+
+
+def test_names_may_hold_any_other_separator(file: Path) -> None:
+    names = ["a\u2028b", "c\x85d", "e\x0cf", "g\rh", " i "]
+    file.write_text("".join(f"{name}\tx\n" for name in names), encoding="utf-8", newline="")
+    assert read_table(file, 2).names(0) == names
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"1\t2\t3\n1\t2\n", "line 2: expected 3 tab-separated columns, found 2"),
+        (b"1\t2\t3\t4\n1\t2\n", "line 1: expected 3 tab-separated columns, found 4"),
+        (b"1\t2\t3\n\n1\t2\t3\n", "line 2: expected 3 tab-separated columns, found a blank line"),
+        (b"1\t2\n3\t1\t2\t3\n", "line 1: expected 3 tab-separated columns, found 2"),
+        (b"1\t2\t3\r\n1\t2\r\n", "line 2: expected 3 tab-separated columns, found 2"),
+        (b"1\t2\t3\n1\t2\t\xff\n", "line 2: byte 0xff is not UTF-8"),
+        (b"\xef\xbb\xbf1\t2\t3\n\n\n1\t2\t\xe9\n", "line 4: byte 0xe9 is not UTF-8"),
+        (b"", "line 1: the file is empty"),
+        (b"\xef\xbb\xbf\r\n\n", "line 1: the file is empty"),
+    ],
+)
+def test_layout_errors(file: Path, content: bytes, message: str) -> None:
+    file.write_bytes(content)
+    with pytest.raises(DataError) as error:
+        read_table(file, 3)
+    assert str(error.value) == f"triples_1, {message}"
+
+
+@pytest.mark.parametrize("cell", ["x", "", "1.5", "1_0", "99999999999999999999"])
+def test_non_integer_id(file: Path, cell: str) -> None:
+    file.write_text(f"1\t2\t3\n4\t{cell}\t6\n")
+    with pytest.raises(DataError) as error:
+        read_table(file, 3).integers(1)
+    assert str(error.value) == f"triples_1, line 2: expected an integer id, found {cell!r}"
+
+
+def test_empty_name(file: Path) -> None:
+    file.write_text("a\tb\nc\t\n")
+    with pytest.raises(DataError, match=r"^links, line 2: column 2 is empty$"):
+        read_table(file, 2, label="links").names(1)
+
+
+def test_missing_file(file: Path) -> None:
+    with pytest.raises(DataError, match="triples_1 cannot be read: No such file"):
+        read_table(file, 3)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_give_a_table_or_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "fuzz"
+    file.write_bytes(content)
+    try:
+        table = read_table(file, 2)
+        assert table.integers(0) is not None
+    except DataError as error:
+        assert str(error).startswith("fuzz, line ")
+        assert "\n" not in str(error)

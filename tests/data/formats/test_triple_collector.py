@@ -1,0 +1,62 @@
+"""Triples become a graph: against a loop over sets."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emea.data.formats.triple_collector import SAME_AS, TripleCollector
+from emea.errors import DataError
+
+names = st.sampled_from([*"abcdef"])
+triples = st.tuples(names, st.sampled_from(["r", "s", SAME_AS]), names)
+
+
+def by_name(graph: Any) -> set[tuple[str, str, str]]:
+    entities, relations = graph.entity_names, graph.relation_names
+    return {(entities[h], relations[r], entities[t]) for h, r, t in graph.triples.tolist()}
+
+
+def collected(given: list[tuple[str, str, str]], described: list[str]) -> TripleCollector[str]:
+    collector: TripleCollector[str] = TripleCollector(str)
+    collector.add(*(list(column) for column in zip(*given, strict=True)))
+    collector.add_literals(described)
+    return collector
+
+
+@given(st.lists(triples, min_size=1), st.lists(names), st.booleans())
+def test_as_sets_would_have_it(
+    given: list[tuple[str, str, str]], described: list[str], keep_isolated: bool
+) -> None:
+    edges = [triple for triple in given if triple[1] != SAME_AS]
+    if not edges:
+        with pytest.raises(DataError, match="no triple between entities"):
+            collected(given, described).finish("a.nt", 0, keep_isolated)
+        return
+    graph, reading = collected(given, described).finish("a.nt", 3, keep_isolated)
+    connected = {name for head, _, tail in edges for name in (head, tail)}
+    isolated = set(described) - connected
+    kept = connected | isolated if keep_isolated else connected
+    assert by_name(graph) == set(edges)
+    assert graph.entity_names == sorted(kept)
+    assert graph.relation_names == sorted({relation for _, relation, _ in edges})
+    assert reading.num_same_as == len(given) - len(edges)
+    assert reading.num_duplicates == len(edges) - len(set(edges))
+    assert reading.num_isolated == len(isolated)
+    assert (reading.num_literals, reading.num_bad) == (len(described), 3)
+
+
+@given(st.lists(triples, min_size=1), st.randoms())
+def test_order_does_not_matter(given: list[tuple[str, str, str]], random: Any) -> None:
+    given = [*given, ("a", "r", "b")]
+    shuffled = random.sample(given, len(given))
+    first, second = (collected(rows, []).finish("a.nt", 0, False)[0] for rows in (given, shuffled))
+    assert first.triples.tolist() == second.triples.tolist()
+    assert first.entity_names == second.entity_names
+
+
+def test_a_prefixed_same_as_is_no_edge_either() -> None:
+    graph, reading = collected([("a", "r", "b"), ("a", "owl:sameAs", "z")], []).finish("", 0, True)
+    assert graph.entity_names == ["a", "b"]
+    assert reading.num_same_as == 1

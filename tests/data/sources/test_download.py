@@ -1,0 +1,198 @@
+"""Downloads from a local server that behaves well, and badly."""
+
+import json
+import logging
+import socket
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from emea.data.sources import download
+from emea.data.sources.download import ensure_downloaded, git_blob_id, load_source
+from emea.errors import DataError
+
+COMMIT = "c0ffee"
+CONTENTS = {"triples_1": b"0\t1\t2\n", "ref_ent_ids": b"0\t10\n"}
+
+
+class Server(ThreadingHTTPServer):
+    """Serves ``pages``; a path in ``truncated`` promises more than it sends."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.pages = {f"/me/repo/{COMMIT}/data/{name}": text for name, text in CONTENTS.items()}
+        self.truncated: set[str] = set()
+        self.requested: list[str] = []
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.requested.append(self.path.rsplit("/", 1)[1])
+        content = self.server.pages.get(self.path)
+        if content is None:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        extra = 10 if self.path in self.server.truncated else 0
+        self.send_header("Content-Length", str(len(content) + extra))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Silence."""
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {
+        name: {"path": f"data/{name}", "git_blob_sha1": git_blob_id(text)}
+        for name, text in CONTENTS.items()
+    }
+    path = tmp_path / "sources.json"
+    path.write_text(json.dumps({"mini": {"github": "me/repo", "commit": COMMIT, "files": files}}))
+    monkeypatch.setattr(download, "SOURCES", path)
+    monkeypatch.setenv("no_proxy", "*")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "root" / "mini"
+
+
+def found(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.is_dir() else {}
+
+
+def test_git_blob_id() -> None:
+    # What `git hash-object` says about a file with the line "hello".
+    assert git_blob_id(b"hello\n") == "ce013625030ba8dba906f756967f9e9ca394464a"
+
+
+def test_good_files_then_nothing_to_do(
+    server: Server, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        ensure_downloaded(folder, "mini", server.url)
+    assert found(folder) == CONTENTS
+    assert len(caplog.records) == 2
+    assert "downloading triples_1 (6 bytes) from" in caplog.text
+    server.requested.clear()
+    ensure_downloaded(folder, "mini", server.url)
+    assert server.requested == []
+
+
+def test_own_files_are_left_alone(server: Server, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "triples_1").write_text("my own")
+    ensure_downloaded(folder, "mini", server.url)
+    assert found(folder) == CONTENTS | {"triples_1": b"my own"}
+    assert server.requested == ["ref_ent_ids"]
+
+
+def test_leftovers_of_an_interrupted_download(server: Server, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    for name in ("triples_1.part", "triples_1.4711.part"):
+        (folder / name).write_text("0\t1")
+    ensure_downloaded(folder, "mini", server.url)
+    assert found(folder) == CONTENTS
+
+
+def test_interruption_while_writing_leaves_nothing(
+    server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(source: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(download.os, "replace", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            ensure_downloaded(folder, "mini", server.url)
+    assert found(folder) == {}
+    ensure_downloaded(folder, "mini", server.url)
+    assert found(folder) == CONTENTS
+
+
+def test_truncated_file(server: Server, folder: Path) -> None:
+    path = f"/me/repo/{COMMIT}/data/triples_1"
+    server.truncated.add(path)
+    with pytest.raises(DataError) as error:
+        ensure_downloaded(folder, "mini", server.url)
+    url = server.url + path
+    message = f"the download of triples_1 from {url} broke off after 6 bytes: try again"
+    assert str(error.value) == message
+    assert found(folder) == {}
+
+
+def test_wrong_content(server: Server, folder: Path) -> None:
+    path = f"/me/repo/{COMMIT}/data/ref_ent_ids"
+    server.pages[path] = b"something else"
+    with pytest.raises(DataError) as error:
+        ensure_downloaded(folder, "mini", server.url)
+    message = (
+        f"ref_ent_ids from {server.url}{path} is not the pinned file: its git id is "
+        f"{git_blob_id(b'something else')}, expected {git_blob_id(CONTENTS['ref_ent_ids'])}"
+    )
+    assert str(error.value) == message
+    assert found(folder) == {"triples_1": CONTENTS["triples_1"]}
+
+
+def test_not_found(server: Server, folder: Path) -> None:
+    server.pages.clear()
+    with pytest.raises(DataError) as error:
+        ensure_downloaded(folder, "mini", server.url)
+    url = f"{server.url}/me/repo/{COMMIT}/data/triples_1"
+    assert str(error.value) == f"triples_1 cannot be downloaded: {url} answers 404"
+    assert found(folder) == {}
+
+
+def test_no_network(folder: Path) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        base_url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+    with pytest.raises(DataError) as error:
+        ensure_downloaded(folder, "mini", base_url)
+    message = str(error.value)
+    assert message.startswith(f"{base_url}/me/repo/{COMMIT}/data/triples_1 cannot be reached (")
+    assert message.endswith(
+        f": fill {folder} with triples_1, ref_ent_ids from data in https://github.com/me/repo "
+        f"at commit {COMMIT}, or set EMEA_DATA to the folder that holds your data sets"
+    )
+    assert found(folder) == {}
+
+
+def test_folder_that_cannot_be_written(server: Server, folder: Path) -> None:
+    folder.parent.mkdir()
+    folder.write_text("a file in the way")
+    with pytest.raises(DataError, match="triples_1 cannot be written: "):
+        ensure_downloaded(folder, "mini", server.url)
+
+
+def test_unknown_source(folder: Path) -> None:
+    with pytest.raises(DataError, match=r"^there is no download source 'maxi', only mini$"):
+        ensure_downloaded(folder, "maxi")
+
+
+def test_pinned_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "SOURCES", Path(download.__file__).with_name("sources.json"))
+    for key in ("dbp15k_zh", "dbp15k_ja", "dbp15k_fr", "dwy100k_dbp_wd", "dwy100k_dbp_yg"):
+        source = load_source(key)
+        assert {"triples_1", "triples_2", "ent_ids_1", "ent_ids_2", "ref_ent_ids"} <= set(
+            source.paths
+        )
+        assert all(len(blob) == 40 for blob in source.blobs.values())

@@ -1,0 +1,141 @@
+"""The reader of the OpenEA layout."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emea.data.sources.openea_format import read_openea_format
+from emea.errors import DataError
+
+Files = dict[str, str]
+
+
+@pytest.fixture
+def files() -> Files:
+    return {
+        "rel_triples_1": "a\tr\tb\nb\ts\tc\n",
+        "rel_triples_2": "A\tR\tB\n",
+        "ent_links": "a\tA\nb\tB\nc\tC\nd\tD\n",
+        "721_5fold/1/train_links": "c\tC\n",
+        "721_5fold/1/valid_links": "a\tA\n",
+        "721_5fold/1/test_links": "b\tB\nd\tD\n",
+    }
+
+
+def test_reads_a_pair(write_files: Callable[[Files], Path], files: Files) -> None:
+    pair = read_openea_format(write_files(files), "small")
+    source, target = pair.source, pair.target
+    assert source.entity_names is not None and source.relation_names is not None
+    # Entities without a triple are kept because they have a link.
+    assert sorted(source.entity_names) == ["a", "b", "c", "d"]
+    assert (target.num_entities, target.num_relations, target.num_triples) == (4, 1, 1)
+    found = {
+        (source.entity_names[h], source.relation_names[r], source.entity_names[t])
+        for h, r, t in source.triples.tolist()
+    }
+    assert found == {("a", "r", "b"), ("b", "s", "c")}
+    names = [(source.entity_name(s), target.entity_name(t)) for s, t in pair.links.tolist()]
+    assert names == [("a", "A"), ("b", "B"), ("c", "C"), ("d", "D")]
+
+
+def test_official_parts(write_files: Callable[[Files], Path], files: Files) -> None:
+    pair = read_openea_format(write_files(files))
+    assert pair.name == "pair"
+    assert pair.official is not None
+    parts = pair.official.train, pair.official.validation, pair.official.test
+    names = [[pair.source.entity_name(source) for source in part[:, 0]] for part in parts]
+    assert names == [["c"], ["a"], ["b", "d"]]
+
+
+def test_without_folds(write_files: Callable[[Files], Path], files: Files) -> None:
+    assert read_openea_format(write_files(files), folds="none").official is None
+
+
+def test_missing_fold(write_files: Callable[[Files], Path], files: Files) -> None:
+    folder = write_files(files)
+    with pytest.raises(DataError) as error:
+        read_openea_format(folder, fold=6)
+    assert str(error.value) == f"folder {folder / '721_5fold'} has no fold 6, only 1"
+
+
+def test_missing_file(write_files: Callable[[Files], Path], files: Files) -> None:
+    del files["ent_links"]
+    with pytest.raises(DataError, match=r"has no ent_links: fill it with rel_triples_1, rel_tri"):
+        read_openea_format(write_files(files))
+
+
+def test_bom_and_crlf(write_files: Callable[[Files], Path], files: Files) -> None:
+    expected = read_openea_format(write_files(files)).checksum()
+    windows = {name: "\ufeff" + text.replace("\n", "\r\n") for name, text in files.items()}
+    assert read_openea_format(write_files(windows)).checksum() == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("rel_triples_1", "a\tr\n", "line 1: expected 3 tab-separated columns, found 2"),
+        ("rel_triples_2", "A\tR\tB\nA\t\tB\n", "line 2: column 2 is empty"),
+        ("ent_links", "a\tA\nb\tB\na\tA\n", "line 3: link a - A is already in ent_links, line 1"),
+        (
+            "ent_links",
+            "a\tA\nb\tA\n",
+            "line 2: target entity A is already linked in ent_links, line 1",
+        ),
+        ("721_5fold/1/valid_links", "a\tB\n", "line 1: link a - B is not in ent_links"),
+        (
+            "721_5fold/1/test_links",
+            "b\tB\nc\tC\n",
+            "line 2: link c - C is already in 721_5fold/1/train_links, line 1",
+        ),
+    ],
+)
+def test_errors(
+    write_files: Callable[[Files], Path], files: Files, file: str, content: str, message: str
+) -> None:
+    with pytest.raises(DataError) as error:
+        read_openea_format(write_files(files | {file: content}))
+    assert str(error.value) == f"{file}, {message}"
+
+
+# Tabs and line breaks separate, a lone carriage return may be half of one.
+NAMES = st.text(
+    st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1, max_size=4
+).filter(lambda name: not name.startswith("\ufeff"))
+
+
+@given(st.lists(st.tuples(NAMES, NAMES, NAMES), min_size=1, max_size=15, unique=True))
+def test_round_trip(triples: list[tuple[str, str, str]]) -> None:
+    linked = sorted({head for head, _, _ in triples})
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        text = "".join("\t".join(triple) + "\n" for triple in triples).encode()
+        for file in ("rel_triples_1", "rel_triples_2"):
+            (folder / file).write_bytes(text)
+        links = "".join(f"{entity}\t{entity}\n" for entity in linked)
+        (folder / "ent_links").write_bytes(links.encode())
+        pair = read_openea_format(folder)
+    for graph in (pair.source, pair.target):
+        assert graph.entity_names is not None and graph.relation_names is not None
+        names, relations = graph.entity_names, graph.relation_names
+        found = {(names[h], relations[r], names[t]) for h, r, t in graph.triples.tolist()}
+        assert found == set(triples)
+    names = [(pair.source.entity_name(s), pair.target.entity_name(t)) for s, t in pair.links]
+    assert names == [(entity, entity) for entity in linked]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("fold", [1, 5])
+def test_real_files(real_folder: Callable[[str], Path], fold: int) -> None:
+    pair = read_openea_format(real_folder("openea/D_Y_15K_V1"), fold=fold)
+    assert pair.name == "D_Y_15K_V1"
+    assert (pair.source.num_entities, pair.target.num_entities) == (15000, 15000)
+    assert (pair.source.num_relations, pair.target.num_relations) == (165, 28)
+    assert (pair.source.num_triples, pair.target.num_triples) == (30291, 26638)
+    assert len(pair.links) == 15000
+    assert pair.official is not None
+    parts = pair.official.train, pair.official.validation, pair.official.test
+    assert [len(part) for part in parts] == [3000, 1500, 10500]

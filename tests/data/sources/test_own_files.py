@@ -1,0 +1,106 @@
+"""A pair from the user's own files."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from emea.data.sources.own_files import read_own_files
+from emea.data.statistics import statistics_table
+from emea.errors import ConfigError, DataError
+
+WriteFiles = Callable[[Mapping[str, str | bytes]], Path]
+
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "docs" / "examples"
+GRAPHS = {
+    "a.tsv": "a\tr\tb\nb\tr\tc\n",
+    "b.csv": "x,q,y\ny,q,z\n",
+}
+
+
+def read(folder: Path, **more):
+    paths = {"source": "a.tsv", "target": "b.csv", "links": "seeds.tsv"}
+    given = {key: folder / value for key, value in {**paths, **more.pop("files", {})}.items()}
+    return read_own_files(**given, **more)
+
+
+def named(pair, links) -> set[tuple[str, str]]:
+    return {(pair.source.entity_name(s), pair.target.entity_name(t)) for s, t in links.tolist()}
+
+
+def test_labels_and_test_links_are_parts(write_files: WriteFiles) -> None:
+    folder = write_files({**GRAPHS, "seeds.tsv": "a\tx\nb\ty\n", "test.tsv": "c\tz\n"})
+    pair = read(folder, files={"test_links": "test.tsv"})
+    assert pair.name == "a-b"
+    assert named(pair, pair.links) == {("a", "x"), ("b", "y"), ("c", "z")}
+    assert named(pair, pair.official.train) == {("a", "x"), ("b", "y")}
+    assert named(pair, pair.official.test) == {("c", "z")}
+    assert len(pair.official.validation) == 0
+
+
+def test_without_test_links(write_files: WriteFiles) -> None:
+    pair = read(write_files({**GRAPHS, "seeds.tsv": "a\tx\n"}), name="mine")
+    assert (pair.name, len(pair.official.test)) == ("mine", 0)
+    assert pair.reading.test_links is None
+
+
+@pytest.mark.parametrize(("name", "called"), [(2024, "2024"), ("", "-"), (None, "-")])
+def test_a_name_is_text_whatever_it_looks_like(
+    write_files: WriteFiles, name: Any, called: str
+) -> None:
+    pair = read(write_files({**GRAPHS, "seeds.tsv": "a\tx\n"}), name=name)
+    assert called in pair.name
+
+
+def test_no_overlap_is_told(write_files: WriteFiles) -> None:
+    folder = write_files({**GRAPHS, "seeds.tsv": "x\ta\nu\tv\n"})
+    with pytest.raises(DataError, match=r"none of its 2 links joins an entity of a\.tsv"):
+        read(folder)
+
+
+def test_test_links_that_are_the_labels_are_told(write_files: WriteFiles) -> None:
+    folder = write_files({**GRAPHS, "seeds.tsv": "a\tx\nb\ty\n", "test.tsv": "a\tx\nb\tz\n"})
+    with pytest.raises(DataError, match=r"test\.tsv: none of its 2 links is left.*than the labels"):
+        read(folder, files={"test_links": "test.tsv"}, on_error="skip")
+
+
+def test_no_link_at_all(write_files: WriteFiles) -> None:
+    with pytest.raises(DataError, match=r"seeds\.tsv has no link"):
+        read(write_files({**GRAPHS, "seeds.tsv": "source\ttarget\n"}))
+
+
+def test_files_must_be_named() -> None:
+    with pytest.raises(ConfigError, match=r"data\.source and data\.links must name a file"):
+        read_own_files(None, "b.nt", None)
+
+
+def test_what_was_left_out_is_told(write_files: WriteFiles) -> None:
+    folder = write_files(
+        {
+            "a.nt": "<http://a/a> <http://a/r> <http://a/b> .\n" * 2
+            + '<http://a/a> <http://a/r> "x" .\nwhat?\n',
+            "b.csv": GRAPHS["b.csv"],
+            "seeds.tsv": "a:a\tx\nhttp://a/q\ty\nhttp://a/a\tz\n",
+        }
+    )
+    files = {"source": "a.nt"}
+    pair = read(folder, files=files, on_error="skip", prefixes={"a": "http://a/"})
+    source, links = pair.reading.source, pair.reading.links
+    assert (source.num_literals, source.num_duplicates, source.num_bad) == (1, 1, 1)
+    assert (links.num_links, links.num_unknown, links.num_contradicting) == (1, 1, 1)
+    table = statistics_table(pair)
+    assert "1 links; left out: 1 with an unknown entity, 1 contradicting others" in table
+    assert "literals left out" in table
+
+
+def test_the_examples_of_the_guide() -> None:
+    pair = read_own_files(
+        EXAMPLES / "atlas.nt",
+        EXAMPLES / "karte.ttl",
+        EXAMPLES / "seeds.tsv",
+        EXAMPLES / "test.tsv",
+    )
+    assert (pair.source.num_entities, pair.target.num_entities) == (66, 64)
+    assert (len(pair.official.train), len(pair.official.test)) == (20, 42)

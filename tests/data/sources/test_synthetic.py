@@ -1,0 +1,142 @@
+"""Traits of synthetic pairs."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair
+from emea.data.sources.synthetic import synthetic_pair
+from emea.errors import DataError
+
+
+@pytest.fixture(scope="module")
+def pair() -> GraphPair:
+    return synthetic_pair(5000, seed=3)
+
+
+@pytest.fixture(params=["source", "target"])
+def graph(pair: GraphPair, request: pytest.FixtureRequest) -> KnowledgeGraph:
+    found: KnowledgeGraph = getattr(pair, request.param)
+    return found
+
+
+def test_sizes(pair: GraphPair, graph: KnowledgeGraph) -> None:
+    assert graph.num_entities == 5000
+    assert len(pair.links) == 3750
+    assert 3.5 < graph.num_triples / graph.num_entities < 5
+    assert graph.entity_names is None and pair.official is None
+
+
+def test_triples_are_distinct(graph: KnowledgeGraph) -> None:
+    assert len(set(map(tuple, graph.triples.tolist()))) == graph.num_triples
+
+
+def test_every_entity_and_relation_occurs(graph: KnowledgeGraph) -> None:
+    assert graph.degrees().min() >= 1
+    assert len(np.unique(graph.triples[:, 1])) == graph.num_relations
+
+
+def test_degrees_are_heavy_tailed(graph: KnowledgeGraph) -> None:
+    degrees = graph.degrees()
+    assert degrees.max() > 20 * degrees.mean()
+    assert np.median(degrees) < degrees.mean()
+
+
+def test_relations_are_zipfian(graph: KnowledgeGraph) -> None:
+    counts = np.sort(np.bincount(graph.triples[:, 1]))[::-1]
+    top_tenth = counts[: len(counts) // 10].sum()
+    assert top_tenth > 0.6 * graph.num_triples
+
+
+def linked_pairs(pair: GraphPair) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+    """Connected entity pairs of both sides, in source ids, among linked entities."""
+    to_source = np.full(pair.target.num_entities, -1)
+    to_source[pair.links[:, 1]] = pair.links[:, 0]
+    linked = np.isin(np.arange(pair.source.num_entities), pair.links[:, 0])
+    ends = pair.source.triples[:, [0, 2]]
+    source = {(h, t) for h, t in ends.tolist() if linked[h] and linked[t]}
+    mapped = to_source[pair.target.triples[:, [0, 2]]]
+    target = {(h, t) for h, t in mapped.tolist() if h >= 0 and t >= 0}
+    return source, target
+
+
+def test_sides_share_part_of_their_facts(pair: GraphPair) -> None:
+    source, target = linked_pairs(pair)
+    shared = len(source & target) / len(source | target)
+    # Both keep a fact with probability 0.64, one of them with 0.96.
+    assert 0.55 < shared < 0.75
+
+
+def test_relations_differ_in_granularity(pair: GraphPair) -> None:
+    assert pair.source.num_relations != pair.target.num_relations
+    same = synthetic_pair(5000, seed=3, merged_share=0, split_share=0)
+    split = synthetic_pair(5000, seed=3, merged_share=0, split_share=1)
+    merged = synthetic_pair(5000, seed=3, merged_share=0.5, split_share=0)
+    sizes = [each.source.num_relations for each in (merged, same, split)]
+    assert sizes[0] < 0.9 * sizes[1] < 0.6 * sizes[2]
+
+
+def test_ids_carry_no_information(pair: GraphPair) -> None:
+    assert abs(np.corrcoef(pair.links.T)[0, 1]) < 0.06
+    assert abs(pair.links[:, 0].mean() / 2500 - 1) < 0.03
+
+
+def test_seeds(pair: GraphPair) -> None:
+    assert synthetic_pair(5000, seed=3).checksum() == pair.checksum()
+    assert synthetic_pair(5000, seed=4).checksum() != pair.checksum()
+
+
+@given(
+    st.integers(100, 400),
+    st.floats(0.01, 1),
+    st.floats(0.05, 1),
+    st.one_of(st.none(), st.integers(1, 50)),
+    st.integers(0, 2**32),
+)
+def test_any_arguments_give_a_valid_pair(
+    num_entities: int, overlap: float, keep_prob: float, num_relations: int | None, seed: int
+) -> None:
+    pair = synthetic_pair(
+        num_entities, overlap=overlap, keep_prob=keep_prob, num_relations=num_relations, seed=seed
+    )
+    assert len(pair.links) == max(1, round(overlap * num_entities))
+    for graph in (pair.source, pair.target):
+        assert graph.num_entities == num_entities
+        assert len(set(map(tuple, graph.triples.tolist()))) == graph.num_triples
+        assert (graph.degrees() == 0).mean() < 0.02
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_entities": 99}, "num_entities must lie between 100 and 1000000, got 99"),
+        ({"num_entities": 1_000_001}, "num_entities must lie between 100 and 1000000, got 1000001"),
+        ({"overlap": 0.0}, "overlap must lie above 0 up to 1, got 0.0"),
+        ({"overlap": 1.1}, "overlap must lie above 0 up to 1, got 1.1"),
+        ({"keep_prob": float("nan")}, "keep_prob must lie above 0 up to 1, got nan"),
+        ({"merged_share": -0.1}, "merged_share must lie from 0 up to 1, got -0.1"),
+        ({"split_share": 2.0}, "split_share must lie from 0 up to 1, got 2.0"),
+        ({"triples_per_entity": 0.5}, "triples_per_entity must be at least 1, got 0.5"),
+        ({"num_relations": 0}, "num_relations must be at least 1, got 0"),
+        ({"hub_skew": 0.5}, "hub_skew must be at least 1, got 0.5"),
+    ],
+)
+def test_argument_errors(arguments: dict[str, float], message: str) -> None:
+    with pytest.raises(DataError) as error:
+        synthetic_pair(**arguments)
+    assert str(error.value) == message
+
+
+@pytest.mark.slow
+def test_a_million_entities_within_a_minute() -> None:
+    start = time.perf_counter()
+    pair = synthetic_pair(1_000_000, triples_per_entity=5)
+    assert time.perf_counter() - start < 60
+    for graph in (pair.source, pair.target):
+        assert graph.num_entities == 1_000_000
+        assert 4_500_000 < graph.num_triples < 5_500_000
+        assert graph.degrees().min() >= 1

@@ -1,0 +1,90 @@
+"""Runs that are recorded are passed over."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from omegaconf import DictConfig
+
+from emea.errors import DivergedError
+from emea.record.earlier_runs import AlreadyRecordedError
+from emea.record.run_record import read_closing
+from emea.record.tracker import NoTracker
+from emea.run.job import run_job
+
+Configs = Callable[..., DictConfig]
+QUICK = ("model.initial_epochs=2", "model.epochs_per_iteration=2", "em=none", "skip_recorded=true")
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    # hundreds of runs, which take as long to read as a small run
+    monkeypatch.setattr("emea.record.earlier_runs.RECORDS", tmp_path / "experiments")
+
+
+@pytest.mark.parametrize("root", ["multirun", "outputs", "experiments"])
+def test_the_second_time_it_is_passed_over(root: str, tiny_config: Configs) -> None:
+    first = Path(root) / "sweep" / "0"
+    metrics = run_job(tiny_config(*QUICK), first)
+    again = Path("multirun") / "later" / "0"
+    with pytest.raises(AlreadyRecordedError, match=f"recorded already as .*{first}") as told:
+        run_job(tiny_config(*QUICK, "study=another"), again)
+    assert told.value.objective == metrics["history"][-1]["validation"]["mrr"]
+    assert not again.exists()
+
+
+def test_asked_for_it_runs_again(tiny_config: Configs) -> None:
+    run_job(tiny_config(*QUICK), Path("multirun/0"))
+    run_job(tiny_config(*QUICK, "skip_recorded=false"), Path("multirun/1"))
+    assert Path("multirun/1/metrics.json").exists()
+
+
+def test_another_setting_is_another_run(tiny_config: Configs) -> None:
+    run_job(tiny_config(*QUICK), Path("multirun/0"))
+    run_job(tiny_config(*QUICK, "split_seed=1"), Path("multirun/1"))
+    assert Path("multirun/1/metrics.json").exists()
+
+
+def test_a_run_that_failed_is_not_recorded(
+    tiny_config: Configs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def diverge(*_: object) -> None:
+        raise DivergedError("by chance")
+
+    with monkeypatch.context() as patch, pytest.raises(DivergedError):
+        patch.setattr("emea.run.job.train", diverge)
+        run_job(tiny_config(*QUICK), Path("multirun/0"))
+    closing = read_closing("multirun/0")
+    assert closing is not None and closing.status == "FAILED"
+    run_job(tiny_config(*QUICK), Path("multirun/1"))
+    assert Path("multirun/0/metrics.json").exists()  # it goes on where it failed
+
+
+@pytest.mark.parametrize("status", ["RUNNING", "KILLED"])
+def test_a_run_that_did_not_end_is_not_recorded(status: str, tiny_config: Configs) -> None:
+    run_job(tiny_config(*QUICK), Path("multirun/0"))
+    header = json.loads(Path("multirun/0/run.json").read_text())
+    Path("multirun/0/run.json").write_text(json.dumps(header | {"status": status}))
+    run_job(tiny_config(*QUICK), Path("multirun/1"))
+
+
+def test_the_tracker_is_asked_where_no_folder_is_left(
+    tiny_config: Configs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def recorded(_: NoTracker, fingerprint: str) -> str:
+        asked.append(fingerprint)
+        return "a name (an id)"
+
+    monkeypatch.setattr(NoTracker, "recorded", recorded)
+    with pytest.raises(AlreadyRecordedError, match=r"MLflow run a name \(an id\)") as told:
+        run_job(tiny_config(*QUICK), Path("multirun/0"))
+    assert math.isnan(told.value.objective)
+    assert [len(fingerprint) for fingerprint in asked] == [64]
+    run_job(tiny_config(*QUICK, "skip_recorded=false"), Path("multirun/0"))
+    header = json.loads(Path("multirun/0/run.json").read_text())
+    assert header["tags"]["fingerprint"] == asked[0]

@@ -1,0 +1,64 @@
+"""Files are replaced whole."""
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from emea.record import atomic
+from emea.record.atomic import write_atomic, write_json, write_lines
+
+
+@pytest.mark.parametrize("content", ["naïve\n", b"\x00\xff"])
+def test_content_arrives_and_nothing_else_stays(tmp_path: Path, content: str | bytes) -> None:
+    path = tmp_path / "new" / "file"
+    write_atomic(path, "old")
+    write_atomic(path, content)
+    expected = content.encode() if isinstance(content, str) else content
+    assert path.read_bytes() == expected
+    assert os.listdir(path.parent) == ["file"]
+
+
+def test_json_reads_back(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", {"ä": [1, None, True]})
+    assert json.loads((tmp_path / "a.json").read_text("utf-8")) == {"ä": [1, None, True]}
+
+
+def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    write_atomic(path, "old")
+
+    def fail(*_: object) -> None:
+        raise OSError("no")
+
+    monkeypatch.setattr(atomic.os, "replace", fail)
+    with pytest.raises(OSError, match="no"):
+        write_atomic(path, "new")
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_lines_that_break_off_leave_the_old_file(tmp_path: Path) -> None:
+    def lines() -> Iterator[str]:
+        yield "new"
+        raise KeyboardInterrupt
+
+    write_lines(tmp_path / "file", ["ä", ""])
+    with pytest.raises(KeyboardInterrupt):
+        write_lines(tmp_path / "file", lines())
+    assert (tmp_path / "file").read_text("utf-8") == "ä\n\n"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_permissions_are_those_of_a_plain_file(tmp_path: Path) -> None:
+    write_atomic(tmp_path / "a", "x")
+    (tmp_path / "b").write_text("x")
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == stat.S_IMODE(
+        (tmp_path / "b").stat().st_mode
+    )
+    (tmp_path / "a").chmod(0o640)
+    write_atomic(tmp_path / "a", "y")
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640

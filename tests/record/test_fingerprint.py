@@ -1,0 +1,205 @@
+"""What makes two runs the same."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from omegaconf import DictConfig
+
+from emea.config.instantiate import load_pair
+from emea.data.graph_pair import GraphPair, OfficialSplit
+from emea.errors import DataError
+from emea.record import fingerprint as module
+from emea.record.fingerprint import bare_code, code_digest, fingerprint, trusted_code
+
+Configs = Callable[..., DictConfig]
+
+
+@pytest.fixture
+def pair(tiny_config: Configs) -> GraphPair:
+    return load_pair(tiny_config())
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "tracking=mlflow",
+        "trainer=auto",
+        "trainer.block_size=4",
+        "study=other",
+        "skip_recorded=true",
+    ],
+)
+def test_what_changes_no_number_is_left_out(
+    override: str, tiny_config: Configs, pair: GraphPair
+) -> None:
+    assert fingerprint(tiny_config(override), pair) == fingerprint(tiny_config(), pair)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "seed=1",
+        "split_seed=1",
+        "ratio=0.3",
+        "em.iterations=3",
+        "em.num_candidates=11",
+        "em=dual",
+        "protocol=released",
+        "model=lightea",
+        "model.encoder.dim=50",
+        "rule.markov_blanket=true",
+        "split.num_validation=10",
+        "decoding=mutual",
+        "observed_links=10",
+    ],
+)
+def test_a_setting_makes_another_run(override: str, tiny_config: Configs, pair: GraphPair) -> None:
+    assert fingerprint(tiny_config(override), pair) != fingerprint(tiny_config(), pair)
+
+
+def test_data_counts_by_what_it_is(tiny_config: Configs, pair: GraphPair) -> None:
+    config = tiny_config()
+    same = replace(pair, name="called otherwise")
+    assert fingerprint(config, same) == fingerprint(config, pair)
+    assert fingerprint(tiny_config("+data.root=elsewhere"), pair) == fingerprint(config, pair)
+    assert fingerprint(config, replace(pair, links=pair.links[1:])) != fingerprint(config, pair)
+    assert fingerprint(config, pair.shuffled(1)) != fingerprint(config, pair)
+
+
+def test_official_parts_count_where_they_are_used(tiny_config: Configs, pair: GraphPair) -> None:
+    folds = [
+        replace(pair, official=OfficialSplit(links[:30], links[30:40], links[40:]))
+        for links in (pair.links, pair.links[::-1])
+    ]
+    official, random = tiny_config("split=official"), tiny_config()
+    assert fingerprint(official, folds[0]) != fingerprint(official, folds[1])
+    assert fingerprint(random, folds[0]) == fingerprint(random, folds[1])
+
+
+def test_names_count(tiny_config: Configs, pair: GraphPair) -> None:
+    graph = pair.source
+    names = [f"http://a/{entity}" for entity in range(graph.num_entities)]
+    others = [name.replace("http:", "https:") for name in names]
+    relations = [f"r{relation}" for relation in range(graph.num_relations)]
+    renamed = [
+        replace(graph, entity_names=names),
+        replace(graph, entity_names=others),
+        replace(graph, entity_names=names, relation_names=relations),
+    ]
+    found = {fingerprint(tiny_config(), replace(pair, source=one)) for one in renamed}
+    assert len(found | {fingerprint(tiny_config(), pair)}) == 4
+
+
+def test_code_of_ones_own_counts(
+    tiny_config: Configs, pair: GraphPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    package = tmp_path / "own_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+
+    def found(code: str, trusted: str, file: Path) -> str:
+        file.write_text(code)
+        return fingerprint(tiny_config(f"trust=[{trusted}]"), pair)
+
+    for trusted, file in (
+        ("own_module", tmp_path / "own_module.py"),
+        ("own_package", package / "layer.py"),
+    ):
+        one, same, other = (found(code, trusted, file) for code in ("a = 1", "a = 1  # !", "a = 2"))
+        assert one == same != other
+
+
+@pytest.mark.parametrize("module", ["nowhere", "nowhere.at_all", "math"])
+def test_a_module_without_source_has_no_code_to_count(module: str) -> None:
+    assert trusted_code(module) is None
+
+
+def test_weights_count_by_their_contents(
+    tiny_config: Configs, pair: GraphPair, tmp_path: Path
+) -> None:
+    for name, content in (("a", b"1"), ("b", b"1"), ("c", b"2")):
+        (tmp_path / name).write_bytes(content)
+    none = fingerprint(tiny_config(), pair)
+    a, b, c = (fingerprint(tiny_config(f"initial_from={tmp_path / n}"), pair) for n in "abc")
+    assert a == b
+    assert len({none, a, c}) == 3
+
+
+def test_weights_that_are_missing_are_one_sentence(tiny_config: Configs, pair: GraphPair) -> None:
+    with pytest.raises(DataError, match="initial_from=nowhere cannot be read"):
+        fingerprint(tiny_config("initial_from=nowhere"), pair)
+
+
+BARE = "def f(x):\n    y = 'text'\n    return x + y"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        BARE,
+        "# why\ndef f(x):  # what\n    y = 'text'\n\n    return x + y  # that\n",
+        'def f(x):\n    """Adds."""\n    y = "text"\n    return (x + y)\n',
+        '"""A module."""\n\n\ndef f(x):\n    """Adds.\n\n    More.\n    """\n    y = "text"\n'
+        '    """What y is for."""\n    return x + y\n',
+    ],
+)
+def test_what_does_not_run_is_dropped(source: str) -> None:
+    assert bare_code(source) == BARE
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(x):\n    y = 'other text'\n    return x + y",
+        "def f(x):\n    y = 'text'\n    return y + x",
+        "def f(x):\n    y = 'text'\n    print('text')\n    return x + y",
+        "def f(x=1):\n    y = 'text'\n    return x + y",
+    ],
+)
+def test_what_runs_is_kept(source: str) -> None:
+    assert bare_code(source) != BARE
+    assert bare_code(source) == source
+
+
+def test_bodies_of_text_alone_stay_bodies() -> None:
+    source = 'class A(Exception):\n    """Why."""\n\nclass B(A):\n\n    def f(self):\n        "-"\n'
+    bare = bare_code(source)
+    assert bare == bare_code("class A(Exception): pass\nclass B(A):\n def f(self): pass")
+    compile(bare, "bare", "exec")
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for room in ("em", "tracking", "reporting"):
+        (tmp_path / room).mkdir()
+        (tmp_path / room / "code.py").write_text("x = 1\n")
+    monkeypatch.setattr(module, "PACKAGE", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("place", "source", "same"),
+    [
+        ("em/code.py", "x = 1  # why\n", True),
+        ("em/code.py", "x = 2\n", False),
+        ("em/more.py", "x = 1\n", False),
+        ("tracking/code.py", "x = 2\n", True),
+        ("reporting/code.py", "x = 2\n", True),
+        ("em/notes.md", "x = 2\n", True),
+    ],
+)
+def test_code_that_computes_counts(place: str, source: str, same: bool, package: Path) -> None:
+    before = code_digest.__wrapped__()
+    (package / place).write_text(source)
+    assert (code_digest.__wrapped__() == before) is same
+
+
+def test_other_code_makes_another_run(
+    tiny_config: Configs, pair: GraphPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = fingerprint(tiny_config(), pair)
+    monkeypatch.setattr(module, "code_digest", lambda: "other code")
+    assert fingerprint(tiny_config(), pair) != before

@@ -1,0 +1,68 @@
+"""Whatever a run's records hold, reading them ends well or in a sentence."""
+
+import json
+import math
+from dataclasses import asdict
+from pathlib import Path
+
+from emea.record.earlier_runs import earlier_runs
+from emea.record.run_record import (
+    FINGERPRINT_TAG,
+    RUN_FILE,
+    SERIES_FILE,
+    STATUSES,
+    RunHeader,
+    RunRecord,
+    drop_points_from,
+    read_closing,
+    read_header,
+    read_series,
+)
+
+from ..mutated_files import changed_json, damaged, few_or_many, fuzz
+
+HEADER = RunHeader(
+    "a" * 32, "emea-rrea-1%", "tests", {"em.k": 10, "x": None}, {FINGERPRINT_TAG: "f"}, 17
+)
+
+
+@few_or_many(25, 1000)
+def test_run_files(tmp_path: Path, num_examples: int) -> None:
+    RunRecord(tmp_path).start(HEADER)
+    RunRecord(tmp_path).close("FINISHED")
+    whole = (tmp_path / RUN_FILE).read_bytes()
+
+    def read(content: bytes) -> None:
+        (tmp_path / RUN_FILE).write_bytes(content)
+        earlier_runs("f", [tmp_path])  # a damaged folder is passed over
+        closing, header = read_closing(tmp_path), read_header(tmp_path)
+        if closing is not None:
+            assert closing.status in STATUSES and closing.end_time + 1 > closing.end_time
+        RunRecord(tmp_path).close("KILLED", "because")  # what is read can be written
+        assert read_header(tmp_path) == header
+        assert all(isinstance(value, str) for value in header.tags.values())
+        assert math.isfinite(header.start_time)
+
+    fuzz(damaged(whole) | changed_json(json.loads(whole)), read, num_examples)
+
+
+@few_or_many(25, 1000)
+def test_series(tmp_path: Path, num_examples: int) -> None:
+    record = RunRecord(tmp_path)
+    record.start(HEADER)
+    points = [record.log({"loss": value, "hit@1": 0.5}, step) for step, value in ((0, 1), (9, 2))]
+    whole = (tmp_path / SERIES_FILE).read_bytes()
+    first = whole.splitlines(keepends=True)[0]
+
+    def read(content: bytes) -> None:
+        (tmp_path / SERIES_FILE).write_bytes(content)
+        for point in read_series(tmp_path):
+            assert point.step + point.time is not None
+            assert all(isinstance(float(value), float) for value in point.metrics.values())
+        drop_points_from(tmp_path, 5)
+        assert all(point.step < 5 for point in read_series(tmp_path))
+
+    changed = changed_json(asdict(points[1]))
+    fuzz(
+        damaged(whole) | changed.map(lambda line: first + line + b"\n" + first), read, num_examples
+    )

@@ -1,0 +1,81 @@
+"""Where a run came from."""
+
+import platform
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from emea import __version__
+from emea.record import provenance as module
+from emea.record.provenance import provenance
+
+
+@pytest.fixture(autouse=True)
+def _no_override(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EMEA_COMMIT", raising=False)
+    monkeypatch.delenv("EMEA_DIRTY", raising=False)
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    done = subprocess.run(
+        ["git", "-C", str(folder), *identity, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "file").write_text("1")
+    git(tmp_path, "add", "file")
+    git(tmp_path, "commit", "--quiet", "-m", "first")
+    monkeypatch.setattr(module, "_repository_root", lambda: tmp_path.resolve())
+    return tmp_path
+
+
+def test_commit_and_dirt(repository: Path) -> None:
+    found = provenance()
+    assert found["commit"] == git(repository, "rev-parse", "HEAD")
+    assert found["dirty"] == "false"
+    (repository / "new").write_text("1")
+    assert provenance()["dirty"] == "true"
+
+
+def test_overrides(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMEA_COMMIT", "abc")
+    assert (provenance()["commit"], provenance()["dirty"]) == ("abc", "unknown")
+    monkeypatch.setenv("EMEA_DIRTY", "True")
+    assert (provenance()["commit"], provenance()["dirty"]) == ("abc", "true")
+
+
+def test_somebody_elses_repository_says_nothing(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = repository / "site-packages"
+    inner.mkdir()
+    monkeypatch.setattr(module, "_repository_root", lambda: inner.resolve())
+    assert (provenance()["commit"], provenance()["dirty"]) == ("unknown", "unknown")
+
+
+def test_no_git_at_all(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert (provenance()["commit"], provenance()["dirty"]) == ("unknown", "unknown")
+
+
+def test_versions_and_machine() -> None:
+    found = provenance()
+    assert found["emea_version"] == __version__
+    assert found["python"] == platform.python_version()
+    assert found["torch"] == torch.__version__
+    assert found["numpy"] == np.__version__
+    assert found["machine"] == platform.machine()
+    assert int(found["cpu_count"]) >= 1
+    assert ("gpu" in found) == torch.cuda.is_available()
+    assert all(isinstance(value, str) for value in found.values())

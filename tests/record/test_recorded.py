@@ -1,0 +1,164 @@
+"""Earlier runs are found by their fingerprint, in folders and in MLflow."""
+
+import logging
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from emea.record.earlier_runs import (
+    LOCK_FILE,
+    AlreadyRecordedError,
+    earlier_runs,
+    refuse_recorded,
+)
+from emea.record.mlflow_store import MlflowStore
+from emea.record.mlflow_tracker import MlflowTracker
+from emea.record.run_record import FINGERPRINT_TAG, RunHeader, read_header
+from emea.record.tracker import NoTracker
+
+MakeHeader = Callable[..., RunHeader]
+PRINT = "f" * 64
+
+
+def tracker_for(store: MlflowStore, tmp_path: Path) -> MlflowTracker:
+    return MlflowTracker(store.uri, str(tmp_path / "artifacts"))
+
+
+def finished(
+    tracker: NoTracker | MlflowTracker, header: RunHeader, folder: Path, status: str = "FINISHED"
+) -> Path:
+    tracker.start(header, folder)
+    (folder / "metrics.json").write_text('{"history": [{"validation": {"mrr": 0.25}}]}')
+    tracker.finish(status)
+    return folder
+
+
+@pytest.fixture
+def header(make_header: MakeHeader) -> RunHeader:
+    return make_header(tags={FINGERPRINT_TAG: PRINT})
+
+
+def test_a_finished_run_is_found_below_its_root(tmp_path: Path, header: RunHeader) -> None:
+    folder = finished(NoTracker(), header, tmp_path / "multirun" / "day" / "0")
+    roots = [tmp_path / "nowhere", tmp_path / "multirun"]
+    assert earlier_runs(PRINT, roots).finished == folder
+    assert earlier_runs("e" * 64, roots).finished is None
+    assert earlier_runs(PRINT, []).finished is None
+
+
+@pytest.mark.parametrize("status", ["FAILED", "KILLED"])
+def test_runs_that_did_not_finish_are_passed_over(
+    status: str, tmp_path: Path, header: RunHeader
+) -> None:
+    finished(NoTracker(), header, tmp_path / "a", status)
+    assert earlier_runs(PRINT, [tmp_path]).finished is None
+
+
+def test_damaged_records_and_runs_without_a_fingerprint_are_passed_over(
+    tmp_path: Path, header: RunHeader, make_header: MakeHeader
+) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "run.json").write_text("{")
+    finished(NoTracker(), make_header(), tmp_path / "b")
+    folder = finished(NoTracker(), header, tmp_path / "c")
+    assert earlier_runs(PRINT, [tmp_path]).finished == folder
+
+
+def test_a_record_is_read_once_however_many_jobs_ask(
+    tmp_path: Path, header: RunHeader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = finished(NoTracker(), header, tmp_path / "a")
+    read: list[Path] = []
+    monkeypatch.setattr(
+        "emea.record.earlier_runs.read_header", lambda path: read.append(path) or read_header(path)
+    )
+    for _ in range(3):
+        assert earlier_runs(PRINT, [tmp_path]).finished == folder
+        assert earlier_runs("e" * 64, [tmp_path]).finished is None
+    assert read == [folder]
+
+
+def test_an_unfinished_run_is_continued_unless_a_process_works_in_it(
+    tmp_path: Path, header: RunHeader
+) -> None:
+    folder = finished(NoTracker(), header, tmp_path / "a", "KILLED")
+    with FileLock(folder / LOCK_FILE):
+        assert earlier_runs(PRINT, [tmp_path]).unfinished is None
+    assert earlier_runs(PRINT, [tmp_path]).unfinished == folder
+
+
+def test_nobody_remembers_without_a_store() -> None:
+    assert NoTracker().recorded(PRINT) is None
+
+
+@pytest.mark.parametrize("status", ["FINISHED", "FAILED"])
+def test_a_store_finds_what_finished(
+    status: str, store: MlflowStore, tmp_path: Path, header: RunHeader
+) -> None:
+    finished(tracker_for(store, tmp_path), header, tmp_path / "run", status)
+    found = store.find_finished(FINGERPRINT_TAG, PRINT)
+    assert (found is not None) == (status == "FINISHED")
+    assert store.find_finished(FINGERPRINT_TAG, "e" * 64) is None
+
+
+def test_a_store_looks_in_every_experiment(
+    store: MlflowStore, tmp_path: Path, make_header: MakeHeader
+) -> None:
+    assert store.find_finished(FINGERPRINT_TAG, PRINT) is None
+    for number, experiment in enumerate(("one", "two")):
+        kind = {"experiment": experiment, "tags": {FINGERPRINT_TAG: str(number) * 64}}
+        header = make_header(str(number) * 32, **kind)
+        finished(tracker_for(store, tmp_path), header, tmp_path / experiment)
+    for number in range(2):
+        assert store.find_finished(FINGERPRINT_TAG, str(number) * 64) is not None
+
+
+def test_a_run_that_goes_on_is_not_recorded(
+    store: MlflowStore, tmp_path: Path, header: RunHeader
+) -> None:
+    tracker_for(store, tmp_path).start(header, tmp_path / "run")
+    assert tracker_for(store, tmp_path).recorded(PRINT) is None
+
+
+def test_the_store_is_asked_when_the_folder_is_gone(
+    store: MlflowStore, tmp_path: Path, header: RunHeader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refuse_recorded(header, tracker_for(store, tmp_path))
+    folder = finished(tracker_for(store, tmp_path), header, tmp_path / "multirun" / "0")
+    with pytest.raises(AlreadyRecordedError, match=str(folder)) as told:
+        refuse_recorded(header, tracker_for(store, tmp_path))
+    assert told.value.objective == 0.25
+    shutil.rmtree(folder)
+    run = store.find_finished(FINGERPRINT_TAG, PRINT)
+    assert run is not None
+    name = rf"MLflow run {header.name} \({run.info.run_id}\)"
+    with pytest.raises(AlreadyRecordedError, match=name):
+        refuse_recorded(header, tracker_for(store, tmp_path))
+    refuse_recorded(header, NoTracker())
+
+
+def test_a_sweep_elsewhere_is_looked_at_too(
+    store: MlflowStore, tmp_path: Path, header: RunHeader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    finished(NoTracker(), header, tmp_path / "scratch" / "0")
+    assert refuse_recorded(header, NoTracker()) is None
+    with pytest.raises(AlreadyRecordedError, match="scratch"):
+        refuse_recorded(header, NoTracker(), [tmp_path / "scratch"])
+
+
+def test_a_store_in_trouble_has_nothing_and_says_so_once(
+    tmp_path: Path, header: RunHeader, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "mlflow.db").write_bytes(b"this is no database" * 100)
+    tracker = MlflowTracker(f"sqlite:///{tmp_path}/mlflow.db")
+    with caplog.at_level(logging.WARNING, "emea"):
+        assert tracker.recorded(PRINT) is None
+        finished(tracker, header, tmp_path / "run")
+    [told] = [record.getMessage() for record in caplog.records]
+    assert "cannot tell what it holds" in told
+    assert "emea sync FOLDER" in told

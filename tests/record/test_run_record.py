@@ -1,0 +1,217 @@
+"""What is written to a run's folder reads back."""
+
+import json
+import logging
+import math
+import string
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emea.errors import UserError
+from emea.record.run_record import (
+    RUN_FILE,
+    SERIES_FILE,
+    RunClosing,
+    RunHeader,
+    RunRecord,
+    is_run_folder,
+    read_closing,
+    read_header,
+    read_series,
+)
+
+MakeHeader = Callable[..., RunHeader]
+
+
+@settings(deadline=None)  # writes to the disk, however slow it is
+@given(
+    params=st.dictionaries(
+        st.text(string.ascii_letters + ".é"),
+        st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
+    )
+)
+def test_header_round_trip(params: dict[str, str | int | float | bool | None]) -> None:
+    header = RunHeader("f" * 32, "näme-1%", "tests", params, {"commit": "abc"}, 17)
+    with tempfile.TemporaryDirectory() as folder:
+        RunRecord(folder).start(header)
+        assert read_header(folder) == header
+        assert read_closing(folder) is None
+        assert read_series(folder) == []
+
+
+def test_closing_keeps_the_header(tmp_path: Path, make_header: MakeHeader) -> None:
+    record = RunRecord(tmp_path)
+    record.start(make_header())
+    closing = record.close("FAILED", "out of memory")
+    assert read_closing(tmp_path) == closing
+    assert (closing.status, closing.reason) == ("FAILED", "out of memory")
+    assert read_header(tmp_path) == make_header()
+
+
+def test_unknown_status_is_refused(tmp_path: Path, make_header: MakeHeader) -> None:
+    record = RunRecord(tmp_path)
+    record.start(make_header())
+    with pytest.raises(ValueError, match="FINISHED"):
+        record.close("DONE")
+
+
+def test_series_is_on_disk_after_each_call(tmp_path: Path, make_header: MakeHeader) -> None:
+    record = RunRecord(tmp_path)
+    record.start(make_header())
+    first = record.log({"hit@1": 0.5, "loss": math.inf}, step=3)
+    assert read_series(tmp_path) == [first]
+    second = record.log({"hit@1": 1}, step=4)
+    assert read_series(tmp_path) == [first, second]
+    assert first.metrics == {"hit@1": 0.5, "loss": math.inf}
+    assert [first.step, second.step] == [3, 4]
+
+
+@pytest.mark.parametrize("keep", [1, 20, -2])
+def test_torn_last_line_is_dropped_with_a_warning(
+    tmp_path: Path, make_header: MakeHeader, caplog: pytest.LogCaptureFixture, keep: int
+) -> None:
+    record = RunRecord(tmp_path)
+    record.start(make_header())
+    first = record.log({"loss": 1.0}, step=0)
+    whole = (tmp_path / SERIES_FILE).read_bytes()
+    record.log({"loss": 2.0}, step=1)
+    torn = (tmp_path / SERIES_FILE).read_bytes()[len(whole) :][:keep]
+    (tmp_path / SERIES_FILE).write_bytes(whole + torn)
+    with caplog.at_level(logging.WARNING):
+        assert read_series(tmp_path) == [first]
+    assert "incomplete last line 2" in caplog.text
+
+
+def test_whole_series_warns_of_nothing(
+    tmp_path: Path, make_header: MakeHeader, caplog: pytest.LogCaptureFixture
+) -> None:
+    record = RunRecord(tmp_path)
+    record.start(make_header())
+    record.log({"loss": 1.0}, step=0)
+    assert len(read_series(tmp_path)) == 1
+    assert not caplog.records
+
+
+def test_damage_inside_the_series_is_told(tmp_path: Path, make_header: MakeHeader) -> None:
+    record = RunRecord(tmp_path)
+    record.start(make_header())
+    with open(tmp_path / SERIES_FILE, "a") as file:
+        file.write('{"step": 1\n')
+    record.log({"loss": 1.0}, step=0)
+    with pytest.raises(UserError, match="line 1"):
+        read_series(tmp_path)
+
+
+def test_run_that_goes_on_keeps_its_points(tmp_path: Path, make_header: MakeHeader) -> None:
+    record = RunRecord(tmp_path)
+    record.start(make_header())
+    first = record.log({"loss": 1.0}, step=0)
+    with open(tmp_path / SERIES_FILE, "a") as file:
+        file.write('{"step": 1, "ti')
+    record.start(make_header())
+    second = record.log({"loss": 2.0}, step=1)
+    assert read_series(tmp_path) == [first, second]
+
+
+def test_another_run_in_the_folder_starts_anew(tmp_path: Path, make_header: MakeHeader) -> None:
+    record = RunRecord(tmp_path)
+    record.start(make_header("a" * 32))
+    record.log({"loss": 1.0}, step=0)
+    record.close("FINISHED")
+    record.start(make_header("b" * 32))
+    assert read_series(tmp_path) == []
+    assert read_closing(tmp_path) is None
+
+
+def test_folder_without_records_is_a_user_error(tmp_path: Path) -> None:
+    assert not is_run_folder(tmp_path)
+    with pytest.raises(UserError, match="not a run's folder"):
+        read_header(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "damaged"),
+        ("[]", "damaged"),
+        ("{}", "lacks 'run_id'"),
+        ("[" * 100_000, "damaged: it is nested too deeply"),
+        ('{"run_id": "\\ud800"}', "damaged: .*surrogates not allowed"),
+    ],
+)
+def test_unusable_run_file_is_a_user_error(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / RUN_FILE).write_text(content)
+    with pytest.raises(UserError, match=message):
+        read_header(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("name", None),
+        ("params", {"a": [1]}),
+        ("tags", None),
+        ("tags", {"a": 1}),
+        ("start_time", "today"),
+        ("start_time", True),
+        ("start_time", 2**62),
+    ],
+)
+def test_header_with_an_unusable_field(
+    tmp_path: Path, make_header: MakeHeader, name: str, value: object
+) -> None:
+    RunRecord(tmp_path).start(make_header())
+    content = json.loads((tmp_path / RUN_FILE).read_text()) | {name: value}
+    (tmp_path / RUN_FILE).write_text(json.dumps(content))
+    with pytest.raises(
+        UserError, match=rf"run\.json is no run record: its '{name}' cannot be used"
+    ):
+        read_header(tmp_path)
+
+
+@pytest.mark.parametrize("end_time", [None, "x", -1])
+def test_closing_without_a_time(tmp_path: Path, make_header: MakeHeader, end_time: object) -> None:
+    RunRecord(tmp_path).start(make_header())
+    content = json.loads((tmp_path / RUN_FILE).read_text())
+    content |= {"status": "FINISHED", "end_time": end_time}
+    (tmp_path / RUN_FILE).write_text(json.dumps(content))
+    with pytest.raises(UserError, match="no run record: its 'end_time' cannot be used"):
+        read_closing(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "5",
+        "[" * 100_000,
+        '{"step": "x", "time": 1, "metrics": {}}',
+        '{"step": 1, "time": 1, "metrics": null}',
+        '{"step": 1, "time": 1, "metrics": {"loss": null}}',
+        '{"step": 99999999999999999999, "time": 1, "metrics": {}}',
+    ],
+)
+def test_point_with_an_unusable_field(tmp_path: Path, line: str) -> None:
+    good = '{"step": 1, "time": 1, "metrics": {"loss": 1}}'
+    (tmp_path / SERIES_FILE).write_text(f"{good}\n{line}\n{good}\n")
+    with pytest.raises(UserError, match="line 2 is damaged"):
+        read_series(tmp_path)
+
+
+def test_series_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / SERIES_FILE).mkdir()
+    with pytest.raises(UserError, match=r"series\.jsonl cannot be read"):
+        read_series(tmp_path)
+
+
+def test_later_fields_do_not_disturb(tmp_path: Path, make_header: MakeHeader) -> None:
+    RunRecord(tmp_path).start(make_header())
+    content = json.loads((tmp_path / RUN_FILE).read_text())
+    content |= {"later": 1, "status": "KILLED", "end_time": 5, "reason": "r"}
+    (tmp_path / RUN_FILE).write_text(json.dumps(content))
+    assert read_header(tmp_path) == make_header()
+    assert read_closing(tmp_path) == RunClosing("KILLED", 5, "r")

@@ -1,0 +1,205 @@
+"""Baselines through the pipeline: files, wall, refusals, the command line."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from omegaconf import DictConfig
+from safetensors.torch import load_file
+
+from emea.config.checks import check_config
+from emea.config.files import option_names
+from emea.config.instantiate import load_pair
+from emea.config.overrides import unused_overrides
+from emea.data.split import Split
+from emea.errors import ConfigError
+from emea.record.run_header import run_name
+from emea.run import job
+from emea.run.job import run_job
+from emea.run.parts import draw_split
+
+from ..sweeping import called_here
+
+Configs = Callable[..., DictConfig]
+
+BASELINES = [method for method in option_names("method") if method != "emea"]
+FILES = ("alignment.tsv", "checkpoint.safetensors", "beliefs.npz")
+
+
+def permuted(split: Split) -> Split:
+    test = split.test.copy()
+    test[:, 1] = np.random.default_rng(1).permutation(test[:, 1])
+    return replace(split, test=test)
+
+
+def without_test_links(split: Split) -> Split:
+    return replace(split, test=split.test[:0])
+
+
+def other_seeds(split: Split) -> Split:
+    known = split.supervision
+    return replace(split, supervision=replace(known, train=known.train[:-3]))
+
+
+def other_validation(split: Split) -> Split:
+    known = split.supervision
+    return replace(split, supervision=replace(known, validation=known.validation[:3]))
+
+
+def predictions(
+    config: DictConfig,
+    folder: Path,
+    change: Callable[[Split], Split],
+    monkeypatch: pytest.MonkeyPatch,
+) -> list[bytes]:
+    with monkeypatch.context() as patch:
+        pair = load_pair(config)
+        split = change(draw_split(config, pair))
+        known = split.supervision
+        links = np.concatenate([known.train, known.validation, split.test])
+        patch.setattr(job, "load_pair", lambda _: replace(pair, links=links))
+        patch.setattr(job, "draw_split", lambda *_: split)
+        run_job(config, folder)
+    return [(folder / name).read_bytes() for name in FILES]
+
+
+@pytest.mark.parametrize("method", BASELINES)
+def test_predictions_depend_on_training_links_alone(
+    method: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config(f"method={method}", "model.initial_epochs=5")
+    original = predictions(config, tmp_path / "a", lambda split: split, monkeypatch)
+    for change in (permuted, without_test_links, other_validation):
+        folder = tmp_path / change.__name__
+        assert predictions(config, folder, change, monkeypatch) == original, change
+    assert predictions(config, tmp_path / "b", other_seeds, monkeypatch) != original
+
+
+@pytest.mark.parametrize("method", BASELINES)
+def test_a_run_leaves_its_files(method: str, tiny_config: Configs, tmp_path: Path) -> None:
+    config = tiny_config(f"method={method}")
+    run_job(config, tmp_path)
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    pair = load_pair(config)
+    split = draw_split(config, pair)
+    assert (metrics["method"], metrics["em"], metrics["rule"]) == (method, "none", "none")
+    check_numbers(metrics)
+    with np.load(tmp_path / "ranks.npz") as ranks:
+        assert np.array_equal(ranks["links"], split.test)
+        assert set(np.unique(ranks["final_in_pool"])) == {1.0, math.inf}
+        assert np.mean(ranks["final_in_pool"] <= 1) == metrics["final"]["hit@1"]
+        assert ("embedding_in_pool" in ranks) is (method == "prase")
+    check_alignment(tmp_path, metrics, split)
+    assert (metrics["model"], metrics["embedding"] is None) == (
+        ("none", True) if method == "paris" else ("rrea", False)
+    )
+
+
+def check_numbers(metrics: dict) -> None:
+    final, last = metrics["final"], metrics["history"][-1]
+    assert final == last["joint"]
+    assert final["hit@1"] == metrics["mapping"]["all"]["recall"] > 0.2
+    assert final["all_targets"]["hit@1"] == final["hit@1"]
+    assert all(final[key] is None for key in ("hit@5", "hit@10", "mrr", "mr"))
+    assert metrics["mapping"]["all"]["precision"] > 0.3
+    assert metrics["num_iterations"] == len(metrics["history"]) > 2
+    assert metrics["seconds"]["total"] > 0
+    assert metrics["peak_memory_mb"] > 0
+
+
+def check_alignment(folder: Path, metrics: dict, split: Split) -> None:
+    lines = (folder / "alignment.tsv").read_text().splitlines()[1:]
+    found = {int(source): (int(target), float(prob)) for source, target, prob in rows(lines)}
+    assert len(found) == metrics["history"][-1]["num_pairs"]
+    assert all(found[source] == (target, 1.0) for source, target in split.supervision.train)
+    right = [found.get(source, (-1,))[0] == target for source, target in split.test]
+    assert np.mean(right) == pytest.approx(metrics["final"]["hit@1"])
+    state = load_file(folder / "checkpoint.safetensors")
+    assert state["pairs"].tolist() == [[source, target] for source, (target, _) in found.items()]
+    assert any(name.startswith("module.") for name in state) is (metrics["model"] != "none")
+
+
+def rows(lines: list[str]) -> list[list[str]]:
+    return [line.split("\t") for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (["protocol=released"], "it has protocol=strict and no other"),
+        (["initial_from=somewhere"], "leave initial_from out"),
+        (["method.reasoner.theta=2"], "theta must be a number above 0 and at most 1"),
+        (["method.reasoner.max_iterations=0"], "must be a whole number of at least 1"),
+    ],
+)
+def test_refuses_what_makes_no_sense(
+    overrides: list[str], sentence: str, tiny_config: Configs, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        run_job(tiny_config("method=paris", *overrides), tmp_path)
+
+
+def test_names_what_has_no_effect(tiny_config: Configs) -> None:
+    given = ["em.iterations=3", "model=rrea", "+rule.x=1", "seed=1", "method.reasoner.theta=0.2"]
+    assert unused_overrides(tiny_config("method=paris"), given) == {"method=paris": given[:3]}
+    prase = unused_overrides(tiny_config("method=prase"), given)
+    assert prase == {"method=prase": [given[0], given[2]]}
+    assert unused_overrides(tiny_config(), given) == {}
+    alone = tiny_config("em=none", "rule=none")
+    assert unused_overrides(alone, ["rule=paris", "em=none"]) == {"em=none": ["rule=paris"]}
+    assert unused_overrides(alone, ["rule=none", "em=none"]) == {}
+    fixed = tiny_config("split=known")
+    assert unused_overrides(fixed, ["ratio='0.3'", "seed=1"]) == {"split=known": ["ratio='0.3'"]}
+
+
+def test_a_reasoner_needs_no_rule(tiny_config: Configs) -> None:
+    check_config(tiny_config("method=paris", "rule=none"))
+    with pytest.raises(ConfigError, match="needs a rule"):
+        check_config(tiny_config("rule=none"))
+
+
+@pytest.mark.parametrize("method", BASELINES)
+def test_a_reasoner_runs_without_a_rule(method: str, tiny_config: Configs, tmp_path: Path) -> None:
+    config = tiny_config(f"method={method}", "rule=none")
+    assert run_job(config, tmp_path)["rule"] == "none"
+
+
+def test_runs_are_called_what_they_are(tiny_config: Configs) -> None:
+    assert run_name(tiny_config("method=paris"), "x") == "paris-x-20%-strict-s0"
+    assert run_name(tiny_config("method=prase"), "x") == "prase-rrea-x-20%-strict-s0"
+
+
+QUICK = ("data.num_entities=150", "split.num_validation=10", "trainer=cpu", "ratio=0.2")
+
+
+def test_the_command_line_runs_baselines(tmp_path: Path) -> None:
+    sweep = ("-m", "method=paris,prase", "model.initial_epochs=4", "tracking=none")
+    done = called_here(tmp_path, *sweep, *QUICK)
+    assert done.returncode == 0, done.stderr
+    files = sorted((tmp_path / "multirun").rglob("metrics.json"))
+    assert [json.loads(file.read_text())["method"] for file in files] == ["paris", "prase"]
+    assert ["synthetic-paris" in file.parent.name for file in files] == [True, False]
+    assert done.stderr.count("has no use for") == 1
+    assert "method=paris has no use for model.initial_epochs=4" in done.stderr
+    assert "n/a" in done.stdout
+
+
+@pytest.mark.slow
+def test_mlflow_gets_every_method(tmp_path: Path) -> None:
+    import mlflow
+
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    short = ("model.initial_epochs=4", "model.epochs_per_iteration=2", "em.iterations=1")
+    methods = ("-m", "method=emea,paris,prase", f"tracking.uri={uri}")
+    done = called_here(tmp_path, *methods, *QUICK, *short)
+    assert done.returncode == 0, done.stderr
+    client = mlflow.MlflowClient(uri)
+    found = client.search_runs([client.get_experiment_by_name("emea").experiment_id])
+    assert {run.data.params["method.name"] for run in found} == {"emea", "paris", "prase"}
+    for run_ in found:
+        hits = [value for key, value in run_.data.metrics.items() if key.endswith("final/hit_at_1")]
+        assert len(hits) == 1 and 0 < hits[0] <= 1, sorted(run_.data.metrics)

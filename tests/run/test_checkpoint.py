@@ -1,0 +1,202 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from omegaconf import DictConfig
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+from emea.config.files import option_names
+from emea.config.instantiate import load_pair
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.em.protocol import Strict
+from emea.errors import DataError
+from emea.run.checkpoint import (
+    Progress,
+    load_checkpoint,
+    load_progress,
+    load_weights,
+    save_checkpoint,
+)
+from emea.run.job import run_job
+from emea.run.parts import Parts, build_parts, draw_split
+from emea.run.training_loop import fit_stage, stages
+
+from ..small_runs import TINY
+
+Configs = Callable[..., DictConfig]
+SHORT = ("data.num_entities=100", "model.initial_epochs=8", "model.epochs_per_iteration=4")
+
+
+def fresh_parts(config: DictConfig) -> Parts:
+    pair = load_pair(config)
+    visible = Strict()(draw_split(config, pair))
+    return build_parts(config, pair, visible, lambda _: None, torch.device("cpu"))
+
+
+def load_state(folder: Path, parts: Parts) -> None:
+    load_checkpoint(folder / "checkpoint.safetensors", parts.module, parts.data, parts.em)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(
+            pytest.param(
+                (f"model={model}", "em.sampling=sample"),
+                marks=() if model == "rrea" else pytest.mark.slow,
+            )
+            for model in option_names("model")
+        ),
+        ("training=semi", "training.epochs_per_turn=5", "training.turns_per_iteration=1"),
+        ("model.restart=true", "model.early_stopping={every:4,patience:1}"),
+        (
+            *("em=dual", "training=semi", "training.epochs_per_turn=1"),
+            "training.turns_per_iteration=1",
+        ),
+    ],
+)
+def test_going_on_from_a_checkpoint_equals_never_stopping(
+    options: tuple[str, ...], tiny_config: Configs, tmp_path: Path
+) -> None:
+    run_job(tiny_config(*SHORT, "em.iterations=2", *options), tmp_path / "whole")
+    config = tiny_config(*SHORT, "em.iterations=1", *options)
+    run_job(config, tmp_path / "half")
+    parts = fresh_parts(config)
+    load_state(tmp_path / "half", parts)
+    assert parts.em.iteration == 2
+    fit_stage(stages(config)[-1], parts, torch.device("cpu"), [])
+    whole = fresh_parts(config)
+    load_state(tmp_path / "whole", whole)
+    for whole_rows, rows in zip(whole.module.embeddings(), parts.module.embeddings(), strict=True):
+        assert whole_rows.any()
+        assert torch.equal(whole_rows, rows)
+    for name, value in whole.module.state_dict().items():
+        assert torch.equal(value, parts.module.state_dict()[name]), name
+    assert torch.equal(whole.data.links, parts.data.links)
+    if "em=dual" in options:
+        assert whole.data.weights is not None and parts.data.weights is not None
+        assert len(whole.data.weights) == len(whole.data.links)
+        assert torch.equal(whole.data.weights, parts.data.weights)
+    else:
+        assert whole.data.weights is None and parts.data.weights is None
+    assert torch.equal(whole.em.generator.get_state(), parts.em.generator.get_state())
+    assert torch.equal(whole.em.weights, parts.em.weights)
+    assert whole.em.normaliser.parameters() == parts.em.normaliser.parameters()
+
+
+@pytest.mark.parametrize("model", ["rrea", pytest.param("lightea", marks=pytest.mark.slow)])
+def test_a_run_can_start_from_another_ones_first_training(
+    model: str, tiny_config: Configs, tmp_path: Path
+) -> None:
+    shared = (*SHORT, f"model={model}", "em.iterations=1")
+    whole = run_job(tiny_config(*shared), tmp_path / "whole")
+    run_job(tiny_config(*SHORT, f"model={model}", "em=none"), tmp_path / "first")
+    start = tmp_path / "first" / "checkpoint.safetensors"
+    taken = run_job(tiny_config(*shared, f"initial_from={start}"), tmp_path / "taken")
+    assert taken["initial"] == whole["initial"]
+    assert taken["final"] == whole["final"]
+
+
+def test_a_file_that_is_no_checkpoint_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"not a checkpoint")
+    parts = fresh_parts(tiny_config())
+    with pytest.raises(DataError, match="no checkpoint"):
+        load_weights(path, parts.module, parts.data)
+    with pytest.raises(DataError, match="no checkpoint"):
+        load_weights(tmp_path / "missing", parts.module, parts.data)
+
+
+def test_a_checkpoint_of_another_model_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
+    run_job(tiny_config("em=none"), tmp_path)
+    other = fresh_parts(tiny_config("model.encoder.dim=7"))
+    with pytest.raises(DataError, match="another model"):
+        load_weights(tmp_path / "checkpoint.safetensors", other.module, other.data)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Parts, Path]:
+    """Parts of a run, and a checkpoint of them after the first stage."""
+    register_schema()
+    parts = fresh_parts(composed([*TINY, "em=dual", "em.two_way.memory=0.5"]))
+    path = tmp_path_factory.mktemp("saved") / "checkpoint.safetensors"
+    ranks = {"initial_in_pool": np.ones(3), "initial_in_all": np.ones(3)}
+    progress = Progress(1, {"history": [{"iteration": 0}]}, ranks)
+    save_checkpoint(path, parts.module, parts.data, parts.em, progress)
+    return parts, path
+
+
+def test_a_whole_checkpoint_is_taken(saved: tuple[Parts, Path]) -> None:
+    parts, path = saved
+    progress = load_progress(path)
+    assert progress is not None and progress.num_stages == 1
+    load_checkpoint(path, parts.module, parts.data, parts.em)
+    load_weights(path, parts.module, parts.data)
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor"),
+    [
+        ("links", None),
+        ("links", torch.zeros(3)),
+        ("links", torch.tensor([[0, 10**6]])),
+        ("link_weights", torch.zeros(1)),
+        ("random.cpu", None),
+        ("random.cpu", torch.zeros(8, dtype=torch.uint8)),
+        ("random.cpu", torch.zeros(8)),
+        ("em.generator", torch.zeros(8)),
+        ("em.two_way.keys", torch.zeros(3)),
+    ],
+)
+def test_a_checkpoint_with_another_tensor_is_told(
+    saved: tuple[Parts, Path], tmp_path: Path, name: str, tensor: torch.Tensor | None
+) -> None:
+    parts, path = saved
+    with safe_open(path, "pt") as file:
+        metadata = file.metadata()
+    tensors = load_file(path) | ({} if tensor is None else {name: tensor})
+    if tensor is None:
+        del tensors[name]
+    save_file(tensors, tmp_path / "changed", metadata)
+    with pytest.raises(DataError, match="changed is no checkpoint of this program"):
+        load_checkpoint(tmp_path / "changed", parts.module, parts.data, parts.em)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("em", None),
+        ("em", {"iteration": "x"}),
+        ("losses", [1]),
+        ("num_steps_done", None),
+        ("progress", 5),
+        ("progress", {"num_stages": 1}),
+        ("progress", {"num_stages": "1", "observer": {}}),
+        ("progress", {"num_stages": 0, "observer": {}}),
+    ],
+)
+def test_a_checkpoint_with_another_state_is_told(
+    saved: tuple[Parts, Path], tmp_path: Path, name: str, value: object
+) -> None:
+    parts, path = saved
+    with safe_open(path, "pt") as file:
+        state = json.loads(file.metadata()["state"]) | {name: value}
+    save_file(load_file(path), tmp_path / "changed", {"state": json.dumps(state)})
+    with pytest.raises(DataError, match="changed is no checkpoint of this program"):
+        load_progress(tmp_path / "changed")
+        load_checkpoint(tmp_path / "changed", parts.module, parts.data, parts.em)
+
+
+@pytest.mark.parametrize("state", ["5", "[" * 100_000, "{}"])
+def test_a_checkpoint_without_a_state_is_told(
+    saved: tuple[Parts, Path], tmp_path: Path, state: str
+) -> None:
+    parts, path = saved
+    save_file(load_file(path), tmp_path / "changed", {"state": state})
+    with pytest.raises(DataError, match="changed is no checkpoint of this program"):
+        load_weights(tmp_path / "changed", parts.module, parts.data)

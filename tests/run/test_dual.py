@@ -1,0 +1,144 @@
+"""Whole runs of em=dual, with and without its parts."""
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from omegaconf import DictConfig
+from safetensors.torch import load_file
+
+from emea.config.files import option_names
+from emea.config.instantiate import load_pair
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.errors import ConfigError
+from emea.run.job import run_job
+
+from ..em.two_way_parts import ALL_OFF
+from ..small_runs import TINY
+
+Configs = Callable[..., DictConfig]
+
+SHORT = ("data.num_entities=100", "model.initial_epochs=5", "model.epochs_per_iteration=2")
+OTHER_RULES = [rule for rule in option_names("rule") if rule not in ("none", "paris")]
+
+
+def timeless(node: Any) -> Any:
+    """Metrics without what differs from run to run: times, the option's name, the folder."""
+    if isinstance(node, dict):
+        dropped = ("seconds", "peak_memory_mb", "em", "folder")
+        return {key: timeless(value) for key, value in node.items() if key not in dropped}
+    return [timeless(value) for value in node] if isinstance(node, list) else node
+
+
+def test_with_all_parts_off_it_is_the_paper(tiny_config: Configs, tmp_path: Path) -> None:
+    shared = (*SHORT, "em.iterations=1", "em.num_candidates=10")
+    paper = run_job(tiny_config("em=paper", *shared), tmp_path / "paper")
+    config = tiny_config("em=dual", *shared)
+    config.em.two_way.update(ALL_OFF)
+    dual = run_job(config, tmp_path / "dual")
+    assert (paper["em"], dual["em"]) == ("paper", "dual")
+    assert timeless(dual) == timeless(paper)
+    folders = (tmp_path / "paper", tmp_path / "dual")
+    alignments = [(folder / "alignment.tsv").read_bytes() for folder in folders]
+    assert alignments[0] == alignments[1]
+    for name in ("ranks.npz", "beliefs.npz"):
+        one, other = (np.load(folder / name) for folder in folders)
+        assert set(one) == set(other)
+        assert all(np.array_equal(one[key], other[key]) for key in one)
+    one, other = (load_file(folder / "checkpoint.safetensors") for folder in folders)
+    assert set(one) == set(other)
+    assert all(torch.equal(one[key], other[key]) for key in one)
+
+
+@pytest.fixture(scope="module")
+def short_config() -> DictConfig:
+    """Composed once: that takes as long as the run."""
+    register_schema()
+    return composed([*TINY, *SHORT, "em=dual", "em.iterations=1"])
+
+
+@pytest.mark.parametrize("part", ALL_OFF)
+def test_any_part_can_be_off_alone(part: str, short_config: DictConfig, tmp_path: Path) -> None:
+    config = copy.deepcopy(short_config)
+    config.em.two_way[part] = ALL_OFF[part]
+    metrics = run_job(config, tmp_path)
+    last = metrics["history"][-1]
+    assert metrics["final"] == last["neural" if part == "fused_answer" else "joint"]
+    assert last["neural"] != last["joint"]
+    assert last["labels"]["num_labels"] > 0
+    weights = load_file(tmp_path / "checkpoint.safetensors").get("link_weights")
+    assert (weights is None) is (part == "weighted_labels")
+
+
+def test_it_lifts_a_model_above_itself(tiny_config: Configs, tmp_path: Path) -> None:
+    alone = run_job(tiny_config("em=none"), tmp_path / "alone")
+    lifted = run_job(tiny_config("em=dual", "em.iterations=1"), tmp_path / "lifted")
+    assert lifted["initial"] == alone["final"]
+    assert lifted["final"]["hit@1"] > alone["final"]["hit@1"] + 0.1
+    assert lifted["final_reverse"]["hit@1"] > alone["final_reverse"]["hit@1"] + 0.1
+    with np.load(tmp_path / "lifted" / "ranks.npz") as ranks:
+        assert np.mean(ranks["final_in_pool"] <= 1) == lifted["final"]["hit@1"]
+
+
+def test_the_answer_is_what_is_ranked_first(short_config: DictConfig, tmp_path: Path) -> None:
+    metrics = run_job(short_config, tmp_path)
+    lines = (tmp_path / "alignment.tsv").read_text().splitlines()[1:]
+    answers = {tuple(line.split("\t")[:2]) for line in lines}
+    pair = load_pair(short_config)
+    with np.load(tmp_path / "ranks.npz") as ranks:
+        first = ranks["final_in_all"] == 1
+        links = ranks["links"].tolist()
+    named = [(pair.source.entity_name(s), pair.target.entity_name(t)) for s, t in links]
+    assert [names in answers for names in named] == first.tolist()
+    assert metrics["mapping"]["all"]["recall"] == pytest.approx(first.mean())
+    assert metrics["mapping"]["mutual"]["precision"] > metrics["mapping"]["all"]["precision"]
+    assert 0 < metrics["mapping"]["mutual"]["num_predicted"] < len(lines)
+
+
+def test_a_sample_observed_between_changes_no_final_number(
+    short_config: DictConfig, tmp_path: Path
+) -> None:
+    sample = copy.deepcopy(short_config)
+    sample.observed_links = 20
+    whole, sampled = run_job(short_config, tmp_path / "a"), run_job(sample, tmp_path / "b")
+    for key in ("initial", "final", "mapping", "final_reverse", "by_degree"):
+        assert sampled[key] == whole[key]
+    assert sampled["history"][-1]["joint"] == whole["history"][-1]["joint"]
+
+
+@pytest.mark.parametrize("rule", OTHER_RULES)
+def test_another_rule_is_refused(rule: str, tiny_config: Configs, tmp_path: Path) -> None:
+    config = tiny_config("em=dual", f"rule={rule}", *SHORT)
+    with pytest.raises(ConfigError, match="rule=paris"):
+        run_job(config, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("sweeps", 0),
+        ("sweeps", 1.5),
+        ("propagation", -1),
+        ("max_candidates", 0),
+        ("ridge", 0),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(
+    setting: str, value: float, short_config: DictConfig, tmp_path: Path
+) -> None:
+    config = copy.deepcopy(short_config)
+    config.em.two_way[setting] = value
+    with pytest.raises(ConfigError, match=f"em.two_way.{setting} must be"):
+        run_job(config, tmp_path)
+
+
+def test_unknown_features_are_one_sentence(short_config: DictConfig, tmp_path: Path) -> None:
+    config = copy.deepcopy(short_config)
+    config.em.two_way.features = ["colour"]
+    with pytest.raises(ConfigError, match="features must name some of similarity"):
+        run_job(config, tmp_path)

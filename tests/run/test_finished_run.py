@@ -1,0 +1,156 @@
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from omegaconf import DictConfig
+
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.errors import ConfigError, DataError, UserError
+from emea.run.finished_run import load_run
+from emea.run.job import run_job
+
+from ..small_runs import TINY
+
+Configs = Callable[..., DictConfig]
+
+KINDS = {
+    "paper": ("em.iterations=1",),
+    "dual": ("em=dual", "em.iterations=1"),
+    "none": ("em=none", "rule=none"),
+    "paris": ("method=paris",),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_comes_back_with_what_it_answered(
+    kind: str, tiny_config: Configs, tmp_path: Path
+) -> None:
+    metrics = run_job(tiny_config(*KINDS[kind]), tmp_path)
+    run = load_run(tmp_path)
+    best, probs = run.beliefs.best_targets(), run.beliefs.probs.max(1).values
+    lines = (tmp_path / "alignment.tsv").read_text().splitlines()[1:]
+    names = [
+        f"{run.pair.source.entity_name(source)}\t{run.pair.target.entity_name(int(best[source]))}"
+        for source in torch.nonzero(probs).flatten().tolist()
+    ]
+    assert [line.rpartition("\t")[0] for line in lines] == names
+    assert run.metrics["final"] == metrics["final"]
+    assert len(run.split.test) == metrics["num_links"]["test"]
+
+
+def test_changed_data_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
+    run_job(tiny_config("em=none", "rule=none"), tmp_path)
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        config.read_text().replace("triples_per_entity: 4.5", "triples_per_entity: 5.0")
+    )
+    with pytest.raises(DataError, match="other data"):
+        load_run(tmp_path)
+
+
+def test_an_unfinished_run_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
+    run_job(tiny_config("em=none", "rule=none"), tmp_path)
+    header = tmp_path / "run.json"
+    header.write_text(header.read_text().replace('"FINISHED"', '"FAILED"'))
+    with pytest.raises(DataError, match="no finished run"):
+        load_run(tmp_path)
+    with pytest.raises(UserError, match="not a run's folder"):
+        load_run(tmp_path / "nowhere")
+
+
+def test_a_strangers_config_cannot_vouch_for_itself(tiny_config: Configs, tmp_path: Path) -> None:
+    run_job(tiny_config("em=none", "rule=none"), tmp_path)
+    file = tmp_path / "config.yaml"
+    text = file.read_text().replace("emea.data.sources.synthetic.synthetic_pair", "os.system")
+    file.write_text(text.replace("trust: []", "trust: [os]"))
+    with pytest.raises(ConfigError, match=r"data._target_ names os.system"):
+        load_run(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run."""
+    register_schema()
+    folder = tmp_path_factory.mktemp("whole")
+    run_job(composed([*TINY, "em=none", "rule=none"]), folder)
+    return folder
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be damaged."""
+    shutil.copytree(whole, tmp_path / "run")
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("config.yaml", b"- 1\n", r"config\.yaml is damaged: it holds no settings"),
+        ("config.yaml", b"5\n", r"config\.yaml is damaged: Invalid loaded object type"),
+        ("config.yaml", b"a: [\n", r"config\.yaml is damaged: while parsing"),
+        ("config.yaml", b"a: " + b"[" * 3000, r"config\.yaml is damaged: maximum recursion"),
+        ("config.yaml", b"a: !!int ''\n", r"config\.yaml is damaged: "),
+        ("config.yaml", b"a: ${b}\n", r"config\.yaml is damaged: Interpolation key 'b' not found"),
+        ("config.yaml", b"\xff", r"config\.yaml is damaged: "),
+        ("config.yaml", b"a: 1\n", r"config\.yaml has no data: it is damaged, or of a version"),
+        ("config.yaml", b"data: 3\n", r"config\.yaml has no data"),
+        ("config.yaml", None, r"has no config\.yaml"),
+        ("metrics.json", b"{", r"metrics\.json is damaged: "),
+        ("metrics.json", b"[]", r"metrics\.json is damaged: it holds no JSON object"),
+        ("metrics.json", b"{}", r"metrics\.json is damaged: it lacks the history"),
+        ("metrics.json", None, r"metrics\.json cannot be read: No such file"),
+        ("beliefs.npz", b"", r"beliefs\.npz cannot be read: "),
+        ("beliefs.npz", b"PK\x03\x04", r"beliefs\.npz cannot be read: File is not a zip file"),
+        ("beliefs.npz", b"\x93NUMPY", r"beliefs\.npz cannot be read: "),
+    ],
+)
+def test_a_damaged_file_is_told(
+    folder: Path, name: str, content: bytes | None, sentence: str
+) -> None:
+    if content is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_bytes(content)
+    with pytest.raises(DataError, match=sentence):
+        load_run(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "sentence"),
+    [
+        ("targets", lambda array: array + 10**6, "its beliefs are not about synthetic"),
+        ("targets", lambda array: array - 10**6, "its beliefs are not about synthetic"),
+        ("targets", lambda array: array[:-1], "its beliefs are not about synthetic"),
+        ("targets", lambda array: array + 0.5, "its beliefs are not about synthetic"),
+        ("neural_probs", lambda array: array * np.nan, "its beliefs are not about synthetic"),
+        ("neural_probs", lambda array: array[:, :1], "its beliefs are not about synthetic"),
+        ("neural_probs", lambda array: np.array(["x"]), "cannot be read"),
+        ("neural_probs", None, "it holds no beliefs"),
+        ("labels", lambda array: array[:, 0], "its labels are no links of synthetic"),
+        ("labels", lambda array: array - 10**6, "its labels are no links of synthetic"),
+        ("labels", lambda array: np.array(1), "its labels are no links of synthetic"),
+    ],
+)
+def test_beliefs_about_other_graphs_are_told(
+    folder: Path, name: str, change: Callable[[np.ndarray], np.ndarray] | None, sentence: str
+) -> None:
+    with np.load(folder / "beliefs.npz") as file:
+        arrays = {key: file[key] for key in file.files}
+    array = arrays.pop(name)
+    np.savez(folder / "beliefs.npz", **arrays, **({} if change is None else {name: change(array)}))
+    with pytest.raises(DataError, match=rf"beliefs\.npz .*{sentence}"):
+        load_run(folder)
+
+
+def test_a_run_of_other_data_need_not_say_which(folder: Path) -> None:
+    header = json.loads((folder / "run.json").read_text())
+    del header["tags"]["data_checksum"]
+    (folder / "run.json").write_text(json.dumps(header))
+    with pytest.raises(DataError, match="other data"):
+        load_run(folder)

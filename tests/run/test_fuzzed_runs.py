@@ -1,0 +1,201 @@
+"""Whatever a run's folder or a command line holds, reading it ends well or in a sentence."""
+
+import io
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import strategies as st
+from omegaconf import DictConfig, OmegaConf
+from safetensors.torch import load, save
+
+from emea.config.instantiate import load_pair
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.em.protocol import Strict
+from emea.record.pair_file import write_pair
+from emea.run.checkpoint import (
+    Progress,
+    load_checkpoint,
+    load_progress,
+    load_weights,
+    save_checkpoint,
+)
+from emea.run.finished_run import FinishedRun, load_run
+from emea.run.job import run_job
+from emea.run.parts import Parts, build_parts, draw_split
+from emea.run.resuming import config_to_resume
+
+from ..mutated_files import changed_json, damaged, few_or_many, fuzz
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
+SETTINGS = (
+    "data=files",
+    f"data.source={EXAMPLES / 'atlas.nt'}",
+    f"data.target={EXAMPLES / 'karte.ttl'}",
+    f"data.links={EXAMPLES / 'seeds.tsv'}",
+    f"data.test_links={EXAMPLES / 'test.tsv'}",
+    "model=lightea",
+    "em.iterations=1",
+    "trainer=cpu",
+    "tracking=none",
+)
+NUM_ROWS = 3
+
+
+@pytest.fixture(scope="module")
+def config() -> DictConfig:
+    register_schema()
+    return composed(SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def finished(config: DictConfig, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished")
+    run_job(config, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def parts(config: DictConfig) -> Iterator[Parts]:
+    state = torch.get_rng_state()
+    pair = load_pair(config)
+    visible = Strict()(draw_split(config, pair))
+    yield build_parts(config, pair, visible, lambda _: None, torch.device("cpu"))
+    torch.set_rng_state(state)
+
+
+@few_or_many(4, 300)
+@pytest.mark.parametrize(
+    "name", ["run.json", "config.yaml", "metrics.json", "beliefs.npz", "pair.npz"]
+)
+def test_folders_of_runs(finished: Path, tmp_path: Path, name: str, num_examples: int) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    if name == "pair.npz":  # a run of the synthetic data has none of its own
+        write_pair(folder / name, load_run(folder).pair)
+    whole = (folder / name).read_bytes()
+
+    def read(content: bytes) -> None:
+        (folder / name).write_bytes(content)
+        check_run(load_run(folder))
+
+    contents = damaged(whole)
+    if name.endswith(".json"):
+        contents |= changed_json(json.loads(whole))
+    if name == "config.yaml":  # JSON is YAML, too
+        contents |= changed_json(OmegaConf.to_container(OmegaConf.load(folder / name)))
+    if name.endswith(".npz"):
+        contents |= changed_arrays(whole)
+    fuzz(contents, read, num_examples)
+
+
+@few_or_many(4, 300)
+def test_settings_to_resume(finished: Path, tmp_path: Path, num_examples: int) -> None:
+    header = (finished / "run.json").read_text().replace('"FINISHED"', '"KILLED"')
+    (tmp_path / "run.json").write_text(header)
+
+    def read(content: bytes) -> None:
+        (tmp_path / "config.yaml").write_bytes(content)
+        assert isinstance(config_to_resume(tmp_path), DictConfig)
+
+    fuzz(damaged((finished / "config.yaml").read_bytes()), read, num_examples)
+
+
+@few_or_many(10, 800)
+def test_checkpoints(parts: Parts, tmp_path: Path, num_examples: int) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    ranks = np.ones(NUM_ROWS)
+    progress = Progress(1, {"history": [{"iteration": 0}]}, {"initial_in_pool": ranks})
+    save_checkpoint(path, parts.module, parts.data, parts.em, progress)
+    whole = path.read_bytes()
+
+    def read(content: bytes) -> None:
+        path.write_bytes(content)
+        found = load_progress(path)
+        assert found is None or found.num_stages >= 1
+        load_checkpoint(path, parts.module, parts.data, parts.em)
+        check_labels(parts)
+        load_weights(path, parts.module, parts.data)
+
+    fuzz(damaged(whole) | changed_checkpoint(whole), read, num_examples)
+
+
+@st.composite
+def changed_arrays(draw: Any, content: bytes) -> bytes:
+    """A file of arrays in which one is another, or missing."""
+    with np.load(io.BytesIO(content)) as file:
+        arrays = {name: file[name] for name in file.files}
+    name = draw(st.sampled_from(sorted(arrays)))
+    arrays[name] = draw(st.sampled_from([*others(arrays[name]), None]))
+    file = io.BytesIO()
+    np.savez(file, **{key: value for key, value in arrays.items() if value is not None})
+    return file.getvalue()
+
+
+@st.composite
+def changed_checkpoint(draw: Any, content: bytes) -> bytes:
+    """A checkpoint in which a tensor or its plain state is another, or missing."""
+    size = int.from_bytes(content[:8], "little")
+    state = json.loads(content[8 : 8 + size])["__metadata__"]["state"]
+    tensors = load(content)
+    if draw(st.booleans()):
+        changed = draw(damaged(state.encode()) | changed_json(json.loads(state)))
+        return save(tensors, {"state": changed.decode(errors="replace")})
+    name = draw(st.sampled_from(sorted(tensors)))
+    other = draw(st.sampled_from([*others(tensors.pop(name).numpy()), None]))
+    if other is not None:
+        tensors[name] = torch.from_numpy(np.ascontiguousarray(other))
+    return save(tensors, {"state": state})
+
+
+def others(array: np.ndarray) -> list[np.ndarray]:
+    """Arrays of other shapes, kinds and values."""
+    if not array.size:
+        return [np.zeros(3), np.zeros((2, 2), dtype=np.int64)]
+    return [
+        array[:-1],
+        array.ravel(),
+        array[None],
+        array[:0],
+        array.astype(np.float32) + 0.5,
+        array.astype(np.int32),
+        array.astype(np.int64) - 10**6,
+        array.astype(np.int64) + 10**6,
+        np.full_like(array, np.nan, dtype=np.float64),
+        np.array(1.0),
+    ]
+
+
+def check_run(run: FinishedRun) -> None:
+    num_source, num_target = run.pair.source.num_entities, run.pair.target.num_entities
+    assert isinstance(run.metrics, dict)
+    assert isinstance(run.config, DictConfig)
+    assert run.beliefs.targets.shape == run.beliefs.probs.shape
+    for beliefs in (run.neural, run.joint):
+        if beliefs is not None:
+            assert beliefs.num_source == num_source
+            check_ids(beliefs.targets, num_target)
+            assert bool((beliefs.probs >= 0).all())
+    assert run.labels.shape == (len(run.labels), 2)
+    check_ids(run.labels[:, 0], num_source)
+    check_ids(run.labels[:, 1], num_target)
+
+
+def check_labels(parts: Parts) -> None:
+    links, data = parts.data.links, parts.data
+    assert data.num_target is not None
+    assert links.shape == (len(links), 2)
+    check_ids(links[:, 0], data.num_source)
+    check_ids(links[:, 1], data.num_source + data.num_target)
+    assert data.weights is None or len(data.weights) == len(links)
+
+
+def check_ids(ids: torch.Tensor, size: int) -> None:
+    assert ids.dtype == torch.int64
+    assert not len(ids) or (int(ids.min()) >= 0 and int(ids.max()) < size)

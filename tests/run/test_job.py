@@ -1,0 +1,211 @@
+import errno
+import json
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from omegaconf import DictConfig
+
+from emea.errors import ConfigError, DataError, DivergedError, UserError
+from emea.record.run_header import without_secrets
+from emea.record.run_record import read_closing, read_header, read_series
+from emea.run.job import run_job
+
+Configs = Callable[..., DictConfig]
+
+
+def test_a_run_leaves_what_the_contract_names(tiny_config: Configs, tmp_path: Path) -> None:
+    returned = run_job(tiny_config("em.iterations=2"), tmp_path)
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    assert metrics["final"] == returned["final"]
+    for metric in ("hit@1", "hit@5", "hit@10", "mrr", "mr"):
+        for stage in ("initial", "final"):
+            assert math.isfinite(metrics[stage][metric])
+            assert math.isfinite(metrics[stage]["all_targets"][metric])
+    identity = {key: metrics[key] for key in ("protocol", "data", "model", "rule", "em", "method")}
+    assert identity == {
+        "protocol": "strict",
+        "data": "synthetic",
+        "model": "rrea",
+        "rule": "paris",
+        "em": "paper",
+        "method": "emea",
+    }
+    assert [entry["iteration"] for entry in metrics["history"]] == [0, 1, 2]
+    for entry in metrics["history"]:
+        assert {"neural", "joint", "search"} <= set(entry["seconds"])
+        assert entry["joint"]["hit@1"] >= 0
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names >= {
+        "config.yaml",
+        "metrics.json",
+        "alignment.tsv",
+        "ranks.npz",
+        "beliefs.npz",
+        "checkpoint.safetensors",
+        "run.json",
+        "series.jsonl",
+    }
+    lines = (tmp_path / "alignment.tsv").read_text().splitlines()
+    assert lines[0] == "source\ttarget\tprobability"
+    assert len(lines) == 151
+    with np.load(tmp_path / "ranks.npz") as ranks:
+        assert np.mean(ranks["final_in_pool"] <= 1) == metrics["final"]["hit@1"]
+    closing = read_closing(tmp_path)
+    assert closing is not None
+    assert closing.status == "FINISHED"
+    steps = [point.step for point in read_series(tmp_path) if "neural/hit@1" in point.metrics]
+    assert steps == [0, 1, 2]
+    assert "sweep" not in read_header(tmp_path).tags
+
+
+def test_the_same_seed_gives_the_same_bits(tiny_config: Configs, tmp_path: Path) -> None:
+    results = []
+    for name in ("first", "second"):
+        metrics = run_job(tiny_config("em.iterations=1"), tmp_path / name)
+        alignment = (tmp_path / name / "alignment.tsv").read_bytes()
+        checkpoint = (tmp_path / name / "checkpoint.safetensors").read_bytes()
+        results.append((metrics["final"], alignment, checkpoint))
+    assert results[0] == results[1]
+
+
+def test_another_seed_gives_other_weights(tiny_config: Configs, tmp_path: Path) -> None:
+    for seed in (0, 1):
+        run_job(tiny_config("em=none", f"seed={seed}"), tmp_path / str(seed))
+    files = [(tmp_path / str(seed) / "checkpoint.safetensors").read_bytes() for seed in (0, 1)]
+    assert files[0] != files[1]
+
+
+def test_without_em_there_is_no_joint_module(tiny_config: Configs, tmp_path: Path) -> None:
+    metrics = run_job(tiny_config("em=none", "rule=none"), tmp_path)
+    assert metrics["method"] == "neural"
+    assert metrics["rule"] == "none"
+    assert [entry["joint"] for entry in metrics["history"]] == [None]
+    assert metrics["initial"] == metrics["final"]
+
+
+def test_em_from_another_runs_weights_equals_one_run(tiny_config: Configs, tmp_path: Path) -> None:
+    whole = run_job(tiny_config("em.iterations=1"), tmp_path / "whole")
+    run_job(tiny_config("em=none"), tmp_path / "first")
+    checkpoint = tmp_path / "first" / "checkpoint.safetensors"
+    parts = run_job(tiny_config("em.iterations=1", f"initial_from={checkpoint}"), tmp_path / "then")
+    assert parts["initial"] == whole["initial"]
+    assert parts["final"] == whole["final"]
+    alignments = [(tmp_path / name / "alignment.tsv").read_bytes() for name in ("whole", "then")]
+    assert alignments[0] == alignments[1]
+
+
+def test_a_failing_run_says_so_in_its_records(tiny_config: Configs, tmp_path: Path) -> None:
+    with pytest.raises(DivergedError, match=r"at step \d+"):
+        run_job(tiny_config("model.optimizer.lr=1e38"), tmp_path)
+    closing = read_closing(tmp_path)
+    assert closing is not None
+    assert closing.status == "FAILED"
+    assert "the loss became" in closing.reason
+
+
+def test_training_stops_when_validation_does_not_rise(tiny_config: Configs, tmp_path: Path) -> None:
+    metrics = run_job(tiny_config("em.iterations=6", "em.patience=1"), tmp_path)
+    mrr = [entry["validation"]["mrr"] for entry in metrics["history"]]
+    if len(mrr) < 7:
+        assert mrr[-1] <= max(mrr[:-1])
+    assert all(later > earlier for earlier, later in pairwise(mrr[:-1]))
+
+
+def test_weights_that_blow_up_in_the_last_step_are_no_result(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
+    config = tiny_config("em=none", "model.initial_epochs=1", "model.optimizer.lr=1e30")
+    with pytest.raises(DivergedError, match=r"^RREA.*NaN or infinite .* after step 1"):
+        run_job(config, tmp_path)
+
+
+@pytest.mark.parametrize("first", [("split_seed=1", "em=none"), ("em.iterations=1",)])
+def test_weights_that_saw_other_links_are_refused(
+    first: tuple[str, ...], tiny_config: Configs, tmp_path: Path
+) -> None:
+    run_job(tiny_config(*first), tmp_path / "first")
+    checkpoint = tmp_path / "first" / "checkpoint.safetensors"
+    with pytest.raises(DataError, match="trained on other links"):
+        run_job(tiny_config("em.iterations=1", f"initial_from={checkpoint}"), tmp_path / "then")
+
+
+def test_seeds_differ_also_from_shared_weights(tiny_config: Configs, tmp_path: Path) -> None:
+    run_job(tiny_config("em=none"), tmp_path / "first")
+    start = f"initial_from={tmp_path / 'first' / 'checkpoint.safetensors'}"
+    for seed in (0, 1):
+        run_job(tiny_config("em.iterations=1", start, f"seed={seed}"), tmp_path / str(seed))
+    files = [(tmp_path / str(seed) / "alignment.tsv").read_bytes() for seed in (0, 1)]
+    assert files[0] != files[1]
+
+
+@pytest.mark.parametrize("override", ["+em.foo=1", "+model.encoder.width=3"])
+def test_settings_a_class_refuses_are_one_sentence(
+    override: str, tiny_config: Configs, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match="cannot be made from its settings"):
+        run_job(tiny_config(override), tmp_path)
+
+
+def test_passwords_are_not_written_down(tiny_config: Configs, tmp_path: Path) -> None:
+    config = tiny_config("em=none", "+tracking.uri=http://bob:hunter2@host/")
+    shown = without_secrets(config)
+    assert shown.tracking.uri == "http://host/"
+    assert config.tracking.uri == "http://bob:hunter2@host/"
+
+
+def test_metrics_are_valid_json_without_validation_links(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
+    run_job(tiny_config("em.iterations=1", "split.num_validation=0"), tmp_path)
+    text = (tmp_path / "metrics.json").read_text() + (tmp_path / "series.jsonl").read_text()
+    assert "NaN" not in text
+
+
+def test_a_sample_observed_between_changes_no_final_number(
+    tiny_config: Callable[..., DictConfig], tmp_path: Path
+) -> None:
+    whole = run_job(tiny_config("em.iterations=2"), tmp_path / "a")
+    sampled = run_job(tiny_config("em.iterations=2", "observed_links=20"), tmp_path / "b")
+    num_test = whole["num_links"]["test"]
+    assert [entry["num_observed"] for entry in sampled["history"]] == [num_test, 20, num_test]
+    for key in ("initial", "final", "mapping", "final_reverse"):
+        assert sampled[key] == whole[key]
+    assert sampled["history"][-1]["joint"] == whole["history"][-1]["joint"]
+
+
+def test_approximate_search_tells_its_recall(
+    tiny_config: Callable[..., DictConfig], tmp_path: Path
+) -> None:
+    config = tiny_config("em.iterations=1", "search=cells", "search.num_probes=4")
+    metrics = run_job(config, tmp_path)
+    assert metrics["search"] == "cells"
+    assert all(0.3 < entry["search_recall"] <= 1 for entry in metrics["history"])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:113] DefaultCPUAllocator: not enough memory"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
+        MemoryError("Unable to allocate 20.0 GiB for an array"),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+    ],
+    ids=["CUDA", "CPU, ARM", "CPU, x86", "numpy", "system"],
+)
+def test_out_of_memory_ends_with_one_sentence_of_advice(
+    error: Exception, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forward(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("emea.encoders.rrea.RREA.forward", forward)
+    with pytest.raises(UserError, match=r"^Out of memory.*model.encoder.dim.*trainer=cpu"):
+        run_job(tiny_config(), tmp_path)
+    closing = read_closing(tmp_path)
+    assert closing is not None and str(error) in closing.reason

@@ -1,0 +1,49 @@
+"""Sweeps in other processes, and searches: with Hydra's own plugins, for real."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from emea.record.mlflow_store import MlflowStore
+
+from ..record.run_copies import assert_holds_only
+from ..sweeping import run_folders, sweep
+
+pytestmark = pytest.mark.slow
+
+
+def test_four_processes_lose_nothing_in_one_store(tmp_path: Path) -> None:
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+    done = sweep(tmp_path, "hydra/launcher=joblib", "hydra.launcher.n_jobs=4", "seed=0,1,2,3")
+    assert done.returncode == 0, done.stderr
+    assert "│    4 │" in done.stdout
+    folders = run_folders(tmp_path)
+    assert len(folders) == 4
+    assert_holds_only(MlflowStore(f"sqlite:///{tmp_path}/mlflow.db"), "emea", folders)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "arguments"),
+    [
+        ("submitit", ["hydra/launcher=submitit_local", "hydra.launcher.timeout_min=5"]),
+        ("ray", ["hydra/launcher=ray", "+hydra.launcher.ray.init.num_cpus=2"]),
+    ],
+)
+def test_launchers_run_jobs_of_their_own(plugin: str, arguments: list[str], tmp_path: Path) -> None:
+    pytest.importorskip(f"hydra_plugins.hydra_{plugin}_launcher")
+    done = sweep(tmp_path, *arguments, "seed=0,1", "tracking=none")
+    assert done.returncode == 0, done.stderr
+    assert "│    2 │" in done.stdout
+
+
+def test_a_search_maximises_a_number_of_the_validation_links(tmp_path: Path) -> None:
+    pytest.importorskip("hydra_plugins.hydra_optuna_sweeper")
+    arguments = ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=3", "hydra.sweeper.n_jobs=1"]
+    arguments += ["hydra.sweeper.direction=maximize", "em.ridge=tag(log,interval(0.001,1))"]
+    done = sweep(tmp_path, *arguments, "tracking=none")
+    assert done.returncode == 0, done.stderr
+    (told,) = (tmp_path / "multirun").rglob("optimization_results.yaml")
+    best = float(told.read_text().split("best_value:")[1].split()[0])
+    found = [json.loads(path.read_text()) for path in (tmp_path / "multirun").rglob("metrics.json")]
+    assert best == max(metrics["history"][-1]["validation"]["mrr"] for metrics in found)

@@ -1,0 +1,108 @@
+"""The log lines of a run name their numbers, and a run that gets worse warns."""
+
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from omegaconf import DictConfig
+
+from emea.evaluation.joint_ranks import fused_ranks
+from emea.evaluation.ranks import Ranks, link_ranks
+from emea.run import job, observer
+from emea.run.job import run_job
+from emea.run.observer import TestObserver
+
+Configs = Callable[..., DictConfig]
+QUICK = ("data.num_entities=100", "model.initial_epochs=2", "em.iterations=1")
+QUICK += ("model.epochs_per_iteration=1",)
+SECONDS = r"train \d+\.\d s, search \d+\.\d s, reasoning \d+\.\d s \[protocol strict\]"
+
+
+def lines_of(config: DictConfig, folder: Path, caplog: pytest.LogCaptureFixture) -> list[str]:
+    with caplog.at_level(logging.INFO, logger=observer.__name__):
+        run_job(config, folder)
+    return [record.message for record in caplog.records if record.name == observer.__name__]
+
+
+@pytest.mark.parametrize(("em", "which"), [("paper", "encoder"), ("dual", "joint")])
+def test_a_line_names_its_numbers(
+    em: str, which: str, tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second, *_ = lines_of(tiny_config(*QUICK, f"em={em}"), tmp_path, caplog)
+    both = r"{} \d[\d.]+ \(encoder\), \d[\d.]+ \(joint\)"
+    pattern = "; ".join(
+        [
+            both.format("test Hit@1"),
+            both.format("test MR"),
+            rf"validation Hit@1 \d\.\d{{4}} \({which}\)",
+            r"\d+ new labels",
+            SECONDS,
+        ]
+    )
+    assert re.fullmatch(f"First training: {pattern}", first)
+    assert re.fullmatch(f"EM 1/1: {pattern}", second)
+
+
+def test_without_em_there_is_one_model(
+    tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (line,) = lines_of(tiny_config(*QUICK, "em=none", "em.iterations=0"), tmp_path, caplog)
+    assert "encoder" not in line and "joint" not in line and "reasoning" not in line
+    assert re.match(r"First training: test Hit@1 \d\.\d{4}; test MR \d+\.\d; validation", line)
+
+
+def test_the_validation_of_the_answer_is_that_of_its_ranking(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    observers: list[TestObserver] = []
+    made = job.TestObserver
+    monkeypatch.setattr(
+        job, "TestObserver", lambda *values: observers.append(made(*values)) or observers[0]
+    )
+    metrics = run_job(tiny_config(*QUICK, "em=dual"), tmp_path)
+    seen = observers[0]
+    assert seen.last is not None and seen.last.answer_ranking is not None
+    similarity, links = seen.last.similarity, seen.validation
+    neural = link_ranks(similarity, links)
+    ranks = fused_ranks(neural, similarity, seen.last.answer_ranking, links).in_all
+    found = metrics["history"][-1]["validation_answer"]
+    assert found["hit@1"] == np.mean(ranks <= 1)
+    assert found["mr"] == ranks.mean()
+
+
+def entry(hit: float, **others: Any) -> dict[str, Any]:
+    return {"neural": {"hit@1": hit}, "validation": {"hit@1": hit}, **others}
+
+
+@pytest.mark.parametrize(
+    ("num_test", "first", "last", "ranks", "warned"),
+    [
+        (2, entry(1.0), entry(1.0), [1, 2], "test links fell from 1.0000 to 0.5000"),
+        (2, entry(0.5), entry(0.4), [1, 2], ""),
+        (0, entry(0.5), entry(0.4), [], "validation links fell from 0.5000 to 0.4000"),
+        (0, entry(0.5), entry(0.4, validation_answer={"hit@1": 0.6}), [], ""),
+        (0, entry(0.5), entry(0.6, validation_answer={"hit@1": 0.2}), [], "to 0.2000"),
+        (0, entry(float("nan")), entry(float("nan")), [], ""),
+    ],
+)
+def test_a_run_that_gets_worse_warns(
+    num_test: int,
+    first: dict[str, Any],
+    last: dict[str, Any],
+    ranks: list[int],
+    warned: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    links = np.stack([np.arange(num_test)] * 2, axis=1)
+    seen = TestObserver(links, links, "strict", lambda values, step: None)
+    seen.history = [first, last]
+    seen.final_ranks = Ranks(np.array(ranks, float), np.array(ranks, float))
+    seen.warn_if_worse()
+    assert bool(caplog.records) == bool(warned)
+    assert warned in caplog.text
+    if warned:
+        assert "em=none" in caplog.text and "em.iterations" in caplog.text

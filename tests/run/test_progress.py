@@ -1,0 +1,115 @@
+"""The progress line names its phase and does not promise what was never measured."""
+
+import io
+import logging
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from rich.console import Console
+
+from emea.encoders.step_block import StepBlock
+from emea.run import progress
+from emea.run.progress import StepProgress
+
+PHASES = ("search", "reasoning", "evaluation")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A clock that only the test moves."""
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock.now)
+    return clock
+
+
+def trained(shown: StepProgress, clock: Any, num_steps: int, seconds: float) -> None:
+    clock.now += seconds
+    block = StepBlock(torch.zeros(0, 2), num_steps)
+    shown.on_train_batch_end(None, None, None, block, 0)  # type: ignore[arg-type]
+
+
+def one_stage(shown: StepProgress, clock: Any, name: str) -> None:
+    """Ten steps in two seconds, then 10, 20 and 5 seconds of the other phases."""
+    shown.say(name)
+    trained(shown, clock, 10, 2.0)
+    for phase, seconds in zip(PHASES, (10.0, 20.0, 5.0), strict=True):
+        shown.phase(phase)
+        clock.now += seconds
+
+
+def test_the_time_left_covers_all_phases(clock: Any) -> None:
+    shown = StepProgress(30, 3, PHASES)
+    assert shown.left() == (0.0, False)
+    shown.say("first training")
+    trained(shown, clock, 5, 1.0)
+    assert shown.left() == (5.0, False)  # 25 steps, and phases that nobody has seen yet
+    trained(shown, clock, 5, 1.0)
+    for phase, seconds in zip(PHASES, (10.0, 20.0, 5.0), strict=True):
+        shown.phase(phase)
+        assert shown.left()[1] is False
+        clock.now += seconds
+    shown.say("EM iteration 1")
+    assert shown.left() == (4.0 + 2 * 35.0, True)
+    trained(shown, clock, 10, 2.0)
+    assert shown.left() == (2.0 + 2 * 35.0, True)
+    shown.phase("search")
+    clock.now += 4.0
+    assert shown.left() == (2.0 + 35.0 + 31.0, True)
+    clock.now += 6.0
+    shown.phase("reasoning")
+    clock.now += 100.0  # longer than before: what comes after it is still to come
+    assert shown.left() == (2.0 + 35.0 + 5.0, True)
+
+
+def test_the_last_stage_ends_at_zero(clock: Any) -> None:
+    shown = StepProgress(20, 2, PHASES)
+    one_stage(shown, clock, "first training")
+    one_stage(shown, clock, "EM iteration 1")
+    assert shown.left() == (0.0, True)
+
+
+def test_a_training_alone_has_no_other_phases(clock: Any) -> None:
+    shown = StepProgress(20)
+    trained(shown, clock, 10, 2.0)
+    assert shown.left() == (2.0, True)
+    shown.skip(10)
+    assert shown.left() == (0.0, True)
+
+
+def terminal() -> tuple[Console, io.StringIO]:
+    stream = io.StringIO()
+    return Console(file=stream, force_terminal=True, width=80, color_system=None), stream
+
+
+def test_the_line_names_stage_and_phase(clock: Any) -> None:
+    console, stream = terminal()
+    with StepProgress(20, 2, PHASES, console) as shown:
+        one_stage(shown, clock, "first training")
+        shown._progress.refresh()
+        assert "first training: evaluation" in stream.getvalue()
+        assert " >0:00:32 left" in stream.getvalue()
+        shown.say("EM iteration 1")
+        shown._progress.refresh()
+        assert "EM iteration 1: training" in stream.getvalue()
+        assert " 0:00:37 left" in stream.getvalue()
+
+
+def test_log_lines_are_written_above_the_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    console, stream = terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    handler = logging.StreamHandler(stream)  # keeps the stream it began with
+    logging.getLogger().addHandler(handler)
+    try:
+        with StepProgress(20, console=console) as shown:
+            shown._progress.refresh()
+            before = len(stream.getvalue())
+            logging.getLogger("emea").warning("a line of the log")
+            written = stream.getvalue()[before:]
+        assert handler.stream is stream
+    finally:
+        logging.getLogger().removeHandler(handler)
+    cleared, _, rest = written.partition("a line of the log")
+    assert cleared.endswith("\r\x1b[2K") and rest.startswith("\n")

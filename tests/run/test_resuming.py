@@ -1,0 +1,386 @@
+"""A run that is killed goes on where it was, and ends as if nothing had happened."""
+
+import errno
+import json
+import logging
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from omegaconf import DictConfig, open_dict
+
+from emea.cli import run
+from emea.encoders.alignment_module import AlignmentModule
+from emea.errors import DataError, UserError
+from emea.record.run_header import with_secrets, without_secrets
+from emea.record.run_record import read_series
+from emea.run import signals, training_loop
+from emea.run.job import run_job
+from emea.run.resuming import config_to_resume, held
+
+from ..sweeping import TINY, called_here
+
+Configs = Callable[..., DictConfig]
+ROOT = Path(__file__).resolve().parents[2]
+SAME = ("initial", "final", "final_reverse", "mapping", "answer", "calibration", "compatibility")
+
+
+NUM_STAGES = 3
+"""Of the runs that are killed: the first training and two iterations."""
+
+
+class KilledError(Exception):
+    """Stands for a kill."""
+
+
+def essence(metrics: dict[str, Any]) -> dict[str, Any]:
+    """All numbers but times."""
+    history = [{k: v for k, v in entry.items() if k != "seconds"} for entry in metrics["history"]]
+    return {key: metrics[key] for key in SAME} | {"history": history}
+
+
+def killed_after(
+    stage: int, config: DictConfig, folder: Path, monkeypatch: Any, sweep: str | None = None
+) -> None:
+    """Run until the checkpoint after a stage is written, then die."""
+    save = training_loop.save_checkpoint
+
+    def save_and_die(*arguments: Any) -> None:
+        save(*arguments)
+        progress = arguments[-1]
+        if (progress.num_stages if progress else NUM_STAGES) == stage:
+            raise KilledError
+
+    with monkeypatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr(training_loop, "save_checkpoint", save_and_die)
+        run_job(config, folder, sweep)
+
+
+@pytest.mark.parametrize(
+    ("em", "stage"), [("paper", 1), pytest.param("paper", 3, marks=pytest.mark.slow), ("dual", 2)]
+)
+def test_it_ends_as_if_never_stopped(
+    em: str, stage: int, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config(f"em={em}", "em.iterations=2", "data.num_entities=100")
+    whole = run_job(config, tmp_path / "whole")
+    killed_after(stage, config, tmp_path / "half", monkeypatch)
+    assert not (tmp_path / "half" / "metrics.json").exists()
+    resumed = run_job(config_to_resume(tmp_path / "half"), tmp_path / "half", resumes=True)
+    assert essence(resumed) == essence(whole)
+    of_stages = [sum(entry["seconds"].values()) for entry in resumed["history"]]
+    assert resumed["seconds"]["train"] >= sum(of_stages)
+    parts = [resumed["seconds"][part] for part in ("load", "train", "evaluate")]
+    assert resumed["seconds"]["total"] == pytest.approx(sum(parts))
+    for name in ("alignment.tsv", "ranks.npz", "beliefs.npz"):
+        assert (tmp_path / "half" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    left = {path.name for path in (tmp_path / "half").iterdir()}
+    assert left == {path.name for path in (tmp_path / "whole").iterdir()}
+
+
+def test_series_and_run_id_go_on(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config("em.iterations=2", "data.num_entities=100")
+    run_job(config, tmp_path / "whole")
+    killed_after(2, config, tmp_path / "half", monkeypatch, sweep="day/time")
+    before = json.loads((tmp_path / "half" / "run.json").read_text())
+    run_job(config, tmp_path / "half")
+    after = json.loads((tmp_path / "half" / "run.json").read_text())
+    assert (after["run_id"], after["start_time"]) == (before["run_id"], before["start_time"])
+    assert after["tags"]["sweep"] == "day/time"
+    assert after["status"] == "FINISHED"
+    names = [
+        sorted((point.step, *sorted(point.metrics)) for point in read_series(tmp_path / folder))
+        for folder in ("whole", "half")
+    ]
+    assert names[0] == names[1]
+
+
+def test_what_is_left_is_announced(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config("em.iterations=2", "data.num_entities=100")
+    killed_after(2, config, tmp_path, monkeypatch)
+    told: list[int] = []
+    monkeypatch.setattr(training_loop, "announce", lambda parts, steps, device: told.append(steps))
+    run_job(config, tmp_path)
+    assert told == [config.model.epochs_per_iteration]
+
+
+def test_the_log_goes_on(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_after(1, tiny_config("em.iterations=1", "data.num_entities=100"), tmp_path, monkeypatch)
+    (tmp_path / "run.log").write_text("what was before\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(logging.getLogger(), "level", logging.INFO)  # pytest has handlers of its own
+        run.resume_run(tmp_path, [])
+    text = (tmp_path / "run.log").read_text()
+    assert text.startswith("what was before\n")
+    assert "going on after stage 1 of an earlier start" in text
+
+
+def test_other_settings_begin_anew(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_after(1, tiny_config("em.iterations=1"), tmp_path, monkeypatch)
+    other = run_job(tiny_config("em.iterations=1", "seed=1"), tmp_path)
+    assert len(other["history"]) == 2
+    assert other["seed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("tag", "told"),
+    [
+        ("fingerprint", r"other settings or code \(commit abc\)"),
+        ("data_checksum", "other data"),
+    ],
+)
+def test_a_run_of_other_code_or_data_is_kept_and_does_not_go_on(
+    tag: str, told: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed_after(1, tiny_config("em.iterations=1", "data.num_entities=100"), tmp_path, monkeypatch)
+    header = json.loads((tmp_path / "run.json").read_text())
+    header["tags"] |= {"commit": "abc", "fingerprint": "of before", tag: "of before"}
+    (tmp_path / "run.json").write_text(json.dumps(header))
+    before = (tmp_path / "checkpoint.safetensors").read_bytes()
+    with pytest.raises(DataError, match=told):
+        run.resume_run(tmp_path, [])
+    assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
+    assert json.loads((tmp_path / "run.json").read_text()) == header
+
+
+def test_nothing_of_an_earlier_run_stays_beside_a_new_one(
+    tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    short = ("data.num_entities=100", "em=none", "rule=none")
+    run_job(tiny_config(*short, "export.formats=[nt,sssom,jsonl]"), tmp_path)
+    results = {"alignment.nt", "alignment.sssom.tsv", "alignment.jsonl"}
+    assert results <= {path.name for path in tmp_path.iterdir()}
+    assert "is replaced" not in caplog.text
+    run_job(tiny_config(*short, "seed=1"), tmp_path)
+    assert f"what an earlier run left in {tmp_path} is replaced" in caplog.text
+    left = {path.name for path in tmp_path.iterdir()}
+    assert not results & left
+    assert {"alignment.tsv", "metrics.json", "ranks.npz"} <= left
+
+
+def test_what_another_run_left_in_the_folder_is_not_taken_up(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = ("data.num_entities=100", "em.iterations=1")
+    other = tiny_config(*short, "seed=1")
+    whole = run_job(other, tmp_path / "whole")
+    killed_after(1, tiny_config(*short), tmp_path / "shared", monkeypatch)
+    with monkeypatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr(training_loop, "fit_stage", Mock(side_effect=KilledError))
+        run_job(other, tmp_path / "shared")
+    assert essence(run_job(other, tmp_path / "shared")) == essence(whole)
+
+
+def test_a_config_of_before_has_the_usual_settings(tiny_config: Configs, tmp_path: Path) -> None:
+    config = tiny_config("data.num_entities=100", "em=none")
+    with open_dict(config):
+        for key in ("block_memory", "deterministic", "checkpoint_minutes"):
+            del config.trainer[key]
+    assert run_job(config, tmp_path)["final"]
+
+
+def test_the_same_command_goes_on_in_the_old_folder(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = tiny_config("em.iterations=1", "skip_recorded=true")
+    killed_after(1, config, Path("multirun/earlier/0"), monkeypatch)
+    metrics = run_job(config, Path("multirun/later/0"))
+    assert Path(metrics["folder"]) == Path("multirun/earlier/0").resolve()
+    assert Path("multirun/earlier/0/metrics.json").exists()
+    assert not Path("multirun/later/0/metrics.json").exists()
+
+
+def test_a_run_that_goes_on_is_left_alone(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = tiny_config("em.iterations=1", "skip_recorded=true")
+    killed_after(1, config, Path("multirun/earlier/0"), monkeypatch)
+    with held(Path("multirun/earlier/0")):
+        with pytest.raises(UserError, match="in use"):
+            run_job(config, Path("multirun/earlier/0"))
+        run_job(config, Path("multirun/later/0"))
+    assert Path("multirun/later/0/metrics.json").exists()
+
+
+def test_a_time_out_of_the_run_is_its_own(tmp_path: Path) -> None:
+    with pytest.raises(TimeoutError, match="no answer"), held(tmp_path):
+        raise TimeoutError("no answer")
+
+
+@pytest.mark.parametrize(
+    ("environment", "uri"),
+    [
+        ("http://me:pw@host:5000", "http://me:pw@host:5000"),
+        ("http://me:pw@other:5000", "http://host:5000"),
+        ("", "http://host:5000"),
+    ],
+)
+def test_a_password_comes_from_the_environment_again(
+    environment: str, uri: str, tiny_config: Configs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config("tracking=mlflow", "tracking.uri=http://me:pw@host:5000")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", environment)
+    assert with_secrets(without_secrets(config)).tracking.uri == uri
+
+
+def test_nothing_to_go_on_with_is_told(tiny_config: Configs, tmp_path: Path) -> None:
+    run_job(tiny_config("em=none", "rule=none"), tmp_path / "done")
+    with pytest.raises(DataError, match="finished"):
+        config_to_resume(tmp_path / "done")
+    with pytest.raises(UserError, match="not a run's folder"):
+        config_to_resume(tmp_path)
+    header = tmp_path / "done" / "run.json"
+    header.write_text(header.read_text().replace('"FINISHED"', '"KILLED"'))
+    (tmp_path / "done" / "config.yaml").write_text("- a\n")
+    with pytest.raises(DataError, match=r"config\.yaml is damaged: it holds no settings"):
+        config_to_resume(tmp_path / "done")
+    (tmp_path / "done" / "config.yaml").unlink()
+    with pytest.raises(DataError, match=r"has no config\.yaml: it cannot be read back or resumed"):
+        config_to_resume(tmp_path / "done")
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config("em.iterations=2")
+    whole = run_job(config, tmp_path / "whole")
+
+    def no_room(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def save_twice(*arguments: Any) -> None:
+        if arguments[-1] and arguments[-1].num_stages == 2:
+            monkeypatch.setattr("emea.run.checkpoint.write_atomic", no_room)
+        save(*arguments)
+
+    save = training_loop.save_checkpoint
+    with monkeypatch.context() as patch, pytest.raises(UserError, match="disk is full"):
+        patch.setattr(training_loop, "save_checkpoint", save_twice)
+        run_job(config, tmp_path / "half")
+    monkeypatch.undo()
+    assert essence(run_job(config, tmp_path / "half")) == essence(whole)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["em=dual"], None),
+        (["resume=a/b"], (Path("a/b"), [])),
+        (["resume=a=b", "trust=[mine, yours.too]"], (Path("a=b"), ["mine", "yours.too"])),
+    ],
+)
+def test_what_is_resumed(arguments: list[str], expected: Any) -> None:
+    assert run.resumed_folder(arguments) == expected
+
+
+@pytest.mark.parametrize("other", ["seed=1", "-m", "resume=c"])
+def test_a_resumed_run_keeps_its_settings(other: str) -> None:
+    with pytest.raises(UserError, match="Give only resume=FOLDER"):
+        run.resumed_folder(["resume=a", other])
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, str(ROOT / "run.py"), *arguments]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+@pytest.mark.slow
+def test_killed_at_ten_random_moments_it_ends_the_same(tmp_path: Path) -> None:
+    settings = ["data.num_entities=300", "ratio=0.2", "split.num_validation=20", "trainer=cpu"]
+    settings += ["model.initial_epochs=60", "model.epochs_per_iteration=30", "em.iterations=4"]
+    # a checkpoint after every block, so that kills in the midst of a training are met, too
+    settings += ["tracking=none", "trainer.checkpoint_minutes=0", "trainer.block_size=10"]
+    whole, half = tmp_path / "whole", tmp_path / "half"
+    began = time.monotonic()
+    subprocess.run(command(*settings, f"hydra.run.dir={whole}"), env=environment(), check=True)
+    took = time.monotonic() - began
+    rng = random.Random(0)
+    for _ in range(10):
+        shutil.rmtree(half, ignore_errors=True)
+        begin = command(*settings, f"hydra.run.dir={half}")
+        process = subprocess.Popen(begin, env=environment(), stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.3, 1.0) * took)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        again = begin if not (half / "run.json").exists() else command(f"resume={half}")
+        if not (half / "metrics.json").exists():
+            subprocess.run(again, env=environment(), check=True)
+        metrics = [json.loads((folder / "metrics.json").read_text()) for folder in (whole, half)]
+        assert essence(metrics[0]) == essence(metrics[1])
+        assert (half / "alignment.tsv").read_bytes() == (whole / "alignment.tsv").read_bytes()
+
+
+SIGNALS = pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+)
+
+
+@SIGNALS
+def test_a_signal_during_training_ends_the_run(
+    number: signal.Signals, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = AlignmentModule.training_step
+
+    def signalled(*arguments: Any) -> None:
+        step(*arguments)
+        os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(signals, "_received", [])
+    monkeypatch.setattr(AlignmentModule, "training_step", signalled)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        done = called_here(tmp_path, *TINY, "tracking=none", f"hydra.run.dir={tmp_path}/run")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done.returncode == status
+    assert f"resume={tmp_path}/run" in done.stderr
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "KILLED"
+
+
+@pytest.mark.slow
+@SIGNALS
+def test_a_signal_closes_the_records_and_is_told_by_the_status(
+    number: signal.Signals, status: int, tmp_path: Path
+) -> None:
+    settings = ["data.num_entities=300", "trainer=cpu", "tracking=none", "trainer.block_size=5"]
+    process = subprocess.Popen(
+        command(*settings, f"hydra.run.dir={tmp_path}/run"),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        # a job in the background of a script inherits that Ctrl-C is ignored
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
+    )
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "run" / "run.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(0.5)
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == status
+    assert f"continue with: python run.py resume={tmp_path}/run" in output.replace("\n", "")
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "KILLED"

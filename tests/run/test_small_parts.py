@@ -1,0 +1,152 @@
+"""Names, tables, estimates and the machine."""
+
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from omegaconf import DictConfig, open_dict
+from rich.console import Console
+
+from emea.config.files import option_names
+from emea.config.instantiate import load_pair
+from emea.config.paths import check_named_files
+from emea.em.protocol import Strict
+from emea.errors import ConfigError
+from emea.record.run_folder import finite
+from emea.record.run_header import flat_params, run_name, sweep_name
+from emea.run.device import (
+    choose_device,
+    forget_peak_memory,
+    peak_memory_mb,
+    reproducible,
+)
+from emea.run.observer import flattened
+from emea.run.parts import build_parts, draw_split
+from emea.run.result_table import result_table
+from emea.run.training_loop import duration, seconds_per_step
+
+Configs = Callable[..., DictConfig]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "name"),
+    [
+        (["ratio=0.01"], "emea-rrea-synthetic-1%-strict-s0"),
+        (["em=dual"], "emea-dual-rrea-synthetic-20%-strict-s0"),
+        (["em=none", "ratio.value=0.075"], "neural-rrea-synthetic-7.5%-strict-s0"),
+        (["protocol=released", "split_seed=3"], "emea-rrea-synthetic-20%-released-s3"),
+        (["seed=2"], "emea-rrea-synthetic-20%-strict-s0-seed2"),
+        (["split=official"], "emea-rrea-synthetic-official-strict-s0"),
+        (["training=semi", "em=none"], "neural-rrea-semi-synthetic-20%-strict-s0"),
+    ],
+)
+def test_run_names_read(overrides: list[str], name: str, tiny_config: Configs) -> None:
+    assert run_name(tiny_config(*overrides), "synthetic") == name
+
+
+def test_params_are_flat() -> None:
+    nested = {"a": {"b": 1, "c": [1, 2]}, "d": None}
+    assert flat_params(nested) == {"a.b": 1, "a.c": "[1, 2]", "d": None}
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("multirun/2022-12-07/09-00-00", "2022-12-07/09-00-00"),
+        ("/home/me/multirun/margins", "margins"),
+        ("outputs/margins", "margins"),
+        ("multirun", "multirun"),
+    ],
+)
+def test_sweeps_go_by_their_folder(folder: str, name: str) -> None:
+    assert sweep_name(Path(folder)) == name
+
+
+def test_numbers_are_flattened_by_path() -> None:
+    entry = {"iteration": 3, "neural": {"hit@1": 0.5}, "joint": None, "nan": float("nan"), "n": 2}
+    assert flattened(entry) == {"neural/hit@1": 0.5, "n": 2.0}
+
+
+def test_json_gets_none_for_what_is_no_number() -> None:
+    node = {"a": [1.5, float("nan")], "b": {"c": float("inf")}, "d": "text"}
+    assert finite(node) == {"a": [1.5, None], "b": {"c": None}, "d": "text"}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(12.4, "12 s"), (150, "2 min"), (7200, "2.0 h"), (89, "89 s")]
+)
+def test_durations_as_people_say_them(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize("model", option_names("model"))
+def test_the_estimate_leaves_no_trace(model: str, tiny_config: Configs) -> None:
+    config = tiny_config(f"model={model}")
+    pair = load_pair(config)
+    visible = Strict()(draw_split(config, pair))
+    parts = build_parts(config, pair, visible, lambda _: None, torch.device("cpu"))
+    weights = {name: value.clone() for name, value in parts.module.state_dict().items()}
+    state = torch.get_rng_state()
+    assert seconds_per_step(parts.module, parts.data) > 0
+    assert torch.equal(torch.get_rng_state(), state)
+    assert all(parameter.grad is None for parameter in parts.module.parameters())
+    for name, value in parts.module.state_dict().items():
+        assert torch.equal(value, weights[name])
+
+
+def test_a_gpu_is_used_only_where_there_is_one() -> None:
+    if torch.cuda.is_available():
+        assert choose_device("auto").type == "cuda"
+        return
+    assert choose_device("auto").type == "cpu"
+    with pytest.raises(ConfigError, match="trainer=cpu"):
+        choose_device("gpu")
+
+
+def test_peak_memory_starts_anew() -> None:
+    cpu = torch.device("cpu")
+    block = np.ones(60_000_000)
+    high = peak_memory_mb(cpu)
+    del block
+    forget_peak_memory(cpu)
+    assert peak_memory_mb(cpu) < high - 300
+
+
+def test_the_table_says_whether_test_links_were_seen() -> None:
+    scores = {"hit@1": 0.5, "hit@10": 0.9, "mrr": 0.6, "mr": 3.0}
+    stage = {**scores, "all_targets": scores}
+    metrics = {"initial": stage, "final": stage, "method": "emea", "model": "rrea", "data": "zh"}
+    for protocol, words in (
+        ("strict", "saw no test links"),
+        ("released", "USED TEST LINKS"),
+        ("mine", "MAY HAVE USED test links"),
+    ):
+        stream = StringIO()
+        Console(file=stream, width=120).print(result_table({**metrics, "protocol": protocol}))
+        assert words in stream.getvalue()
+        assert "0.5000" in stream.getvalue()
+
+
+def test_what_is_wanted_of_torch_ends_with_the_run() -> None:
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        with reproducible(False):
+            assert torch.is_deterministic_algorithms_warn_only_enabled()
+        with reproducible(True):
+            assert not torch.is_deterministic_algorithms_warn_only_enabled()
+        assert torch.is_deterministic_algorithms_warn_only_enabled()
+    finally:
+        torch.use_deterministic_algorithms(False)
+    with reproducible(True):
+        assert torch.are_deterministic_algorithms_enabled()
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_what_another_reader_calls_a_source_need_be_no_file(tiny_config: Configs) -> None:
+    config = tiny_config()
+    with open_dict(config):
+        config.data.update({"_target_": "my_reader.read", "source": "wikidata", "links": None})
+    check_named_files(config)

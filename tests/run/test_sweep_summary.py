@@ -1,0 +1,221 @@
+import csv
+import json
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
+
+from emea.run import sweep as sweep_callback
+from emea.run.sweep import (
+    SweepSummary,
+    forget_outcome,
+    print_summary,
+    read_outcomes,
+    write_outcome,
+    write_summary,
+)
+
+
+def job(sweep: Path, number: int, overrides: list[str], hit: float | None) -> Path:
+    """A job's folder as Hydra and the run leave it."""
+    folder = sweep / f"{number}-synthetic"
+    (folder / ".hydra").mkdir(parents=True)
+    (folder / ".hydra" / "overrides.yaml").write_text(json.dumps(overrides))
+    if hit is not None:
+        metrics = {
+            "protocol": "strict",
+            "initial": {"hit@1": hit / 4, "mrr": 0.0},
+            "final": {"hit@1": hit, "mrr": hit / 2},
+            "history": [{"validation": {"hit@1": 0.125}}],
+        }
+        (folder / "metrics.json").write_text(json.dumps(metrics))
+    return folder
+
+
+def printed(sweep: Path) -> str:
+    console = Console(width=200, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    print_summary(read_outcomes(sweep), console)
+    return console.export_text()
+
+
+def test_seeds_are_taken_together_and_what_all_share_is_left_out(tmp_path: Path) -> None:
+    for number, (em, seed, hit) in enumerate(
+        [("paper", 0, 0.2), ("paper", 1, 0.4), ("dual", 0, 0.9)]
+    ):
+        job(tmp_path, number, ["data=zh", f"em={em}", f"split_seed={seed}"], hit)
+    lines = [line for line in printed(tmp_path).splitlines() if "em=" in line]
+    initial, final, mrr = "0.0750 ± 0.0354", "0.3000 ± 0.1414", "0.1500 ± 0.0707"
+    assert cells(lines[0]) == ["em=paper", "2", initial, final, mrr, "0.1250 ± 0.0000"]
+    assert cells(lines[1]) == ["em=dual", "1", "0.2250", "0.9000", "0.4500", "0.1250"]
+
+
+def cells(line: str) -> list[str]:
+    found = [cell.strip() for cell in line.strip("│ ").split("│")]
+    assert found.pop(1) == "strict"
+    return found
+
+
+def test_jobs_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    for number in (10, 2, 0):
+        job(tmp_path, number, [f"ratio={number}"], 0.5)
+    assert [one.setting for one in read_outcomes(tmp_path)] == [
+        ("ratio=0",),
+        ("ratio=2",),
+        ("ratio=10",),
+    ]
+
+
+def test_a_recorded_run_counts_with_its_numbers(tmp_path: Path) -> None:
+    earlier = job(tmp_path / "earlier", 0, [], 0.7)
+    write_outcome(job(tmp_path / "sweep", 0, ["em=paper"], None), recorded=str(earlier))
+    (outcome,) = read_outcomes(tmp_path / "sweep")
+    assert outcome.metrics is not None
+    assert outcome.metrics["final"]["hit@1"] == 0.7
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"), [({"failed": "ValueError: no"}, "no"), ({}, "neither")]
+)
+def test_who_failed_is_told_with_the_reason(
+    told: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    folder = job(tmp_path, 3, ["em=paper"], None)
+    if told:
+        write_outcome(folder, **told)
+    text = printed(tmp_path)
+    assert f"failed: {folder}" in text
+    assert reason in text
+
+
+def test_the_table_is_written_into_the_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job(tmp_path, 0, ["em=paper", "seed=1"], 0.5)
+    job(tmp_path, 1, ["em=dual", "seed=1"], 0.9)
+    write_outcome(job(tmp_path, 2, ["em=a|b"], None), failed='ConfigError: "no", he said')
+    with pytest.raises(SystemExit):
+        SweepSummary().on_multirun_end(sweep_config(tmp_path))
+    assert f"Results: {tmp_path / 'results.md'}" in capsys.readouterr().out
+    lines = (tmp_path / "results.md").read_text().splitlines()
+    assert "| em=dual | strict | 1 | 0.2250 | 0.9000 | 0.4500 | 0.1250 |" in lines
+    assert lines[-1] == f'- failed: {tmp_path / "2-synthetic"}: ConfigError: "no", he said'
+    with (tmp_path / "results.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["overrides"] for row in rows] == ["em=paper seed=1", "em=dual seed=1", "em=a|b"]
+    assert float(rows[1]["final Hit@1"]) == 0.9
+    assert rows[2]["failed"] == 'ConfigError: "no", he said' and rows[2]["final Hit@1"] == ""
+
+
+def test_a_run_of_an_older_version_or_without_test_links_has_gaps(tmp_path: Path) -> None:
+    folder = job(tmp_path, 0, [], 0.5)
+    metrics = {"protocol": "strict", "initial": {"hit@1": None}, "final": {"hit@1": None}}
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    write_summary(tmp_path, read_outcomes(tmp_path))
+    assert "| all | strict | 1 | n/a | n/a | n/a | n/a |" in (tmp_path / "results.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("sweeper", "typed", "total"),
+    [
+        ({"params": None}, ["data=zh,fr", "seed=range(3)", "em=dual"], 6),
+        ({"params": {"data": "zh,fr", "em": "paper,dual"}}, ["data=zh"], 2),
+        ({"params": None}, [], 1),
+        ({"n_trials": 20}, ["em.ridge=interval(0,1)"], 20),
+        ({"params": None}, ["em.ridge=interval(0,1)"], None),
+    ],
+)
+def test_each_job_says_its_number(
+    sweeper: dict[str, Any],
+    typed: list[str],
+    total: int | None,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    config = sweep_config(tmp_path, sweeper=sweeper, overrides={"task": typed}, job={"num": 2})
+    summary = SweepSummary()
+    summary.on_multirun_start(config)
+    elsewhere = pickle.loads(pickle.dumps(summary))  # as launchers send it to other processes
+    elsewhere.on_job_start(config)
+    assert caplog.messages == ["Run 3" if total is None else f"Run 3 of {total}"]
+    config.hydra.mode = RunMode.RUN
+    elsewhere.on_job_start(config)
+    assert len(caplog.messages) == 1
+
+
+def sweep_config(folder: Path, **others: Any) -> DictConfig:
+    hydra = {"mode": RunMode.MULTIRUN, "sweep": {"dir": str(folder)}, **others}
+    return OmegaConf.create({"hydra": hydra})
+
+
+def test_brackets_are_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number, features in enumerate(("[noisy_or]", "[similarity]")):
+        job(tmp_path, number, [f"em.two_way.features={features}"], 0.5)
+    write_outcome(job(tmp_path, 2, [], None), failed="ConfigError: say so: trust=[my.mod] [/b]")
+    print_summary(read_outcomes(tmp_path))
+    text = capsys.readouterr().out
+    assert "em.two_way.features=[noisy_or]" in text
+    assert "em.two_way.features=[similarity]" in text
+    assert "trust=[my.mod] [/b]" in text
+
+
+def test_an_earlier_run_in_the_folder_is_no_success(tmp_path: Path) -> None:
+    folder = job(tmp_path, 0, ["seed=1", "em=paper"], 0.9)
+    write_outcome(folder, failed="ConfigError: no")
+    (outcome,) = read_outcomes(tmp_path)
+    assert outcome.metrics is None
+    assert outcome.failed == "ConfigError: no"
+    forget_outcome(folder)
+    forget_outcome(tmp_path / "nowhere")
+    (outcome,) = read_outcomes(tmp_path)
+    assert outcome.metrics is not None and not outcome.failed
+
+
+def test_a_sweep_with_a_failure_ends_with_a_status(tmp_path: Path) -> None:
+    config = sweep_config(tmp_path)
+    job(tmp_path, 0, [], 0.5)
+    SweepSummary().on_multirun_end(config)
+    job(tmp_path, 1, [], None)
+    with pytest.raises(SystemExit, match="1 of 2 jobs failed"):
+        SweepSummary().on_multirun_end(config)
+
+
+def test_jobs_of_an_earlier_sweep_in_the_folder_are_not_its_own(tmp_path: Path) -> None:
+    config = sweep_config(tmp_path)
+    job(tmp_path, 0, ["em=paper"], 0.5)
+    failed = job(tmp_path, 1, ["em=dual"], None)
+    summary = SweepSummary()
+    summary.on_multirun_start(config)
+    summary.on_multirun_end(config)  # nothing was run, and nothing failed
+    os.utime(failed / ".hydra" / "overrides.yaml", ns=(1, 1))  # Hydra writes it anew
+    with pytest.raises(SystemExit, match="1 of 1 jobs failed"):
+        summary.on_multirun_end(config)
+
+
+def test_jobs_are_found_in_folders_of_folders(tmp_path: Path) -> None:
+    job(tmp_path / "zh", 0, [], 0.5)
+    assert len(read_outcomes(tmp_path)) == 1
+
+
+def test_a_failure_is_told_by_the_status_whatever_becomes_of_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(outcomes: Any) -> None:
+        raise ValueError("no terminal")
+
+    monkeypatch.setattr(sweep_callback, "print_summary", breaks)
+    job(tmp_path, 0, [], None)
+    config = sweep_config(tmp_path)
+    with pytest.raises(SystemExit, match="1 of 1 jobs failed"):
+        SweepSummary().on_multirun_end(config)
+
+
+def test_a_run_that_only_a_store_has_is_no_failure(tmp_path: Path) -> None:
+    write_outcome(job(tmp_path, 0, [], None), recorded="MLflow run emea-rrea (0123)")
+    assert "MLflow run emea-rrea (0123)" in printed(tmp_path)
+    SweepSummary().on_multirun_end(sweep_config(tmp_path))

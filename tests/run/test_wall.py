@@ -1,0 +1,259 @@
+"""The wall between a strict run and the test links."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from omegaconf import DictConfig
+from safetensors.torch import load_file
+
+from emea.config.files import option_names
+from emea.config.instantiate import load_pair
+from emea.data.graph_pair import GraphPair, relabel_links
+from emea.data.split import Split, Supervision
+from emea.encoders.light_ea import LightEA
+from emea.encoders.margin_objective import MarginObjective
+from emea.run import job
+from emea.run.job import run_job
+from emea.run.observer import flattened
+from emea.run.parts import Parts, build_parts, draw_split
+
+Configs = Callable[..., DictConfig]
+
+MODELS = option_names("model")
+RULES = [rule for rule in option_names("rule") if rule != "none"]
+TRAININGS = option_names("training")
+USUAL = {("rrea", "paris_avoid_conflict", "semi"), ("lightea", "paris", "sup")}
+COMBINATIONS = [
+    pytest.param(*chosen, marks=() if chosen in USUAL else pytest.mark.slow)
+    for chosen in itertools.product(MODELS, RULES, TRAININGS)
+    if chosen[0] == "rrea" or chosen[1] == "paris"  # models and rules do not know each other
+]
+
+
+def permuted_targets(split: Split) -> Split:
+    test = split.test.copy()
+    test[:, 1] = np.random.default_rng(1).permutation(test[:, 1])
+    assert not np.array_equal(test, split.test)
+    return replace(split, test=test)
+
+
+def without_test_links(split: Split) -> Split:
+    return replace(split, test=split.test[:0])
+
+
+def predictions(
+    config: DictConfig,
+    folder: Path,
+    change: Callable[[Split], Split],
+    monkeypatch: pytest.MonkeyPatch,
+) -> tuple[bytes, bytes, bytes]:
+    with monkeypatch.context() as patch:
+        pair = load_pair(config)
+        split = change(draw_split(config, pair))
+        known = split.supervision
+        # the pair's own links change with the split: nothing may read them either
+        links = np.concatenate([known.train, known.validation, split.test])
+        patch.setattr(job, "load_pair", lambda _: replace(pair, links=links))
+        patch.setattr(job, "draw_split", lambda *_: split)
+        run_job(config, folder)
+    names = ("alignment.tsv", "checkpoint.safetensors", "beliefs.npz")
+    return tuple((folder / name).read_bytes() for name in names)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(("model", "rule", "training"), COMBINATIONS)
+def test_strict_predictions_do_not_depend_on_test_links(
+    model: str,
+    rule: str,
+    training: str,
+    tiny_config: Configs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    options = (f"model={model}", f"rule={rule}", f"training={training}")
+    config = tiny_config(*options, "em.iterations=2", *short())
+    original = predictions(config, tmp_path / "a", lambda split: split, monkeypatch)
+    for name, change in (("b", permuted_targets), ("c", without_test_links)):
+        assert predictions(config, tmp_path / name, change, monkeypatch) == original, name
+
+
+@pytest.mark.parametrize(
+    "decoding",
+    [
+        pytest.param(one, marks=() if one == "hungarian" else pytest.mark.slow)
+        for one in option_names("decoding")
+    ],
+)
+def test_strict_answers_do_not_depend_on_test_links(
+    decoding: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config(f"decoding={decoding}", "em.iterations=1", *short())
+    original = predictions(config, tmp_path / "a", lambda split: split, monkeypatch)
+    for name, change in (("b", permuted_targets), ("c", without_test_links)):
+        assert predictions(config, tmp_path / name, change, monkeypatch) == original, name
+
+
+def test_a_strict_threshold_does_not_depend_on_test_links(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("em=none", "rule=none", "model.encoder.dim=100")
+    config = tiny_config(*options, "export.target_precision=0.5")
+    original = predictions(config, tmp_path / "a", lambda split: split, monkeypatch)
+    assert 31 < original[0].count(b"\n") < 151  # more than the labels, fewer than all
+    for name, change in (("b", permuted_targets), ("c", without_test_links)):
+        assert predictions(config, tmp_path / name, change, monkeypatch) == original, name
+
+
+def test_two_way_predictions_do_not_depend_on_test_links(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("em=dual", "training=semi", "data.num_entities=100", "em.iterations=1")
+    config = tiny_config(*options, *short())
+    original = predictions(config, tmp_path / "a", lambda split: split, monkeypatch)
+    for name, change in (("b", permuted_targets), ("c", without_test_links)):
+        assert predictions(config, tmp_path / name, change, monkeypatch) == original, name
+
+
+def short() -> tuple[str, ...]:
+    epochs = ("model.initial_epochs=10", "model.epochs_per_iteration=3")
+    return (*epochs, "++training.epochs_per_turn=2")
+
+
+@pytest.mark.parametrize("training", ["semi", pytest.param("sup", marks=pytest.mark.slow)])
+def test_the_wall_test_sees_a_leak(
+    training: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("protocol=released", f"training={training}", "em.iterations=2")
+    config = tiny_config(*options, *short())
+    original = predictions(config, tmp_path / "a", lambda split: split, monkeypatch)
+    changed = predictions(config, tmp_path / "b", permuted_targets, monkeypatch)
+    assert original != changed
+
+
+def fewer_test_links(split: Split) -> Split:
+    return replace(split, test=split.test[: len(split.test) // 2])
+
+
+@pytest.mark.parametrize("protocol", ["strict", "released"])
+@pytest.mark.parametrize("training", ["semi", pytest.param("sup", marks=pytest.mark.slow)])
+def test_only_a_released_pool_shows_in_a_model_alone(
+    protocol: str,
+    training: str,
+    tiny_config: Configs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # without EM, test links reach the weights through the pool of mined pairs or not at all
+    options = (f"protocol={protocol}", f"training={training}", "em=none", "rule=none")
+    config = tiny_config(*options, *short())
+    for name, change in (("a", lambda split: split), ("b", fewer_test_links)):
+        predictions(config, tmp_path / name, change, monkeypatch)
+    weights = [load_file(tmp_path / name / "checkpoint.safetensors") for name in "ab"]
+    names = [name for name in weights[0] if name.startswith("module.")]
+    same = all(torch.equal(weights[0][name], weights[1][name]) for name in names)
+    assert same is not (protocol == "released" and config.training.turns > 0)
+
+
+class RelabelledObjective(MarginObjective):
+    """Draws the same links and entities as the original graph's objective, by their new names."""
+
+    def __init__(self, names: torch.Tensor, num_train: int) -> None:
+        super().__init__()
+        self.names = names
+        self.num_train = num_train
+
+    def forward(self, encoder: torch.nn.Module, links: torch.Tensor) -> torch.Tensor:
+        rows = encoder()[self.names]
+        links = torch.argsort(self.names)[links]
+        # pseudo-labels come in the order of entity ids, which the relabelling has changed
+        order = torch.arange(len(links))
+        order[self.num_train :] = self.num_train + torch.argsort(links[self.num_train :, 0])
+        weights = self.link_weights
+        self.weigh(None if weights is None else weights[order])
+        loss = super().forward(lambda: rows, links[order])  # type: ignore[arg-type]
+        self.weigh(weights)
+        return loss
+
+
+def seeds_by_new_name(encoder: LightEA, target_ids: np.ndarray) -> None:
+    """Give every target entity the vector it had under its old name."""
+    vectors = encoder.seed_vectors()
+    renamed = torch.empty_like(vectors)
+    renamed[torch.from_numpy(target_ids)] = vectors
+    encoder.seed_vectors = lambda: renamed  # type: ignore[method-assign]
+
+
+def double_parts(*arguments: object) -> Parts:
+    parts = build_parts(*arguments)  # type: ignore[arg-type]
+    parts.module.double()
+    return parts
+
+
+EXACT_RREA, EXACT_LIGHTEA = ("model=rrea", "model.encoder.dropout=0"), ("model=lightea",)
+RELABELLED = [
+    (EXACT_RREA, "paper", "paris_avoid_conflict", 1),
+    (EXACT_RREA, "dual", "paris", 0),
+    *(
+        pytest.param(model, "paper", rule, turns, marks=pytest.mark.slow)
+        for model in (EXACT_RREA, EXACT_LIGHTEA)
+        for rule, turns in itertools.product(RULES, (0, 1))
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "em", "rule", "turns"), RELABELLED)
+def test_relabelling_entities_changes_no_metric(
+    model: tuple[str, ...],
+    em: str,
+    rule: str,
+    turns: int,
+    tiny_config: Configs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    options = (*model, f"em={em}", f"rule={rule}", "em.iterations=2", f"training.turns={turns}")
+    config = tiny_config(*options, *short())
+    # in double precision, since RMSprop's first steps turn rounding errors into whole steps
+    monkeypatch.setattr(job, "build_parts", double_parts)
+    original = run_job(config, tmp_path / "a")
+    pair = load_pair(config)
+    split = draw_split(config, pair)
+    known = split.supervision
+    rng = np.random.default_rng(3)
+    source_ids = rng.permutation(pair.source.num_entities)
+    target_ids = rng.permutation(pair.target.num_entities)
+    names = torch.from_numpy(np.concatenate([source_ids, len(source_ids) + target_ids]))
+
+    def relabelled_parts(config: DictConfig, pair: GraphPair, *rest: object) -> object:
+        parts = double_parts(config, pair, *rest)
+        encoder = parts.module.encoder
+        if isinstance(encoder, LightEA):
+            seeds_by_new_name(encoder, target_ids)
+            return parts
+        encoder.entities.data[names] = encoder.entities.data.clone()
+        parts.module.objective = RelabelledObjective(names, len(known.train))
+        return parts
+
+    def relabel(links: np.ndarray) -> np.ndarray:
+        return relabel_links(links, source_ids, target_ids)
+
+    moved = Split(Supervision(relabel(known.train), relabel(known.validation)), relabel(split.test))
+    monkeypatch.setattr(job, "load_pair", lambda _: pair.relabelled(source_ids, target_ids))
+    monkeypatch.setattr(job, "draw_split", lambda *_: moved)
+    monkeypatch.setattr(job, "build_parts", relabelled_parts)
+    renamed = run_job(config, tmp_path / "b")
+    for stage in ("initial", "final"):
+        both = flattened(original[stage]), flattened(renamed[stage])
+        assert both[1] == pytest.approx(both[0], abs=1e-5), stage
+
+
+def test_released_says_so_once(
+    tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    metrics = run_job(tiny_config("protocol=released", "em.iterations=1"), tmp_path)
+    assert metrics["protocol"] == "released"
+    assert sum("uses TEST links" in record.getMessage() for record in caplog.records) == 1

@@ -1,0 +1,32 @@
+"""Small configs for tests of whole runs."""
+
+from omegaconf import DictConfig
+
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+
+TINY = (
+    "data.num_entities=150",
+    "ratio=0.2",
+    "split.num_validation=20",
+    "model.initial_epochs=12",
+    "model.epochs_per_iteration=4",
+    "trainer=cpu",
+    "trainer.block_size=8",
+    "tracking=none",
+)
+
+
+NARROW = {"dim": 16, "output_dim": 16, "num_proxies": 8, "dims": [16, 16, 16]}
+"""Widths of encoders where no other was chosen: most tests do not ask what they find."""
+
+
+def tiny_config_of(*overrides: str) -> DictConfig:
+    """A config that runs in seconds, with further overrides."""
+    register_schema()
+    config = composed([*TINY, *overrides])
+    encoder, chosen = config.model.encoder, " ".join(overrides)
+    for key, width in NARROW.items():
+        if key in encoder and f"model.encoder.{key}=" not in chosen:
+            encoder[key] = width
+    return config
