@@ -41,16 +41,16 @@ from emea.record.run_header import make_header, without_secrets
 from emea.record.tracker import Tracker
 from emea.run.device import (
     choose_device,
+    deterministic_mode,
     forget_peak_memory,
     keep_freed_memory,
     peak_memory_mb,
-    reproducible,
 )
-from emea.run.observer import TestObserver, flattened
+from emea.run.observer import EvaluationObserver, flattened
 from emea.run.parts import Parts, build_parts, draw_split
 from emea.run.reasoning_run import ReasoningRun
-from emea.run.resuming import Start, forget_previous, held
-from emea.run.signals import TERMINATED, exit_status, terminable
+from emea.run.resuming import Start, forget_previous, locked_folder
+from emea.run.signals import TERMINATED, exit_status, sigterm_as_interrupt
 from emea.run.summary import summarise
 from emea.run.training_loop import quieten_lightning, train
 
@@ -120,9 +120,11 @@ def run_job(
         # a sweep's jobs lie beside each other, wherever the user wants the sweep
         beside = [folder] if sweep is None else [folder.parent]
         folder = refuse_recorded(header, tracker, beside) or folder
-    repeatable = reproducible(OmegaConf.select(config, "trainer.deterministic", default=False))
+    determinism = deterministic_mode(
+        OmegaConf.select(config, "trainer.deterministic", default=False)
+    )
     logger.info("Writing results to %s", folder)
-    with held(folder), terminable(), _tracked(tracker, folder), repeatable:
+    with locked_folder(folder), sigterm_as_interrupt(), _tracked(tracker, folder), determinism:
         start = Start.of(folder, header, resumes)
         run_files.write_config(folder, shown)
         if "_target_" not in config.data:  # no other file has these graphs
@@ -142,7 +144,7 @@ def run_job(
             run.write_files(folder)
         else:
             validation = split.supervision.validation
-            observer = TestObserver(
+            observer = EvaluationObserver(
                 split.test,
                 validation,
                 config.protocol.name,
@@ -246,7 +248,7 @@ def _log_curves(losses: list[tuple[int, float]], metrics: dict[str, Any], tracke
 
 
 def _decision(
-    answering: Answering, observer: TestObserver, parts: Parts, settings: ExportSettings
+    answering: Answering, observer: EvaluationObserver, parts: Parts, settings: ExportSettings
 ) -> Decision:
     """What the run answers, from the last beliefs and the links they are certain of."""
     assert observer.last is not None
@@ -255,7 +257,7 @@ def _decision(
     return decide(answering, beliefs, certain, settings, observer.validation)
 
 
-def _write_files(folder: Path, observer: TestObserver, decision: Decision) -> None:
+def _write_files(folder: Path, observer: EvaluationObserver, decision: Decision) -> None:
     report = observer.last
     assert report is not None and observer.initial_ranks and observer.final_ranks
     run_files.write_ranks(folder, observer.test, observer.initial_ranks, observer.final_ranks)

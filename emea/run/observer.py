@@ -1,4 +1,4 @@
-"""Watches a run: evaluates rankings on test links, and nothing uses its answers."""
+"""Evaluates rankings on test links while a run trains; the run does not use the results."""
 
 import logging
 import math
@@ -69,7 +69,7 @@ def hard_mapping(beliefs: Beliefs) -> IntArray:
 Log = Callable[[dict[str, float], int], None]
 
 
-class TestObserver:
+class EvaluationObserver:
     """Measures every iteration on the test and validation links.
 
     Args:
@@ -88,8 +88,6 @@ class TestObserver:
         initial_mapping: the neural model's best targets before any EM step, labels certain.
         final_ranks: ranks of the test links by what the run stands for.
     """
-
-    __test__ = False  # the name is not a test's
 
     def __init__(
         self,

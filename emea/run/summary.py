@@ -17,7 +17,7 @@ from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
 from emea.evaluation.ranks import Ranks, both_pools, link_ranks
 from emea.matching.candidates import Candidates, mutual_best, top_candidates
 from emea.record.run_header import method_name
-from emea.run.observer import TestObserver, compatibility_section, hard_mapping
+from emea.run.observer import EvaluationObserver, compatibility_section, hard_mapping
 
 
 def summarise(
@@ -25,7 +25,7 @@ def summarise(
     pair: GraphPair,
     split: Split,
     judged: Split,
-    observer: TestObserver,
+    observer: EvaluationObserver,
     device: torch.device,
 ) -> dict[str, Any]:
     """All numbers of the run, each with the protocol that made it.
@@ -53,7 +53,7 @@ def summarise(
 
 
 def _compatibility(
-    pair: GraphPair, split: Split, observer: TestObserver, device: torch.device
+    pair: GraphPair, split: Split, observer: EvaluationObserver, device: torch.device
 ) -> dict[str, Any]:
     assert observer.last is not None and observer.initial_mapping is not None
     mappings = {"initial": observer.initial_mapping, "final": hard_mapping(observer.last.answer)}
@@ -90,7 +90,7 @@ def run_settings(config: DictConfig, pair: GraphPair, split: Split) -> dict[str,
     }
 
 
-def _mapping(split: Split, observer: TestObserver) -> dict[str, Any]:
+def _mapping(split: Split, observer: EvaluationObserver) -> dict[str, Any]:
     """Precision, recall and F1 over all unlabelled source entities, and of mutual pairs alone."""
     assert observer.last is not None
     answer = observer.last.answer

@@ -25,7 +25,7 @@ from emea.record.run_header import with_secrets, without_secrets
 from emea.record.run_record import read_series
 from emea.run import training_loop
 from emea.run.job import run_job
-from emea.run.resuming import config_to_resume, held
+from emea.run.resuming import config_to_resume, locked_folder
 
 Configs = Callable[..., DictConfig]
 ROOT = Path(__file__).resolve().parents[2]
@@ -210,7 +210,7 @@ def test_a_run_that_goes_on_is_left_alone(
     monkeypatch.chdir(tmp_path)
     config = tiny_config("em.iterations=1", "skip_recorded=true")
     killed_after(1, config, Path("multirun/earlier/0"), monkeypatch)
-    with held(Path("multirun/earlier/0")):
+    with locked_folder(Path("multirun/earlier/0")):
         with pytest.raises(UserError, match="in use"):
             run_job(config, Path("multirun/earlier/0"))
         run_job(config, Path("multirun/later/0"))
@@ -218,7 +218,7 @@ def test_a_run_that_goes_on_is_left_alone(
 
 
 def test_a_time_out_of_the_run_is_its_own(tmp_path: Path) -> None:
-    with pytest.raises(TimeoutError, match="no answer"), held(tmp_path):
+    with pytest.raises(TimeoutError, match="no answer"), locked_folder(tmp_path):
         raise TimeoutError("no answer")
 
 

@@ -19,9 +19,9 @@ from emea.record.run_folder import finite
 from emea.record.run_header import flat_params, run_name, sweep_name
 from emea.run.device import (
     choose_device,
+    deterministic_mode,
     forget_peak_memory,
     peak_memory_mb,
-    reproducible,
 )
 from emea.run.observer import flattened
 from emea.run.parts import build_parts, draw_split
@@ -133,14 +133,14 @@ def test_the_table_says_whether_test_links_were_seen() -> None:
 def test_what_is_wanted_of_torch_ends_with_the_run() -> None:
     torch.use_deterministic_algorithms(True, warn_only=True)
     try:
-        with reproducible(False):
+        with deterministic_mode(False):
             assert torch.is_deterministic_algorithms_warn_only_enabled()
-        with reproducible(True):
+        with deterministic_mode(True):
             assert not torch.is_deterministic_algorithms_warn_only_enabled()
         assert torch.is_deterministic_algorithms_warn_only_enabled()
     finally:
         torch.use_deterministic_algorithms(False)
-    with reproducible(True):
+    with deterministic_mode(True):
         assert torch.are_deterministic_algorithms_enabled()
     assert not torch.are_deterministic_algorithms_enabled()
 
