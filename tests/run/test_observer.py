@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 
 from emea.evaluation.joint_ranks import fused_ranks
 from emea.evaluation.ranks import Ranks, link_ranks
-from emea.run import job, observer
+from emea.run import em_run, observer
 from emea.run.job import run_job
 from emea.run.observer import EvaluationObserver
 
@@ -59,11 +59,13 @@ def test_the_validation_of_the_answer_is_that_of_its_ranking(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     observers: list[EvaluationObserver] = []
-    made = job.EvaluationObserver
+    made = em_run.EvaluationObserver
     monkeypatch.setattr(
-        job, "EvaluationObserver", lambda *values: observers.append(made(*values)) or observers[0]
+        em_run,
+        "EvaluationObserver",
+        lambda *values: observers.append(made(*values)) or observers[0],
     )
-    metrics = run_job(tiny_config(*QUICK, "em=dual"), tmp_path)
+    metrics = run_job(tiny_config(*QUICK, "em=dual"), tmp_path).metrics.as_dict()
     seen = observers[0]
     assert seen.last is not None and seen.last.answer_ranking is not None
     similarity, links = seen.last.similarity, seen.validation

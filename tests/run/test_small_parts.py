@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -118,14 +119,16 @@ def test_peak_memory_starts_anew() -> None:
 def test_the_table_says_whether_test_links_were_seen() -> None:
     scores = {"hit@1": 0.5, "hit@10": 0.9, "mrr": 0.6, "mr": 3.0}
     stage = {**scores, "all_targets": scores}
-    metrics = {"initial": stage, "final": stage, "method": "emea", "model": "rrea", "data": "zh"}
+    metrics = Mock()
+    metrics.scores.initial = metrics.scores.final = stage
     for protocol, words in (
         ("strict", "saw no test links"),
         ("released", "USED TEST LINKS"),
         ("mine", "MAY HAVE USED test links"),
     ):
         stream = StringIO()
-        Console(file=stream, width=120).print(result_table({**metrics, "protocol": protocol}))
+        metrics.settings = Mock(protocol=protocol, method="emea", model="rrea", data="zh")
+        Console(file=stream, width=120).print(result_table(metrics))
         assert words in stream.getvalue()
         assert "0.5000" in stream.getvalue()
 
