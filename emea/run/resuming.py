@@ -6,12 +6,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from filelock import FileLock, Timeout
 from omegaconf import DictConfig
 
 from emea.answer.formats import ALIGNMENT_FILES
 from emea.errors import DataError, UserError
 from emea.record.earlier_runs import LOCK_FILE
-from emea.record.file_lock import file_lock
 from emea.record.run_folder import (
     BELIEFS_FILE,
     CHECKPOINT_FILE,
@@ -112,8 +112,8 @@ def locked_folder(folder: Path) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(file_lock(folder / LOCK_FILE, timeout=0.0))
-        except TimeoutError as error:
+            stack.enter_context(FileLock(folder / LOCK_FILE, timeout=0))
+        except Timeout as error:
             raise UserError(
                 f"{folder} is in use by another run: wait for its end, or choose another folder"
             ) from error
