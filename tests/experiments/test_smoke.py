@@ -42,5 +42,5 @@ def test_the_smoke_variant_sweeps_over_what_the_experiment_does(experiment: str)
 )
 def test_it_runs(experiment: str, tmp_path: Path) -> None:
     for number, job in enumerate(jobs(f"smoke/{experiment}", ["tracking=none"])):
-        metrics = run_job(composed(job), tmp_path / str(number))
+        metrics = run_job(composed(job), tmp_path / str(number)).metrics.as_dict()
         assert 0 <= metrics["final"]["hit@1"] <= 1

@@ -39,8 +39,7 @@ def config_of(
 
 
 def run(config: DictConfig, folder: Path) -> dict:
-    shown = run_job(config, folder)
-    print_results(shown, folder)
+    print_results(run_job(config, folder))
     metrics: dict = json.loads((folder / "metrics.json").read_text())
     return metrics
 

@@ -17,7 +17,7 @@ from emea.data.graph_pair import GraphPair, relabel_links
 from emea.data.split import Split, Supervision
 from emea.encoders.light_ea import LightEA
 from emea.encoders.margin_objective import MarginObjective
-from emea.run import job
+from emea.run import em_run, job
 from emea.run.job import run_job
 from emea.run.observer import flattened
 from emea.run.parts import Parts, build_parts, draw_split
@@ -218,8 +218,8 @@ def test_relabelling_entities_changes_no_metric(
     options = (*model, f"em={em}", f"rule={rule}", "em.iterations=2", f"training.turns={turns}")
     config = tiny_config(*options, *short())
     # in double precision, since RMSprop's first steps turn rounding errors into whole steps
-    monkeypatch.setattr(job, "build_parts", double_parts)
-    original = run_job(config, tmp_path / "a")
+    monkeypatch.setattr(em_run, "build_parts", double_parts)
+    original = run_job(config, tmp_path / "a").metrics.as_dict()
     pair = load_pair(config)
     split = draw_split(config, pair)
     known = split.supervision
@@ -244,8 +244,8 @@ def test_relabelling_entities_changes_no_metric(
     moved = Split(Supervision(relabel(known.train), relabel(known.validation)), relabel(split.test))
     monkeypatch.setattr(job, "load_pair", lambda _: pair.relabelled(source_ids, target_ids))
     monkeypatch.setattr(job, "draw_split", lambda *_: moved)
-    monkeypatch.setattr(job, "build_parts", relabelled_parts)
-    renamed = run_job(config, tmp_path / "b")
+    monkeypatch.setattr(em_run, "build_parts", relabelled_parts)
+    renamed = run_job(config, tmp_path / "b").metrics.as_dict()
     for stage in ("initial", "final"):
         both = flattened(original[stage]), flattened(renamed[stage])
         assert both[1] == pytest.approx(both[0], abs=1e-5), stage
@@ -254,6 +254,8 @@ def test_relabelling_entities_changes_no_metric(
 def test_released_says_so_once(
     tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    metrics = run_job(tiny_config("protocol=released", "em.iterations=1"), tmp_path)
+    metrics = run_job(
+        tiny_config("protocol=released", "em.iterations=1"), tmp_path
+    ).metrics.as_dict()
     assert metrics["protocol"] == "released"
     assert sum("uses TEST links" in record.getMessage() for record in caplog.records) == 1
