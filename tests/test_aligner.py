@@ -138,7 +138,7 @@ def test_saving_replaces_runs_and_nothing_else(
     with pytest.raises(DataError, match="mine is not empty and not a run's folder"):
         fitted.save(tmp_path / "mine")
     assert (tmp_path / "mine" / "config.yaml").read_text() == "mine"
-    with pytest.raises(DataError, match="cannot be written to: "):
+    with pytest.raises(UserError, match="cannot be written: "):
         fitted.save(tmp_path / "mine" / "config.yaml" / "below")
     choosy.save(tmp_path / "run")
     (tmp_path / "run" / "checkpoint.safetensors").write_text("of the other run")
@@ -146,7 +146,7 @@ def test_saving_replaces_runs_and_nothing_else(
         patch.setattr(finished_run, "write_atomic", Mock(side_effect=OSError(28, "disk full")))
         with pytest.raises(DataError, match="run cannot be written to: disk full"):
             fitted.save(tmp_path / "run")
-    with pytest.raises(DataError, match="no finished run"):
+    with pytest.raises(UserError, match="is not a finished run"):
         Aligner.load(tmp_path / "run")
     fitted.save(tmp_path / "run")
     assert same_answers(Aligner.load(tmp_path / "run"), fitted)

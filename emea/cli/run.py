@@ -29,7 +29,7 @@ from emea.record.run_folder import LOG_FILE
 from emea.record.run_header import sweep_name
 from emea.record.run_record import is_finished
 from emea.record.secrets import clean_hydra_files
-from emea.run.progress import logged
+from emea.run.console import logged
 from emea.run.sweep import forget_outcome, write_outcome
 
 logger = logging.getLogger(__name__)
@@ -109,16 +109,15 @@ def _run(config: DictConfig, folder: Path, sweep: str | None) -> float:
     from emea.run.result_table import print_results
 
     try:
-        metrics = run_job(config, folder, sweep, pair, read_s=read_s)
+        result = run_job(config, folder, sweep, pair, read_s=read_s)
     except AlreadyRecordedError as recorded:
         logger.info("%s", recorded)
         write_outcome(folder, recorded=recorded.place)
         return recorded.objective
-    found = Path(metrics["folder"])
-    if found != folder:  # it continued an interrupted run
-        write_outcome(folder, recorded=str(found))
-    print_results(metrics, found)
-    return sweep_objective(metrics)
+    if result.folder != folder:  # it resumed an interrupted run
+        write_outcome(folder, recorded=str(result.folder))
+    print_results(result)
+    return sweep_objective(result.metrics.as_dict())
 
 
 def resumed_folder(arguments: Sequence[str]) -> tuple[Path, list[str]] | None:
@@ -158,4 +157,4 @@ def resume_run(folder: Path, trust: list[str]) -> None:
     config.skip_recorded = False
     config.trust = trust  # the folder may come from a stranger: its own list does not count
     with logged(folder / LOG_FILE):
-        print_results(run_job(config, folder, resumes=True), folder)
+        print_results(run_job(config, folder, resumes=True))

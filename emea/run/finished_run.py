@@ -37,7 +37,7 @@ from emea.record.run_record import (
     read_header,
 )
 from emea.run.parts import draw_split
-from emea.run.resuming import held, make_room
+from emea.run.resuming import locked_folder, make_room
 
 GROUPS = ("data", "split", "method", "em", "rule", "protocol", "decoding")
 """Of the configuration, without which a run cannot be read back."""
@@ -114,7 +114,7 @@ def write_run(folder: Path, run: FinishedRun, records: Mapping[str, bytes]) -> N
         DataError: the folder has other content, or cannot be written to.
     """
     try:
-        with held(folder):
+        with locked_folder(folder):
             others = [path for path in folder.iterdir() if path.name != LOCK_FILE]
             if not is_run_folder(folder) and others:
                 raise DataError(f"{folder} is not empty and not a run's folder: choose another")

@@ -2,11 +2,11 @@
 
 import logging
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig
 
 from emea.answer.decision import (
+    ExportNumbers,
     ExportSettings,
     build_answering,
     check_founded,
@@ -33,7 +33,7 @@ NUMBERS_FILE = "prediction.json"
 
 def predict(
     run: FinishedRun, folder: Path, settings: ExportSettings, decoding: str | None = None
-) -> tuple[dict[str, Any], list[Path]]:
+) -> tuple[ExportNumbers, list[Path]]:
     """Write what a run answers; nothing is trained.
 
     Args:
@@ -57,8 +57,8 @@ def predict(
     _warn_of_others(folder, files)
     judged = run.split.with_labels(run.labels.cpu().numpy())
     numbers = decision_numbers(decision, settings, judged)
-    told = {"run": run.header.name, "run_id": run.header.run_id, "decoding": decoder, **numbers}
-    write_json(folder / NUMBERS_FILE, finite(told))
+    recorded = {"run": run.header.name, "run_id": run.header.run_id, "decoding": decoder, **numbers}
+    write_json(folder / NUMBERS_FILE, finite(recorded))
     return numbers, [*files, folder / NUMBERS_FILE]
 
 

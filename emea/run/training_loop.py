@@ -26,7 +26,7 @@ from emea.run.checkpoint import (
     save_checkpoint,
     save_turn,
 )
-from emea.run.observer import TestObserver
+from emea.run.observer import EvaluationObserver
 from emea.run.parts import Parts
 from emea.run.progress import StepProgress
 from emea.training.training_state import TURN_FILE, TrainingCheckpoint, TurnState
@@ -159,7 +159,7 @@ def stages(config: DictConfig) -> list[Stage]:
 def train(
     config: DictConfig,
     parts: Parts,
-    observer: TestObserver,
+    observer: EvaluationObserver,
     device: torch.device,
     checkpoint: Path,
     resume_from: Path | None = None,
@@ -209,7 +209,9 @@ def train(
                 break
 
 
-def go_on(checkpoint: Path, parts: Parts, observer: TestObserver, device: torch.device) -> int:
+def go_on(
+    checkpoint: Path, parts: Parts, observer: EvaluationObserver, device: torch.device
+) -> int:
     """Put a run back where a checkpoint left it; how many of its stages are done."""
     progress = load_progress(checkpoint)
     assert progress is not None, "a fit was to come after it"
