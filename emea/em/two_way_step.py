@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from emea.config.two_way import PAPER_FEATURES
 from emea.data.arrays import IntArray
 from emea.em.joint import JointReport
 from emea.em.match_model import PRIORS, MatchModel, calibrated
@@ -22,9 +23,6 @@ from emea.rules.rule import Rule
 
 TINY = 1e-12
 """Keeps an entity without any belief from dividing by nothing."""
-
-PAPER_FEATURES = ["noisy_or"]
-"""What the paper's q* looks at."""
 
 
 class TwoWayStep:
