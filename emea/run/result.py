@@ -1,7 +1,7 @@
 """The result of a run: typed, complete, and written to its files in one place."""
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,7 @@ from emea.evaluation.calibration import answer_calibration
 from emea.evaluation.metrics import answer_metrics
 from emea.record import run_folder as run_files
 from emea.record.run_header import method_name
-from emea.record.run_record import RunHeader
+from emea.record.run_record import RunHeader, now_ms
 from emea.run.run import Numbers, Outcome, RunScores
 
 
@@ -171,6 +171,7 @@ class RunResult:
         decision: the answer.
         export: settings of the answer and its files.
         ui_hint: command that opens the runs; ``None``: there is nothing to open.
+        end_time: milliseconds since the epoch.
     """
 
     folder: Path
@@ -183,6 +184,7 @@ class RunResult:
     decision: Decision
     export: ExportSettings
     ui_hint: str | None = None
+    end_time: int = field(default_factory=now_ms)
 
     def write(self, folder: Path) -> None:
         """Write the files of the result; ``metrics.json`` comes last."""
