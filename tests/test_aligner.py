@@ -176,7 +176,7 @@ def test_saving_replaces_runs_and_nothing_else(
     with pytest.raises(DataError, match="mine is not empty and not a run's folder"):
         fitted.save(tmp_path / "mine")
     assert (tmp_path / "mine" / "config.yaml").read_text() == "mine"
-    with pytest.raises(UserError, match="below cannot be written: Not a directory"):
+    with pytest.raises(UserError, match="cannot be written: "):
         fitted.save(tmp_path / "mine" / "config.yaml" / "below")
     choosy.save(tmp_path / "run")
     (tmp_path / "run" / "checkpoint.safetensors").write_text("of the other run")

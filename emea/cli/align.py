@@ -16,7 +16,7 @@ from emea.config.schema import register_schema
 from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_record import is_run_folder
-from emea.run.progress import logged
+from emea.run.console import logged
 
 if TYPE_CHECKING:
     from emea.run.result import RunMetrics

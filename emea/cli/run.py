@@ -28,7 +28,7 @@ from emea.record.run_folder import LOG_FILE
 from emea.record.run_header import sweep_name
 from emea.record.run_record import is_finished
 from emea.record.secrets import clean_hydra_files
-from emea.run.progress import logged
+from emea.run.console import logged
 from emea.run.sweep import forget_outcome, write_outcome
 
 logger = logging.getLogger(__name__)

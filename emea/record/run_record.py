@@ -9,7 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from emea.errors import UserError
+from emea.errors import DataError, UserError
 from emea.record.atomic import json_object, write_atomic, write_json
 
 logger = logging.getLogger(__name__)
@@ -216,13 +216,14 @@ def check_finished(folder: Path | str) -> None:
     """Refuse a folder whose run is not finished.
 
     Raises:
-        UserError: the folder holds no run, or one that is still running, failed or was interrupted.
+        DataError: its run is still running, failed or was interrupted.
+        UserError: the folder holds no run.
     """
     if is_finished(folder):
         return
     closing = read_closing(folder)
     state = "failed" if closing and closing.status == "FAILED" else "is running or was interrupted"
-    raise UserError(
+    raise DataError(
         f"{folder} is not a finished run: it {state}. "
         f"Continue it with: emea run resume={quote(str(folder))}"
     )

@@ -27,7 +27,7 @@ from emea.data.statistics import statistics_table
 from emea.em.protocol import Visible
 from emea.errors import UserError
 from emea.matching.block_memory import is_out_of_memory, limit_blocks
-from emea.record import run_folder as run_files
+from emea.record import run_folder
 from emea.record.earlier_runs import refuse_recorded
 from emea.record.pair_file import pair_of_run, write_pair
 from emea.record.run_header import make_header, without_secrets
@@ -183,9 +183,9 @@ def _recorded(
         deterministic_mode(deterministic),
     ):
         start = Start.of(folder, header, resumes)
-        run_files.write_config(folder, config)
+        run_folder.write_config(folder, config)
         if "_target_" not in config.data:  # no other file has these graphs
-            write_pair(folder / run_files.PAIR_FILE, pair)
+            write_pair(folder / run_folder.PAIR_FILE, pair)
         tracker.start(start.header, folder)
         yield start
         forget_previous(folder)
@@ -199,7 +199,7 @@ def _tracked(tracker: Tracker, folder: Path) -> Iterator[None]:
     except KeyboardInterrupt:
         how = "terminated" if exit_status() == TERMINATED else "interrupted"
         tracker.finish("KILLED", how)
-        logger.warning("%s; continue with: python run.py resume=%s", how, quote(str(folder)))
+        logger.warning("%s; continue with: emea run resume=%s", how, quote(str(folder)))
         raise
     except BaseException as error:
         tracker.finish("FAILED", f"{type(error).__name__}: {error}")

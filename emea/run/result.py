@@ -20,7 +20,7 @@ from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.evaluation.calibration import answer_calibration
 from emea.evaluation.metrics import answer_metrics
-from emea.record import run_folder as run_files
+from emea.record import run_folder
 from emea.record.run_header import method_name
 from emea.record.run_record import RunHeader, now_ms
 from emea.run.run import Numbers, Outcome, RunScores
@@ -189,8 +189,8 @@ class RunResult:
     def write(self, folder: Path) -> None:
         """Write the files of the result; ``metrics.json`` comes last."""
         found, ranks = self.outcome, self.outcome.ranks
-        run_files.write_ranks(folder, self.split.test, ranks.initial, ranks.final, ranks.embedding)
-        run_files.write_beliefs(folder, found.neural, found.joint, found.labels)
+        run_folder.write_ranks(folder, self.split.test, ranks.initial, ranks.final, ranks.embedding)
+        run_folder.write_beliefs(folder, found.neural, found.joint, found.labels)
         decoder = decoder_name(self.config)
         write_alignment(folder, self.pair, self.header, decoder, self.decision, self.export)
-        run_files.write_metrics(folder, self.metrics.as_dict())
+        run_folder.write_metrics(folder, self.metrics.as_dict())

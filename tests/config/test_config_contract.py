@@ -106,7 +106,12 @@ def test_a_variant_makes_a_config_that_can_run(variant: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "experiment", [name for name in option_names("experiment") if not name.startswith("smoke/")]
+    "experiment",
+    [
+        pytest.param(name, marks=() if name in ("dual", "table1") else pytest.mark.slow)
+        for name in option_names("experiment")
+        if not name.startswith("smoke/")
+    ],
 )
 def test_every_kind_of_job_of_an_experiment_can_run(experiment: str) -> None:
     register_schema()

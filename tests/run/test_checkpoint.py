@@ -45,7 +45,13 @@ def load_state(folder: Path, parts: Parts) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        *((f"model={model}", "em.sampling=sample") for model in option_names("model")),
+        *(
+            pytest.param(
+                (f"model={model}", "em.sampling=sample"),
+                marks=() if model == "rrea" else pytest.mark.slow,
+            )
+            for model in option_names("model")
+        ),
         ("training=semi", "training.epochs_per_turn=5", "training.turns_per_iteration=1"),
         ("model.restart=true", "model.early_stopping={every:4,patience:1}"),
         (
@@ -83,7 +89,7 @@ def test_going_on_from_a_checkpoint_equals_never_stopping(
     assert whole.em.normaliser.parameters() == parts.em.normaliser.parameters()
 
 
-@pytest.mark.parametrize("model", ["rrea", "lightea"])
+@pytest.mark.parametrize("model", ["rrea", pytest.param("lightea", marks=pytest.mark.slow)])
 def test_a_run_can_start_from_another_ones_first_training(
     model: str, tiny_config: Configs, tmp_path: Path
 ) -> None:

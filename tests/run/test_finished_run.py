@@ -57,7 +57,7 @@ def test_an_unfinished_run_is_refused(tiny_config: Configs, tmp_path: Path) -> N
     run_job(tiny_config("em=none", "rule=none"), tmp_path)
     header = tmp_path / "run.json"
     header.write_text(header.read_text().replace('"FINISHED"', '"FAILED"'))
-    with pytest.raises(UserError, match="is not a finished run"):
+    with pytest.raises(DataError, match="is not a finished run"):
         load_run(tmp_path)
     with pytest.raises(UserError, match="not a run's folder"):
         load_run(tmp_path / "nowhere")

@@ -20,12 +20,15 @@ import pytest
 from omegaconf import DictConfig, open_dict
 
 from emea.cli import run
+from emea.encoders.alignment_module import AlignmentModule
 from emea.errors import DataError, UserError
 from emea.record.run_header import with_secrets, without_secrets
 from emea.record.run_record import read_series
-from emea.run import training_loop
+from emea.run import signals, training_loop
 from emea.run.job import run_job
 from emea.run.resuming import config_to_resume, locked_folder
+
+from ..sweeping import TINY, called_here
 
 Configs = Callable[..., DictConfig]
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,7 +66,9 @@ def killed_after(
         run_job(config, folder, sweep)
 
 
-@pytest.mark.parametrize(("em", "stage"), [("paper", 1), ("paper", 3), ("dual", 2)])
+@pytest.mark.parametrize(
+    ("em", "stage"), [("paper", 1), pytest.param("paper", 3, marks=pytest.mark.slow), ("dual", 2)]
+)
 def test_it_ends_as_if_never_stopped(
     em: str, stage: int, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -330,10 +335,35 @@ def test_killed_at_ten_random_moments_it_ends_the_same(tmp_path: Path) -> None:
         assert (half / "alignment.tsv").read_bytes() == (whole / "alignment.tsv").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("number", "status"),
-    [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGTERM, 143)],
+SIGNALS = pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 )
+
+
+@SIGNALS
+def test_a_signal_during_training_ends_the_run(
+    number: signal.Signals, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = AlignmentModule.training_step
+
+    def signalled(*arguments: Any) -> None:
+        step(*arguments)
+        os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(signals, "_received", [])
+    monkeypatch.setattr(AlignmentModule, "training_step", signalled)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        done = called_here(tmp_path, *TINY, "tracking=none", f"hydra.run.dir={tmp_path}/run")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done.returncode == status
+    assert f"resume={tmp_path}/run" in done.stderr
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "KILLED"
+
+
+@pytest.mark.slow
+@SIGNALS
 def test_a_signal_closes_the_records_and_is_told_by_the_status(
     number: signal.Signals, status: int, tmp_path: Path
 ) -> None:
@@ -350,7 +380,7 @@ def test_a_signal_closes_the_records_and_is_told_by_the_status(
     deadline = time.monotonic() + 60
     while not (tmp_path / "run" / "run.json").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
-    time.sleep(2)
+    time.sleep(0.5)
     process.send_signal(number)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == status

@@ -59,18 +59,19 @@ def killed_in(
 @pytest.mark.parametrize(
     ("overrides", "stage", "number", "turn"),
     [
-        (["em.iterations=1"], 0, 2, 0),
         (["em.iterations=1"], 1, 1, 0),
-        pytest.param(
-            ["model=dual_amn", "em=none", "model.objective.batch_size=7"],
-            *(0, 5, 0),
-            marks=pytest.mark.slow,
-        ),
-        (["model=alinet", "em.iterations=1", *EARLY, *NEAR], 1, 2, 0),
-        (["model=iptranse", "em=none", *EARLY, *SOFT], 0, 3, 0),
-        (["em=none", *WORSE], 0, 6, 0),
         (["em=none", "training=semi", "training.turns=2", "training.epochs_per_turn=8"], 0, 6, 1),
         (["em=dual", "em.iterations=1"], 1, 2, 0),
+        *(
+            pytest.param(*values, marks=pytest.mark.slow)
+            for values in (
+                (["em.iterations=1"], 0, 2, 0),
+                (["model=dual_amn", "em=none", "model.objective.batch_size=7"], 0, 5, 0),
+                (["model=alinet", "em.iterations=1", *EARLY, *NEAR], 1, 2, 0),
+                (["model=iptranse", "em=none", *EARLY, *SOFT], 0, 3, 0),
+                (["em=none", *WORSE], 0, 6, 0),
+            )
+        ),
     ],
 )
 def test_it_ends_as_if_never_stopped(
