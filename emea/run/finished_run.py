@@ -134,7 +134,7 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
     _check_metrics(folder, metrics)
     split = draw_split(config, pair)
     stored = read_beliefs(folder / BELIEFS_FILE, pair)
-    if stored.neural is None and config.method.reasoner is None:
+    if stored.neural is None and "em" in config.method.uses:
         raise DataError(f"{folder / BELIEFS_FILE} is damaged: it lacks those of the neural model")
     labels = stored.labels
     check_parts(folder, split, None if labels is None else labels.numpy())

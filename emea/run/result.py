@@ -37,16 +37,23 @@ class LinkCounts:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What was run on which data; a config group that the method does not use is ``none``."""
+    """What was run on which data.
+
+    Args:
+        protocol: name of what the run may see.
+        data: name of the pair of graphs.
+        groups: option of each config group that only some methods use; ``none``: it is not used.
+        method: baseline, ``emea`` or ``neural``.
+        split: name of how the links were split.
+        ratio: share of training links of a random split.
+        num_links: of each part.
+        seed: of the model.
+        split_seed: of the split.
+    """
 
     protocol: str
     data: str
-    model: str
-    training: str
-    rule: str
-    em: str
-    decoding: str
-    search: str
+    groups: dict[str, str]
     method: str
     split: str
     ratio: float | None
@@ -60,9 +67,9 @@ class RunSettings:
         used = set(config.method.uses) - (set() if config.em.iterations else {"rule"})
         known = split.supervision
         return cls(
-            **{group: config[group].name if group in used else "none" for group in OPTIONAL},
             protocol=config.protocol.name,
             data=pair.name,
+            groups={group: config[group].name if group in used else "none" for group in OPTIONAL},
             method=method_name(config),
             split=config.split.name,
             ratio=config.ratio.value if config.split.name == "random" else None,
@@ -70,6 +77,11 @@ class RunSettings:
             seed=config.seed,
             split_seed=config.split_seed,
         )
+
+    def as_dict(self) -> Numbers:
+        """The settings by their names in ``metrics.json``, where groups are not nested."""
+        settings = asdict(self)
+        return {**settings.pop("groups"), **settings}
 
 
 @dataclass(frozen=True)
@@ -147,7 +159,7 @@ class RunMetrics:
             "by_degree": scores.by_degree,
             **scores.extra,
             "history": scores.history,
-            **asdict(self.settings),
+            **self.settings.as_dict(),
             "answer": {"decoder": answer.decoder, **answer.answer},
             "calibration": answer.calibration,
             "export": answer.export,
