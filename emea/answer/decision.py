@@ -85,9 +85,8 @@ Answering = Callable[[Beliefs, Tensor], Beliefs]
 
 
 def build_answering(config: DictConfig) -> Answering:
-    """What turns final beliefs into an answer; the best candidate where nothing is configured."""
-    node = OmegaConf.select(config, "decoding.answer") if _uses_decoding(config) else None
-    answering: Answering = BestAnswer() if node is None else maker(node)()
+    """What turns final beliefs into an answer; a method without decoding has its own."""
+    answering: Answering = maker(config.decoding)() if _uses_decoding(config) else BestAnswer()
     return answering
 
 

@@ -99,7 +99,7 @@ def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
         if (value := getattr(options, key)) is not None:
             export.append(f"export.{key}={value}")
     chosen = ["data=files", *named, *settings, "tracking=none", *export, *options.settings]
-    check_overrides(chosen)
+    check_overrides(chosen, defaults=settings)
     return composed(chosen)
 
 

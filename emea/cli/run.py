@@ -13,13 +13,14 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from emea.config.checks import check_config
+from emea.config.earlier import current_overrides
 from emea.config.files import CONF
+from emea.config.idle import idle_settings
 from emea.config.instantiate import load_pair
 from emea.config.overrides import (
     check_overrides,
     quote_numeric_choices,
     sweep_flag_first,
-    unused_overrides,
 )
 from emea.config.paths import check_run_folder
 from emea.config.schema import register_schema
@@ -48,8 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     register_schema()
     typed = sys.argv[1:] if arguments is None else arguments
-    sys.argv[1:] = sweep_flag_first(quote_numeric_choices(typed))
     try:
+        typed = current_overrides(typed)
+        sys.argv[1:] = sweep_flag_first(quote_numeric_choices(typed))
         resume = resumed_folder(sys.argv[1:])
         if resume is not None:
             check_run_folder(sys.argv[1:])
@@ -75,8 +77,8 @@ def job(config: DictConfig) -> float:
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
     clean_hydra_files(config, hydra_config)
-    for group, unused in unused_overrides(config, hydra_config.overrides.task).items():
-        logger.warning("%s does not use %s", group, ", ".join(unused))
+    for key, reason in idle_settings(config, hydra_config.overrides.task).items():
+        logger.warning("%s has no effect: %s", key, reason)
     forget_outcome(folder)
     is_sweep = hydra_config.mode == RunMode.MULTIRUN
     sweep = sweep_name(Path(hydra_config.sweep.dir)) if is_sweep else None

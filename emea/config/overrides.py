@@ -16,9 +16,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from emea.config.checks import check_config
+from emea.config.earlier import current_overrides
 from emea.config.experiment import SWEEP_FLAGS, assignments, with_sweep
 from emea.config.files import (
-    OPTIONAL,
     PRESETS,
     compose_config,
     first_line,
@@ -28,12 +28,16 @@ from emea.config.files import (
     sentence,
     without_config_dirs,
 )
+from emea.config.idle import DECIDING, idle_settings
 from emea.config.paths import check_named_files
 from emea.config.ranges import wrong_kind
 from emea.errors import ConfigError
 
 MOST_VALUES = 1000
 """Of a range: each of them is looked at before anything runs."""
+
+MOST_JOBS = 100
+"""Combinations in a sweep that are searched for one in which a setting has an effect."""
 
 SWEEP_MODE = "hydra.mode=MULTIRUN"
 """Has the same effect as ``-m``."""
@@ -67,28 +71,33 @@ def sweep_flag_first(arguments: Sequence[str]) -> list[str]:
 def composed(overrides: Sequence[str]) -> DictConfig:
     """The config of these overrides, typed as on the command line."""
     try:
-        return compose_config(quote_numeric_choices(overrides))
+        return compose_config(quote_numeric_choices(current_overrides(overrides)))
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise ConfigError(sentence(error)) from error
 
 
-def check_overrides(arguments: Sequence[str]) -> None:
+def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> None:
     """Refuse unknown options, keys and values, naming what comes nearest.
 
     In a sweep every option and value is looked at, but not every combination of them.
+
+    Args:
+        arguments: the command line.
+        defaults: those of them that were not typed; they may be without effect.
     """
     without_folders, folders = without_config_dirs(arguments)
     search_also(folders)
     typed = [one for one in with_sweep(without_folders) if not one.startswith("-")]
     parsed = _parsed(typed)
     _check_plugins(parsed)
-    check_settings(typed)
+    check_settings(typed, defaults)
     _check_sweep_flag(arguments, parsed)
 
 
-def check_settings(typed: list[str]) -> None:
+def check_settings(typed: list[str], defaults: Sequence[str] = ()) -> None:
     """The same for settings without the command line's own options, such as ``-m``."""
-    overrides = [one for one in _parsed(typed) if not one.key_or_group.startswith("hydra")]
+    parsed = _parsed(current_overrides(typed))
+    overrides = [one for one in parsed if not one.key_or_group.startswith("hydra")]
     groups = {override.key_or_group: override for override in overrides if _is_group(override)}
     for override in groups.values():
         _check_options(override)
@@ -106,23 +115,36 @@ def check_settings(typed: list[str]) -> None:
     ]
     keys = [override.key_or_group for override in values if not override.is_delete()]
     for usual, assignment in tried:
-        _check_values(composed(assignment), keys, usual)
+        config = composed(assignment)
+        _check_values(config, keys, usual)
+        idle = idle_settings(config, assignment)
+    asked = {one.key_or_group for one in values if one.input_line not in defaults}
+    _refuse_idle({key: idle[key] for key in asked & idle.keys()}, overrides)
 
 
-def unused_overrides(config: DictConfig, overrides: Sequence[str]) -> dict[str, list[str]]:
-    """Those of the command line that have no effect, by what has no use for them."""
-    groups = set(OPTIONAL) - set(config.method.uses)
-    idle = {f"method={config.method.name}": groups}
-    if not config.em.iterations:
-        idle[f"em={config.em.name}"] = {"rule"} - groups
-    if config.split.name != "random":
-        idle[f"split={config.split.name}"] = {"ratio"}
-    typed = {text: text.lstrip("+~").split("=")[0].split(".")[0] for text in overrides}
-    found = {
-        who: [text for text, group in typed.items() if group in unused and text != "rule=none"]
-        for who, unused in idle.items()
-    }
-    return {who: texts for who, texts in found.items() if texts}
+def _refuse_idle(idle: dict[str, str], overrides: Sequence[Override]) -> None:
+    """Refuse a setting that has no effect, in a sweep only if it has none in any job.
+
+    Args:
+        idle: what has no effect in one job, and why.
+        overrides: the whole command line.
+    """
+    if not idle:
+        return
+    lists = [_assignments(override) for override in overrides]
+    varied = [
+        choices if one.key_or_group.split(".")[0] in DECIDING else choices[:1]
+        for one, choices in zip(overrides, lists, strict=True)
+    ]
+    if math.prod(map(len, varied)) > MOST_JOBS:
+        return  # each job warns
+    for job in product(*varied):
+        still = idle_settings(composed(job), job)
+        idle = {key: reason for key, reason in idle.items() if key in still}
+        if not idle:
+            return
+    key, reason = next(iter(idle.items()))
+    raise ConfigError(f"{key} has no effect here: {reason}. Leave {key} out.")
 
 
 def _quoted(argument: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
+from emea.config.earlier import current_params
 from emea.reporting.cells import Cell, over_splits
 from emea.reporting.records import RecordedRun
 
@@ -32,7 +33,8 @@ COMMON = {
     "seed": 0,
     "split.num_validation": 100,
     "split.validation_from": "rest",
-    "decoding.name": "csls",
+    "similarity.name": "csls",
+    "decoding.name": "greedy",
     "search.name": "exact",
 }
 """What every run of a table has, with EM or without."""
@@ -150,7 +152,7 @@ def runs_in(found: Mapping[Any, Mapping[Any, Iterable[Found]]]) -> list[Recorded
 
 def is_usual(run: RecordedRun, usual: Mapping[str, Any]) -> bool:
     """Whether a run has the usual settings, or none of that name."""
-    params = run.header["params"]
+    params = current_params(run.header["params"])
     neural = run.metrics["method"] == "neural"  # has no EM, whatever its settings say
     asked = COMMON if neural else {**COMMON, **usual}
     return all(params.get(key, value) == value for key, value in asked.items())

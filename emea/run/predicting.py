@@ -16,6 +16,7 @@ from emea.answer.decision import (
 )
 from emea.answer.exporting import write_alignment
 from emea.answer.formats import ALIGNMENT_FILES
+from emea.config.earlier import current_decoding
 from emea.config.files import option_names
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
@@ -78,7 +79,7 @@ def with_decoding(config: DictConfig, decoding: str) -> DictConfig:
     Raises:
         ConfigError: there is no such decoding, or the run's method uses none.
     """
-    options = option_names("decoding")
+    decoding, options = current_decoding(decoding), option_names("decoding")
     if decoding not in options:
         raise ConfigError(f"decoding has no option {decoding}; it has {', '.join(options)}")
     if "decoding" not in config.method.uses:

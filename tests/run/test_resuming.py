@@ -384,5 +384,5 @@ def test_a_signal_closes_the_records_and_is_told_by_the_status(
     process.send_signal(number)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == status
-    assert f"continue with: python run.py resume={tmp_path}/run" in output.replace("\n", "")
+    assert f"continue with: emea run resume={tmp_path}/run" in output.replace("\n", "")
     assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "KILLED"
