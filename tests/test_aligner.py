@@ -133,7 +133,9 @@ def test_a_saved_aligner_answers_as_before(fitted: Aligner, folder: Path, tmp_pa
     assert saved <= kept
 
 
-@pytest.mark.parametrize("settings", [["method=paris"], [], ["decoding=hungarian"]])
+@pytest.mark.parametrize(
+    "settings", [["trainer=cpu", "method=paris"], QUICK, [*QUICK, "decoding=hungarian"]]
+)
 def test_fit_does_not_read_files_back(
     settings: list[str],
     example: tuple[Triples, Triples, list[tuple[str, str]]],
@@ -146,7 +148,7 @@ def test_fit_does_not_read_files_back(
         with monkeypatch.context() as patch:
             if folder is None:  # the results of this one are on no disk
                 patch.setattr(RunResult, "write", lambda *_: None)
-            aligner = Aligner("lightea", "dual", [*QUICK, *settings], folder)
+            aligner = Aligner("lightea", "dual", settings, folder)
             aligners.append(aligner.fit(graph_of(source), graph_of(target), links[:40]))
     written, unwritten = aligners
     assert same_answers(unwritten, written)
