@@ -45,6 +45,7 @@ class RunSettings:
     training: str
     rule: str
     em: str
+    similarity: str
     decoding: str
     search: str
     method: str
