@@ -78,7 +78,7 @@ def build_parts(
     decoder = maker(config.similarity)(search=maker(config.search)())
     stopping = _build_stopping(config, visible, decoder)
     check_every = stopping.every if stopping else None
-    uses_rule = config.em.iterations and config.method.reasoner is None
+    uses_rule = config.em.iterations and "rule" in config.method.uses
     rule = maker(config.rule)(pair=pair, device=device) if uses_rule else None
     return Parts(
         module=module,
