@@ -1,5 +1,6 @@
 """Command-line overrides: numbers as choices, and names that are nearly right."""
 
+import copy
 import difflib
 import math
 import shlex
@@ -7,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any, cast
 
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
@@ -108,18 +110,27 @@ def check_settings(typed: list[str], defaults: Sequence[str] = ()) -> None:
         if not _has_key(config, override):
             raise ConfigError(_unknown_key(config, override))
     rounds = _aligned(values)
-    tried = [(configs[0], [*choices[0], *assignment]) for assignment in rounds]
+    tried = [(configs[0], choices[0], assigned) for assigned in rounds]
     tried += [
-        (usual, [*choice, *rounds[0]])
-        for usual, choice in zip(configs[1:], choices[1:], strict=True)
+        (usual, choice, rounds[0]) for usual, choice in zip(configs[1:], choices[1:], strict=True)
     ]
     keys = [override.key_or_group for override in values if not override.is_delete()]
-    for usual, assignment in tried:
-        config = composed(assignment)
+    for usual, choice, assigned in tried:
+        config = _with_values(usual, assigned)
         _check_values(config, keys, usual)
-        idle = idle_settings(config, assignment)
+        idle = idle_settings(config, [*choice, *assigned])
     asked = {one.key_or_group for one in values if one.input_line not in defaults}
     _refuse_idle({key: idle[key] for key in asked & idle.keys()}, overrides)
+
+
+def _with_values(config: DictConfig, assignments: Sequence[str]) -> DictConfig:
+    """A composed config with single values set, as Hydra sets them after composing options."""
+    changed = copy.deepcopy(config)
+    try:
+        ConfigLoaderImpl._apply_overrides_to_config(_parsed(list(assignments)), changed)
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise ConfigError(sentence(error)) from error
+    return changed
 
 
 def _refuse_idle(idle: dict[str, str], overrides: Sequence[Override]) -> None:
@@ -174,8 +185,9 @@ def _check_values(config: DictConfig, keys: Sequence[str], usual: DictConfig) ->
 
 def _parsed(arguments: list[str]) -> list[Override]:
     for argument in arguments:
-        if "=" not in argument and not argument.startswith("~"):
-            raise ConfigError(f"{argument!r} is no setting: {_as_setting(argument)}")
+        key, equals, _ = argument.lstrip("+").partition("=")
+        if not key or not (equals or argument.startswith("~")):
+            raise ConfigError(f"{argument!r} is not a setting: {_as_setting(argument)}")
     try:
         return OverridesParser.create().parse_overrides(arguments)
     # beside Hydra's own errors: numbers of too many digits, brackets in too many brackets
