@@ -9,10 +9,8 @@ from omegaconf.errors import OmegaConfBaseException
 from emea.config.files import required_groups, sentence
 from emea.config.ranges import outside_limits
 from emea.config.trusted_targets import untrusted_targets
+from emea.config.two_way import FEATURES
 from emea.errors import ConfigError
-
-TWO_WAY_FEATURES = ("similarity", "noisy_or", "evidence", "coverage")
-"""Those of ``emea.em.match_model``, named here so that nothing heavy need load."""
 
 STRICT = "emea.em.protocol.Strict"
 """What alone may call itself strict."""
@@ -78,8 +76,8 @@ def _two_way_problems(config: DictConfig) -> Iterator[str]:
         return
     features = _value(config, "em.two_way.features")
     named = set(features) if isinstance(features, ListConfig) else set()
-    if not named or named - set(TWO_WAY_FEATURES):
-        names = ", ".join(TWO_WAY_FEATURES)
+    if not named or named - set(FEATURES):
+        names = ", ".join(FEATURES)
         yield f"em.two_way.features must name some of {names}, got {features}"
     if config.em.iterations and config.rule.name not in ("paris", "none"):
         yield (

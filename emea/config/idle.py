@@ -7,14 +7,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from emea.config.files import OPTIONAL
-
-TWO_WAY = "emea.em.two_way_step.TwoWayStep"
-SWITCHES = (
-    *("both_directions", "unmatched", "matched_inclusions"),
-    *("mutual_labels", "weighted_labels", "fused_answer"),
-)
-PAPER_FEATURES = ["noisy_or"]
-"""What the paper's beliefs look at, as in ``emea.em.two_way_step``."""
+from emea.config.two_way import TWO_WAY, has_part
 
 
 @dataclass(frozen=True)
@@ -57,20 +50,7 @@ def uses_two_way(config: DictConfig) -> bool:
     two_way = _value(config, "em.two_way")
     if not isinstance(two_way, DictConfig) or two_way.get("_target_") != TWO_WAY:
         return False
-    return _is_neural(config) and bool(config.em.iterations) and _has_two_way_part(two_way)
-
-
-def _has_two_way_part(two_way: DictConfig) -> bool:
-    """Whether one of its parts is on; a part that is left out has its default, which is on."""
-    features = two_way.get("features")
-    return (
-        any(two_way.get(name, True) for name in SWITCHES)
-        or two_way.get("sweeps", 2) > 1
-        or two_way.get("propagation", 5) > 0
-        or two_way.get("memory", 0.0) > 0
-        or features is None
-        or list(features) != PAPER_FEATURES
-    )
+    return _is_neural(config) and bool(config.em.iterations) and has_part(two_way)
 
 
 def _has_turns(config: DictConfig) -> bool:

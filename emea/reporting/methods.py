@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from emea.config.earlier import current_params
+from emea.config.two_way import FEATURES
 from emea.reporting.cells import Cell, over_splits
 from emea.reporting.records import RecordedRun
 
@@ -179,7 +180,7 @@ DUAL_PARTS = {
     "em.two_way.both_directions": True,
     "em.two_way.sweeps": 2,
     "em.two_way.propagation": 5,
-    "em.two_way.features": "['similarity', 'noisy_or', 'evidence', 'coverage']",
+    "em.two_way.features": str(list(FEATURES)),
     "em.two_way.unmatched": True,
     "em.two_way.matched_inclusions": True,
     "em.two_way.memory": 0.0,

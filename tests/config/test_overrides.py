@@ -5,11 +5,12 @@ from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
 from emea.config import files as config_files
-from emea.config.checks import TWO_WAY_FEATURES
-from emea.config.overrides import check_overrides, quote_numeric_choices, sweep_flag_first
+from emea.config.overrides import check_overrides, composed, quote_numeric_choices, sweep_flag_first
 from emea.config.schema import register_schema
+from emea.config.two_way import FEATURES
 from emea.em.match_model import PRIORS
 from emea.errors import ConfigError
+from emea.explain.explainer import MEANINGS
 
 
 @pytest.fixture(autouse=True)
@@ -132,7 +133,8 @@ def test_several_values_need_the_sweep_flag(arguments: list[str], command: str) 
 
 
 def test_the_features_that_may_be_named_are_the_models() -> None:
-    assert set(TWO_WAY_FEATURES) == set(PRIORS)
+    assert set(FEATURES) == set(PRIORS) == set(FEATURES) & set(MEANINGS)
+    assert tuple(composed(["em=dual"]).em.two_way.features) == FEATURES
 
 
 def test_the_sweep_flag_may_stand_anywhere() -> None:
