@@ -53,7 +53,7 @@ def _problems(config: DictConfig) -> Iterator[str]:
         yield "em.patience needs validation links to watch: raise split.num_validation"
     yield from _training_problems(config)
     yield from _export_problems(config)
-    uses_rule = _value(config, "em.iterations") and config.method.reasoner is None
+    uses_rule = _value(config, "em.iterations") and "rule" in config.method.uses
     if uses_rule and "_target_" not in config.rule:
         yield (
             f"em={config.em.name} needs a rule to measure compatibility: "
@@ -62,7 +62,7 @@ def _problems(config: DictConfig) -> Iterator[str]:
 
 
 def _method_problems(config: DictConfig) -> Iterator[str]:
-    if config.method.reasoner is None:
+    if "em" in config.method.uses:
         return
     name = config.method.name
     if config.protocol.name != "strict":

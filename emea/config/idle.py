@@ -38,7 +38,7 @@ def _not_used(group: str) -> Idle:
 
 
 def _is_neural(config: DictConfig) -> bool:
-    return config.method.reasoner is None
+    return "em" in config.method.uses
 
 
 def _has_no_em(config: DictConfig) -> bool:

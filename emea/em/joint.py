@@ -1,13 +1,20 @@
-"""The joint distribution q* and what a joint step reports."""
+"""The joint distribution q*, what a joint step is, sees and reports."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from emea.data.arrays import IntArray
+from emea.em.normaliser import FittedSearch
+from emea.em.protocol import Visible
 from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import PairRanking
+from emea.matching.similarity import Similarity
 
 
 def conditional(values: Tensor, weights: Tensor) -> Tensor:
@@ -66,3 +73,65 @@ class JointReport:
     ranking: PairRanking | None = None
     is_answer: bool = False
     details: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class NeuralBeliefs:
+    """What the neural model believes after a fit.
+
+    Args:
+        embeddings: ``[num_source, dim]`` of the source entities.
+        offered: q over the neural model's own candidates.
+        beliefs: q with the step's certain links certain.
+        searched: the search behind q; ``None``: q is not a softmax, or the step does not use it.
+        is_first: whether no fit came before.
+    """
+
+    embeddings: Tensor
+    offered: Beliefs
+    beliefs: Beliefs
+    searched: FittedSearch | None = None
+    is_first: bool = False
+
+
+class JointStep(ABC):
+    """The M- and the E-step of one iteration: from the neural model's similarity to labels.
+
+    A step gets its rule when it is made, and raises a ``ConfigError`` if it cannot use the rule.
+    """
+
+    uses_search: bool = False
+    """Whether it uses the search behind q, which is then kept for it."""
+
+    is_off: bool = False
+    """Whether all its parts are switched off, so that the paper's step takes its place."""
+
+    @abstractmethod
+    def __call__(
+        self, similarity: Similarity, visible: Visible, neural: NeuralBeliefs
+    ) -> JointReport:
+        """Both steps.
+
+        Args:
+            similarity: the neural model's.
+            visible: all links that may be used.
+            neural: what the neural model believes.
+        """
+
+    def certain_links(self, visible: Visible) -> IntArray:
+        """``[num_links, 2]`` links of which q is certain."""
+        return visible.train
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the next iteration depends on, in plain values and tensors."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a saved state, which may hold the state of others, too."""
+        if self.state_dict():
+            raise NotImplementedError(f"{type(self).__name__} has a state but cannot restore it")
+
+
+def links_on(links: IntArray, device: torch.device) -> Tensor:
+    """A copy of the links as a tensor on the device."""
+    return torch.from_numpy(np.array(links)).to(device)

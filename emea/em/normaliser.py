@@ -2,6 +2,7 @@
 
 import logging
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -10,6 +11,7 @@ from emea.matching.beliefs import Beliefs
 from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.candidates import top_candidates
 from emea.matching.similarity import Similarity
+from emea.matching.two_sided import OneSided
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +25,26 @@ FIT_SCORES, MIN_FIT_LINKS = 2**24, 100
 """Scores the fit holds at a time (128 MB), and links it uses however many targets there are."""
 
 
+@dataclass(frozen=True, eq=False)
+class FittedSearch:
+    """The search behind q, kept for a joint step that would otherwise do the same again.
+
+    Args:
+        side: candidates of every source entity, and the softmax over targets.
+        links: on which the softmax's sharpness was fitted.
+        expected: the sharpness it has without links.
+    """
+
+    side: OneSided
+    links: Tensor
+    expected: float
+
+    def equals(self, k: int, links: Tensor) -> bool:
+        """Whether a search for k candidates, with sharpness fitted on the links, is this one."""
+        same_fit = self.expected == DEFAULT_SHARPNESS and torch.equal(self.links, links)
+        return same_fit and self.side.targets.shape[1] == k
+
+
 class Normaliser(ABC):
     """Turns similarities into q(y_e) over the best candidates."""
 
@@ -33,6 +55,12 @@ class Normaliser(ABC):
     @abstractmethod
     def beliefs(self, similarity: Similarity, num_candidates: int) -> Beliefs:
         """q(y_e) of every source entity over its best candidates."""
+
+    def search(
+        self, similarity: Similarity, num_candidates: int
+    ) -> tuple[Beliefs, FittedSearch | None]:
+        """Same as ``beliefs``, with the search behind q; ``None``: q is not a softmax."""
+        return self.beliefs(similarity, num_candidates), None
 
     @abstractmethod
     def parameters(self) -> dict[str, float]:
@@ -57,9 +85,11 @@ class SoftmaxNormaliser(Normaliser):
     def __init__(self, default_sharpness: float = DEFAULT_SHARPNESS) -> None:
         self.default_sharpness = default_sharpness
         self.sharpness = default_sharpness
+        self._links = torch.zeros(0, 2, dtype=torch.int64)
 
     def fit(self, similarity: Similarity, links: Tensor) -> None:
         """Minimise the cross-entropy of the links (Eq. 3), the default being the prior's mode."""
+        self._links = links
         if not len(links):
             self.sharpness = self.default_sharpness
             logger.warning(
@@ -70,18 +100,38 @@ class SoftmaxNormaliser(Normaliser):
             return
         self.sharpness = sharpness_of(similarity, links, self.default_sharpness)
 
-    @in_smaller_blocks
     def beliefs(self, similarity: Similarity, num_candidates: int) -> Beliefs:
         """Softmax over the targets that are searched (Eq. 2), kept for the best candidates."""
+        return self._searched(similarity, num_candidates, with_mass=False)[0]
+
+    def search(self, similarity: Similarity, num_candidates: int) -> tuple[Beliefs, FittedSearch]:
+        """The same with its scores and denominators."""
+        beliefs, side = self._searched(similarity, num_candidates, with_mass=True)
+        return beliefs, FittedSearch(side, self._links, self.default_sharpness)
+
+    @in_smaller_blocks
+    def _searched(
+        self, similarity: Similarity, num_candidates: int, with_mass: bool
+    ) -> tuple[Beliefs, OneSided]:
+        """Return q and the search behind it, whose denominators are empty unless asked for.
+
+        There are two kinds of denominators: those of q are relative to the best score, those of
+        ``OneSided`` are not. Neither can be computed from the other without rounding.
+        """
         k = min(num_candidates, similarity.num_target)
-        probs = similarity.source.new_empty(similarity.num_source, k)
+        scores = similarity.source.new_empty(similarity.num_source, k)
+        probs = torch.empty_like(scores)
         targets = torch.empty(probs.shape, dtype=torch.int64, device=probs.device)
+        mass = scores.new_empty(similarity.num_source if with_mass else 0)
         for block in similarity.search(k):
             best, targets[block.rows] = block.best(k)
-            mass = torch.logsumexp(self.sharpness * (block.scores - best[:, :1]), dim=1)
+            scores[block.rows] = best
+            relative = torch.logsumexp(self.sharpness * (block.scores - best[:, :1]), dim=1)
             logits = self.sharpness * (best - best[:, :1])
-            probs[block.rows] = torch.exp(logits - mass.unsqueeze(1))
-        return Beliefs(targets=targets, probs=probs)
+            probs[block.rows] = torch.exp(logits - relative.unsqueeze(1))
+            if with_mass:
+                mass[block.rows] = torch.logsumexp(self.sharpness * block.scores, dim=1)
+        return Beliefs(targets, probs), OneSided(targets, scores, self.sharpness, mass)
 
     def parameters(self) -> dict[str, float]:
         """The sharpness beta."""

@@ -6,18 +6,18 @@ import torch
 from torch import Tensor
 
 from emea.em.match_model import MatchModel, PairFeatures
-from emea.em.normaliser import DEFAULT_SHARPNESS, sharpness_of
+from emea.em.normaliser import DEFAULT_SHARPNESS, FittedSearch, sharpness_of
 from emea.em.propagation import Propagation
 from emea.matching.matching import NOBODY, Matching
 from emea.matching.pair_table import PairTable, ScoredPairs, tabulate
 from emea.matching.similarity import Similarity
-from emea.matching.two_sided import TwoSided, two_sided
+from emea.matching.two_sided import OneSided, TwoSided, two_sided
 from emea.rules.pair_evidence import EvidenceModel, PairEvidence
 
 Sides = tuple[Tensor, Tensor]
 
 
-class ScoreMemory:
+class RunningScores:
     """A running mean of the pairs' log-probabilities from both sides.
 
     One encoder's opinion of a pair is noisy: the next fit, on nearly the same labels, has
@@ -25,7 +25,7 @@ class ScoreMemory:
     what the encoder says now.
 
     Args:
-        share: of the past in the mean; 0: no memory.
+        share: of the past in the mean; 0: nothing is kept.
     """
 
     def __init__(self, share: float = 0.0) -> None:
@@ -49,7 +49,7 @@ class ScoreMemory:
         )
         return first, second
 
-    def remember(self, table: PairTable, log_probs: Sides) -> None:
+    def keep(self, table: PairTable, log_probs: Sides) -> None:
         """Keep these for the next iteration."""
         if not self.share:
             return
@@ -59,22 +59,22 @@ class ScoreMemory:
         self.past = first, second
 
     def state_dict(self) -> dict[str, Tensor]:
-        """What it remembers, to go on from later; nothing where it has no memory."""
+        """The means, to continue from later; empty if the past has no share."""
         if not self.share:
             return {}
         return {"keys": self.keys, "forth": self.past[0], "back": self.past[1]}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Go on from a saved state.
+        """Continue from a saved state.
 
         Raises:
-            ValueError: it is none of a memory.
+            ValueError: the tensors do not belong together.
         """
         if not self.share:
             return
         keys, past = state["keys"], (state["forth"], state["back"])
         if keys.dtype != torch.int64 or any(side.shape != (len(keys),) for side in past):
-            raise ValueError("what it remembers of pairs is not of one length")
+            raise ValueError("the running means of pairs do not have one length")
         self.keys, self.past = keys, past
 
 
@@ -98,7 +98,7 @@ class TwoWayBeliefs:
         log_probs: ``[num_source, width]`` of the encoders from either side, as they were used.
         evidence: what the beliefs rest on, beside the similarity.
         sharpness: of the neural model's softmaxes.
-        num_sweeps: updates made.
+        num_updates: updates of the beliefs in the last round.
         change: mean change of an entity's beliefs in the last one.
     """
 
@@ -108,7 +108,7 @@ class TwoWayBeliefs:
     log_probs: tuple[Tensor, Tensor]
     evidence: PairEvidence
     sharpness: tuple[float, float]
-    num_sweeps: int
+    num_updates: int
     change: float
 
     def mutual(self) -> Matching:
@@ -134,10 +134,10 @@ class TwoWayBeliefs:
 class TwoWay:
     """Coordinate ascent over both sides' beliefs (Eq. 12, repeated).
 
-    Candidates are the encoder's from both sides. A sweep computes the evidence of the current
-    beliefs for every pair, inclusions of relations anew, fits the weights of the features and
-    updates all beliefs. After the sweeps of a round, pairs that the mutual best ones imply join
-    the candidates, and another round begins.
+    Candidates are the encoder's from both sides. An update computes the evidence of the current
+    beliefs for every pair, estimates the inclusions of relations again, fits the weights of the
+    features and replaces all beliefs. After the updates of a round, pairs that the mutual best
+    ones imply join the candidates, and another round begins.
 
     Args:
         evidence: PARIS's evidence for pairs.
@@ -145,11 +145,11 @@ class TwoWay:
         propagation: finds implied pairs.
         num_candidates: the encoder's candidates of each entity.
         max_candidates: pairs of a source entity at most.
-        sweeps: updates of a round at most.
+        max_updates: updates of a round at most.
         tolerance: settled once beliefs change by no more than this, in the mean of entities.
         rounds: rounds after the first at most, each with new pairs; 0: the encoder's candidates
             alone. There is none once a round has changed the mutual best of few.
-        memory: share of earlier iterations in the similarity of a pair.
+        past_share: share of earlier iterations in the similarity of a pair.
     """
 
     def __init__(
@@ -159,32 +159,40 @@ class TwoWay:
         propagation: Propagation,
         num_candidates: int = 10,
         max_candidates: int = 30,
-        sweeps: int = 2,
+        max_updates: int = 2,
         tolerance: float = 0.002,
         rounds: int = 5,
-        memory: float = 0.0,
+        past_share: float = 0.0,
     ) -> None:
         self.evidence = evidence
         self.model = model
         self.propagation = propagation
         self.num_candidates = num_candidates
         self.max_candidates = max_candidates
-        self.sweeps = sweeps
+        self.max_updates = max_updates
         self.tolerance = tolerance
         self.rounds = rounds
-        self.memory = ScoreMemory(memory)
+        self.past = RunningScores(past_share)
 
-    def __call__(self, similarity: Similarity, labels: Tensor, links: Tensor) -> TwoWayBeliefs:
+    def __call__(
+        self,
+        similarity: Similarity,
+        labels: Tensor,
+        links: Tensor,
+        searched: FittedSearch | None = None,
+    ) -> TwoWayBeliefs:
         """Settle the beliefs.
 
         Args:
             similarity: the encoder's.
             labels: ``[num_labels, 2]`` links that are certain.
             links: ``[num_links, 2]`` held-out links, on which weights are fitted.
+            searched: the search behind q; used here if it was the same.
         """
-        sides = two_sided(
-            similarity, self.num_candidates, fitted_sharpness(similarity, links), self.model.both
-        )
+        k = min(self.num_candidates, similarity.num_target)
+        forth = searched.side if searched is not None and searched.equals(k, links) else None
+        sharpness = fitted_sharpness(similarity, links, forth)
+        sides = two_sided(similarity, k, sharpness, self.model.both, forth)
         scores = similarity.of_pairs(*labels.T)
         preferred = ScoredPairs(labels[:, 0], labels[:, 1], scores)
         known: Matching | None = None
@@ -197,7 +205,7 @@ class TwoWay:
             known = matching
             implied = self.propagation(known, settled.evidence.subsumption, similarity)
             preferred = preferred.joined(ScoredPairs(*implied, similarity.of_pairs(*implied)))
-        self.memory.remember(table, settled.log_probs)
+        self.past.keep(table, settled.log_probs)
         return settled
 
     def _tabulated(
@@ -223,15 +231,15 @@ class TwoWay:
         links: Tensor,
         known: Matching | None,
     ) -> TwoWayBeliefs:
-        """A round's sweeps, from the encoder's beliefs or from a matching."""
-        log_probs = self.memory.blended(table, sides.log_probs(table))
+        """A round's updates, from the encoder's beliefs or from a matching."""
+        log_probs = self.past.blended(table, sides.log_probs(table))
         log_rest = sides.log_rest(table)
         if known is None:
             start = log_probs[0] + log_probs[1] if self.model.both else log_probs[0]
             probs = certain(start, table, labels).exp()
         else:
             probs = _of_matching(known, table)
-        for num_sweeps in range(1, self.sweeps + 1):  # noqa: B007
+        for num_updates in range(1, self.max_updates + 1):  # noqa: B007
             evidence = self.evidence(table, probs)
             features = PairFeatures(table, log_probs, log_rest, _named(evidence))
             self.model.fit(features, links)
@@ -248,16 +256,25 @@ class TwoWay:
             log_probs,
             evidence,
             sides.sharpness,
-            num_sweeps,
+            num_updates,
             change,
         )
 
 
-def fitted_sharpness(similarity: Similarity, links: Tensor) -> tuple[float, float]:
-    """Of the softmax over targets and of that over sources, fitted on links (Eq. 3)."""
+def fitted_sharpness(
+    similarity: Similarity, links: Tensor, forth: OneSided | None = None
+) -> tuple[float, float]:
+    """Of the softmax over targets and of that over sources, fitted on links (Eq. 3).
+
+    Args:
+        similarity: scores all pairs.
+        links: to fit on; none: both have the default.
+        forth: a search from the source side for which the first was fitted before.
+    """
     if not len(links):
         return DEFAULT_SHARPNESS, DEFAULT_SHARPNESS
-    return sharpness_of(similarity, links), sharpness_of(similarity.reversed(), links.flip(1))
+    first = sharpness_of(similarity, links) if forth is None else forth.sharpness
+    return first, sharpness_of(similarity.reversed(), links.flip(1))
 
 
 def certain(log_probs: Tensor, table: PairTable, labels: Tensor) -> Tensor:

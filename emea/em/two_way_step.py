@@ -1,6 +1,7 @@
 """Both EM steps by two-way compatibility, each part of which can be switched off."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from emea.config.two_way import PAPER_FEATURES
 from emea.data.arrays import IntArray
-from emea.em.joint import JointReport
+from emea.em.joint import JointReport, JointStep, NeuralBeliefs, links_on
 from emea.em.match_model import PRIORS, MatchModel, calibrated
 from emea.em.propagation import Propagation
 from emea.em.protocol import Visible
@@ -17,19 +18,20 @@ from emea.errors import ConfigError
 from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
-from emea.rules.pair_evidence import EvidenceModel
-from emea.rules.paris import PARIS
 from emea.rules.rule import Rule
 
 TINY = 1e-12
 """Keeps an entity without any belief from dividing by nothing."""
 
+STATE = "two_way."
+"""Beginning of the names of its state in a checkpoint."""
 
-class TwoWayStep:
-    """Beliefs of both sides, updated in sweeps, and the labels they give.
+
+class TwoWayStep(JointStep):
+    """Beliefs of both sides, updated several times, and the labels they give.
 
     Args:
-        rule: PARIS, whose graphs and evidence are used; ``None`` where no EM is done.
+        rule: one that has evidence for pairs (PARIS); ``None``: no EM is done.
         num_candidates: the encoder's candidates of each entity.
         both_directions: candidates from either side, beliefs normalised on both.
         sweeps: updates of the beliefs in a round, at most; 1: a single one.
@@ -41,14 +43,17 @@ class TwoWayStep:
         matched_inclusions: inclusions of relations from triples whose ends are matched; off,
             from all triples.
         ridge: strength of the prior on the features' weights.
-        memory: share of earlier iterations in the similarity of a pair; 0: none.
+        memory: share of the running mean over earlier iterations in the similarity of a pair;
+            0: none.
         mutual_labels: labels are pairs that choose each other; off, each entity's best.
         weighted_labels: labels count in training by their belief.
-        fused_answer: the run stands for the fused ranking; off, for the neural model's.
+        fused_answer: the run answers by the fused ranking; off, by the neural model's.
 
     Attributes:
-        is_off: whether all parts are off, and the paper's steps are to be taken instead.
+        is_off: whether all parts are off, so that the paper's step takes its place.
     """
+
+    uses_search = True
 
     def __init__(
         self,
@@ -77,27 +82,40 @@ class TwoWayStep:
         self.is_off = rule is None or not any(parts)
         if self.is_off:
             return
-        if not isinstance(rule, PARIS):
-            raise ConfigError("em=dual reasons with the evidence of PARIS: it needs rule=paris")
+        assert rule is not None
+        evidence = rule.pair_evidence(of_matched=matched_inclusions)
+        if evidence is None:
+            raise ConfigError(
+                "em=dual reasons with the evidence of PARIS: it needs rule=paris, "
+                f"got {type(rule).__name__}"
+            )
         self.model = MatchModel(features, unmatched, both_directions, ridge)
         self.two_way = TwoWay(
-            EvidenceModel(rule.source, rule.target, rule.edges, of_matched=matched_inclusions),
+            evidence,
             self.model,
-            Propagation(rule.source, rule.target),
+            Propagation(evidence.source, evidence.target),
             num_candidates=num_candidates,
             max_candidates=max_candidates,
-            sweeps=sweeps,
+            max_updates=sweeps,
             tolerance=tolerance,
             rounds=propagation,
-            memory=memory,
+            past_share=memory,
         )
 
-    def __call__(self, similarity: Similarity, visible: Visible) -> JointReport:
-        """Settle the beliefs of an encoder's similarity."""
-        known = (visible.train, visible.validation)
+    def __call__(
+        self, similarity: Similarity, visible: Visible, neural: NeuralBeliefs | None = None
+    ) -> JointReport:
+        """Settle the beliefs of an encoder's similarity.
+
+        Args:
+            similarity: the encoder's.
+            visible: all links that may be used.
+            neural: holds the search behind q, which need not be done again.
+        """
         device = similarity.source.device
-        train, validation = (torch.from_numpy(np.array(links)).to(device) for links in known)
-        settled = self.two_way(similarity, train, validation)
+        train, validation = links_on(visible.train, device), links_on(visible.validation, device)
+        searched = None if neural is None else neural.searched
+        settled = self.two_way(similarity, train, validation, searched)
         labels, weights = self._labels(settled, visible)
         return JointReport(
             beliefs=calibrated(_as_beliefs(settled), validation).clamped(train),
@@ -107,16 +125,20 @@ class TwoWayStep:
             label_weights=weights if self.weighted_labels else None,
             ranking=PairRanking(settled.table, settled.belief),
             is_answer=self.fused_answer,
-            details={"sweeps": settled.num_sweeps, "change": settled.change},
+            details={"sweeps": settled.num_updates, "change": settled.change},
         )
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """What the next iteration depends on."""
-        return self.two_way.memory.state_dict()
+    def state_dict(self) -> dict[str, Any]:
+        """The running mean of similarities."""
+        held = self.two_way.past.state_dict()
+        return {f"{STATE}{name}": value.cpu() for name, value in held.items()}
 
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Go on from a saved state."""
-        self.two_way.memory.load_state_dict(state)
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a saved state."""
+        named = {name: value for name, value in state.items() if name.startswith(STATE)}
+        self.two_way.past.load_state_dict(
+            {name.removeprefix(STATE): value for name, value in named.items()}
+        )
 
     def _labels(self, settled: TwoWayBeliefs, visible: Visible) -> tuple[IntArray, Tensor]:
         """Labels of the unlabelled entities, and their belief."""

@@ -14,6 +14,29 @@ NOTHING_LEFT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
+class OneSided:
+    """Candidates of every entity of one side, and the softmax over the other side.
+
+    Args:
+        targets: ``[num_source, k]`` the best targets, best first.
+        scores: ``[num_source, k]`` their scores.
+        sharpness: of the softmax.
+        log_mass: ``[num_source]`` logarithm of the softmax's denominator.
+    """
+
+    targets: Tensor
+    scores: Tensor
+    sharpness: float
+    log_mass: Tensor
+
+    def pairs(self) -> ScoredPairs:
+        """Every entity with each of its candidates."""
+        num_source, k = self.targets.shape
+        rows = torch.arange(num_source, device=self.targets.device).repeat_interleave(k)
+        return ScoredPairs(rows, self.targets.flatten(), self.scores.flatten())
+
+
+@dataclass(frozen=True, eq=False)
 class TwoSided:
     """The neural model's candidates and the softmax over all entities of the other side.
 
@@ -52,7 +75,11 @@ class TwoSided:
 
 
 def two_sided(
-    similarity: Similarity, k: int, sharpness: tuple[float, float], both: bool = True
+    similarity: Similarity,
+    k: int,
+    sharpness: tuple[float, float],
+    both: bool = True,
+    forth: OneSided | None = None,
 ) -> TwoSided:
     """Search from both sides.
 
@@ -61,20 +88,21 @@ def two_sided(
         k: candidates of each entity.
         sharpness: of the softmax over targets, and of that over sources.
         both: whether target entities propose candidates too.
+        forth: the search from the source side, if it was done before with the same settings.
     """
-    sources, targets, scores, of_source = _best(similarity, k, sharpness[0])
-    others, own, scores_back, of_target = _best(similarity.reversed(), k, sharpness[1])
+    if forth is None:
+        forth = one_sided(similarity, k, sharpness[0])
+    back = one_sided(similarity.reversed(), k, sharpness[1])
+    pairs = forth.pairs()
     if both:
-        sources, targets = torch.cat([sources, own]), torch.cat([targets, others])
-        scores = torch.cat([scores, scores_back])
-    return TwoSided(ScoredPairs(sources, targets, scores), sharpness, (of_source, of_target))
+        found = back.pairs()
+        pairs = pairs.joined(ScoredPairs(found.targets, found.sources, found.scores))
+    return TwoSided(pairs, sharpness, (forth.log_mass, back.log_mass))
 
 
 @in_smaller_blocks
-def _best(
-    similarity: Similarity, k: int, sharpness: float
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Every entity, its k best, their scores, and the logarithm of its softmax's denominator."""
+def one_sided(similarity: Similarity, k: int, sharpness: float) -> OneSided:
+    """The k best targets of every source entity, and the denominator of its softmax."""
     k = min(k, similarity.num_target)
     scores = similarity.source.new_empty(similarity.num_source, k)
     targets = torch.empty(scores.shape, dtype=torch.int64, device=scores.device)
@@ -82,5 +110,4 @@ def _best(
     for block in similarity.search(k):
         scores[block.rows], targets[block.rows] = block.best(k)
         mass[block.rows] = torch.logsumexp(sharpness * block.scores, dim=1)
-    rows = torch.arange(len(scores), device=scores.device).repeat_interleave(k)
-    return rows, targets.flatten(), scores.flatten(), mass
+    return OneSided(targets, scores, sharpness, mass)

@@ -150,11 +150,11 @@ class RunRecord:
             file.write(json.dumps(asdict(point)) + "\n")
         return point
 
-    def close(self, status: str, reason: str = "") -> RunClosing:
-        """Add to the header how the run ended."""
+    def close(self, status: str, reason: str = "", end_time: int | None = None) -> RunClosing:
+        """Add to the header how the run ended, and when; ``None``: now."""
         if status not in STATUSES:
             raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
-        closing = RunClosing(status, now_ms(), reason)
+        closing = RunClosing(status, now_ms() if end_time is None else end_time, reason)
         header = read_header(self.folder)
         write_json(self.folder / RUN_FILE, asdict(header) | _closing_fields(closing))
         return closing

@@ -7,7 +7,7 @@ from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs, certain_beliefs
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
-from emea.rules.pair_evidence import log_doubt
+from emea.rules.pair_evidence import EvidenceModel, log_doubt
 from emea.rules.rule import Rule, RuleView
 from emea.rules.subsumption import Subsumption, estimate_subsumption
 
@@ -76,6 +76,10 @@ class PARIS(Rule):
         if self.markov_blanket:
             values = values + self._neighbours_gain(beliefs, certain)
         return values.unsqueeze(2)
+
+    def pair_evidence(self, of_matched: bool = True) -> EvidenceModel:
+        """Eq. 19 for pairs of a table, on this rule's graphs."""
+        return EvidenceModel(self.source, self.target, self.edges, of_matched=of_matched)
 
     def inclusions(self) -> dict[tuple[int, int], tuple[float, float]]:
         """Pr(r in r') and Pr(r' in r) of the relation pairs seen together, as estimated last."""

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs
+from emea.rules.pair_evidence import EvidenceModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,14 @@ class Rule(ABC):
         The beliefs have the same candidates as those the rule was prepared with, and give none
         of them a probability that had none then.
         """
+
+    def pair_evidence(self, of_matched: bool = True) -> EvidenceModel | None:
+        """The rule's evidence for pairs seen from both sides; ``None``: it has none.
+
+        Args:
+            of_matched: estimate inclusions of relations from matched triples; off, from all.
+        """
+        return None
 
 
 class Composed(Rule):

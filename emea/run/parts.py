@@ -13,6 +13,8 @@ from emea.config.instantiate import make, maker
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.em.em_callback import Decoder, EMCallback, Observer
+from emea.em.joint import JointStep
+from emea.em.paper_step import PaperStep
 from emea.em.protocol import Visible
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.joint_graph import JointGraph, join_graphs
@@ -78,7 +80,7 @@ def build_parts(
     decoder = maker(config.similarity)(search=maker(config.search)())
     stopping = _build_stopping(config, visible, decoder)
     check_every = stopping.every if stopping else None
-    uses_rule = config.em.iterations and config.method.reasoner is None
+    uses_rule = config.em.iterations and "rule" in config.method.uses
     rule = maker(config.rule)(pair=pair, device=device) if uses_rule else None
     return Parts(
         module=module,
@@ -121,20 +123,32 @@ def _build_em(
     observer: Observer,
     rule: Rule | None,
 ) -> EMCallback:
+    handled_elsewhere = ("name", "iterations", "normaliser", "two_way", *PAPER_SETTINGS)
     settings: Any = OmegaConf.to_container(config.em, resolve=True)
-    for handled_elsewhere in ("name", "iterations", "normaliser"):
-        settings.pop(handled_elsewhere)
-    if "two_way" in settings:
-        num_candidates = settings["num_candidates"]
-        settings["two_way"] = maker(config.em.two_way)(rule=rule, num_candidates=num_candidates)
     em: EMCallback = make(
         EMCallback,
         visible=visible,
         decoder=decoder,
         normaliser=maker(config.em.normaliser)(),
-        rule=rule,
+        step=None if rule is None else _build_step(config, rule),
         observer=observer,
-        seed=config.seed,
-        **settings,
+        **{key: value for key, value in settings.items() if key not in handled_elsewhere},
     )
     return em
+
+
+PAPER_SETTINGS = ("m_step", "sampling", "ridge")
+"""Keys of ``em`` that belong to the paper's step."""
+
+
+def _build_step(config: DictConfig, rule: Rule) -> JointStep:
+    """The step that ``em.two_way`` names, or the paper's if there is none or all of it is off."""
+    if "two_way" in config.em:
+        two_way = maker(config.em.two_way)(rule=rule, num_candidates=config.em.num_candidates)
+        if not isinstance(two_way, JointStep):
+            raise ConfigError(f"{config.em.two_way._target_} is not a JointStep")
+        if not two_way.is_off:
+            return two_way
+    settings = {key: config.em[key] for key in PAPER_SETTINGS if key in config.em}
+    step: PaperStep = make(PaperStep, rule, seed=config.seed, **settings)
+    return step

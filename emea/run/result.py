@@ -1,7 +1,7 @@
 """The result of a run: typed, complete, and written to its files in one place."""
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,7 @@ from emea.evaluation.calibration import answer_calibration
 from emea.evaluation.metrics import answer_metrics
 from emea.record import run_folder
 from emea.record.run_header import method_name
-from emea.record.run_record import RunHeader
+from emea.record.run_record import RunHeader, now_ms
 from emea.run.run import Numbers, Outcome, RunScores
 
 
@@ -37,17 +37,23 @@ class LinkCounts:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What was run on which data; a config group that the method does not use is ``none``."""
+    """What was run on which data.
+
+    Args:
+        protocol: name of what the run may see.
+        data: name of the pair of graphs.
+        groups: option of each config group that only some methods use; ``none``: it is not used.
+        method: baseline, ``emea`` or ``neural``.
+        split: name of how the links were split.
+        ratio: share of training links of a random split.
+        num_links: of each part.
+        seed: of the model.
+        split_seed: of the split.
+    """
 
     protocol: str
     data: str
-    model: str
-    training: str
-    rule: str
-    em: str
-    similarity: str
-    decoding: str
-    search: str
+    groups: dict[str, str]
     method: str
     split: str
     ratio: float | None
@@ -61,9 +67,9 @@ class RunSettings:
         used = set(config.method.uses) - (set() if config.em.iterations else {"rule"})
         known = split.supervision
         return cls(
-            **{group: config[group].name if group in used else "none" for group in OPTIONAL},
             protocol=config.protocol.name,
             data=pair.name,
+            groups={group: config[group].name if group in used else "none" for group in OPTIONAL},
             method=method_name(config),
             split=config.split.name,
             ratio=config.ratio.value if config.split.name == "random" else None,
@@ -71,6 +77,11 @@ class RunSettings:
             seed=config.seed,
             split_seed=config.split_seed,
         )
+
+    def as_dict(self) -> Numbers:
+        """The settings by their names in ``metrics.json``, where groups are not nested."""
+        settings = asdict(self)
+        return {**settings.pop("groups"), **settings}
 
 
 @dataclass(frozen=True)
@@ -148,7 +159,7 @@ class RunMetrics:
             "by_degree": scores.by_degree,
             **scores.extra,
             "history": scores.history,
-            **asdict(self.settings),
+            **self.settings.as_dict(),
             "answer": {"decoder": answer.decoder, **answer.answer},
             "calibration": answer.calibration,
             "export": answer.export,
@@ -172,6 +183,7 @@ class RunResult:
         decision: the answer.
         export: settings of the answer and its files.
         ui_hint: command that opens the runs; ``None``: there is nothing to open.
+        end_time: milliseconds since the epoch.
     """
 
     folder: Path
@@ -184,6 +196,7 @@ class RunResult:
     decision: Decision
     export: ExportSettings
     ui_hint: str | None = None
+    end_time: int = field(default_factory=now_ms)
 
     def write(self, folder: Path) -> None:
         """Write the files of the result; ``metrics.json`` comes last."""

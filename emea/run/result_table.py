@@ -52,8 +52,9 @@ def result_table(metrics: RunMetrics) -> Table:
 
 
 def _what(settings: RunSettings) -> str:
-    model = "" if settings.model == "none" else f" ({settings.model})"
-    return f"{settings.method}{model} on {settings.data}"
+    model = settings.groups["model"]
+    by_model = "" if model == "none" else f" ({model})"
+    return f"{settings.method}{by_model} on {settings.data}"
 
 
 def prediction_lines(metrics: RunMetrics) -> str:

@@ -69,10 +69,12 @@ def test_keys_are_arguments_of_the_class(group: str, option: str) -> None:
         signature.bind(**bound)
 
 
-def test_em_settings_are_arguments_of_the_callback() -> None:
+def test_em_settings_are_arguments_of_the_callback_or_a_step() -> None:
     from emea.em.em_callback import EMCallback
+    from emea.em.paper_step import PaperStep
 
-    known = set(inspect.signature(EMCallback).parameters) | {"name", "iterations"}
+    known = set(inspect.signature(EMCallback).parameters) | {"name", "iterations", "two_way"}
+    known |= set(inspect.signature(PaperStep).parameters)
     for option in option_names("em"):
         assert set(load("em", option)) <= known
 

@@ -9,14 +9,16 @@ from torch import Tensor, nn
 
 from emea.data.arrays import IntArray
 from emea.em.em_callback import EMCallback, IterationReport
+from emea.em.joint import JointReport, JointStep, NeuralBeliefs
 from emea.em.normaliser import SoftmaxNormaliser
+from emea.em.paper_step import PaperStep
 from emea.em.protocol import Visible
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.margin_objective import MarginObjective
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
 from emea.matching.beliefs import Beliefs
-from emea.matching.similarity import Cosine
+from emea.matching.similarity import Cosine, Similarity
 from emea.rules.rule import Rule, RuleView
 
 SIZE = 6
@@ -67,6 +69,7 @@ def make_visible(**changes: object) -> Visible:
 
 
 Run = Callable[..., tuple[EMCallback, LabelDataModule, list[IterationReport]]]
+OF_CALLBACK = ("num_candidates", "patience")
 
 
 @pytest.fixture
@@ -75,13 +78,15 @@ def run() -> Run:
         rule: Rule | None, visible: Visible | None = None, times: int = 1, **settings: object
     ) -> tuple[EMCallback, LabelDataModule, list[IterationReport]]:
         reports: list[IterationReport] = []
+        of_step = {key: value for key, value in settings.items() if key not in OF_CALLBACK}
+        of_callback = {key: value for key, value in settings.items() if key in OF_CALLBACK}
         em = EMCallback(
             visible=visible or make_visible(),
             decoder=Cosine(),
             normaliser=SoftmaxNormaliser(),
-            rule=rule,
+            step=None if rule is None else PaperStep(rule, **of_step),  # type: ignore[arg-type]
             observer=reports.append,
-            **{"num_candidates": SIZE, **settings},  # type: ignore[arg-type]
+            **{"num_candidates": SIZE, **of_callback},  # type: ignore[arg-type]
         )
         optimizer = torch.optim.SGD
         module = AlignmentModule(GivenRows(), MarginObjective(), optimizer, SIZE, SIZE)  # type: ignore[arg-type]
@@ -195,7 +200,8 @@ def test_every_indicator_has_a_weight_by_its_name(run: Run) -> None:
     assert joint is not None
     assert joint.weights["wrong"] == pytest.approx(0.0)
     assert joint.weights["right"] > 2
-    assert em.weights.tolist() == list(joint.weights.values())
+    assert isinstance(em.step, PaperStep)
+    assert em.step.weights.tolist() == list(joint.weights.values())
 
 
 def test_a_rule_without_any_support_is_named(run: Run, caplog: pytest.LogCaptureFixture) -> None:
@@ -238,9 +244,10 @@ def test_state_survives(run: Run) -> None:
     other, _, _ = run(PrefersTarget(4), times=0, sampling="sample", seed=9)
     other.load_state_dict(em.state_dict())
     assert other.iteration == 2
-    assert torch.equal(other.weights, em.weights)
+    assert isinstance(em.step, PaperStep) and isinstance(other.step, PaperStep)
+    assert torch.equal(other.step.weights, em.step.weights)
     assert other.normaliser.parameters() == em.normaliser.parameters()
-    assert torch.equal(other.generator.get_state(), em.generator.get_state())
+    assert torch.equal(other.step.generator.get_state(), em.step.generator.get_state())
 
 
 @pytest.mark.parametrize("setting", [{"m_step": "guess"}, {"sampling": "guess"}])
@@ -259,3 +266,40 @@ class Flat(PrefersTarget):
 def test_values_of_another_shape_are_the_rules_fault(run: Run) -> None:
     with pytest.raises(ConfigError, match=r"Flat gave values of shape \[6, 6\]:.*here \[6, 6, 1\]"):
         run(Flat(0))
+
+
+class OwnStep(JointStep):
+    """A step that labels entity 3 and records what it sees."""
+
+    def __init__(self, uses_search: bool) -> None:
+        self.uses_search = uses_search
+        self.seen: list[NeuralBeliefs] = []
+
+    def __call__(
+        self, similarity: Similarity, visible: Visible, neural: NeuralBeliefs
+    ) -> JointReport:
+        self.seen.append(neural)
+        return JointReport(neural.beliefs, np.array([[3, 5]]), {}, torch.zeros(SIZE))
+
+    def certain_links(self, visible: Visible) -> IntArray:
+        return np.concatenate([visible.train, visible.validation])
+
+
+@pytest.mark.parametrize("uses_search", [False, True])
+def test_any_step_can_take_the_papers_place(uses_search: bool) -> None:
+    step, reports = OwnStep(uses_search), list[IterationReport]()
+    unfitted = make_visible(normaliser_links=VALIDATION[:0])
+    normaliser = SoftmaxNormaliser(default_sharpness=1.0)
+    em = EMCallback(unfitted, Cosine(), normaliser, step, reports.append, SIZE)
+    optimizer = torch.optim.SGD
+    module = AlignmentModule(GivenRows(), MarginObjective(), optimizer, SIZE, SIZE)  # type: ignore[arg-type]
+    data = LabelDataModule(TRAIN, SIZE)
+    for _ in range(2):
+        em.between_fits(module, data)
+    assert labels(data).tolist() == [*TRAIN.tolist(), [3, 5]]
+    first, second = step.seen
+    assert (first.is_first, second.is_first) == (True, False)
+    assert first.beliefs.probs.max(1).values[:3].tolist() == [1, 1, 1]
+    assert first.offered.probs[2].max() < first.beliefs.probs[2].max()
+    assert (first.searched is not None) is uses_search
+    assert em.certain.tolist() == [[0, 0], [1, 1], [2, 2]]

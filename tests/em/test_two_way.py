@@ -71,7 +71,7 @@ def test_what_is_not_filled_is_impossible() -> None:
 @pytest.mark.parametrize("both", [True, False])
 def test_the_first_sweep_starts_from_the_encoders_beliefs(both: bool) -> None:
     problem = aligned(2)
-    two_way = problem.two_way(MatchModel(both=both), sweeps=1, rounds=0)
+    two_way = problem.two_way(MatchModel(both=both), max_updates=1, rounds=0)
     seen: list[tuple[PairTable, Tensor]] = []
     evidence = two_way.evidence
 
@@ -90,23 +90,23 @@ def test_the_first_sweep_starts_from_the_encoders_beliefs(both: bool) -> None:
     expected = torch.from_numpy(forth * back if both else forth).gather(1, table.targets)
     expected = certain(expected.log(), table, problem.labels).exp()
     torch.testing.assert_close(probs, expected)
-    assert settled.num_sweeps == 1
+    assert settled.num_updates == 1
 
 
 def test_one_more_sweep_than_needed_changes_no_more_than_the_tolerance() -> None:
     problem, tolerance = aligned(3), 1e-3
-    settled = problem.settled(rounds=0, sweeps=50, tolerance=tolerance)
-    assert 1 < settled.num_sweeps < 50
+    settled = problem.settled(rounds=0, max_updates=50, tolerance=tolerance)
+    assert 1 < settled.num_updates < 50
     assert settled.change <= tolerance
-    more = problem.settled(rounds=0, sweeps=settled.num_sweeps + 1, tolerance=-1.0)
-    assert more.num_sweeps == settled.num_sweeps + 1
+    more = problem.settled(rounds=0, max_updates=settled.num_updates + 1, tolerance=-1.0)
+    assert more.num_updates == settled.num_updates + 1
     change = (more.belief.exp() - settled.belief.exp()).abs().sum() / 20
     assert float(change) == pytest.approx(more.change)
     assert more.change <= tolerance
 
 
-def test_sweeps_change_what_is_believed() -> None:
-    once, often = (aligned(3).settled(rounds=0, sweeps=sweeps) for sweeps in (1, 5))
+def test_updates_change_what_is_believed() -> None:
+    once, often = (aligned(3).settled(rounds=0, max_updates=most) for most in (1, 5))
     assert (once.belief.exp() - often.belief.exp()).abs().max() > 0.01
 
 
@@ -192,7 +192,7 @@ def test_new_names_of_entities_change_nothing_but_the_names(
     )
     renamed = {(source_ids[s], target_ids[t]): value for (s, t), value in as_dict(one).items()}
     assert as_dict(other) == pytest.approx(renamed, abs=rounding((1 + both) * num_links))
-    assert (other.num_sweeps, other.sharpness) == (one.num_sweeps, pytest.approx(one.sharpness))
+    assert (other.num_updates, other.sharpness) == (one.num_updates, pytest.approx(one.sharpness))
     moved = {(source_ids[s], target_ids[t]) for s, t in one.mutual().pairs().tolist()}
     assert set(map(tuple, other.mutual().pairs().tolist())) == moved
 

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from emea.em.joint import JointReport
+from emea.em.joint import JointReport, NeuralBeliefs
+from emea.em.normaliser import MinMaxNormaliser, Normaliser, SoftmaxNormaliser
 from emea.em.protocol import Visible
 from emea.em.two_way_step import TwoWayStep
 from emea.errors import ConfigError
+from emea.matching.similarity import Similarity
 from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.paris import PARIS
 
@@ -67,7 +69,7 @@ def test_any_part_can_be_off_alone(part: dict[str, Any]) -> None:
 def test_without_a_rule_it_is_off_and_with_another_it_is_refused() -> None:
     pair = aligned(0).pair
     assert TwoWayStep(None).is_off
-    with pytest.raises(ConfigError, match="rule=paris"):
+    with pytest.raises(ConfigError, match="it needs rule=paris, got AvoidConflict"):
         TwoWayStep(AvoidConflict(pair))
     assert TwoWayStep(AvoidConflict(pair), **ALL_OFF).is_off
 
@@ -140,3 +142,69 @@ def test_compatibility_is_that_of_the_nearest_candidate() -> None:
         slot = settled.table.targets[row].tolist().index(nearest)
         noisy_or = 1 - settled.evidence.log_doubt[row, slot].exp()
         assert float(report.compatibility[row]) == pytest.approx(float(noisy_or))
+
+
+def searched(
+    problem: Aligned, normaliser: Normaliser, num_fitted: int | None = None, k: int = 4
+) -> NeuralBeliefs:
+    """What the callback hands on after its own search."""
+    normaliser.fit(problem.similarity, problem.links[:num_fitted])
+    offered, search = normaliser.search(problem.similarity, k)
+    return NeuralBeliefs(problem.similarity.source, offered, offered, search)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[Similarity]:
+    """The similarities that are searched from now on."""
+    found: list[Similarity] = []
+    search = Similarity.search
+
+    def counting(similarity: Similarity, k: int = 1) -> Any:
+        found.append(similarity)
+        return search(similarity, k)
+
+    monkeypatch.setattr(Similarity, "search", counting)
+    return found
+
+
+def assert_same(one: JointReport, other: JointReport) -> None:
+    assert torch.equal(one.beliefs.targets, other.beliefs.targets)
+    assert torch.equal(one.beliefs.probs, other.beliefs.probs)
+    assert one.weights == other.weights
+    assert one.labels.tolist() == other.labels.tolist()
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_search_that_was_done_is_not_done_again(
+    has_links: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = aligned(1)
+    if not has_links:
+        problem = replace(problem, links=problem.links[:0])
+    own = reported(problem)
+    similarity, neural = problem.similarity, searched(problem, SoftmaxNormaliser())
+    searches = counted(monkeypatch)
+    shared = step(problem)(similarity, visible(problem), neural)
+    assert len(searches) == 1  # the one from the target side
+    assert searches[0].source is similarity.target
+    assert_same(shared, own)
+
+
+@pytest.mark.parametrize(
+    ("normaliser", "given"),
+    [
+        (SoftmaxNormaliser(default_sharpness=7.0), {}),
+        (SoftmaxNormaliser(), {"num_fitted": 2}),
+        (SoftmaxNormaliser(), {"k": 3}),
+        (MinMaxNormaliser(), {}),
+    ],
+    ids=["another prior", "other links", "fewer candidates", "no softmax"],
+)
+def test_a_search_that_differs_is_not_used(
+    normaliser: Normaliser, given: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = aligned(1)
+    similarity, neural = problem.similarity, searched(problem, normaliser, **given)
+    searches = counted(monkeypatch)
+    report = step(problem)(similarity, visible(problem), neural)
+    assert len(searches) == 2
+    assert_same(report, reported(problem))

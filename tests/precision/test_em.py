@@ -12,7 +12,7 @@ from emea.em.m_step import fit_weights
 from emea.em.match_model import MARGIN, MatchModel, PairFeatures, calibrated
 from emea.em.normaliser import MinMaxNormaliser, SoftmaxNormaliser
 from emea.em.propagation import Propagation
-from emea.em.two_way import ScoreMemory, fitted_sharpness
+from emea.em.two_way import RunningScores, fitted_sharpness
 from emea.em.two_way_step import TwoWayStep
 from emea.matching.beliefs import Beliefs
 from emea.matching.csls import CSLS
@@ -172,14 +172,14 @@ def test_weights_of_the_match_model(logit: float) -> None:
 
 
 @pytest.mark.parametrize("share", [1e-6, 0.5, 0.999])
-def test_score_memory(share: float) -> None:
+def test_running_scores(share: float) -> None:
     table = hard_features(1.0).table
     now, past = -2000 * randn(60, 5).sigmoid(), -1e-30 * randn(60, 5, seed=1).sigmoid()
 
     def blended(*sides: Tensor) -> Tensor:
-        memory = ScoreMemory(share)
-        memory.remember(table, (sides[0], sides[1]))
-        return memory.blended(table, (sides[1], sides[0]))[0]
+        running = RunningScores(share)
+        running.keep(table, (sides[0], sides[1]))
+        return running.blended(table, (sides[1], sides[0]))[0]
 
     for given in ((now, past), (past, now), (now, now.flip(0))):
         single, double = both(blended, *given)
@@ -226,12 +226,12 @@ def test_propagation(seed: int) -> None:
 
 
 SWEEPS_ERROR = 1e3 * ROUNDOFF
-"""Of beliefs after two rounds of two sweeps, each of sums of some 20 and logits of some 50."""
+"""Of beliefs after two rounds of two updates, each of sums of some 20 and logits of some 50."""
 
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("noise", [1.0, 3.0])
-def test_sweeps(seed: int, noise: float) -> None:
+def test_updates(seed: int, noise: float) -> None:
     problem = aligned(seed, num_entities=40, noise=noise)
     single, double = both(lambda given: given.settled(rounds=1), problem)
     assert single.belief.dtype == torch.float32

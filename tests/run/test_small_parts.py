@@ -127,7 +127,9 @@ def test_the_table_says_whether_test_links_were_seen() -> None:
         ("mine", "MAY HAVE USED test links"),
     ):
         stream = StringIO()
-        metrics.settings = Mock(protocol=protocol, method="emea", model="rrea", data="zh")
+        metrics.settings = Mock(
+            protocol=protocol, method="emea", data="zh", groups={"model": "rrea"}
+        )
         Console(file=stream, width=120).print(result_table(metrics))
         assert words in stream.getvalue()
         assert "0.5000" in stream.getvalue()

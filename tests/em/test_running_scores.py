@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from emea.em.two_way import ScoreMemory
+from emea.em.two_way import RunningScores
 from emea.matching.pair_table import PairTable
 
 
@@ -16,49 +16,49 @@ def table(rows: list[list[int]], num_target: int = 9) -> PairTable:
 
 
 def test_known_pairs_are_blended_and_new_ones_are_not() -> None:
-    memory = ScoreMemory(0.25)
+    running = RunningScores(0.25)
     first, second = table([[4, 2], [7]]), table([[2, 5], [7, 0]])
     past = torch.tensor([[-1.0, -2.0], [-3.0, 99.0]])
     now = torch.tensor([[-4.0, -5.0], [-6.0, -7.0]])
-    assert memory.blended(first, (past, 2 * past))[0] is past
-    memory.remember(first, (past, 2 * past))
-    forth, back = memory.blended(second, (now, now))
+    assert running.blended(first, (past, 2 * past))[0] is past
+    running.keep(first, (past, 2 * past))
+    forth, back = running.blended(second, (now, now))
     # of (1, 0) there is a slot in the first table, but an empty one
     torch.testing.assert_close(forth, torch.tensor([[-3.5, -5.0], [-5.25, -7.0]]))
     torch.testing.assert_close(back, torch.tensor([[-4.0, -5.0], [-6.0, -7.0]]))
 
 
 def test_the_mean_goes_on() -> None:
-    memory, pairs = ScoreMemory(0.5), table([[1]])
+    running, pairs = RunningScores(0.5), table([[1]])
     for score in (-8.0, -4.0, -2.0):
         given = torch.tensor([[score]])
-        blended = memory.blended(pairs, (given, given))
-        memory.remember(pairs, blended)
+        blended = running.blended(pairs, (given, given))
+        running.keep(pairs, blended)
     assert float(blended[0]) == pytest.approx(-4.0)
 
 
 def test_a_saved_state_goes_on_the_same() -> None:
-    memory, pairs = ScoreMemory(0.5), table([[1, 3], [2]])
+    running, pairs = RunningScores(0.5), table([[1, 3], [2]])
     scores = torch.tensor([[-1.0, -2.0], [-3.0, 0.0]])
-    memory.remember(pairs, (scores, scores))
-    restored = ScoreMemory(0.5)
-    restored.load_state_dict(memory.state_dict())
+    running.keep(pairs, (scores, scores))
+    restored = RunningScores(0.5)
+    restored.load_state_dict(running.state_dict())
     now = torch.zeros(2, 2)
     for mine, theirs in zip(
-        memory.blended(pairs, (now, now)), restored.blended(pairs, (now, now)), strict=True
+        running.blended(pairs, (now, now)), restored.blended(pairs, (now, now)), strict=True
     ):
         assert torch.equal(mine, theirs)
 
 
 def test_without_a_share_nothing_is_kept() -> None:
-    memory, pairs = ScoreMemory(), table([[1]])
+    running, pairs = RunningScores(), table([[1]])
     scores = torch.tensor([[-1.0]])
-    memory.remember(pairs, (scores, scores))
-    assert memory.state_dict() == {}
-    assert memory.blended(pairs, (scores, scores))[0] is scores
+    running.keep(pairs, (scores, scores))
+    assert running.state_dict() == {}
+    assert running.blended(pairs, (scores, scores))[0] is scores
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.0])
 def test_a_share_is_a_share(share: float) -> None:
     with pytest.raises(ValueError, match="share of the past"):
-        ScoreMemory(share)
+        RunningScores(share)

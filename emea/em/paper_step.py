@@ -1,0 +1,148 @@
+"""Both EM steps as in the paper: rule weights (M), then q* and new labels (E)."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from emea.data.arrays import IntArray
+from emea.em.joint import JointReport, JointStep, NeuralBeliefs, compatible_beliefs, links_on
+from emea.em.m_step import fit_weights, link_examples, sampled_examples
+from emea.em.protocol import Visible
+from emea.errors import ConfigError
+from emea.matching.beliefs import Beliefs
+from emea.matching.similarity import Similarity
+from emea.rules.rule import Rule, RuleView
+
+logger = logging.getLogger(__name__)
+
+
+class PaperStep(JointStep):
+    """One block update of q* from the source side (Eq. 12), labels for all entities.
+
+    Args:
+        rule: measures compatibility; any rule will do.
+        m_step: ``links`` fits the weights on known links, ``pseudolikelihood`` on labels
+            drawn from q (Eq. 13).
+        sampling: ``argmax`` takes the best candidate, ``sample`` draws one.
+        ridge: strength of the prior on rule weights.
+        seed: of the drawn samples.
+    """
+
+    def __init__(
+        self,
+        rule: Rule,
+        m_step: str = "links",
+        sampling: str = "argmax",
+        ridge: float = 0.01,
+        seed: int = 0,
+    ) -> None:
+        if m_step not in ("links", "pseudolikelihood"):
+            raise ValueError(f"m_step is links or pseudolikelihood, not {m_step}")
+        if sampling not in ("argmax", "sample"):
+            raise ValueError(f"sampling is argmax or sample, not {sampling}")
+        self.rule = rule
+        self.m_step = m_step
+        self.sampling = sampling
+        self.ridge = ridge
+        self.weights = torch.zeros(0, dtype=torch.float64)
+        # sampling happens on the CPU, so one generator serves every device
+        self.generator = torch.Generator().manual_seed(seed)
+        self._relation_links: tuple[IntArray, Tensor] | None = None
+
+    def certain_links(self, visible: Visible) -> IntArray:
+        """The training links, and those that the rule's weights are fitted on instead of them."""
+        unseen = self._unseen_links(visible)
+        return visible.train if unseen is None else np.concatenate([visible.train, unseen])
+
+    def __call__(
+        self, similarity: Similarity, visible: Visible, neural: NeuralBeliefs
+    ) -> JointReport:
+        """Fit the rule weights, derive q* and the labels."""
+        beliefs = neural.beliefs
+        links = self._links_of_relations(visible, beliefs.targets.device)
+        self.rule.prepare(RuleView(beliefs, neural.embeddings, links))
+        values = self._values(beliefs)
+        if neural.is_first:
+            self._warn_without_support(values)
+        self.weights = self._fit_weights(neural, values, visible)
+        train = links_on(visible.train, values.device)
+        compatible = compatible_beliefs(beliefs, values, self.weights, train)
+        best = beliefs.best_slots()
+        rows = torch.arange(len(best), device=best.device)
+        return JointReport(
+            beliefs=compatible,
+            labels=self._labels(compatible, visible),
+            weights=dict(zip(self.rule.names, self.weights.tolist(), strict=True)),
+            compatibility=values[rows, best].mean(1),
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """The weights and the random generator."""
+        return {"weights": self.weights.cpu(), "generator": self.generator.get_state()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a saved state."""
+        self.weights = state["weights"]
+        self.generator.set_state(state["generator"])
+
+    def _unseen_links(self, visible: Visible) -> IntArray | None:
+        return visible.unseen_links if self.rule.fits_on_unseen_links else None
+
+    def _links_of_relations(self, visible: Visible, device: torch.device) -> Tensor | None:
+        """One tensor for all iterations: a rule sees by identity that nothing changed."""
+        given = visible.relation_links
+        if given is None:
+            return None
+        if self._relation_links is None or self._relation_links[0] is not given:
+            self._relation_links = given, links_on(given, device)
+        return self._relation_links[1]
+
+    def _values(self, beliefs: Beliefs) -> Tensor:
+        values = self.rule(beliefs)
+        expected = (*beliefs.targets.shape, len(self.rule.names))
+        if tuple(values.shape) != expected:
+            raise ConfigError(
+                f"{type(self.rule).__name__} gave values of shape {list(values.shape)}: a rule "
+                f"gives one for each entity, candidate and name of its own, here {list(expected)}"
+            )
+        return values
+
+    def _warn_without_support(self, values: Tensor) -> None:
+        speaks = dict(zip(self.rule.names, values.flatten(0, 1).any(0).tolist(), strict=True))
+        silent = [name for name in speaks if not speaks[name]]
+        if silent:
+            logger.warning(
+                "no candidate has support from rule %s: the graphs share no structure that the "
+                "labels reach, so the labels follow only the neural model and the other rules",
+                ", ".join(silent),
+            )
+
+    def _fit_weights(self, neural: NeuralBeliefs, values: Tensor, visible: Visible) -> Tensor:
+        if self.m_step == "links":
+            unseen = self._unseen_links(visible)
+            links = links_on(visible.weight_links if unseen is None else unseen, values.device)
+            # among the neural model's own candidates: a label that was put there is not an example
+            rows, slots = link_examples(neural.offered, links)
+        else:
+            beliefs = neural.beliefs
+            on_cpu = Beliefs(beliefs.targets.cpu(), beliefs.probs.cpu())
+            rows, slots = sampled_examples(on_cpu, self.sampling, self.generator)
+            rows, slots = rows.to(values.device), slots.to(values.device)
+        return fit_weights(values[rows], slots, self.ridge)
+
+    def _labels(self, compatible: Beliefs, visible: Visible) -> IntArray:
+        """The labels of the unlabelled entities, by q*."""
+        compatible = Beliefs(compatible.targets.cpu(), compatible.probs.cpu())
+        if self.sampling == "argmax":
+            targets = compatible.best_targets().numpy()
+        else:
+            targets = compatible.sampled_targets(self.generator).numpy()
+        pool = np.arange(compatible.num_source)
+        if visible.label_pool is not None:
+            pool = visible.label_pool
+        unlabelled = np.setdiff1d(pool, visible.train[:, 0])
+        return np.stack([unlabelled, targets[unlabelled]], axis=1)
