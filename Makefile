@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DATA := $(or $(EMEA_DATA),$(firstword $(wildcard $(CURDIR)/../shared/data $(CURDIR)/data)))
 
-.PHONY: run test test-all ui report bench clean
+.PHONY: run test test-wheel test-all ui report bench clean
 
 run: $(STAMP)
 	$(BIN)/python run.py
@@ -15,7 +15,11 @@ test: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2
 
-# slow, data and browser tests, too; the end lists what was skipped and why
+# builds the wheel, installs it into a new environment and uses it from another folder
+test-wheel: $(STAMP)
+	$(BIN)/python -m pytest -m install tests/test_wheel.py
+
+# slow, data, browser and install tests, too; the end lists what was skipped and why
 test-all: $(STAMP)
 	$(if $(DATA),EMEA_DATA=$(DATA)) $(BIN)/python -m pytest -n 2 -m "not gpu" -ra \
 		--hypothesis-profile=thorough
@@ -29,7 +33,7 @@ report: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/emea bench compare
 
-# the environment is made once and again only when what it is made from changes
+# made once, and again when what it is made from changes
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test]"

@@ -14,6 +14,7 @@
 
 import tempfile
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -45,9 +46,11 @@ from emea.explain.explainer import Explainer
 from emea.explain.explanation import Explanation
 from emea.run.finished_run import (
     FinishedRun,
+    WriteFiles,
     load_run,
     read_records,
-    read_run,
+    write_records,
+    write_result,
     write_run,
 )
 from emea.run.job import run_job
@@ -178,7 +181,7 @@ class Aligner:
         self._folder = None if folder is None else _path(folder, "folder")
         self._run: FinishedRun | None = None
         self._explainer: Explainer | None = None
-        self._records: dict[str, bytes] = {}
+        self._write_files: WriteFiles | None = None
 
     def __repr__(self) -> str:
         name = f"Aligner(model={self._config.model.name!r}, em={self._config.em.name!r}"
@@ -204,7 +207,7 @@ class Aligner:
         aligner = cls.__new__(cls)
         run = load_run(place, trust)
         aligner._config, aligner._folder = run.config, None
-        aligner._take(run)
+        aligner._take(run, partial(write_records, read_records(place)))
         return aligner
 
     def save(self, folder: str | Path) -> None:
@@ -219,7 +222,9 @@ class Aligner:
         Raises:
             DataError: the folder has other content, or cannot be written to.
         """
-        write_run(_path(folder, "folder"), self._fitted, self._records)
+        place, run = _path(folder, "folder"), self._fitted
+        assert self._write_files is not None
+        write_run(place, run, self._write_files)
 
     def fit(
         self,
@@ -249,18 +254,18 @@ class Aligner:
         config = self._config.copy()
         config.data = {"name": pair.name}
         with tempfile.TemporaryDirectory(prefix="emea-") as scratch:
-            folder = self._folder or Path(scratch)
-            # the caller's own random numbers stay as they are
+            folder = self._folder or Path(scratch)  # checkpoints are written while it trains
+            # the caller's random number generators are not changed
             with torch.random.fork_rng(range(torch.cuda.device_count())):
-                run_job(config, folder, pair=pair)
-            self._take(read_run(folder, config, pair))
+                result = run_job(config, folder, pair=pair)
+        self._take(FinishedRun.of(result), partial(write_result, result))
         return self
 
-    def _take(self, run: FinishedRun) -> None:
+    def _take(self, run: FinishedRun, write_files: WriteFiles) -> None:
         """Answer from a finished run; its folder is not needed any more."""
-        self._records = read_records(run.folder)
-        self._run, self._explainer = run, Explainer(run)
-        self._explainer.prepare()
+        explainer = Explainer(run)
+        explainer.prepare()
+        self._run, self._explainer, self._write_files = run, explainer, write_files
 
     def predict(
         self,

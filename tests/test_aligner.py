@@ -21,9 +21,12 @@ from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import ConfigError, DataError, UserError
-from emea.run import finished_run, training_loop
+from emea.record import run_folder
+from emea.record.run_record import read_closing
+from emea.run import training_loop
 from emea.run.finished_run import load_run
 from emea.run.job import run_job
+from emea.run.result import RunResult
 from emea.run.resuming import config_to_resume
 
 Triples = list[tuple[str, str, str]]
@@ -130,6 +133,43 @@ def test_a_saved_aligner_answers_as_before(fitted: Aligner, folder: Path, tmp_pa
     assert saved <= kept
 
 
+@pytest.mark.parametrize(
+    "settings", [["trainer=cpu", "method=paris"], QUICK, [*QUICK, "decoding=hungarian"]]
+)
+def test_fit_does_not_read_files_back(
+    settings: list[str],
+    example: tuple[Triples, Triples, list[tuple[str, str]]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source, target, links = example
+    aligners = []
+    for folder in (tmp_path / "run", None):
+        with monkeypatch.context() as patch:
+            if folder is None:  # the results of this one are on no disk
+                patch.setattr(RunResult, "write", lambda *_: None)
+            aligner = Aligner("lightea", "dual", settings, folder)
+            aligners.append(aligner.fit(graph_of(source), graph_of(target), links[:40]))
+    written, unwritten = aligners
+    assert same_answers(unwritten, written)
+    unwritten.save(tmp_path / "saved")
+    for name in ("saved", "run"):
+        loaded = Aligner.load(tmp_path / name)
+        assert same_answers(loaded, unwritten)
+        assert loaded.evaluate(links) == unwritten.evaluate(links)
+    for name in ("config.yaml", "alignment.tsv", "unmatched.tsv", "beliefs.npz", "ranks.npz"):
+        files = [tmp_path / folder / name for folder in ("saved", "run")]
+        assert files[0].read_bytes() == files[1].read_bytes(), name
+
+
+def test_a_saved_run_ended_when_it_ended(fitted: Aligner, folder: Path, tmp_path: Path) -> None:
+    fitted.save(tmp_path)
+    saved, own = read_closing(tmp_path), read_closing(folder)
+    assert saved is not None and own is not None
+    assert own.end_time - 5000 <= saved.end_time <= own.end_time
+    assert (tmp_path / "metrics.json").read_bytes() == (folder / "metrics.json").read_bytes()
+
+
 def test_saving_replaces_runs_and_nothing_else(
     fitted: Aligner, choosy: Aligner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,15 +178,15 @@ def test_saving_replaces_runs_and_nothing_else(
     with pytest.raises(DataError, match="mine is not empty and not a run's folder"):
         fitted.save(tmp_path / "mine")
     assert (tmp_path / "mine" / "config.yaml").read_text() == "mine"
-    with pytest.raises(DataError, match="cannot be written to: "):
+    with pytest.raises(UserError, match="cannot be written: "):
         fitted.save(tmp_path / "mine" / "config.yaml" / "below")
     choosy.save(tmp_path / "run")
     (tmp_path / "run" / "checkpoint.safetensors").write_text("of the other run")
     with monkeypatch.context() as patch:
-        patch.setattr(finished_run, "write_atomic", Mock(side_effect=OSError(28, "disk full")))
+        patch.setattr(run_folder, "write_atomic", Mock(side_effect=OSError(28, "disk full")))
         with pytest.raises(DataError, match="run cannot be written to: disk full"):
             fitted.save(tmp_path / "run")
-    with pytest.raises(DataError, match="no finished run"):
+    with pytest.raises(UserError, match="is not a finished run"):
         Aligner.load(tmp_path / "run")
     fitted.save(tmp_path / "run")
     assert same_answers(Aligner.load(tmp_path / "run"), fitted)

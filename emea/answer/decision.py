@@ -4,9 +4,8 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict
 
-import numpy as np
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from torch import Tensor
@@ -18,8 +17,6 @@ from emea.config.instantiate import maker
 from emea.data.arrays import IntArray
 from emea.data.split import Split
 from emea.errors import ConfigError
-from emea.evaluation.calibration import answer_calibration
-from emea.evaluation.metrics import answer_metrics
 from emea.evaluation.target_precision import Acceptance, JudgedAnswer
 from emea.matching.beliefs import Beliefs
 
@@ -88,19 +85,9 @@ Answering = Callable[[Beliefs, Tensor], Beliefs]
 
 
 def build_answering(config: DictConfig) -> Answering:
-    """What turns final beliefs into an answer; the best candidate where nothing is configured."""
-    node = OmegaConf.select(config, "decoding.answer") if _uses_decoding(config) else None
-    answering: Answering = BestAnswer() if node is None else maker(node)()
+    """What turns final beliefs into an answer; a method without decoding has its own."""
+    answering: Answering = maker(config.decoding)() if _uses_decoding(config) else BestAnswer()
     return answering
-
-
-def answer_numbers(config: DictConfig, split: Split, answer: Beliefs) -> dict[str, Any]:
-    """What ``metrics.json`` says of the answer, beside the metrics of the ranking."""
-    known = np.concatenate([split.supervision.train, split.supervision.validation])[:, 0]
-    return {
-        "answer": {"decoder": decoder_name(config), **answer_metrics(answer, known, split.test)},
-        "calibration": answer_calibration(answer, split.test),
-    }
 
 
 def decoder_name(config: DictConfig) -> str:
@@ -182,8 +169,37 @@ def unreached(target: float, best: Acceptance | None, num_links: int) -> str:
     return f"precision {target:g} cannot be reached: {found}; only given links are answered"
 
 
-def decision_numbers(decision: Decision, settings: ExportSettings, split: Split) -> dict[str, Any]:
-    """What ``metrics.json`` says of the threshold and of what it did."""
+class AcceptedNumbers(TypedDict, total=False):
+    """How precise the accepted answers are; without a threshold where all are accepted."""
+
+    num_links: int
+    num_accepted: int
+    precision: float
+    precision_low: float
+    recall: float
+    threshold: float
+
+
+class ExportNumbers(TypedDict):
+    """The section ``export`` of ``metrics.json``: the threshold and its effect."""
+
+    formats: list[str]
+    top_k: int
+    threshold: float | None
+    target_precision: float | None
+    reached: bool | None
+    best: AcceptedNumbers | None
+    num_answered: int
+    num_unmatched: int
+    share_answered: float
+    mean_prob: float
+    num_by_prob: dict[str, int]
+    validation: AcceptedNumbers
+    test: AcceptedNumbers
+
+
+def decision_numbers(decision: Decision, settings: ExportSettings, split: Split) -> ExportNumbers:
+    """The threshold, and how many and how precise answers it leaves."""
     at, wanted = decision.threshold, settings.target_precision
     num_given = len(decision.labels)  # each with probability 1
     num_free = decision.answer.num_source - num_given
@@ -218,12 +234,14 @@ def _counts(probs: Tensor, num_given: int) -> dict[str, int]:
     }
 
 
-def _numbers(found: Acceptance) -> dict[str, float]:
-    numbers: dict[str, float] = {
+def _numbers(found: Acceptance) -> AcceptedNumbers:
+    numbers: AcceptedNumbers = {
         "num_links": found.num_links,
         "num_accepted": found.num_accepted,
         "precision": found.precision,
         "precision_low": found.precision_low,
         "recall": found.recall,
     }
-    return numbers | ({"threshold": found.threshold} if found.threshold else {})
+    if found.threshold:
+        numbers["threshold"] = found.threshold
+    return numbers

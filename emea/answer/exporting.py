@@ -1,4 +1,4 @@
-"""From a decision to the files that tell it."""
+"""From a decision to the files it is written to."""
 
 from datetime import UTC, datetime
 from math import inf
@@ -8,7 +8,7 @@ import numpy as np
 
 from emea.answer.alignment import NOBODY, Alignment, FloatArray, Origin
 from emea.answer.decision import Decision, ExportSettings
-from emea.answer.formats import write_formats
+from emea.answer.formats import DIGITS, write_formats
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs
@@ -51,6 +51,14 @@ def write_alignment(
         candidate_probs=candidate_probs,
     )
     return write_formats(folder, alignment, settings.formats)
+
+
+def answered_pairs(decision: Decision) -> dict[int, tuple[int, float]]:
+    """Target and probability by source entity, rounded as in ``alignment.tsv``."""
+    probs = decision.answer.probs.max(1).values.tolist()
+    targets = decision.answer.best_targets().tolist()
+    pairs = enumerate(zip(targets, probs, strict=True))
+    return {source: (target, round(prob, DIGITS)) for source, (target, prob) in pairs if prob > 0}
 
 
 def top_candidates(beliefs: Beliefs, num: int) -> tuple[IntArray, FloatArray]:

@@ -24,15 +24,16 @@ from emea.record.atomic import write_json
 from emea.record.mlflow_tracker import MlflowTracker
 from emea.record.provenance import provenance
 from emea.run import job, training_loop
-from emea.run.observer import TestObserver
+from emea.run.observer import EvaluationObserver
+from emea.run.result import RunResult
 
 PARTS: tuple[tuple[Any, str, str], ...] = (
     (training_loop, "fit_stage", "fit"),
     (AlignmentModule, "training_step", "steps"),
     (EMCallback, "between_fits", "em"),
-    (TestObserver, "__call__", "evaluation"),
+    (EvaluationObserver, "__call__", "evaluation"),
     (training_loop, "save_checkpoint", "checkpoints"),
-    (job, "_write_files", "files"),
+    (RunResult, "write", "files"),
     (MlflowTracker, "start", "mlflow"),
     (MlflowTracker, "log", "mlflow"),
     (MlflowTracker, "finish", "mlflow"),

@@ -60,7 +60,7 @@ def measure(overrides: list[str]) -> dict[str, Any]:
         run_job(composed(["tracking=none", *SHORT]), Path(folder) / "short")
         compiled = time.perf_counter()
         config = composed(overrides)
-        metrics = run_job(config, Path(folder) / "run")
+        metrics = run_job(config, Path(folder) / "run").metrics.as_dict()
         total = time.perf_counter() - compiled
     history = metrics["history"]
     parts = ("neural", "search", "joint", "evaluate")

@@ -4,7 +4,7 @@ import argparse
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
@@ -16,7 +16,10 @@ from emea.config.schema import register_schema
 from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_record import is_run_folder
-from emea.run.progress import logged
+from emea.run.console import logged
+
+if TYPE_CHECKING:
+    from emea.run.result import RunMetrics
 
 CPU_SETTINGS = ("model=lightea", "em=dual", "em.iterations=5")
 """LightEA trains nothing: minutes for 15,000 entities on two cores."""
@@ -54,8 +57,8 @@ def main(arguments: Sequence[str]) -> int:
     config = _config(options, settings)
     options.out.mkdir(parents=True, exist_ok=True)
     with logged(options.out / LOG_FILE):
-        metrics = run_job(config, options.out, pair=pair)
-    print(summary(metrics, options.out))
+        result = run_job(config, options.out, pair=pair)
+    print(summary(result.metrics, options.out))
     return 0
 
 
@@ -96,7 +99,7 @@ def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
         if (value := getattr(options, key)) is not None:
             export.append(f"export.{key}={value}")
     chosen = ["data=files", *named, *settings, "tracking=none", *export, *options.settings]
-    check_overrides(chosen)
+    check_overrides(chosen, defaults=settings)
     return composed(chosen)
 
 
@@ -106,18 +109,17 @@ def _quoted(path: Path) -> str:
     return f"'{name}'"
 
 
-def summary(metrics: dict[str, Any], folder: Path) -> str:
+def summary(metrics: "RunMetrics", folder: Path) -> str:
     """What was matched, how sure it is, and what can be done next."""
-    export, links = metrics["export"], metrics["num_links"]
+    export, links = metrics.answer.export, metrics.settings.num_links
     num_found, num_open = export["num_answered"], export["num_unmatched"]
     counts = ", ".join(f"{count:,} {name}" for name, count in export["num_by_prob"].items())
     lines = [
         f"Matched {num_found:,} of {num_found + num_open:,} source entities without a given link "
-        f"({links['train']:,} links were given for training).",
+        f"({links.train:,} links were given for training).",
         f"Probability of these matches: {counts}.",
     ]
-    for name in ("validation", "test"):
-        judged = export[name]
+    for name, judged in (("validation", export["validation"]), ("test", export["test"])):
         if judged["num_accepted"]:
             seen = "held out from training" if name == "validation" else "not used for training"
             lines.append(

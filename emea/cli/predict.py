@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from emea.config.checks import EXPORT_FORMATS
+from emea.config.earlier import SIMILARITIES
 from emea.config.files import option_names
 from emea.errors import DataError
 from emea.record.run_record import check_finished
@@ -83,8 +84,9 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--decoding",
-        choices=option_names("decoding"),
-        help="how beliefs become an answer; csls and cosine both take the best candidate",
+        choices=[*option_names("decoding"), *SIMILARITIES],
+        metavar=f"{{{','.join(option_names('decoding'))}}}",
+        help="how beliefs become an answer",
     )
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="where to write (default: RUN/predictions)"

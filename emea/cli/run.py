@@ -13,13 +13,14 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from emea.config.checks import check_config
+from emea.config.earlier import current_overrides
 from emea.config.files import CONF
+from emea.config.idle import idle_settings
 from emea.config.instantiate import load_pair
 from emea.config.overrides import (
     check_overrides,
     quote_numeric_choices,
     sweep_flag_first,
-    unused_overrides,
 )
 from emea.config.paths import check_run_folder
 from emea.config.schema import register_schema
@@ -28,7 +29,7 @@ from emea.record.run_folder import LOG_FILE
 from emea.record.run_header import sweep_name
 from emea.record.run_record import is_finished
 from emea.record.secrets import clean_hydra_files
-from emea.run.progress import logged
+from emea.run.console import logged
 from emea.run.sweep import forget_outcome, write_outcome
 
 logger = logging.getLogger(__name__)
@@ -48,8 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     register_schema()
     typed = sys.argv[1:] if arguments is None else arguments
-    sys.argv[1:] = sweep_flag_first(quote_numeric_choices(typed))
     try:
+        typed = current_overrides(typed)
+        sys.argv[1:] = sweep_flag_first(quote_numeric_choices(typed))
         resume = resumed_folder(sys.argv[1:])
         if resume is not None:
             check_run_folder(sys.argv[1:])
@@ -75,8 +77,8 @@ def job(config: DictConfig) -> float:
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
     clean_hydra_files(config, hydra_config)
-    for group, unused in unused_overrides(config, hydra_config.overrides.task).items():
-        logger.warning("%s does not use %s", group, ", ".join(unused))
+    for key, reason in idle_settings(config, hydra_config.overrides.task).items():
+        logger.warning("%s has no effect: %s", key, reason)
     forget_outcome(folder)
     is_sweep = hydra_config.mode == RunMode.MULTIRUN
     sweep = sweep_name(Path(hydra_config.sweep.dir)) if is_sweep else None
@@ -107,16 +109,15 @@ def _run(config: DictConfig, folder: Path, sweep: str | None) -> float:
     from emea.run.result_table import print_results
 
     try:
-        metrics = run_job(config, folder, sweep, pair, read_s=read_s)
+        result = run_job(config, folder, sweep, pair, read_s=read_s)
     except AlreadyRecordedError as recorded:
         logger.info("%s", recorded)
         write_outcome(folder, recorded=recorded.place)
         return recorded.objective
-    found = Path(metrics["folder"])
-    if found != folder:  # it continued an interrupted run
-        write_outcome(folder, recorded=str(found))
-    print_results(metrics, found)
-    return sweep_objective(metrics)
+    if result.folder != folder:  # it resumed an interrupted run
+        write_outcome(folder, recorded=str(result.folder))
+    print_results(result)
+    return sweep_objective(result.metrics.as_dict())
 
 
 def resumed_folder(arguments: Sequence[str]) -> tuple[Path, list[str]] | None:
@@ -156,4 +157,4 @@ def resume_run(folder: Path, trust: list[str]) -> None:
     config.skip_recorded = False
     config.trust = trust  # the folder may come from a stranger: its own list does not count
     with logged(folder / LOG_FILE):
-        print_results(run_job(config, folder, resumes=True), folder)
+        print_results(run_job(config, folder, resumes=True))

@@ -2,15 +2,15 @@
 
 import argparse
 import logging
-import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+from filelock import FileLock
+
 from emea.errors import UserError
-from emea.record.file_lock import file_lock
 from emea.record.mlflow_store import MlflowStore
 from emea.record.store_uri import (
     DEFAULT_ARTIFACT_ROOT,
@@ -40,7 +40,7 @@ def sync(arguments: Sequence[str]) -> int:
     with _store_errors(store.uri):
         # Open it first: an unreachable store is reported once, not once for every folder.
         _ = store.client
-    with nullcontext() if lock is None else file_lock(lock, timeout=math.inf):
+    with nullcontext() if lock is None else FileLock(lock):
         counts = sync_folders(folders, store, options.unfinished)
     logger.info("%s", counts)
     return 1 if counts.failed else 0

@@ -10,10 +10,8 @@ from emea.config.files import required_groups, sentence
 from emea.config.ranges import outside_limits
 from emea.config.trainer_settings import trainer_problems
 from emea.config.trusted_targets import untrusted_targets
+from emea.config.two_way import FEATURES
 from emea.errors import ConfigError
-
-TWO_WAY_FEATURES = ("similarity", "noisy_or", "evidence", "coverage")
-"""Those of ``emea.em.match_model``, named here so that nothing heavy need load."""
 
 STRICT = "emea.em.protocol.Strict"
 """What alone may call itself strict."""
@@ -57,7 +55,7 @@ def _problems(config: DictConfig) -> Iterator[str]:
         yield "em.patience needs validation links to watch: raise split.num_validation"
     yield from _training_problems(config)
     yield from _export_problems(config)
-    uses_rule = _value(config, "em.iterations") and config.method.reasoner is None
+    uses_rule = _value(config, "em.iterations") and "rule" in config.method.uses
     if uses_rule and "_target_" not in config.rule:
         yield (
             f"em={config.em.name} needs a rule to measure compatibility: "
@@ -66,7 +64,7 @@ def _problems(config: DictConfig) -> Iterator[str]:
 
 
 def _method_problems(config: DictConfig) -> Iterator[str]:
-    if config.method.reasoner is None:
+    if "em" in config.method.uses:
         return
     name = config.method.name
     if config.protocol.name != "strict":
@@ -80,8 +78,8 @@ def _two_way_problems(config: DictConfig) -> Iterator[str]:
         return
     features = _value(config, "em.two_way.features")
     named = set(features) if isinstance(features, ListConfig) else set()
-    if not named or named - set(TWO_WAY_FEATURES):
-        names = ", ".join(TWO_WAY_FEATURES)
+    if not named or named - set(FEATURES):
+        names = ", ".join(FEATURES)
         yield f"em.two_way.features must name some of {names}, got {features}"
     if config.em.iterations and config.rule.name not in ("paris", "none"):
         yield (

@@ -35,7 +35,7 @@ CONF = SHIPPED if SHIPPED.is_dir() else PACKAGE.parent / "conf"
 PRESETS = ("experiment", "variant")
 """Groups that set others' values and need not be chosen."""
 
-OPTIONAL = ("model", "training", "rule", "em", "decoding", "search")
+OPTIONAL = ("model", "training", "rule", "em", "similarity", "decoding", "search")
 """Groups that only some methods use: those that name them in `method.uses`."""
 
 CONFIG_DIR_FLAGS = ("--config-dir", "-cd")

@@ -1,6 +1,6 @@
 """From config nodes to objects: dispatch by ``_target_`` alone."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,17 +15,14 @@ from emea.data.graph_pair import GraphPair
 from emea.errors import ConfigError
 
 
-def maker(
-    node: DictConfig, keep_name: bool = False, without: Collection[str] = ()
-) -> Callable[..., Any]:
+def maker(node: DictConfig, keep_name: bool = False) -> Callable[..., Any]:
     """What a config node makes, waiting for the arguments only the run knows.
 
     Args:
         node: with a ``_target_``.
         keep_name: pass the option's name on as an argument, too.
-        without: keys of the node that are meant for others.
     """
-    values = {key: value for key, value in _settings(node).items() if key not in without}
+    values = _settings(node)
     name = {"name": values["name"]} if keep_name and "name" in values else {}
     try:
         # as a partial, so that errors of the class arrive as they are, not wrapped by Hydra

@@ -1,5 +1,6 @@
 """Command-line overrides: numbers as choices, and names that are nearly right."""
 
+import copy
 import difflib
 import math
 import shlex
@@ -7,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any, cast
 
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
@@ -16,9 +18,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from emea.config.checks import check_config
+from emea.config.earlier import current_overrides
 from emea.config.experiment import SWEEP_FLAGS, assignments, with_sweep
 from emea.config.files import (
-    OPTIONAL,
     PRESETS,
     compose_config,
     first_line,
@@ -28,12 +30,16 @@ from emea.config.files import (
     sentence,
     without_config_dirs,
 )
+from emea.config.idle import DECIDING, idle_settings
 from emea.config.paths import check_named_files
 from emea.config.ranges import wrong_kind
 from emea.errors import ConfigError
 
 MOST_VALUES = 1000
 """Of a range: each of them is looked at before anything runs."""
+
+MOST_JOBS = 100
+"""Combinations in a sweep that are searched for one in which a setting has an effect."""
 
 SWEEP_MODE = "hydra.mode=MULTIRUN"
 """Has the same effect as ``-m``."""
@@ -67,28 +73,33 @@ def sweep_flag_first(arguments: Sequence[str]) -> list[str]:
 def composed(overrides: Sequence[str]) -> DictConfig:
     """The config of these overrides, typed as on the command line."""
     try:
-        return compose_config(quote_numeric_choices(overrides))
+        return compose_config(quote_numeric_choices(current_overrides(overrides)))
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise ConfigError(sentence(error)) from error
 
 
-def check_overrides(arguments: Sequence[str]) -> None:
+def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> None:
     """Refuse unknown options, keys and values, naming what comes nearest.
 
     In a sweep every option and value is looked at, but not every combination of them.
+
+    Args:
+        arguments: the command line.
+        defaults: those of them that were not typed; they may be without effect.
     """
     without_folders, folders = without_config_dirs(arguments)
     search_also(folders)
     typed = [one for one in with_sweep(without_folders) if not one.startswith("-")]
     parsed = _parsed(typed)
     _check_plugins(parsed)
-    check_settings(typed)
+    check_settings(typed, defaults)
     _check_sweep_flag(arguments, parsed)
 
 
-def check_settings(typed: list[str]) -> None:
+def check_settings(typed: list[str], defaults: Sequence[str] = ()) -> None:
     """The same for settings without the command line's own options, such as ``-m``."""
-    overrides = [one for one in _parsed(typed) if not one.key_or_group.startswith("hydra")]
+    parsed = _parsed(current_overrides(typed))
+    overrides = [one for one in parsed if not one.key_or_group.startswith("hydra")]
     groups = {override.key_or_group: override for override in overrides if _is_group(override)}
     for override in groups.values():
         _check_options(override)
@@ -99,30 +110,52 @@ def check_settings(typed: list[str]) -> None:
         if not _has_key(config, override):
             raise ConfigError(_unknown_key(config, override))
     rounds = _aligned(values)
-    tried = [(configs[0], [*choices[0], *assignment]) for assignment in rounds]
+    tried = [(configs[0], choices[0], assigned) for assigned in rounds]
     tried += [
-        (usual, [*choice, *rounds[0]])
-        for usual, choice in zip(configs[1:], choices[1:], strict=True)
+        (usual, choice, rounds[0]) for usual, choice in zip(configs[1:], choices[1:], strict=True)
     ]
     keys = [override.key_or_group for override in values if not override.is_delete()]
-    for usual, assignment in tried:
-        _check_values(composed(assignment), keys, usual)
+    for usual, choice, assigned in tried:
+        config = _with_values(usual, assigned)
+        _check_values(config, keys, usual)
+        idle = idle_settings(config, [*choice, *assigned])
+    asked = {one.key_or_group for one in values if one.input_line not in defaults}
+    _refuse_idle({key: idle[key] for key in asked & idle.keys()}, overrides)
 
 
-def unused_overrides(config: DictConfig, overrides: Sequence[str]) -> dict[str, list[str]]:
-    """Those of the command line that have no effect, by what has no use for them."""
-    groups = set(OPTIONAL) - set(config.method.uses)
-    idle = {f"method={config.method.name}": groups}
-    if not config.em.iterations:
-        idle[f"em={config.em.name}"] = {"rule"} - groups
-    if config.split.name != "random":
-        idle[f"split={config.split.name}"] = {"ratio"}
-    typed = {text: text.lstrip("+~").split("=")[0].split(".")[0] for text in overrides}
-    found = {
-        who: [text for text, group in typed.items() if group in unused and text != "rule=none"]
-        for who, unused in idle.items()
-    }
-    return {who: texts for who, texts in found.items() if texts}
+def _with_values(config: DictConfig, assignments: Sequence[str]) -> DictConfig:
+    """A composed config with single values set, as Hydra sets them after composing options."""
+    changed = copy.deepcopy(config)
+    try:
+        ConfigLoaderImpl._apply_overrides_to_config(_parsed(list(assignments)), changed)
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise ConfigError(sentence(error)) from error
+    return changed
+
+
+def _refuse_idle(idle: dict[str, str], overrides: Sequence[Override]) -> None:
+    """Refuse a setting that has no effect, in a sweep only if it has none in any job.
+
+    Args:
+        idle: what has no effect in one job, and why.
+        overrides: the whole command line.
+    """
+    if not idle:
+        return
+    lists = [_assignments(override) for override in overrides]
+    varied = [
+        choices if one.key_or_group.split(".")[0] in DECIDING else choices[:1]
+        for one, choices in zip(overrides, lists, strict=True)
+    ]
+    if math.prod(map(len, varied)) > MOST_JOBS:
+        return  # each job warns
+    for job in product(*varied):
+        still = idle_settings(composed(job), job)
+        idle = {key: reason for key, reason in idle.items() if key in still}
+        if not idle:
+            return
+    key, reason = next(iter(idle.items()))
+    raise ConfigError(f"{key} has no effect here: {reason}. Leave {key} out.")
 
 
 def _quoted(argument: str) -> str:
@@ -152,8 +185,9 @@ def _check_values(config: DictConfig, keys: Sequence[str], usual: DictConfig) ->
 
 def _parsed(arguments: list[str]) -> list[Override]:
     for argument in arguments:
-        if "=" not in argument and not argument.startswith("~"):
-            raise ConfigError(f"{argument!r} is no setting: {_as_setting(argument)}")
+        key, equals, _ = argument.lstrip("+").partition("=")
+        if not key or not (equals or argument.startswith("~")):
+            raise ConfigError(f"{argument!r} is not a setting: {_as_setting(argument)}")
     try:
         return OverridesParser.create().parse_overrides(arguments)
     # beside Hydra's own errors: numbers of too many digits, brackets in too many brackets

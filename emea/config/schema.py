@@ -37,6 +37,7 @@ class RootConfig:
     em: Any = MISSING
     method: Any = MISSING
     protocol: Any = MISSING
+    similarity: Any = MISSING
     decoding: Any = MISSING
     search: Any = MISSING
     trainer: Any = MISSING

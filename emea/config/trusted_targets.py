@@ -24,24 +24,6 @@ OURS = (
 )
 """What a run is made of. Other parts of this package write files wherever they are told to."""
 
-MOVED = {
-    "emea.data.id_format": "emea.data.sources.id_format",
-    "emea.data.openea_format": "emea.data.sources.openea_format",
-    "emea.data.own_files": "emea.data.sources.own_files",
-    "emea.data.synthetic": "emea.data.sources.synthetic",
-    "emea.encoders.label_propagation": "emea.encoders.light_ea",
-    "emea.matching.cells": "emea.matching.search",
-    "emea.matching.cosine": "emea.matching.similarity",
-    "emea.matching.exact_search": "emea.matching.search",
-    "emea.matching.hungarian_answer": "emea.answer.decoding",
-    "emea.matching.mutual_answer": "emea.answer.decoding",
-    "emea.matching.sinkhorn_answer": "emea.answer.decoding",
-    "emea.rules.composed": "emea.rules.rule",
-    "emea.tracking.mlflow_tracker": "emea.record.mlflow_tracker",
-    "emea.tracking.no_tracker": "emea.record.tracker",
-}
-"""Modules that configurations of earlier runs name, and where their classes are now."""
-
 OPTIMISERS = "torch.optim"
 OBSERVERS = (
     "pytorch_lightning.callbacks.DeviceStatsMonitor",
@@ -70,20 +52,6 @@ def untrusted_targets(config: DictConfig) -> Iterator[str]:
     """A sentence for each class that is neither ours nor of a module the user vouches for."""
     settings = OmegaConf.to_container(config, resolve=False)
     return _refusals(settings, config.get("trust") or ())
-
-
-def with_current_targets(settings: Any) -> Any:
-    """Settings of an earlier run, with the classes that they name where these are now."""
-    if isinstance(settings, list):
-        return [with_current_targets(value) for value in settings]
-    if not isinstance(settings, dict):
-        return settings
-    current = {key: with_current_targets(value) for key, value in settings.items()}
-    target = current.get("_target_")
-    if isinstance(target, str):
-        module, _, name = target.rpartition(".")
-        current["_target_"] = f"{MOVED.get(module, module)}.{name}"
-    return current
 
 
 def check_made(values: Any, trust: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from emea.config.two_way import PAPER_FEATURES
 from emea.data.arrays import IntArray
 from emea.em.joint import JointReport, JointStep, NeuralBeliefs, links_on
 from emea.em.match_model import PRIORS, MatchModel, calibrated
@@ -24,9 +25,6 @@ TINY = 1e-12
 
 STATE = "two_way."
 """Beginning of the names of its state in a checkpoint."""
-
-PAPER_FEATURES = ["noisy_or"]
-"""What the paper's q* looks at."""
 
 
 class TwoWayStep(JointStep):

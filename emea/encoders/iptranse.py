@@ -5,7 +5,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from emea.data.arrays import IntArray, places_in_runs
+from emea.data.arrays import IntArray
+from emea.data.sorting import places_in_runs
 from emea.encoders.joint_graph import JointGraph, counterparts
 
 NUM_COMMON_PATTERNS = 5

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from emea.data.arrays import IntArray, distinct_rows, numbered_rows, places_in_runs, run_starts
+from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
+from emea.data.sorting import distinct_rows, numbered_rows, places_in_runs, run_starts
 
 
 @dataclass(frozen=True, eq=False)

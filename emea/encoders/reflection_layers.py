@@ -6,7 +6,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from emea.data.arrays import numbered_rows
+from emea.data.sorting import numbered_rows
 from emea.encoders.joint_graph import JointGraph
 from emea.encoders.kernels import reflection_kernels
 from emea.encoders.kernels.dropout import DroppedConcat

@@ -3,7 +3,8 @@
 import numpy as np
 import torch
 
-from emea.data.arrays import FloatArray, IntArray, places_in_runs
+from emea.data.arrays import FloatArray, IntArray
+from emea.data.sorting import places_in_runs
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import PairRanking

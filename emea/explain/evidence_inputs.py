@@ -56,7 +56,7 @@ def run_grounds(run: FinishedRun) -> RunGrounds:
     - A run without the rule, ``em=none`` or ``rule=avoid_conflict``: what ``rule=paris`` would say
       of q. It took no part in the run.
     """
-    if run.config.method.reasoner is not None:
+    if run.neural is None:
         return _of_baseline(run)
     rule = maker(run.config.rule)(pair=run.pair, device="cpu") if run.joint is not None else None
     paris = _paris_part(rule)
@@ -80,7 +80,7 @@ def _two_way(run: FinishedRun, rule: PARIS) -> TwoWayStep | None:
 
 
 def _of_rule(run: FinishedRun, rule: PARIS, used: bool = True) -> RunGrounds:
-    assert run.neural is not None, "whatever is no baseline has a neural model"
+    assert run.neural is not None, "a run that is not a baseline has a neural model"
     given = None
     if used:
         visible = maker(run.config.protocol)()(run.split)

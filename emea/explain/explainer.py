@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from omegaconf import OmegaConf
 
+from emea.answer.exporting import answered_pairs
 from emea.answer.formats import ALIGNMENT_FILE
 from emea.errors import DataError
 from emea.explain.entities import (
@@ -106,7 +107,7 @@ class Explainer:
         )
 
     def prepare(self) -> None:
-        """Read what the run answered, for use after its folder is gone."""
+        """Load the answers of the run, so that its folder is not needed later."""
         self._answers  # noqa: B018
 
     def best_target(self, source: int) -> int | None:
@@ -118,6 +119,8 @@ class Explainer:
     @cached_property
     def _answers(self) -> dict[int, tuple[int, float]]:
         """Target and probability by source entity, as the run's alignment has them."""
+        if self.run.decision is not None:
+            return answered_pairs(self.run.decision)
         path = self.run.folder / ALIGNMENT_FILE
         try:
             # not splitlines: a name may hold what ends a line elsewhere

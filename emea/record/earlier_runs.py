@@ -3,13 +3,15 @@
 import logging
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from filelock import FileLock, Timeout
+
 from emea.errors import UserError
-from emea.record.file_lock import is_locked
 from emea.record.run_folder import read_metrics, sweep_objective
-from emea.record.run_record import FINGERPRINT_TAG, RunHeader, is_finished, read_header
+from emea.record.run_record import FINGERPRINT_TAG, RUN_FILE, RunHeader, is_finished, read_header
 from emea.record.sync import find_run_folders
 from emea.record.tracker import Tracker
 
@@ -41,17 +43,35 @@ def earlier_runs(fingerprint: str, roots: Iterable[Path]) -> EarlierRuns:
     return EarlierRuns(finished, unfinished)
 
 
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock at this moment."""
+    if not path.exists():
+        return False
+    try:
+        with FileLock(path, timeout=0):
+            return False
+    except Timeout:
+        return True
+
+
 def _folders(fingerprint: str, roots: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
     """Run folders with this fingerprint, and whether they finished."""
     for folder in find_run_folders(root for root in roots if root.is_dir()):
         try:
-            if read_header(folder).tags.get(FINGERPRINT_TAG) != fingerprint:
+            written = (folder / RUN_FILE).stat().st_mtime_ns
+            if _fingerprint(folder.resolve(), written) != fingerprint:
                 continue
             ended = is_finished(folder)
-        except UserError as error:
-            logger.debug("passed over: %s", error)
+        except (UserError, OSError) as error:
+            logger.debug("%s is not a usable run folder: %s", folder, error)
             continue
         yield folder, ended
+
+
+@lru_cache(maxsize=100_000)
+def _fingerprint(folder: Path, written: int) -> str | None:
+    """The fingerprint in a run's header; jobs of a sweep ask for the same records again."""
+    return read_header(folder).tags.get(FINGERPRINT_TAG)
 
 
 RECORDS = Path(__file__).resolve().parents[2] / "experiments"

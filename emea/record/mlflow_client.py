@@ -6,7 +6,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from emea.record.file_lock import file_lock
+from filelock import FileLock
+
 from emea.record.store_uri import sqlite_path
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def open_client(uri: str) -> "MlflowClient":
 
     path = sqlite_path(uri)
     # Processes that create the tables of a fresh sqlite file together leave it unusable.
-    with nullcontext() if path is None else file_lock(lock_path(path), LOCK_SECONDS):
+    with nullcontext() if path is None else FileLock(lock_path(path), LOCK_SECONDS):
         client = MlflowClient(tracking_uri=uri)
         client.search_experiments(max_results=1)
     return client

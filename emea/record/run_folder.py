@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.trusted_targets import with_current_targets
+from emea.config.earlier import current_settings
 from emea.data.arrays import IntArray
 from emea.errors import DataError
 from emea.record.atomic import json_object, write_atomic, write_json
@@ -51,7 +51,9 @@ def read_config(folder: Path) -> DictConfig:
         raise DataError(f"{path} is damaged: {error}") from error
     if not isinstance(config, DictConfig):
         raise DataError(f"{path} is damaged: it holds no settings")
-    current = OmegaConf.create(with_current_targets(OmegaConf.to_container(config)))
+    settings = OmegaConf.to_container(config)
+    assert isinstance(settings, dict)
+    current = OmegaConf.create(current_settings(settings))
     assert isinstance(current, DictConfig)
     return current
 

@@ -71,8 +71,8 @@ def with_secrets(config: DictConfig) -> DictConfig:
 
 
 def method_name(config: DictConfig) -> str:
-    """What produced the result: a baseline, the neural model alone, or EMEA around it."""
-    if config.method.reasoner is not None:
+    """What produced the result: a baseline, EM around a neural model, or only that model."""
+    if "em" not in config.method.uses:
         return str(config.method.name)
     return "emea" if config.em.iterations else "neural"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from emea.errors import UserError
+from emea.errors import DataError, UserError
 from emea.record.atomic import json_object, write_atomic, write_json
 
 logger = logging.getLogger(__name__)
@@ -150,11 +150,11 @@ class RunRecord:
             file.write(json.dumps(asdict(point)) + "\n")
         return point
 
-    def close(self, status: str, reason: str = "") -> RunClosing:
-        """Add to the header how the run ended."""
+    def close(self, status: str, reason: str = "", end_time: int | None = None) -> RunClosing:
+        """Add to the header how the run ended, and when; ``None``: now."""
         if status not in STATUSES:
             raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
-        closing = RunClosing(status, now_ms(), reason)
+        closing = RunClosing(status, now_ms() if end_time is None else end_time, reason)
         header = read_header(self.folder)
         write_json(self.folder / RUN_FILE, asdict(header) | _closing_fields(closing))
         return closing
@@ -216,13 +216,14 @@ def check_finished(folder: Path | str) -> None:
     """Refuse a folder whose run is not finished.
 
     Raises:
-        UserError: the folder holds no run, or one that is still running, failed or was interrupted.
+        DataError: its run is still running, failed or was interrupted.
+        UserError: the folder holds no run.
     """
     if is_finished(folder):
         return
     closing = read_closing(folder)
     state = "failed" if closing and closing.status == "FAILED" else "is running or was interrupted"
-    raise UserError(
+    raise DataError(
         f"{folder} is not a finished run: it {state}. "
         f"Continue it with: emea run resume={quote(str(folder))}"
     )

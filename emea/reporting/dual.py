@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from emea.config.two_way import FEATURES
 from emea.reporting.cells import over_splits, shown, signed, splits_told
 from emea.reporting.comparison import NOT_RUN, Entry, entries
 from emea.reporting.markdown import PaperNumbers, load_paper_numbers, markdown_table
@@ -29,7 +30,6 @@ CHANGED = (
 SPLITS = 5
 """That a cell is to have."""
 
-FEATURES = ("similarity", "noisy_or", "evidence", "coverage")
 NAMES = {
     ("em.two_way.both_directions", "False"): "one direction",
     ("em.two_way.sweeps", "1"): "one sweep",

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
+from emea.config.earlier import current_params
+from emea.config.two_way import FEATURES
 from emea.reporting.cells import Cell, over_splits
 from emea.reporting.records import RecordedRun
 
@@ -32,7 +34,8 @@ COMMON = {
     "seed": 0,
     "split.num_validation": 100,
     "split.validation_from": "rest",
-    "decoding.name": "csls",
+    "similarity.name": "csls",
+    "decoding.name": "greedy",
     "search.name": "exact",
 }
 """What every run of a table has, with EM or without."""
@@ -150,7 +153,7 @@ def runs_in(found: Mapping[Any, Mapping[Any, Iterable[Found]]]) -> list[Recorded
 
 def is_usual(run: RecordedRun, usual: Mapping[str, Any]) -> bool:
     """Whether a run has the usual settings, or none of that name."""
-    params = run.header["params"]
+    params = current_params(run.header["params"])
     neural = run.metrics["method"] == "neural"  # has no EM, whatever its settings say
     asked = COMMON if neural else {**COMMON, **usual}
     return all(params.get(key, value) == value for key, value in asked.items())
@@ -177,7 +180,7 @@ DUAL_PARTS = {
     "em.two_way.both_directions": True,
     "em.two_way.sweeps": 2,
     "em.two_way.propagation": 5,
-    "em.two_way.features": "['similarity', 'noisy_or', 'evidence', 'coverage']",
+    "em.two_way.features": str(list(FEATURES)),
     "em.two_way.unmatched": True,
     "em.two_way.matched_inclusions": True,
     "em.two_way.memory": 0.0,

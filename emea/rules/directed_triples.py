@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from emea.data.arrays import distinct_rows, run_starts
 from emea.data.graph import KnowledgeGraph
+from emea.data.sorting import distinct_rows, run_starts
 
 
 class DirectedTriples(nn.Module):

@@ -26,8 +26,8 @@ def choose_device(accelerator: str) -> torch.device:
 
 
 @contextlib.contextmanager
-def reproducible(wanted: bool) -> Iterator[None]:
-    """Let torch refuse what gives other bits every time, as sums in no fixed order on a GPU."""
+def deterministic_mode(wanted: bool) -> Iterator[None]:
+    """Use deterministic kernels; torch raises an error where none exists."""
     if not wanted:
         yield
         return

@@ -1,14 +1,14 @@
-"""A finished run, read back from its folder."""
+"""A finished run in memory: read from its folder, or just made; and how it is saved."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 
+from emea.answer.decision import Decision
 from emea.answer.formats import ALIGNMENT_FILES
 from emea.config.trusted_targets import check_trusted
 from emea.data.graph_pair import GraphPair
@@ -25,8 +25,10 @@ from emea.record.run_folder import (
     METRICS_FILE,
     PAIR_FILE,
     RANKS_FILE,
+    finite,
     read_config,
     read_metrics,
+    write_config,
 )
 from emea.record.run_record import (
     RUN_FILE,
@@ -37,110 +39,94 @@ from emea.record.run_record import (
     read_header,
 )
 from emea.run.parts import draw_split
-from emea.run.resuming import held, make_room
+from emea.run.result import RunResult
+from emea.run.resuming import locked_folder, make_room
+from emea.run.run import Numbers
 
 GROUPS = ("data", "split", "method", "em", "rule", "protocol", "decoding")
-"""Of the configuration, without which a run cannot be read back."""
+"""Groups of the configuration that every run has."""
 
 RECORDS = (CONFIG_FILE, METRICS_FILE, BELIEFS_FILE, RANKS_FILE, *ALIGNMENT_FILES, RUN_FILE)
-"""The files by which a finished run is read back."""
+"""The files of a finished run, except for its graphs; run.json comes last."""
 
 
 @dataclass(frozen=True, eq=False)
 class FinishedRun:
-    """What a run left, and the graphs it is about.
+    """The results of a run and its graphs, in memory.
 
     Args:
-        folder: where it lies.
-        header: who it is.
-        config: its resolved configuration.
-        metrics: its numbers.
-        pair: the graphs, read again from where they were.
-        split: the split of their links that it was made with.
+        folder: of the run.
+        header: name, parameters and tags of the run.
+        config: its configuration.
+        metrics: the content of its ``metrics.json``.
+        pair: the graphs and all their links.
+        split: of the links.
         neural: candidates and probabilities by the neural model; ``None``: it had none.
         joint: the same by the joint distribution, or a baseline's matching; ``None``: no EM.
         labels: ``[num_labels, 2]`` links that it was certain of.
+        decision: the answer of a run of this process; ``None``: the folder has it.
     """
 
     folder: Path
     header: RunHeader
     config: DictConfig
-    metrics: dict[str, Any]
+    metrics: Numbers
     pair: GraphPair
     split: Split
     neural: Beliefs | None
     joint: Beliefs | None
     labels: Tensor
+    decision: Decision | None = None
+
+    @classmethod
+    def of(cls, result: RunResult) -> "FinishedRun":
+        """The run of a result; it equals the one that ``load_run`` reads from the files."""
+        found = result.outcome
+        return cls(
+            result.folder,
+            result.header,
+            result.config,
+            finite(result.metrics.as_dict()),
+            result.pair,
+            result.split,
+            _on_cpu(found.neural),
+            _on_cpu(found.joint),
+            found.labels.cpu(),
+            result.decision,
+        )
 
     @property
     def beliefs(self) -> Beliefs:
-        """Those that the run stands for."""
+        """The beliefs that are the result of the run."""
         fused = OmegaConf.select(self.config, "em.two_way.fused_answer", default=False)
-        stands_for_joint = self.joint is not None and (fused or self.neural is None)
-        found = self.joint if stands_for_joint else self.neural
+        is_joint = self.joint is not None and (fused or self.neural is None)
+        found = self.joint if is_joint else self.neural
         assert found is not None, "a finished run has one of them"
         return found
 
 
+def _on_cpu(beliefs: Beliefs | None) -> Beliefs | None:
+    return None if beliefs is None else Beliefs(beliefs.targets.cpu(), beliefs.probs.cpu())
+
+
 def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
-    """Read a run back; nothing is trained and nothing is written.
+    """Read a finished run from its folder; nothing is trained and nothing is written.
 
     Args:
-        folder: the run's.
-        trust: modules beside ours that its configuration may name; what it says itself of that
-            does not count, since the folder may come from a stranger.
+        folder: of the run.
+        trust: modules outside this package that its configuration may name. The list in the
+            configuration itself does not count, since the folder may come from a stranger.
 
     Raises:
-        DataError: the folder holds no finished run, or its data changed since.
+        UserError: the folder is not that of a finished run, its data changed, or a file is damaged.
     """
     folder = Path(folder)
     check_finished(folder)
     config = read_config(folder)
     config.trust = list(trust)
     _check_groups(folder, config)
-    check_trusted(config)  # nothing else: an older run's settings need not be today's
-    return read_run(folder, config, pair_of_run(folder, config))
-
-
-def write_run(folder: Path, run: FinishedRun, records: Mapping[str, bytes]) -> None:
-    """Write a run into another folder, together with its graphs; the weights are not copied.
-
-    Args:
-        folder: a new or empty folder, or that of a run, which is replaced.
-        run: the run.
-        records: what ``read_records`` found in its folder.
-
-    Raises:
-        DataError: the folder has other content, or cannot be written to.
-    """
-    try:
-        with held(folder):
-            others = [path for path in folder.iterdir() if path.name != LOCK_FILE]
-            if not is_run_folder(folder) and others:
-                raise DataError(f"{folder} is not empty and not a run's folder: choose another")
-            if not is_run_folder(folder) or read_header(folder).run_id != run.header.run_id:
-                make_room(folder)
-            RunRecord(folder).start(run.header)  # unfinished, until everything is written
-            write_pair(folder / PAIR_FILE, run.pair)
-            for name in RECORDS:  # run.json, which says that it is finished, comes last
-                if name in records:
-                    write_atomic(folder / name, records[name])
-    except OSError as error:
-        raise DataError(f"{folder} cannot be written to: {error.strerror or error}") from error
-
-
-def read_records(folder: Path) -> dict[str, bytes]:
-    """The files that a finished run needs to be read back, but for its graphs."""
-    paths = [folder / name for name in RECORDS]
-    return {path.name: path.read_bytes() for path in paths if path.exists()}
-
-
-def read_run(folder: Path, config: DictConfig, pair: GraphPair) -> FinishedRun:
-    """Read a finished run of this config and pair back.
-
-    Raises:
-        DataError: the pair or its parts are others, or a file cannot be read.
-    """
+    check_trusted(config)  # nothing else: the settings of an older run may not be valid today
+    pair = pair_of_run(folder, config)
     header = read_header(folder)
     if pair.checksum() != header.tags.get("data_checksum"):
         raise DataError(f"{folder} was made with other data than {pair.name} holds now")
@@ -148,7 +134,7 @@ def read_run(folder: Path, config: DictConfig, pair: GraphPair) -> FinishedRun:
     _check_metrics(folder, metrics)
     split = draw_split(config, pair)
     stored = read_beliefs(folder / BELIEFS_FILE, pair)
-    if stored.neural is None and config.method.reasoner is None:
+    if stored.neural is None and "em" in config.method.uses:
         raise DataError(f"{folder / BELIEFS_FILE} is damaged: it lacks those of the neural model")
     labels = stored.labels
     check_parts(folder, split, None if labels is None else labels.numpy())
@@ -157,6 +143,54 @@ def read_run(folder: Path, config: DictConfig, pair: GraphPair) -> FinishedRun:
     return FinishedRun(
         folder, header, config, metrics, pair, split, stored.neural, stored.joint, labels
     )
+
+
+WriteFiles = Callable[[Path], None]
+"""Writes the files of a finished run, except for its graphs, into a folder with its header."""
+
+
+def write_run(folder: Path, run: FinishedRun, write_files: WriteFiles) -> None:
+    """Write a run into another folder, together with its graphs; the weights are not copied.
+
+    Args:
+        folder: a new or empty folder, or that of a run, which is replaced.
+        run: the run.
+        write_files: writes its other files.
+
+    Raises:
+        DataError: the folder has other content, or cannot be written to.
+    """
+    try:
+        with locked_folder(folder):
+            others = [path for path in folder.iterdir() if path.name != LOCK_FILE]
+            if not is_run_folder(folder) and others:
+                raise DataError(f"{folder} is not empty and not a run's folder: choose another")
+            if not is_run_folder(folder) or read_header(folder).run_id != run.header.run_id:
+                make_room(folder)
+            RunRecord(folder).start(run.header)  # unfinished, until everything is written
+            write_pair(folder / PAIR_FILE, run.pair)
+            write_files(folder)
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written to: {error.strerror or error}") from error
+
+
+def write_result(result: RunResult, folder: Path) -> None:
+    """Write the files of a result."""
+    write_config(folder, result.config)
+    result.write(folder)
+    RunRecord(folder).close("FINISHED", end_time=result.end_time)
+
+
+def read_records(folder: Path) -> dict[str, bytes]:
+    """The files of a finished run, except for its graphs."""
+    paths = [folder / name for name in RECORDS]
+    return {path.name: path.read_bytes() for path in paths if path.exists()}
+
+
+def write_records(records: Mapping[str, bytes], folder: Path) -> None:
+    """Write the files that ``read_records`` read."""
+    for name, content in records.items():
+        write_atomic(folder / name, content)
 
 
 def _check_groups(folder: Path, config: DictConfig) -> None:
@@ -168,9 +202,9 @@ def _check_groups(folder: Path, config: DictConfig) -> None:
             )
 
 
-def _check_metrics(folder: Path, metrics: dict[str, Any]) -> None:
-    """Refuse numbers that do not tell what every run tells."""
+def _check_metrics(folder: Path, metrics: Numbers) -> None:
+    """Refuse metrics that lack what every run has."""
     history = metrics.get("history")
-    is_told = isinstance(history, list) and history and isinstance(history[-1], dict)
-    if not is_told or not isinstance(metrics.get("protocol"), str):
+    has_history = isinstance(history, list) and history and isinstance(history[-1], dict)
+    if not has_history or not isinstance(metrics.get("protocol"), str):
         raise DataError(f"{folder / METRICS_FILE} is damaged: it lacks the history or the protocol")

@@ -1,9 +1,9 @@
-"""Watches a run: evaluates rankings on test links, and nothing uses its answers."""
+"""Evaluates rankings on test links while a run trains; the run does not use the results."""
 
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,14 @@ from emea.evaluation.ranks import Ranks, both_pools, link_ranks, ranking_metrics
 from emea.matching.beliefs import Beliefs
 from emea.matching.matching import NOBODY
 from emea.rules.paris import PARIS, mapping_compatibility
+from emea.run.run import Log, Numbers
 
 logger = logging.getLogger(__name__)
 
 
 def compatibility_section(
     pair: GraphPair, split: Split, mappings: dict[str, IntArray], device: torch.device
-) -> dict[str, Any]:
+) -> dict[str, Numbers]:
     """What ``metrics.json`` says of each mapping, and of the oracle's.
 
     Each mapping is taken as it stands: labelled entities have their label in it where a run is
@@ -66,10 +67,7 @@ def hard_mapping(beliefs: Beliefs) -> IntArray:
     return targets
 
 
-Log = Callable[[dict[str, float], int], None]
-
-
-class TestObserver:
+class EvaluationObserver:
     """Measures every iteration on the test and validation links.
 
     Args:
@@ -89,8 +87,6 @@ class TestObserver:
         final_ranks: ranks of the test links by what the run stands for.
     """
 
-    __test__ = False  # the name is not a test's
-
     def __init__(
         self,
         test: IntArray,
@@ -107,7 +103,7 @@ class TestObserver:
         self.num_iterations = num_iterations
         chosen = np.random.default_rng(0).permutation(len(test))[:num_observed]
         self._sample = test[np.sort(chosen)]
-        self.history: list[dict[str, Any]] = []
+        self.history: list[Numbers] = []
         self.last: IterationReport | None = None
         self.initial_ranks: Ranks | None = None
         self.initial_mapping: IntArray | None = None
@@ -122,7 +118,7 @@ class TestObserver:
         self.initial_ranks = self.initial_ranks or ranks
         if self.initial_mapping is None:
             self.initial_mapping = hard_mapping(report.beliefs)
-        entry: dict[str, Any] = {
+        entry: Numbers = {
             "iteration": report.iteration,
             "neural": both_pools(ranks),
             "joint": None,
@@ -202,7 +198,7 @@ class TestObserver:
             after = both_pools(self.final_ranks)["hit@1"]
         else:
             links, before = "validation", first["validation"]["hit@1"]
-            after = last.get("validation_answer", last["validation"])["hit@1"]
+            after = (last.get("validation_answer") or last["validation"])["hit@1"]
         if after < before:  # false for NaN, where there are no links at all
             logger.warning(
                 "EM made the result worse: Hit@1 on the %s links fell from %.4f to %.4f. Try more "
@@ -213,7 +209,7 @@ class TestObserver:
                 after,
             )
 
-    def _validation_of_answer(self, report: IterationReport, joint: JointReport) -> dict[str, Any]:
+    def _validation_of_answer(self, report: IterationReport, joint: JointReport) -> Numbers:
         """Metrics of the joint ranking on the validation links, among all targets."""
         links = self.validation
         if not len(links):
@@ -222,7 +218,7 @@ class TestObserver:
         ranks = _joint_ranks(report, joint, neural, links, links[:, 1])
         return {"validation_answer": ranking_metrics(ranks.in_all)}
 
-    def _joint_entry(self, joint: JointReport, ranks: Ranks) -> dict[str, Any]:
+    def _joint_entry(self, joint: JointReport, ranks: Ranks) -> Numbers:
         judged = joint.labels[~np.isin(joint.labels[:, 0], self.validation[:, 0])]
         return {
             "joint": both_pools(ranks),
@@ -232,7 +228,7 @@ class TestObserver:
             **joint.details,
         }
 
-    def _line(self, entry: dict[str, Any]) -> str:
+    def _line(self, entry: Numbers) -> str:
         number, joint = entry["iteration"], entry["joint"]
         parts = []
         if len(self.test):
@@ -263,7 +259,7 @@ def _joint_ranks(
     return fused_ranks(neural, report.similarity, joint.ranking, links, pool)
 
 
-def flattened(entry: dict[str, Any], prefix: str = "") -> dict[str, float]:
+def flattened(entry: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
     """Nested numbers by their path, ``neural/hit@1``; what is no number is left out."""
     flat: dict[str, float] = {}
     for key, value in entry.items():
@@ -278,7 +274,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _spent(entry: dict[str, Any]) -> str:
+def _spent(entry: Numbers) -> str:
     """The seconds of each phase of an iteration, by name."""
     names = {"neural": "train", "search": "search"}
     names |= {} if entry["joint"] is None else {"joint": "reasoning"}

@@ -80,10 +80,10 @@ def build_parts(
         # sums in a fixed order wait for the device, which a graph cannot
         cuda_graph=config.trainer.cuda_graph and not torch.are_deterministic_algorithms_enabled(),
     )
-    decoder = maker(config.decoding, without=("answer",))(search=maker(config.search)())
+    decoder = maker(config.similarity)(search=maker(config.search)())
     stopping = _build_stopping(config, visible, decoder)
     check_every = stopping.every if stopping else None
-    uses_rule = config.em.iterations and config.method.reasoner is None
+    uses_rule = config.em.iterations and "rule" in config.method.uses
     rule = maker(config.rule)(pair=pair, device=device) if uses_rule else None
     return Parts(
         module=module,

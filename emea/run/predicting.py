@@ -2,11 +2,11 @@
 
 import logging
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig
 
 from emea.answer.decision import (
+    ExportNumbers,
     ExportSettings,
     build_answering,
     check_founded,
@@ -16,6 +16,7 @@ from emea.answer.decision import (
 )
 from emea.answer.exporting import write_alignment
 from emea.answer.formats import ALIGNMENT_FILES
+from emea.config.earlier import current_decoding
 from emea.config.files import option_names
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
@@ -32,7 +33,7 @@ NUMBERS_FILE = "prediction.json"
 
 def predict(
     run: FinishedRun, folder: Path, settings: ExportSettings, decoding: str | None = None
-) -> tuple[dict[str, Any], list[Path]]:
+) -> tuple[ExportNumbers, list[Path]]:
     """Write what a run answers; nothing is trained.
 
     Args:
@@ -56,8 +57,8 @@ def predict(
     _warn_of_others(folder, files)
     judged = run.split.with_labels(run.labels.cpu().numpy())
     numbers = decision_numbers(decision, settings, judged)
-    told = {"run": run.header.name, "run_id": run.header.run_id, "decoding": decoder, **numbers}
-    write_json(folder / NUMBERS_FILE, finite(told))
+    recorded = {"run": run.header.name, "run_id": run.header.run_id, "decoding": decoder, **numbers}
+    write_json(folder / NUMBERS_FILE, finite(recorded))
     return numbers, [*files, folder / NUMBERS_FILE]
 
 
@@ -78,7 +79,7 @@ def with_decoding(config: DictConfig, decoding: str) -> DictConfig:
     Raises:
         ConfigError: there is no such decoding, or the run's method uses none.
     """
-    options = option_names("decoding")
+    decoding, options = current_decoding(decoding), option_names("decoding")
     if decoding not in options:
         raise ConfigError(f"decoding has no option {decoding}; it has {', '.join(options)}")
     if "decoding" not in config.method.uses:

@@ -1,13 +1,11 @@
-"""Progress and log lines for a terminal."""
+"""A progress line on the terminal; nothing is shown where standard error is not a terminal."""
 
 import logging
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import timedelta
-from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import pytorch_lightning as pl
 from rich.console import Console
@@ -23,45 +21,6 @@ from rich.progress import (
 from rich.text import Text
 
 from emea.encoders.step_block import StepBlock
-
-LINE, TIME = "%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"
-
-
-class ConsoleHandler(logging.StreamHandler[TextIO]):
-    """Writes to whatever ``sys.stderr`` is at the moment.
-
-    While a progress bar is shown, ``sys.stderr`` stands for a place above the bar; a handler
-    that had kept the stream it began with would write into the bar.
-    """
-
-    @property
-    def stream(self) -> TextIO:
-        """The current standard error."""
-        return sys.stderr
-
-    @stream.setter
-    def stream(self, value: TextIO) -> None:
-        """Logging sets the stream it found first; it is not kept."""
-
-
-@contextmanager
-def logged(file: Path) -> Iterator[None]:
-    """Log to the console and to a file, as Hydra does for a run."""
-    handlers = (ConsoleHandler(), logging.FileHandler(file))
-    root = logging.getLogger()
-    level = root.level
-    root.setLevel(logging.INFO)
-    for handler in handlers:
-        handler.setFormatter(logging.Formatter(LINE, TIME))
-        root.addHandler(handler)
-    try:
-        yield
-    finally:
-        root.setLevel(level)
-        for handler in handlers:
-            root.removeHandler(handler)
-            handler.close()
-
 
 TRAINING = "training"
 

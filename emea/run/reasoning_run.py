@@ -3,14 +3,12 @@
 import logging
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from omegaconf import DictConfig
 from torch import Tensor
 
-from emea.answer.decision import Decision, ExportSettings, build_answering, decide
 from emea.baselines.reasoner import Reasoner, ReasoningReport
 from emea.config.instantiate import maker
 from emea.data.graph_pair import GraphPair
@@ -21,12 +19,12 @@ from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
 from emea.evaluation.ranks import Ranks, both_pools, link_ranks, matched_metrics, matched_ranks
 from emea.matching.matching import Matching
 from emea.matching.similarity import Similarity
-from emea.record import run_folder as run_files
+from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.checkpoint import save_matching
-from emea.run.observer import Log, compatibility_section, flattened
+from emea.run.observer import compatibility_section, flattened
 from emea.run.parts import Parts, build_parts
 from emea.run.progress import StepProgress
-from emea.run.summary import run_settings
+from emea.run.run import LinkRanks, Log, Numbers, Outcome, RunScores
 from emea.run.training_loop import announce, fit
 
 logger = logging.getLogger(__name__)
@@ -43,7 +41,7 @@ class ReasoningObserver:
         history: one entry per iteration, as ``metrics.json`` holds it.
         initial_ranks, final_ranks: of the matchings.
         embedding_ranks: of the embedding, where there is one.
-        embedding_seconds: spent on training since the last iteration; whoever trains adds to it.
+        embedding_seconds: spent on training since the last iteration; the embedder adds to it.
     """
 
     def __init__(self, split: Split, log: Log) -> None:
@@ -52,22 +50,22 @@ class ReasoningObserver:
         known = np.concatenate([split.supervision.train, split.supervision.validation])
         self._known = known[:, 0]
         self._measured: Similarity | None = None
-        self._embedding: dict[str, Any] | None = None
+        self._embedding: Numbers | None = None
         self._start = time.perf_counter()
-        self.history: list[dict[str, Any]] = []
+        self.history: list[Numbers] = []
         self.initial_ranks: Ranks | None = None
         self.final_ranks: Ranks | None = None
         self.embedding_ranks: Ranks | None = None
         self.embedding_seconds = 0.0
 
     def __call__(self, report: ReasoningReport) -> None:
-        """Measure, keep and tell one iteration."""
+        """Measure, keep and log one iteration."""
         start = time.perf_counter()
         targets = report.matching.targets.cpu().numpy()
         self.final_ranks = matched_ranks(targets, self.split.test)
         self.initial_ranks = self.initial_ranks or self.final_ranks
         reasoning = start - self._start - self.embedding_seconds
-        entry: dict[str, Any] = {
+        entry: Numbers = {
             "iteration": report.iteration,
             "neural": self._of_embedding(report.similarity),
             "joint": matched_metrics(self.final_ranks),
@@ -90,14 +88,14 @@ class ReasoningObserver:
         pairs = matching.pairs().cpu().numpy()
         return mapping_metrics(pairs[~np.isin(pairs[:, 0], self._known)], self.split.test)
 
-    def _of_embedding(self, similarity: Similarity | None) -> dict[str, Any] | None:
+    def _of_embedding(self, similarity: Similarity | None) -> Numbers | None:
         # one embedding serves many iterations: it is measured once
         if similarity is not None and similarity is not self._measured:
             self.embedding_ranks = link_ranks(similarity, self.split.test)
             self._measured, self._embedding = similarity, both_pools(self.embedding_ranks)
         return self._embedding
 
-    def _line(self, entry: dict[str, Any]) -> str:
+    def _line(self, entry: Numbers) -> str:
         mapping, seconds = entry["mapping"], entry["seconds"]
         parts = []
         if len(self.split.test):
@@ -185,14 +183,14 @@ def _nobody(report: IterationReport) -> None:
 
 
 class ReasoningRun:
-    """A baseline on one split.
+    """Runs a baseline that reasons from training links.
 
     Args:
         config: of the run.
         graphs: the pair without its links.
-        visible: what the run may see.
-        split: for the observer, and its validation links for the threshold.
-        log: where metrics with a step go.
+        visible: the links that the run may use.
+        split: its test and validation links are used for evaluation only.
+        log: records metrics of a step.
         device: where to compute.
     """
 
@@ -205,67 +203,54 @@ class ReasoningRun:
         log: Log,
         device: torch.device,
     ) -> None:
-        self.config = config
         self.split = split
         self.device = device
         self.seeds = torch.from_numpy(visible.train.copy()).to(device)
         self.observer = ReasoningObserver(split, log)
         self.reasoner: Reasoner = maker(config.method.reasoner)(pair=graphs, device=device)
         self.embedder = Embedder(config, graphs, visible, self.observer, device)
-        self.answering = build_answering(config)
         self.matching: Matching | None = None
 
-    def align(self) -> None:
-        """Reason from the seeds."""
+    def train(self, folder: Path, resume_from: Path | None) -> None:
+        """Reason from the seeds; there are no checkpoints to resume from before the end."""
         self.matching = self.reasoner.align(self.seeds, self.embedder, self.observer)
+        parts = self.embedder.parts
+        save_matching(folder / CHECKPOINT_FILE, self.matching, parts.module if parts else None)
 
-    def decision(self, settings: ExportSettings) -> Decision:
-        """What is answered."""
-        assert self.matching is not None
-        beliefs, validation = self.matching.beliefs(), self.split.supervision.validation
-        return decide(self.answering, beliefs, self.seeds, settings, validation)
+    def outcome(self, pair: GraphPair) -> Outcome:
+        """The last matching, measured on the test links."""
+        observer = self.observer
+        assert self.matching is not None and observer.initial_ranks and observer.final_ranks
+        beliefs = self.matching.beliefs()
+        return Outcome(
+            neural=None,
+            joint=beliefs,
+            beliefs=beliefs,
+            labels=self.seeds,
+            judged=self.split,
+            ranks=LinkRanks(observer.initial_ranks, observer.final_ranks, observer.embedding_ranks),
+            scores=self._scores(pair, self.matching, observer.final_ranks),
+            losses=self.embedder.losses,
+        )
 
-    def metrics(self, pair: GraphPair) -> dict[str, Any]:
+    def _scores(self, pair: GraphPair, matching: Matching, ranks: Ranks) -> RunScores:
         """All numbers of the run.
 
-        The result is the matching, also where an embedding took part: that is what the paper
-        reports of PRASE. The ranking of the embedding stands beside it.
+        The result is the matching, also if an embedding took part: this is what the paper reports
+        for PRASE. The ranking by the embedding is an extra section.
         """
-        observer, ranks = self.observer, self.observer.final_ranks
-        assert self.matching is not None and ranks is not None
+        observer, test = self.observer, self.split.test
         first, last = observer.history[0], observer.history[-1]
-        return {
-            "initial": first["joint"],
-            "final": last["joint"],
+        # no model makes predictions before the reasoning does: there is no initial stage
+        mappings = {"final": matching.targets.cpu().numpy()}
+        return RunScores(
+            initial=first["joint"],
+            final=last["joint"],
             # one counterpart for each entity of either side: the same pairs from either end
-            "final_reverse": last["joint"],
-            "embedding": last["neural"],
-            "mapping": {"all": last["mapping"], "mutual": last["mapping"]},
-            # no model makes predictions before the reasoning does: there is no initial stage
-            "compatibility": compatibility_section(
-                pair, self.split, {"final": self.matching.targets.cpu().numpy()}, self.device
-            ),
-            "by_degree": accuracy_by_degree(
-                ranks.in_pool, pair.source.degrees()[self.split.test[:, 0]]
-            ),
-            "num_iterations": len(observer.history),
-            "history": observer.history,
-            **run_settings(self.config, pair, self.split),
-        }
-
-    def write_files(self, folder: Path) -> None:
-        """Ranks, beliefs and state."""
-        observer, parts = self.observer, self.embedder.parts
-        assert self.matching is not None
-        assert observer.initial_ranks and observer.final_ranks
-        run_files.write_ranks(
-            folder,
-            self.split.test,
-            observer.initial_ranks,
-            observer.final_ranks,
-            observer.embedding_ranks,
-        )
-        run_files.write_beliefs(folder, None, self.matching.beliefs(), self.seeds)
-        save_matching(
-            folder / run_files.CHECKPOINT_FILE, self.matching, parts.module if parts else None
+            final_reverse=last["joint"],
+            mapping={"all": last["mapping"], "mutual": last["mapping"]},
+            compatibility=compatibility_section(pair, self.split, mappings, self.device),
+            by_degree=accuracy_by_degree(ranks.in_pool, pair.source.degrees()[test[:, 0]]),
+            history=observer.history,
+            extra={"embedding": last["neural"], "num_iterations": len(observer.history)},
         )

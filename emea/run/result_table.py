@@ -2,13 +2,13 @@
 
 import math
 import os
-from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from emea.answer.decision import AcceptedNumbers, ExportNumbers
 from emea.em.protocol import seen_links
+from emea.run.result import AnswerScores, RunMetrics, RunResult, RunSettings
 
 COLUMNS = (
     ("hit@1", "Hit@1", "{:.4f}"),
@@ -18,26 +18,26 @@ COLUMNS = (
 )
 
 
-def print_results(metrics: dict[str, Any], folder: Path) -> None:
+def print_results(result: RunResult) -> None:
     """Print initial and final metrics, the answer in numbers, the folder and the UI's command."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
-    if metrics["num_links"]["test"]:
+    metrics = result.metrics
+    if metrics.settings.num_links.test:
         console.print(result_table(metrics))
-        console.print(_answer_line(metrics["answer"]))
+        console.print(_answer_line(metrics.answer))
     else:
         console.print(prediction_lines(metrics))
-    console.print(answered_line(metrics["export"]))
-    console.print(f"Results: {os.path.relpath(folder)}")
-    if metrics.get("ui_hint"):
-        console.print(f"Compare runs in the MLflow UI: {metrics['ui_hint']}")
+    console.print(answered_line(metrics.answer.export))
+    console.print(f"Results: {os.path.relpath(result.folder)}")
+    if result.ui_hint:
+        console.print(f"Compare runs in the MLflow UI: {result.ui_hint}")
 
 
-def result_table(metrics: dict[str, Any]) -> Table:
+def result_table(metrics: RunMetrics) -> Table:
     """Initial and final rows, among test targets and among all; the title names the protocol."""
-    model = "" if metrics["model"] == "none" else f" ({metrics['model']})"
+    protocol = metrics.settings.protocol
     table = Table(
-        title=f"{metrics['method']}{model} on {metrics['data']}, "
-        f"protocol={metrics['protocol']}: {seen_links(metrics['protocol'])}",
+        title=f"{_what(metrics.settings)}, protocol={protocol}: {seen_links(protocol)}",
         title_justify="left",
     )
     table.add_column("ranked among")
@@ -45,34 +45,38 @@ def result_table(metrics: dict[str, Any]) -> Table:
     for _, title, _ in COLUMNS:
         table.add_column(title, justify="right")
     for pool in ("test targets", "all targets"):
-        for stage in ("initial", "final"):
-            values = metrics[stage] if pool == "test targets" else metrics[stage]["all_targets"]
+        for stage, scores in (("initial", metrics.scores.initial), ("final", metrics.scores.final)):
+            values = scores if pool == "test targets" else scores["all_targets"]
             table.add_row(pool, stage, *(_shown(values[key], form) for key, _, form in COLUMNS))
     return table
 
 
-def prediction_lines(metrics: dict[str, Any]) -> str:
+def _what(settings: RunSettings) -> str:
+    model = settings.groups["model"]
+    by_model = "" if model == "none" else f" ({model})"
+    return f"{settings.method}{by_model} on {settings.data}"
+
+
+def prediction_lines(metrics: RunMetrics) -> str:
     """The result of a run without test links."""
-    labels = metrics["num_links"]
-    model = "" if metrics["model"] == "none" else f" ({metrics['model']})"
-    hit = metrics["history"][-1]["validation"]["hit@1"]
-    held_out = f"the {labels['validation']} validation links, among all targets"
+    hit = metrics.scores.history[-1]["validation"]["hit@1"]
+    num_links = metrics.settings.num_links.validation
     return (
-        f"{metrics['method']}{model} on {metrics['data']}: no test links, nothing was evaluated\n"
-        f"validation Hit@1 {_shown(hit, '{:.4f}')} ({held_out})"
-        f"{_decoded(metrics['answer'])}"
+        f"{_what(metrics.settings)}: no test links, nothing was evaluated\n"
+        f"validation Hit@1 {_shown(hit, '{:.4f}')} (the {num_links} validation links, among all "
+        f"targets){_decoded(metrics.answer)}"
     )
 
 
-def _answer_line(answer: dict[str, Any]) -> str:
+def _answer_line(scores: AnswerScores) -> str:
     keys = ("precision", "recall", "f1")
-    numbers = ", ".join(f"{key} {_shown(answer[key], '{:.4f}')}" for key in keys)
-    return f"As a mapping of all unlabelled source entities{_decoded(answer)}: {numbers}"
+    numbers = ", ".join(f"{key} {_shown(scores.answer[key], '{:.4f}')}" for key in keys)
+    return f"As a mapping of all unlabelled source entities{_decoded(scores)}: {numbers}"
 
 
-def _decoded(answer: dict[str, Any]) -> str:
-    """The decoding's name; empty where the method has an answer of its own."""
-    return "" if answer["decoder"] == "none" else f" (decoding={answer['decoder']})"
+def _decoded(scores: AnswerScores) -> str:
+    """The decoding's name; empty if the method has its own answer."""
+    return "" if scores.decoder == "none" else f" (decoding={scores.decoder})"
 
 
 def _threshold(value: float) -> str:
@@ -80,7 +84,7 @@ def _threshold(value: float) -> str:
     return f"{value:.4g}" if value < 0.999 else f"{value:.9g}"
 
 
-def answered_line(export: dict[str, Any]) -> str:
+def answered_line(export: ExportNumbers) -> str:
     """How many source entities have an answer, the threshold, and how precise the answers are."""
     threshold, target = export["threshold"], export["target_precision"]
     least = "" if threshold is None else f", threshold {_threshold(threshold)}"
@@ -91,11 +95,13 @@ def answered_line(export: dict[str, Any]) -> str:
         f"({_shown(export['share_answered'], '{:.1%}')}){least}{chosen}"
     )
     parts = [answered, f"mean probability {_shown(export['mean_prob'], '{:.4f}')}"]
-    judged = [name for name in ("validation", "test") if export[name]["num_links"]]
-    return "; ".join([*parts, *(_precision(export[name], name) for name in judged)])
+    for name, judged in (("validation", export["validation"]), ("test", export["test"])):
+        if judged["num_links"]:
+            parts.append(_precision(judged, name))
+    return "; ".join(parts)
 
 
-def _precision(found: dict[str, Any], links: str) -> str:
+def _precision(found: AcceptedNumbers, links: str) -> str:
     of = f"{found['num_accepted']:,} of {found['num_links']:,} {links} links"
     if not found["num_accepted"]:
         return of

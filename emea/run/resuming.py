@@ -1,4 +1,4 @@
-"""Going on with a run that was interrupted, in its own folder."""
+"""Resuming an interrupted run in its own folder."""
 
 import logging
 from collections.abc import Iterator
@@ -6,12 +6,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from filelock import FileLock, Timeout
 from omegaconf import DictConfig
 
 from emea.answer.formats import ALIGNMENT_FILES
 from emea.errors import DataError, UserError
 from emea.record.earlier_runs import LOCK_FILE
-from emea.record.file_lock import file_lock
 from emea.record.run_folder import (
     BELIEFS_FILE,
     CHECKPOINT_FILE,
@@ -42,11 +42,11 @@ RESULT_FILES = {METRICS_FILE, RANKS_FILE, BELIEFS_FILE, *ALIGNMENT_FILES}
 
 @dataclass(frozen=True)
 class Start:
-    """Where a run begins.
+    """Where a run starts.
 
     Args:
-        header: its own; of a run that goes on, the one it had.
-        checkpoint: after which it goes on; ``None``: from the beginning.
+        header: of the run; a resumed run keeps its own.
+        checkpoint: after which the run continues; ``None``: from the beginning.
     """
 
     header: RunHeader
@@ -54,15 +54,15 @@ class Start:
 
     @classmethod
     def of(cls, folder: Path, header: RunHeader, resumes: bool = False) -> "Start":
-        """Go on where the folder, which is held, has an unfinished run of the same fingerprint.
+        """Resume the unfinished run of the folder if it has the same fingerprint, else start.
 
         Args:
-            folder: of the run.
-            header: of the run as it would be if it began now.
-            resumes: whether it was asked to go on, and may not begin anew.
+            folder: of the run; it is locked.
+            header: of a run that starts now.
+            resumes: whether the user asked to resume; then nothing starts from scratch.
 
         Raises:
-            DataError: it was, and what is in the folder is not of the same settings, data and code.
+            DataError: the user asked to resume, and the settings, data or code changed.
         """
         earlier = read_header(folder) if is_run_folder(folder) else None
         same = earlier is not None and _same(earlier, header)
@@ -103,7 +103,7 @@ def forget_previous(folder: Path) -> None:
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[None]:
+def locked_folder(folder: Path) -> Iterator[None]:
     """Create the folder and lock it, so that no other run writes into it.
 
     Raises:
@@ -112,8 +112,8 @@ def held(folder: Path) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(file_lock(folder / LOCK_FILE, timeout=0.0))
-        except TimeoutError as error:
+            stack.enter_context(FileLock(folder / LOCK_FILE, timeout=0))
+        except Timeout as error:
             raise UserError(
                 f"{folder} is in use by another run: wait for its end, or choose another folder"
             ) from error

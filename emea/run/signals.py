@@ -1,4 +1,4 @@
-"""Signals that end a run, told apart from failures."""
+"""Signals that end a run, as distinct from failures."""
 
 import signal
 import threading
@@ -15,10 +15,10 @@ which signal it was has to be remembered."""
 
 
 @contextmanager
-def terminable() -> Iterator[None]:
-    """Let SIGTERM, which a cluster sends before it kills, end what runs inside as Ctrl-C would."""
+def sigterm_as_interrupt() -> Iterator[None]:
+    """Handle SIGTERM, which a cluster sends before it kills a job, like Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals are the main thread's business
+        yield  # only the main thread may handle signals
         return
 
     def end(number: int, frame: FrameType | None) -> None:

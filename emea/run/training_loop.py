@@ -28,7 +28,7 @@ from emea.run.checkpoint import (
     save_turn,
 )
 from emea.run.lightning_settings import LightningSettings
-from emea.run.observer import TestObserver
+from emea.run.observer import EvaluationObserver
 from emea.run.parts import Parts
 from emea.run.progress import StepProgress
 from emea.training.training_state import TURN_FILE, TrainingCheckpoint, TurnState
@@ -174,7 +174,7 @@ def stages(config: DictConfig) -> list[Stage]:
 def train(
     config: DictConfig,
     parts: Parts,
-    observer: TestObserver,
+    observer: EvaluationObserver,
     device: torch.device,
     checkpoint: Path,
     resume_from: Path | None = None,
@@ -239,7 +239,9 @@ def _stopped_before(stage: Stage, number: int) -> None:
     logger.warning("a callback in trainer.callbacks stopped the run before %s", stage.name)
 
 
-def go_on(checkpoint: Path, parts: Parts, observer: TestObserver, device: torch.device) -> int:
+def go_on(
+    checkpoint: Path, parts: Parts, observer: EvaluationObserver, device: torch.device
+) -> int:
     """Put a run back where a checkpoint left it; how many of its stages are done."""
     progress = load_progress(checkpoint)
     assert progress is not None, "a fit was to come after it"

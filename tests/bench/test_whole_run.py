@@ -7,6 +7,7 @@ from emea.config.schema import register_schema
 
 QUICK = ["data.num_entities=150", "split.num_validation=10", "model.initial_epochs=4"]
 QUICK += ["model.epochs_per_iteration=2", "em.iterations=1", "trainer=cpu"]
+QUICK += ["model.encoder.dim=16"]
 
 
 @pytest.fixture(autouse=True)

@@ -54,6 +54,7 @@ def write_id_format(folder: Path, seed: int) -> None:
     (folder / "ent_ids_2").write_text("\n".join(names2) + "\n")
 
 
+@pytest.mark.slow
 def test_the_sweep_command_letter_for_letter(data_root: Path, tmp_path: Path) -> None:
     sweep = ("-m", "data=dbp15k_zh,fr,ja", "ratio=0.01,0.05")
     done = called_here(tmp_path, *sweep, *QUICK, EMEA_DATA=str(data_root))

@@ -78,7 +78,7 @@ def test_a_part_must_name_a_class(part: Any) -> None:
 def test_what_is_made_must_be_what_is_needed(tiny_config: Configs) -> None:
     config = tiny_config("data._target_=emea.answer.decoding.BestAnswer")
     config.data = {"_target_": "emea.answer.decoding.BestAnswer"}
-    with pytest.raises(ConfigError, match=r"BestAnswer makes no pair of graphs"):
+    with pytest.raises(ConfigError, match=r"BestAnswer does not give a pair of graphs"):
         load_pair(config)
 
 

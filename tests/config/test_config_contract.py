@@ -22,9 +22,6 @@ GIVEN_BY_THE_RUN = {
 }
 """Arguments that no file holds because only the run knows them."""
 
-MEANT_FOR_OTHERS = {"decoding": {"answer"}}
-"""Keys beside a class's own, by group: the run makes something else of them."""
-
 
 def load(group: str, option: str) -> dict[str, Any]:
     text = (CONF / group / f"{option}.yaml").read_text(encoding="utf-8")
@@ -62,14 +59,11 @@ def test_an_option_is_called_what_its_file_is(group: str, option: str) -> None:
 
 @pytest.mark.parametrize(("group", "option"), OPTIONS)
 def test_keys_are_arguments_of_the_class(group: str, option: str) -> None:
-    composed_option = load_composed(group, option)
-    for node in targets(composed_option):
+    for node in targets(load_composed(group, option)):
         signature = inspect.signature(get_object(node["_target_"]))
         keys = {key for key in node if not (key.startswith("_") and key.endswith("_"))}
         if group != "data":
             keys -= {"name"}
-        if node is composed_option:
-            keys -= MEANT_FOR_OTHERS.get(group, set())
         assert keys <= set(signature.parameters), node["_target_"]
         bound = dict.fromkeys(keys | (GIVEN_BY_THE_RUN & set(signature.parameters)))
         signature.bind(**bound)
@@ -108,7 +102,12 @@ def test_a_variant_makes_a_config_that_can_run(variant: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "experiment", [name for name in option_names("experiment") if not name.startswith("smoke/")]
+    "experiment",
+    [
+        pytest.param(name, marks=() if name in ("dual", "table1") else pytest.mark.slow)
+        for name in option_names("experiment")
+        if not name.startswith("smoke/")
+    ],
 )
 def test_every_kind_of_job_of_an_experiment_can_run(experiment: str) -> None:
     register_schema()

@@ -47,7 +47,7 @@ def test_every_limit_belongs_to_a_setting(options: list[DictConfig]) -> None:
         if all(OmegaConf.select(config, key, default=missing) is missing for config in options)
     }
     # part of what may be set in the place of null
-    assert unknown <= {"em.patience", "decoding.answer.temperature"} | {
+    assert unknown <= {"em.patience"} | {
         f"model.early_stopping.{name}" for name in ("every", "patience", "start")
     }
 

@@ -11,7 +11,7 @@ import pytest
 
 from emea.config.paths import check_run_folder
 from emea.errors import DataError, UserError
-from emea.run.resuming import held
+from emea.run.resuming import locked_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -58,7 +58,7 @@ def test_a_folder_without_permission_is_refused(
     with pytest.raises(DataError, match="Resume a copy of it"):
         check_run_folder([f"resume={tmp_path}"])
     sentence = f"cannot be written: {os.strerror(code)}"
-    with pytest.raises(UserError, match=sentence), held(tmp_path / "new"):
+    with pytest.raises(UserError, match=sentence), locked_folder(tmp_path / "new"):
         pass
 
 
@@ -71,7 +71,7 @@ def test_good_folders_pass(tmp_path: Path) -> None:
 
 def test_a_run_cannot_be_held_below_a_file(file: Path) -> None:
     for folder in (file, file / "run"):
-        with pytest.raises(UserError, match="cannot be written"), held(folder):
+        with pytest.raises(UserError, match="cannot be written"), locked_folder(folder):
             pass
 
 

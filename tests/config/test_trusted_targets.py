@@ -1,4 +1,3 @@
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -7,7 +6,7 @@ from emea.config.checks import check_config
 from emea.config.instantiate import load_pair
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
-from emea.config.trusted_targets import MOVED, untrusted_targets, with_current_targets
+from emea.config.trusted_targets import untrusted_targets
 from emea.errors import ConfigError
 
 HOSTILE = [
@@ -66,21 +65,3 @@ def test_a_class_that_appears_when_text_is_resolved_is_refused(escape: str, tmp_
     with pytest.raises(ConfigError, match=r"names emea\.record|refers to another"):
         load_pair(config)
     assert not target.exists()
-
-
-def test_an_earlier_run_names_classes_where_they_were() -> None:
-    earlier = {
-        "search": {"_target_": "emea.matching.exact_search.ExactSearch"},
-        "rules": [{"_target_": "emea.rules.composed.Composed", "name": "both"}],
-        "model": {"_target_": "emea.encoders.rrea.RREA", "dim": 3},
-    }
-    assert with_current_targets(earlier) == {
-        "search": {"_target_": "emea.matching.search.ExactSearch"},
-        "rules": [{"_target_": "emea.rules.rule.Composed", "name": "both"}],
-        "model": earlier["model"],
-    }
-
-
-@pytest.mark.parametrize("place", MOVED.values())
-def test_a_class_that_moved_has_a_module(place: str) -> None:
-    assert find_spec(place) is not None

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.data.arrays import (
+from emea.data.sorting import (
     distinct_rows,
     lexicographic_order,
     numbered_rows,

@@ -12,7 +12,7 @@ from experiments.batch import _parser, cell_name, cells, first_training, main, w
 
 QUICK = ["data=synthetic", "ratio=0.2", "split_seed=0", "data.num_entities=150"]
 QUICK += ["split.num_validation=10", "model.initial_epochs=4", "model.epochs_per_iteration=2"]
-QUICK += ["em.iterations=1", "trainer=cpu"]
+QUICK += ["em.iterations=1", "trainer=cpu", "model.encoder.dim=16"]
 
 
 def test_cells_are_run_once_and_packed(tmp_path: Path) -> None:
@@ -44,6 +44,7 @@ def test_a_failing_cell_is_told_and_does_not_stop_the_others(
     assert [run.metrics["data"] for run in load_records(tmp_path)] == ["synthetic"]
 
 
+@pytest.mark.slow
 def test_parts_share_the_cells(tmp_path: Path) -> None:
     for number in (1, 2):
         main(["figure5", *QUICK, "--out", str(tmp_path), "--part", f"{number - 1}/2"])

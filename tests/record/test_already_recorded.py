@@ -28,7 +28,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("root", ["multirun", "outputs", "experiments"])
 def test_the_second_time_it_is_passed_over(root: str, tiny_config: Configs) -> None:
     first = Path(root) / "sweep" / "0"
-    metrics = run_job(tiny_config(*QUICK), first)
+    metrics = run_job(tiny_config(*QUICK), first).metrics.as_dict()
     again = Path("multirun") / "later" / "0"
     with pytest.raises(AlreadyRecordedError, match=f"recorded already as .*{first}") as told:
         run_job(tiny_config(*QUICK, "study=another"), again)
@@ -55,7 +55,7 @@ def test_a_run_that_failed_is_not_recorded(
         raise DivergedError("by chance")
 
     with monkeypatch.context() as patch, pytest.raises(DivergedError):
-        patch.setattr("emea.run.job.train", diverge)
+        patch.setattr("emea.run.em_run.train", diverge)
         run_job(tiny_config(*QUICK), Path("multirun/0"))
     closing = read_closing("multirun/0")
     assert closing is not None and closing.status == "FAILED"

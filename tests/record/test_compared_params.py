@@ -47,9 +47,9 @@ def test_what_can_make_a_difference_stays(key: str) -> None:
 
 
 def test_groups_that_the_method_does_not_use_are_left_out() -> None:
-    groups = {"model.name": "rrea", "em.iterations": 10, "decoding.k": 10, "data.name": "x"}
-    prase = groups | {"method.uses": "['model', 'decoding', 'search']"}
-    assert set(compared_params(prase)) == {"model.name", "decoding.k", "data.name"}
+    groups = {"model.name": "rrea", "em.iterations": 10, "similarity.k": 10, "data.name": "x"}
+    prase = groups | {"method.uses": "['model', 'similarity', 'search']"}
+    assert set(compared_params(prase)) == {"model.name", "similarity.k", "data.name"}
     assert set(compared_params(groups | {"method.uses": "[]"})) == {"data.name"}
     assert compared_params(groups) == groups
 

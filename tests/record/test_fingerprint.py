@@ -173,7 +173,7 @@ def test_bodies_of_text_alone_stay_bodies() -> None:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for room in ("em", "tracking", "reporting"):
+    for room in ("em", "record", "reporting"):
         (tmp_path / room).mkdir()
         (tmp_path / room / "code.py").write_text("x = 1\n")
     monkeypatch.setattr(module, "PACKAGE", tmp_path)
@@ -186,7 +186,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("em/code.py", "x = 1  # why\n", True),
         ("em/code.py", "x = 2\n", False),
         ("em/more.py", "x = 1\n", False),
-        ("tracking/code.py", "x = 2\n", True),
+        ("record/code.py", "x = 2\n", True),
         ("reporting/code.py", "x = 2\n", True),
         ("em/notes.md", "x = 2\n", True),
     ],

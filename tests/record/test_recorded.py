@@ -6,11 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
-from emea.record.earlier_runs import AlreadyRecordedError, earlier_runs, refuse_recorded
+from emea.record.earlier_runs import (
+    LOCK_FILE,
+    AlreadyRecordedError,
+    earlier_runs,
+    refuse_recorded,
+)
 from emea.record.mlflow_store import MlflowStore
 from emea.record.mlflow_tracker import MlflowTracker
-from emea.record.run_record import FINGERPRINT_TAG, RunHeader
+from emea.record.run_record import FINGERPRINT_TAG, RunHeader, read_header
 from emea.record.tracker import NoTracker
 
 MakeHeader = Callable[..., RunHeader]
@@ -59,6 +65,29 @@ def test_damaged_records_and_runs_without_a_fingerprint_are_passed_over(
     finished(NoTracker(), make_header(), tmp_path / "b")
     folder = finished(NoTracker(), header, tmp_path / "c")
     assert earlier_runs(PRINT, [tmp_path]).finished == folder
+
+
+def test_a_record_is_read_once_however_many_jobs_ask(
+    tmp_path: Path, header: RunHeader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = finished(NoTracker(), header, tmp_path / "a")
+    read: list[Path] = []
+    monkeypatch.setattr(
+        "emea.record.earlier_runs.read_header", lambda path: read.append(path) or read_header(path)
+    )
+    for _ in range(3):
+        assert earlier_runs(PRINT, [tmp_path]).finished == folder
+        assert earlier_runs("e" * 64, [tmp_path]).finished is None
+    assert read == [folder]
+
+
+def test_an_unfinished_run_is_continued_unless_a_process_works_in_it(
+    tmp_path: Path, header: RunHeader
+) -> None:
+    folder = finished(NoTracker(), header, tmp_path / "a", "KILLED")
+    with FileLock(folder / LOCK_FILE):
+        assert earlier_runs(PRINT, [tmp_path]).unfinished is None
+    assert earlier_runs(PRINT, [tmp_path]).unfinished == folder
 
 
 def test_nobody_remembers_without_a_store() -> None:

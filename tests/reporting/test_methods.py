@@ -79,7 +79,8 @@ def test_settings_that_a_run_has_not_are_not_asked_of_it() -> None:
         {"seed": 7},
         {"split.num_validation": 10},
         {"split.validation_from": "train"},
-        {"decoding.name": "cosine"},
+        {"similarity.name": "cosine"},
+        {"decoding.name": "mutual"},
         {"search.name": "cells"},
     ],
 )
@@ -90,6 +91,12 @@ def test_other_seeds_and_decodings_stand_for_nothing(
     method = RREA if kind else EMEA
     assert on_zh([made(params=COMMON, **kind)], method)
     assert on_zh([made(params=COMMON | other, **kind)], method) == {}
+
+
+@pytest.mark.parametrize(("name", "found"), [("csls", [0]), ("cosine", []), ("hungarian", [])])
+def test_earlier_runs_name_their_similarity_as_decoding(name: str, found: list[int]) -> None:
+    params = {key: value for key, value in COMMON.items() if key != "similarity.name"}
+    assert list(on_zh([made(params=params | {"decoding.name": name})], EMEA)) == found
 
 
 def test_what_all_runs_have_in_common_are_the_defaults() -> None:

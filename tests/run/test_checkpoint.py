@@ -46,7 +46,13 @@ def load_state(folder: Path, parts: Parts) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        *((f"model={model}", "em.sampling=sample") for model in option_names("model")),
+        *(
+            pytest.param(
+                (f"model={model}", "em.sampling=sample"),
+                marks=() if model == "rrea" else pytest.mark.slow,
+            )
+            for model in option_names("model")
+        ),
         ("training=semi", "training.epochs_per_turn=5", "training.turns_per_iteration=1"),
         ("model.restart=true", "model.early_stopping={every:4,patience:1}"),
         (
@@ -86,15 +92,17 @@ def test_going_on_from_a_checkpoint_equals_never_stopping(
     assert whole.em.normaliser.parameters() == parts.em.normaliser.parameters()
 
 
-@pytest.mark.parametrize("model", ["rrea", "lightea"])
+@pytest.mark.parametrize("model", ["rrea", pytest.param("lightea", marks=pytest.mark.slow)])
 def test_a_run_can_start_from_another_ones_first_training(
     model: str, tiny_config: Configs, tmp_path: Path
 ) -> None:
     shared = (*SHORT, f"model={model}", "em.iterations=1")
-    whole = run_job(tiny_config(*shared), tmp_path / "whole")
+    whole = run_job(tiny_config(*shared), tmp_path / "whole").metrics.as_dict()
     run_job(tiny_config(*SHORT, f"model={model}", "em=none"), tmp_path / "first")
     start = tmp_path / "first" / "checkpoint.safetensors"
-    taken = run_job(tiny_config(*shared, f"initial_from={start}"), tmp_path / "taken")
+    taken = run_job(
+        tiny_config(*shared, f"initial_from={start}"), tmp_path / "taken"
+    ).metrics.as_dict()
     assert taken["initial"] == whole["initial"]
     assert taken["final"] == whole["final"]
 

@@ -37,10 +37,10 @@ def timeless(node: Any) -> Any:
 
 def test_with_all_parts_off_it_is_the_paper(tiny_config: Configs, tmp_path: Path) -> None:
     shared = (*SHORT, "em.iterations=1", "em.num_candidates=10")
-    paper = run_job(tiny_config("em=paper", *shared), tmp_path / "paper")
+    paper = run_job(tiny_config("em=paper", *shared), tmp_path / "paper").metrics.as_dict()
     config = tiny_config("em=dual", *shared)
     config.em.two_way.update(ALL_OFF)
-    dual = run_job(config, tmp_path / "dual")
+    dual = run_job(config, tmp_path / "dual").metrics.as_dict()
     assert (paper["em"], dual["em"]) == ("paper", "dual")
     assert timeless(dual) == timeless(paper)
     folders = (tmp_path / "paper", tmp_path / "dual")
@@ -66,7 +66,7 @@ def short_config() -> DictConfig:
 def test_any_part_can_be_off_alone(part: str, short_config: DictConfig, tmp_path: Path) -> None:
     config = copy.deepcopy(short_config)
     config.em.two_way[part] = ALL_OFF[part]
-    metrics = run_job(config, tmp_path)
+    metrics = run_job(config, tmp_path).metrics.as_dict()
     last = metrics["history"][-1]
     assert metrics["final"] == last["neural" if part == "fused_answer" else "joint"]
     assert last["neural"] != last["joint"]
@@ -76,8 +76,10 @@ def test_any_part_can_be_off_alone(part: str, short_config: DictConfig, tmp_path
 
 
 def test_it_lifts_a_model_above_itself(tiny_config: Configs, tmp_path: Path) -> None:
-    alone = run_job(tiny_config("em=none"), tmp_path / "alone")
-    lifted = run_job(tiny_config("em=dual", "em.iterations=1"), tmp_path / "lifted")
+    alone = run_job(tiny_config("em=none"), tmp_path / "alone").metrics.as_dict()
+    lifted = run_job(
+        tiny_config("em=dual", "em.iterations=1"), tmp_path / "lifted"
+    ).metrics.as_dict()
     assert lifted["initial"] == alone["final"]
     assert lifted["final"]["hit@1"] > alone["final"]["hit@1"] + 0.1
     assert lifted["final_reverse"]["hit@1"] > alone["final_reverse"]["hit@1"] + 0.1
@@ -86,7 +88,7 @@ def test_it_lifts_a_model_above_itself(tiny_config: Configs, tmp_path: Path) -> 
 
 
 def test_the_answer_is_what_is_ranked_first(short_config: DictConfig, tmp_path: Path) -> None:
-    metrics = run_job(short_config, tmp_path)
+    metrics = run_job(short_config, tmp_path).metrics.as_dict()
     lines = (tmp_path / "alignment.tsv").read_text().splitlines()[1:]
     answers = {tuple(line.split("\t")[:2]) for line in lines}
     pair = load_pair(short_config)
@@ -105,7 +107,10 @@ def test_a_sample_observed_between_changes_no_final_number(
 ) -> None:
     sample = copy.deepcopy(short_config)
     sample.observed_links = 20
-    whole, sampled = run_job(short_config, tmp_path / "a"), run_job(sample, tmp_path / "b")
+    whole, sampled = (
+        run_job(short_config, tmp_path / "a").metrics.as_dict(),
+        run_job(sample, tmp_path / "b").metrics.as_dict(),
+    )
     for key in ("initial", "final", "mapping", "final_reverse", "by_degree"):
         assert sampled[key] == whole[key]
     assert sampled["history"][-1]["joint"] == whole["history"][-1]["joint"]

@@ -30,7 +30,7 @@ KINDS = {
 def test_a_run_comes_back_with_what_it_answered(
     kind: str, tiny_config: Configs, tmp_path: Path
 ) -> None:
-    metrics = run_job(tiny_config(*KINDS[kind]), tmp_path)
+    metrics = run_job(tiny_config(*KINDS[kind]), tmp_path).metrics.as_dict()
     run = load_run(tmp_path)
     best, probs = run.beliefs.best_targets(), run.beliefs.probs.max(1).values
     lines = (tmp_path / "alignment.tsv").read_text().splitlines()[1:]
@@ -57,7 +57,7 @@ def test_an_unfinished_run_is_refused(tiny_config: Configs, tmp_path: Path) -> N
     run_job(tiny_config("em=none", "rule=none"), tmp_path)
     header = tmp_path / "run.json"
     header.write_text(header.read_text().replace('"FINISHED"', '"FAILED"'))
-    with pytest.raises(DataError, match="no finished run"):
+    with pytest.raises(DataError, match="is not a finished run"):
         load_run(tmp_path)
     with pytest.raises(UserError, match="not a run's folder"):
         load_run(tmp_path / "nowhere")

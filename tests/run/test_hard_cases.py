@@ -60,7 +60,7 @@ def test_options_of_em(tiny_config: Configs, tmp_path: Path, option: str) -> Non
 
 def test_minmax_and_blanket(tiny_config: Configs, tmp_path: Path) -> None:
     normaliser = "em.normaliser._target_=emea.em.normaliser.MinMaxNormaliser"
-    overrides = ("em.iterations=1", normaliser, "rule.markov_blanket=true", "decoding=cosine")
+    overrides = ("em.iterations=1", normaliser, "rule.markov_blanket=true", "similarity=cosine")
     run_and_check(tiny_config(*overrides), tmp_path)
 
 

@@ -11,6 +11,7 @@ import torch
 from omegaconf import DictConfig
 
 from emea.errors import ConfigError, DataError, DivergedError, UserError
+from emea.record.run_folder import finite
 from emea.record.run_header import without_secrets
 from emea.record.run_record import read_closing, read_header, read_series
 from emea.run.job import run_job
@@ -19,9 +20,11 @@ Configs = Callable[..., DictConfig]
 
 
 def test_a_run_leaves_what_the_contract_names(tiny_config: Configs, tmp_path: Path) -> None:
-    returned = run_job(tiny_config("em.iterations=2"), tmp_path)
+    result = run_job(tiny_config("em.iterations=2"), tmp_path)
     metrics = json.loads((tmp_path / "metrics.json").read_text())
-    assert metrics["final"] == returned["final"]
+    assert metrics == json.loads(json.dumps(finite(result.metrics.as_dict())))
+    assert metrics["final"] == result.metrics.scores.final
+    assert (result.folder, result.header) == (tmp_path, read_header(tmp_path))
     for metric in ("hit@1", "hit@5", "hit@10", "mrr", "mr"):
         for stage in ("initial", "final"):
             assert math.isfinite(metrics[stage][metric])
@@ -66,7 +69,7 @@ def test_a_run_leaves_what_the_contract_names(tiny_config: Configs, tmp_path: Pa
 def test_the_same_seed_gives_the_same_bits(tiny_config: Configs, tmp_path: Path) -> None:
     results = []
     for name in ("first", "second"):
-        metrics = run_job(tiny_config("em.iterations=1"), tmp_path / name)
+        metrics = run_job(tiny_config("em.iterations=1"), tmp_path / name).metrics.as_dict()
         alignment = (tmp_path / name / "alignment.tsv").read_bytes()
         checkpoint = (tmp_path / name / "checkpoint.safetensors").read_bytes()
         results.append((metrics["final"], alignment, checkpoint))
@@ -81,7 +84,7 @@ def test_another_seed_gives_other_weights(tiny_config: Configs, tmp_path: Path) 
 
 
 def test_without_em_there_is_no_joint_module(tiny_config: Configs, tmp_path: Path) -> None:
-    metrics = run_job(tiny_config("em=none", "rule=none"), tmp_path)
+    metrics = run_job(tiny_config("em=none", "rule=none"), tmp_path).metrics.as_dict()
     assert metrics["method"] == "neural"
     assert metrics["rule"] == "none"
     assert [entry["joint"] for entry in metrics["history"]] == [None]
@@ -89,10 +92,12 @@ def test_without_em_there_is_no_joint_module(tiny_config: Configs, tmp_path: Pat
 
 
 def test_em_from_another_runs_weights_equals_one_run(tiny_config: Configs, tmp_path: Path) -> None:
-    whole = run_job(tiny_config("em.iterations=1"), tmp_path / "whole")
+    whole = run_job(tiny_config("em.iterations=1"), tmp_path / "whole").metrics.as_dict()
     run_job(tiny_config("em=none"), tmp_path / "first")
     checkpoint = tmp_path / "first" / "checkpoint.safetensors"
-    parts = run_job(tiny_config("em.iterations=1", f"initial_from={checkpoint}"), tmp_path / "then")
+    parts = run_job(
+        tiny_config("em.iterations=1", f"initial_from={checkpoint}"), tmp_path / "then"
+    ).metrics.as_dict()
     assert parts["initial"] == whole["initial"]
     assert parts["final"] == whole["final"]
     alignments = [(tmp_path / name / "alignment.tsv").read_bytes() for name in ("whole", "then")]
@@ -109,7 +114,7 @@ def test_a_failing_run_says_so_in_its_records(tiny_config: Configs, tmp_path: Pa
 
 
 def test_training_stops_when_validation_does_not_rise(tiny_config: Configs, tmp_path: Path) -> None:
-    metrics = run_job(tiny_config("em.iterations=6", "em.patience=1"), tmp_path)
+    metrics = run_job(tiny_config("em.iterations=6", "em.patience=1"), tmp_path).metrics.as_dict()
     mrr = [entry["validation"]["mrr"] for entry in metrics["history"]]
     if len(mrr) < 7:
         assert mrr[-1] <= max(mrr[:-1])
@@ -169,8 +174,10 @@ def test_metrics_are_valid_json_without_validation_links(
 def test_a_sample_observed_between_changes_no_final_number(
     tiny_config: Callable[..., DictConfig], tmp_path: Path
 ) -> None:
-    whole = run_job(tiny_config("em.iterations=2"), tmp_path / "a")
-    sampled = run_job(tiny_config("em.iterations=2", "observed_links=20"), tmp_path / "b")
+    whole = run_job(tiny_config("em.iterations=2"), tmp_path / "a").metrics.as_dict()
+    sampled = run_job(
+        tiny_config("em.iterations=2", "observed_links=20"), tmp_path / "b"
+    ).metrics.as_dict()
     num_test = whole["num_links"]["test"]
     assert [entry["num_observed"] for entry in sampled["history"]] == [num_test, 20, num_test]
     for key in ("initial", "final", "mapping", "final_reverse"):
@@ -182,7 +189,7 @@ def test_approximate_search_tells_its_recall(
     tiny_config: Callable[..., DictConfig], tmp_path: Path
 ) -> None:
     config = tiny_config("em.iterations=1", "search=cells", "search.num_probes=4")
-    metrics = run_job(config, tmp_path)
+    metrics = run_job(config, tmp_path).metrics.as_dict()
     assert metrics["search"] == "cells"
     assert all(0.3 < entry["search_recall"] <= 1 for entry in metrics["history"])
 

@@ -12,9 +12,9 @@ from omegaconf import DictConfig
 
 from emea.evaluation.joint_ranks import fused_ranks
 from emea.evaluation.ranks import Ranks, link_ranks
-from emea.run import job, observer
+from emea.run import em_run, observer
 from emea.run.job import run_job
-from emea.run.observer import TestObserver
+from emea.run.observer import EvaluationObserver
 
 Configs = Callable[..., DictConfig]
 QUICK = ("data.num_entities=100", "model.initial_epochs=2", "em.iterations=1")
@@ -58,12 +58,14 @@ def test_without_em_there_is_one_model(
 def test_the_validation_of_the_answer_is_that_of_its_ranking(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    observers: list[TestObserver] = []
-    made = job.TestObserver
+    observers: list[EvaluationObserver] = []
+    made = em_run.EvaluationObserver
     monkeypatch.setattr(
-        job, "TestObserver", lambda *values: observers.append(made(*values)) or observers[0]
+        em_run,
+        "EvaluationObserver",
+        lambda *values: observers.append(made(*values)) or observers[0],
     )
-    metrics = run_job(tiny_config(*QUICK, "em=dual"), tmp_path)
+    metrics = run_job(tiny_config(*QUICK, "em=dual"), tmp_path).metrics.as_dict()
     seen = observers[0]
     assert seen.last is not None and seen.last.answer_ranking is not None
     similarity, links = seen.last.similarity, seen.validation
@@ -98,7 +100,7 @@ def test_a_run_that_gets_worse_warns(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     links = np.stack([np.arange(num_test)] * 2, axis=1)
-    seen = TestObserver(links, links, "strict", lambda values, step: None)
+    seen = EvaluationObserver(links, links, "strict", lambda values, step: None)
     seen.history = [first, last]
     seen.final_ranks = Ranks(np.array(ranks, float), np.array(ranks, float))
     seen.warn_if_worse()

@@ -39,27 +39,34 @@ def config_of(
 
 
 def run(config: DictConfig, folder: Path) -> dict:
-    shown = run_job(config, folder)
-    print_results(shown, folder)
+    print_results(run_job(config, folder))
     metrics: dict = json.loads((folder / "metrics.json").read_text())
     return metrics
 
 
 METHODS = [
     ("em=paper",),
-    ("em=none", "rule=none", "em.iterations=0"),
-    ("em=dual",),
     ("em=dual", "model=lightea", "model.encoder.dim=64", "decoding=hungarian"),
+    ("em=none", "rule=none", "em.iterations=0"),
+    ("method=prase", "method.reasoner.rounds=1"),
+]
+OTHER_METHODS = [
+    ("em=dual",),
     ("training=semi", "++training.epochs_per_turn=1"),
     ("method=paris",),
-    ("method=prase", "method.reasoner.rounds=1"),
     ("split.num_validation=0",),
     ("observed_links=3",),
     ("search=cells",),
 ]
 
 
-@pytest.mark.parametrize("options", METHODS, ids=" ".join)
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(pytest.param(one, id=" ".join(one)) for one in METHODS),
+        *(pytest.param(one, id=" ".join(one), marks=pytest.mark.slow) for one in OTHER_METHODS),
+    ],
+)
 def test_without_test_links_a_run_predicts(
     options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -219,7 +226,8 @@ def test_the_commands_of_the_guide(
         register_schema()
         check_overrides(command[1:])
         short = [text for text in SHORT if not text.startswith("em.")]
-        assert run(composed([*command[1:], *short, "em.iterations=1"]), tmp_path)["data"]
+        small = [*command[1:], *short, "em.iterations=1", "model.encoder.dim=16"]
+        assert run(composed(small), tmp_path)["data"]
 
 
 def test_without_a_test_link_to_judge_by_no_precision_is_told(

@@ -20,12 +20,15 @@ import pytest
 from omegaconf import DictConfig, open_dict
 
 from emea.cli import run
+from emea.encoders.alignment_module import AlignmentModule
 from emea.errors import DataError, UserError
 from emea.record.run_header import with_secrets, without_secrets
 from emea.record.run_record import read_series
-from emea.run import training_loop
+from emea.run import signals, training_loop
 from emea.run.job import run_job
-from emea.run.resuming import config_to_resume, held
+from emea.run.resuming import config_to_resume, locked_folder
+
+from ..sweeping import TINY, called_here
 
 Configs = Callable[..., DictConfig]
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,15 +66,19 @@ def killed_after(
         run_job(config, folder, sweep)
 
 
-@pytest.mark.parametrize(("em", "stage"), [("paper", 1), ("paper", 3), ("dual", 2)])
+@pytest.mark.parametrize(
+    ("em", "stage"), [("paper", 1), pytest.param("paper", 3, marks=pytest.mark.slow), ("dual", 2)]
+)
 def test_it_ends_as_if_never_stopped(
     em: str, stage: int, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tiny_config(f"em={em}", "em.iterations=2", "data.num_entities=100")
-    whole = run_job(config, tmp_path / "whole")
+    whole = run_job(config, tmp_path / "whole").metrics.as_dict()
     killed_after(stage, config, tmp_path / "half", monkeypatch)
     assert not (tmp_path / "half" / "metrics.json").exists()
-    resumed = run_job(config_to_resume(tmp_path / "half"), tmp_path / "half", resumes=True)
+    resumed = run_job(
+        config_to_resume(tmp_path / "half"), tmp_path / "half", resumes=True
+    ).metrics.as_dict()
     assert essence(resumed) == essence(whole)
     of_stages = [sum(entry["seconds"].values()) for entry in resumed["history"]]
     assert resumed["seconds"]["train"] >= sum(of_stages)
@@ -130,7 +137,7 @@ def test_other_settings_begin_anew(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed_after(1, tiny_config("em.iterations=1"), tmp_path, monkeypatch)
-    other = run_job(tiny_config("em.iterations=1", "seed=1"), tmp_path)
+    other = run_job(tiny_config("em.iterations=1", "seed=1"), tmp_path).metrics.as_dict()
     assert len(other["history"]) == 2
     assert other["seed"] == 1
 
@@ -176,12 +183,12 @@ def test_what_another_run_left_in_the_folder_is_not_taken_up(
 ) -> None:
     short = ("data.num_entities=100", "em.iterations=1")
     other = tiny_config(*short, "seed=1")
-    whole = run_job(other, tmp_path / "whole")
+    whole = run_job(other, tmp_path / "whole").metrics.as_dict()
     killed_after(1, tiny_config(*short), tmp_path / "shared", monkeypatch)
     with monkeypatch.context() as patch, pytest.raises(KilledError):
         patch.setattr(training_loop, "fit_stage", Mock(side_effect=KilledError))
         run_job(other, tmp_path / "shared")
-    assert essence(run_job(other, tmp_path / "shared")) == essence(whole)
+    assert essence(run_job(other, tmp_path / "shared").metrics.as_dict()) == essence(whole)
 
 
 def test_a_config_of_before_has_the_usual_settings(tiny_config: Configs, tmp_path: Path) -> None:
@@ -189,7 +196,7 @@ def test_a_config_of_before_has_the_usual_settings(tiny_config: Configs, tmp_pat
     with open_dict(config):
         for key in ("block_memory", "deterministic", "checkpoint_minutes"):
             del config.trainer[key]
-    assert run_job(config, tmp_path)["final"]
+    assert run_job(config, tmp_path).metrics.as_dict()["final"]
 
 
 def test_the_same_command_goes_on_in_the_old_folder(
@@ -198,8 +205,8 @@ def test_the_same_command_goes_on_in_the_old_folder(
     monkeypatch.chdir(tmp_path)
     config = tiny_config("em.iterations=1", "skip_recorded=true")
     killed_after(1, config, Path("multirun/earlier/0"), monkeypatch)
-    metrics = run_job(config, Path("multirun/later/0"))
-    assert Path(metrics["folder"]) == Path("multirun/earlier/0").resolve()
+    result = run_job(config, Path("multirun/later/0"))
+    assert result.folder == Path("multirun/earlier/0").resolve()
     assert Path("multirun/earlier/0/metrics.json").exists()
     assert not Path("multirun/later/0/metrics.json").exists()
 
@@ -210,7 +217,7 @@ def test_a_run_that_goes_on_is_left_alone(
     monkeypatch.chdir(tmp_path)
     config = tiny_config("em.iterations=1", "skip_recorded=true")
     killed_after(1, config, Path("multirun/earlier/0"), monkeypatch)
-    with held(Path("multirun/earlier/0")):
+    with locked_folder(Path("multirun/earlier/0")):
         with pytest.raises(UserError, match="in use"):
             run_job(config, Path("multirun/earlier/0"))
         run_job(config, Path("multirun/later/0"))
@@ -218,7 +225,7 @@ def test_a_run_that_goes_on_is_left_alone(
 
 
 def test_a_time_out_of_the_run_is_its_own(tmp_path: Path) -> None:
-    with pytest.raises(TimeoutError, match="no answer"), held(tmp_path):
+    with pytest.raises(TimeoutError, match="no answer"), locked_folder(tmp_path):
         raise TimeoutError("no answer")
 
 
@@ -258,7 +265,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tiny_config("em.iterations=2")
-    whole = run_job(config, tmp_path / "whole")
+    whole = run_job(config, tmp_path / "whole").metrics.as_dict()
 
     def no_room(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -273,7 +280,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(
         patch.setattr(training_loop, "save_checkpoint", save_twice)
         run_job(config, tmp_path / "half")
     monkeypatch.undo()
-    assert essence(run_job(config, tmp_path / "half")) == essence(whole)
+    assert essence(run_job(config, tmp_path / "half").metrics.as_dict()) == essence(whole)
 
 
 @pytest.mark.parametrize(
@@ -328,10 +335,35 @@ def test_killed_at_ten_random_moments_it_ends_the_same(tmp_path: Path) -> None:
         assert (half / "alignment.tsv").read_bytes() == (whole / "alignment.tsv").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("number", "status"),
-    [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGTERM, 143)],
+SIGNALS = pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 )
+
+
+@SIGNALS
+def test_a_signal_during_training_ends_the_run(
+    number: signal.Signals, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = AlignmentModule.training_step
+
+    def signalled(*arguments: Any) -> None:
+        step(*arguments)
+        os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(signals, "_received", [])
+    monkeypatch.setattr(AlignmentModule, "training_step", signalled)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        done = called_here(tmp_path, *TINY, "tracking=none", f"hydra.run.dir={tmp_path}/run")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done.returncode == status
+    assert f"resume={tmp_path}/run" in done.stderr
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "KILLED"
+
+
+@pytest.mark.slow
+@SIGNALS
 def test_a_signal_closes_the_records_and_is_told_by_the_status(
     number: signal.Signals, status: int, tmp_path: Path
 ) -> None:
@@ -348,9 +380,9 @@ def test_a_signal_closes_the_records_and_is_told_by_the_status(
     deadline = time.monotonic() + 60
     while not (tmp_path / "run" / "run.json").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
-    time.sleep(2)
+    time.sleep(0.5)
     process.send_signal(number)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == status
-    assert f"continue with: python run.py resume={tmp_path}/run" in output.replace("\n", "")
+    assert f"continue with: emea run resume={tmp_path}/run" in output.replace("\n", "")
     assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "KILLED"

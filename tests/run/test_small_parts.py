@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -19,9 +20,9 @@ from emea.record.run_folder import finite
 from emea.record.run_header import flat_params, run_name, sweep_name
 from emea.run.device import (
     choose_device,
+    deterministic_mode,
     forget_peak_memory,
     peak_memory_mb,
-    reproducible,
 )
 from emea.run.observer import flattened
 from emea.run.parts import build_parts, draw_split
@@ -118,14 +119,18 @@ def test_peak_memory_starts_anew() -> None:
 def test_the_table_says_whether_test_links_were_seen() -> None:
     scores = {"hit@1": 0.5, "hit@10": 0.9, "mrr": 0.6, "mr": 3.0}
     stage = {**scores, "all_targets": scores}
-    metrics = {"initial": stage, "final": stage, "method": "emea", "model": "rrea", "data": "zh"}
+    metrics = Mock()
+    metrics.scores.initial = metrics.scores.final = stage
     for protocol, words in (
         ("strict", "saw no test links"),
         ("released", "USED TEST LINKS"),
         ("mine", "MAY HAVE USED test links"),
     ):
         stream = StringIO()
-        Console(file=stream, width=120).print(result_table({**metrics, "protocol": protocol}))
+        metrics.settings = Mock(
+            protocol=protocol, method="emea", data="zh", groups={"model": "rrea"}
+        )
+        Console(file=stream, width=120).print(result_table(metrics))
         assert words in stream.getvalue()
         assert "0.5000" in stream.getvalue()
 
@@ -133,14 +138,14 @@ def test_the_table_says_whether_test_links_were_seen() -> None:
 def test_what_is_wanted_of_torch_ends_with_the_run() -> None:
     torch.use_deterministic_algorithms(True, warn_only=True)
     try:
-        with reproducible(False):
+        with deterministic_mode(False):
             assert torch.is_deterministic_algorithms_warn_only_enabled()
-        with reproducible(True):
+        with deterministic_mode(True):
             assert not torch.is_deterministic_algorithms_warn_only_enabled()
         assert torch.is_deterministic_algorithms_warn_only_enabled()
     finally:
         torch.use_deterministic_algorithms(False)
-    with reproducible(True):
+    with deterministic_mode(True):
         assert torch.are_deterministic_algorithms_enabled()
     assert not torch.are_deterministic_algorithms_enabled()
 

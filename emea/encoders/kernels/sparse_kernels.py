@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from emea.data.arrays import IntArray, places_in_runs
+from emea.data.arrays import IntArray
+from emea.data.sorting import places_in_runs
 
 EDGES_PER_TILE = 8
 """Edges read side by side by one program."""

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from emea.data.arrays import IntArray, stable_order
+from emea.data.arrays import IntArray
+from emea.data.sorting import stable_order
 from emea.encoders.kernels import sparse_kernels
 
 # torch calls the format "beta"; what is used of it here is tested against loops

@@ -1,0 +1,150 @@
+"""Spellings of earlier versions: their command lines and the configs of their runs still work."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+
+from emea.config.experiment import assignments
+from emea.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+MOVED = {
+    "emea.data.id_format": "emea.data.sources.id_format",
+    "emea.data.openea_format": "emea.data.sources.openea_format",
+    "emea.data.own_files": "emea.data.sources.own_files",
+    "emea.data.synthetic": "emea.data.sources.synthetic",
+    "emea.encoders.label_propagation": "emea.encoders.light_ea",
+    "emea.matching.cells": "emea.matching.search",
+    "emea.matching.cosine": "emea.matching.similarity",
+    "emea.matching.exact_search": "emea.matching.search",
+    "emea.matching.hungarian_answer": "emea.answer.decoding",
+    "emea.matching.mutual_answer": "emea.answer.decoding",
+    "emea.matching.sinkhorn_answer": "emea.answer.decoding",
+    "emea.rules.composed": "emea.rules.rule",
+    "emea.tracking.mlflow_tracker": "emea.record.mlflow_tracker",
+    "emea.tracking.no_tracker": "emea.record.tracker",
+}
+"""Modules that configurations of earlier runs name, and where their classes are now."""
+
+SIMILARITIES = ("csls", "cosine")
+"""Options of ``similarity`` that were options of ``decoding``; each answered greedily."""
+
+USUAL_SIMILARITY = "csls"
+"""What the other options of ``decoding`` ranked by."""
+
+GREEDY = {"name": "greedy", "_target_": "emea.answer.decoding.BestAnswer"}
+
+
+def current_settings(settings: dict[Any, Any]) -> dict[Any, Any]:
+    """The settings of an earlier run as this version has them."""
+    current: dict[Any, Any] = _with_current_targets(settings)
+    decoding = current.get("decoding")
+    if "similarity" in current or not isinstance(decoding, dict):
+        return current
+    similarity = dict(decoding)
+    answer = similarity.pop("answer", None)
+    name = similarity.get("name")
+    if isinstance(answer, dict):
+        current["decoding"] = {"name": name, **answer}
+        similarity["name"] = USUAL_SIMILARITY
+    else:
+        current["decoding"] = dict(GREEDY)
+    current["similarity"] = similarity
+    method = current.get("method")
+    uses = method.get("uses") if isinstance(method, dict) else None
+    if isinstance(uses, list) and "decoding" in uses:
+        uses.insert(uses.index("decoding"), "similarity")
+    return current
+
+
+def current_params(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The flat parameters of a recorded run, with its similarity and decoding as two groups."""
+    name = params.get("decoding.name")
+    if "similarity.name" in params or name not in SIMILARITIES:
+        return params
+    return {**params, "similarity.name": name, "decoding.name": GREEDY["name"]}
+
+
+def _with_current_targets(settings: Any) -> Any:
+    """A copy of settings, in which each class is named by its current module."""
+    if isinstance(settings, list):
+        return [_with_current_targets(value) for value in settings]
+    if not isinstance(settings, dict):
+        return settings
+    current = {key: _with_current_targets(value) for key, value in settings.items()}
+    target = current.get("_target_")
+    if isinstance(target, str):
+        module, _, name = target.rpartition(".")
+        current["_target_"] = f"{MOVED.get(module, module)}.{name}"
+    return current
+
+
+def current_overrides(arguments: Sequence[str]) -> list[str]:
+    """A command line with the spelling of this version; warns about each earlier one.
+
+    Raises:
+        ConfigError: an earlier spelling conflicts with another setting, or has no equivalent.
+    """
+    found: list[str] = []
+    for argument in arguments:
+        current = _current(argument)
+        if current == [argument]:
+            found.append(argument)
+            continue
+        if len(current) > 1 and any(one.startswith("similarity=") for one in arguments):
+            raise ConfigError(
+                f"{argument} is an earlier spelling of {' '.join(current)} and conflicts with "
+                "similarity. Use the new spelling."
+            )
+        _warn(argument, " ".join(current))
+        found += current
+    return found
+
+
+def current_decoding(name: str) -> str:
+    """An option of ``decoding``; warns if an earlier name is given."""
+    if name not in SIMILARITIES:
+        return name
+    _warn(f"decoding={name}", "decoding=greedy")
+    return "greedy"
+
+
+@cache  # once for each spelling: a command line is read several times
+def _warn(earlier: str, current: str) -> None:
+    logger.warning("%s is deprecated. Use %s", earlier, current)
+
+
+def _current(argument: str) -> list[str]:
+    """What an argument is today; itself where nothing changed."""
+    key, equals, value = argument.partition("=")
+    if not key.lstrip("+~").startswith("decoding"):
+        return [argument]
+    if key.endswith("decoding.k"):
+        return [f"{key.replace('decoding.k', 'similarity.k')}{equals}{value}"]
+    if "decoding.answer." in key:
+        return [f"{key.replace('decoding.answer.', 'decoding.')}{equals}{value}"]
+    names = _names(argument) if key == "decoding" else []
+    if not set(names) & set(SIMILARITIES):
+        return [argument]
+    pairs = [(one, "greedy") if one in SIMILARITIES else (USUAL_SIMILARITY, one) for one in names]
+    similarities, decodings = (list(dict.fromkeys(column)) for column in zip(*pairs, strict=True))
+    if len(similarities) > 1 and len(decodings) > 1:
+        raise ConfigError(
+            f"{argument} mixes similarities and decodings, which are two groups now. Run two "
+            "sweeps: one over similarity, one over decoding."
+        )
+    return [f"similarity={','.join(similarities)}", f"decoding={','.join(decodings)}"]
+
+
+def _names(argument: str) -> list[str]:
+    """The options that an override of a group names; none where it cannot be read."""
+    try:
+        (override,) = OverridesParser.create().parse_overrides([argument])
+        return [one.partition("=")[2].strip("'\"") for one in assignments(override)]
+    except (HydraException, ValueError, RecursionError):
+        return []  # check_overrides reports what is wrong

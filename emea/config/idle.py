@@ -1,0 +1,165 @@
+"""Settings without effect: one table of what a composed config does not use, and why."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from emea.config.files import OPTIONAL
+from emea.config.two_way import TWO_WAY, has_part
+
+
+@dataclass(frozen=True)
+class Idle:
+    """Settings that have no effect where a condition holds.
+
+    Args:
+        keys: each stands for all keys below it, too.
+        when: the condition, on a composed config.
+        reason: why; ``{config.em.name}`` stands for a value of the config.
+    """
+
+    keys: tuple[str, ...]
+    when: Callable[[DictConfig], bool]
+    reason: str
+
+
+def _value(config: DictConfig, key: str) -> Any:
+    return OmegaConf.select(config, key)
+
+
+def _not_used(group: str) -> Idle:
+    return Idle(
+        (group,),
+        lambda config: group not in config.method.uses,
+        f"method={{config.method.name}} does not use {group}",
+    )
+
+
+def _is_neural(config: DictConfig) -> bool:
+    return "em" in config.method.uses
+
+
+def _has_no_em(config: DictConfig) -> bool:
+    return _is_neural(config) and not config.em.iterations
+
+
+def uses_two_way(config: DictConfig) -> bool:
+    """Whether the two-way step takes the place of the paper's E- and M-step."""
+    two_way = _value(config, "em.two_way")
+    if not isinstance(two_way, DictConfig) or two_way.get("_target_") != TWO_WAY:
+        return False
+    return _is_neural(config) and bool(config.em.iterations) and has_part(two_way)
+
+
+def _has_turns(config: DictConfig) -> bool:
+    in_iterations = _value(config, "training.turns_per_iteration") and config.em.iterations
+    return bool(config.training.turns or in_iterations)
+
+
+PARIS_INCLUSIONS = ("rule.subsumption_from", "rule.rules.paris.subsumption_from")
+
+IDLE = (
+    *(_not_used(group) for group in OPTIONAL),
+    Idle(
+        ("rule", "em.m_step", "em.sampling", "em.ridge", "em.patience", "em.two_way"),
+        _has_no_em,
+        "em={config.em.name} with em.iterations=0 does not reason",
+    ),
+    Idle(
+        ("model.epochs_per_iteration", "model.restart", "training.turns_per_iteration"),
+        lambda config: not _is_neural(config) or not config.em.iterations,
+        "there are no EM iterations",
+    ),
+    Idle(
+        ("observed_links",),
+        lambda config: not _is_neural(config) or not config.em.iterations,
+        "there are no EM iterations between which test links are ranked",
+    ),
+    Idle(
+        ("em.ridge", "em.m_step", "em.sampling", "rule.markov_blanket", "rule.subsumption_from"),
+        uses_two_way,
+        "em={config.em.name} replaces the paper's E- and M-step, unless all parts of em.two_way "
+        "are off",
+    ),
+    Idle(
+        ("em.two_way.tolerance", "em.two_way.max_candidates", "em.two_way.ridge"),
+        lambda config: not uses_two_way(config),
+        "all parts of em.two_way are off",
+    ),
+    Idle(
+        ("em.two_way.tolerance",),
+        lambda config: _value(config, "em.two_way.sweeps") == 1,
+        "em.two_way.sweeps=1 updates beliefs once, so there is no change to compare with",
+    ),
+    Idle(
+        PARIS_INCLUSIONS,
+        lambda config: config.protocol.name == "released",
+        "protocol=released estimates inclusions of relations from all links",
+    ),
+    Idle(
+        ("protocol.num_unseen_links",),
+        lambda config: not config.em.iterations or config.rule.get("name") in ("paris", "none"),
+        "only rules with avoid_conflict fit their weights on unseen links",
+    ),
+    Idle(
+        ("model.epochs_per_iteration",),
+        lambda config: bool(_value(config, "model.restart")),
+        "model.restart=true trains model.initial_epochs in each iteration",
+    ),
+    Idle(
+        ("model.initial_epochs",),
+        lambda config: (
+            bool(config.initial_from)
+            and not (_value(config, "model.restart") and config.em.iterations)
+        ),
+        "initial_from replaces the first training",
+    ),
+    Idle(
+        ("training.epochs_per_turn", "model.epochs_per_turn"),
+        lambda config: not _is_neural(config) or not _has_turns(config),
+        "training={config.training.name} has no turns with mined labels",
+    ),
+    Idle(
+        ("ratio",),
+        lambda config: config.split.name in ("official", "known"),
+        "split={config.split.name} does not use a ratio",
+    ),
+    Idle(
+        ("split.validation_from", "split.validation_share"),
+        lambda config: _value(config, "split.num_validation") == 0,
+        "split.num_validation=0 draws no validation links",
+    ),
+    Idle(
+        ("data.fold", "data.folds"),
+        lambda config: config.split.name == "random",
+        "split=random does not use the official parts of the data; use split=official",
+    ),
+)
+"""Settings under ``trainer`` and ``tracking`` are left out: they say how to run, not what."""
+
+DECIDING = (
+    *("data", "em", "initial_from", "method", "model"),
+    *("protocol", "rule", "split", "training", "variant"),
+)
+"""Where the keys begin that the conditions look at."""
+
+
+def idle_settings(config: DictConfig, overrides: Sequence[str]) -> dict[str, str]:
+    """The keys of a command line that have no effect in its config, and the reason of each.
+
+    Args:
+        config: composed with them.
+        overrides: as typed; what removes a key, and the choice of no rule, is never idle.
+    """
+    held = [(key, entry.reason) for entry in IDLE if entry.when(config) for key in entry.keys]
+    found: dict[str, str] = {}
+    for text in overrides:
+        typed = text.lstrip("+").partition("=")[0]
+        if text.startswith("~") or text == "rule=none":
+            continue
+        for key, reason in held:
+            if typed == key or typed.startswith(f"{key}."):
+                found.setdefault(typed, reason.format(config=config))
+    return found

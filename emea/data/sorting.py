@@ -1,0 +1,65 @@
+"""Sorting ids in linear time: they are small whole numbers, so counting beats comparing."""
+
+import numpy as np
+from scipy.sparse import coo_array
+
+from emea.data.arrays import IntArray
+
+
+def stable_order(ids: IntArray, num_ids: int) -> IntArray:
+    """Positions that sort the ids, equal ones in the order given (a counting sort)."""
+    places = np.arange(len(ids))
+    # compressing rows is a counting sort by row; it keeps the order within a row
+    by_id = coo_array((places, (ids, places)), shape=(max(1, num_ids), max(1, len(ids))))
+    order: IntArray = by_id.tocsr().data
+    return order
+
+
+def lexicographic_order(columns: list[IntArray], sizes: list[int]) -> IntArray:
+    """Positions that sort rows by the first column, then the second, and so on.
+
+    Args:
+        columns: ids of each row.
+        sizes: number of ids of each column.
+    """
+    order = stable_order(columns[-1], sizes[-1])
+    for ids, size in zip(reversed(columns[:-1]), reversed(sizes[:-1]), strict=True):
+        order = order[stable_order(ids[order], size)]
+    return order
+
+
+def run_starts(*columns: IntArray) -> IntArray:
+    """Where a new row starts in sorted rows."""
+    new = np.ones(len(columns[0]), dtype=bool)
+    if len(new):
+        new[1:] = False
+        for ids in columns:
+            new[1:] |= ids[1:] != ids[:-1]
+    return np.flatnonzero(new)
+
+
+def places_in_runs(sizes: IntArray) -> IntArray:
+    """0, 1, 2, ... anew in each of the runs of these sizes, one run after the other."""
+    before: IntArray = np.cumsum(sizes) - sizes
+    return np.arange(int(sizes.sum())) - np.repeat(before, sizes)
+
+
+def distinct_rows(columns: list[IntArray], sizes: list[int]) -> list[IntArray]:
+    """The rows without repetition, in lexicographic order."""
+    order = lexicographic_order(columns, sizes)
+    ordered = [ids[order] for ids in columns]
+    starts = run_starts(*ordered)
+    return [ids[starts] for ids in ordered]
+
+
+def numbered_rows(columns: list[IntArray], sizes: list[int]) -> tuple[list[IntArray], IntArray]:
+    """The distinct rows in lexicographic order, and the number of each given row among them."""
+    order = lexicographic_order(columns, sizes)
+    ordered = [ids[order] for ids in columns]
+    starts = run_starts(*ordered)
+    numbers = np.zeros(len(order), dtype=np.int64)
+    numbers[starts[1:]] = 1
+    numbers = np.cumsum(numbers)
+    inverse = np.empty_like(numbers)
+    inverse[order] = numbers
+    return [ids[starts] for ids in ordered], inverse

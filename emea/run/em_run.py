@@ -1,0 +1,142 @@
+"""The run of an encoder with EM; with ``em=none`` only the encoder."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from omegaconf import DictConfig
+from torch import Tensor
+
+from emea.data.arrays import IntArray
+from emea.data.graph_pair import GraphPair
+from emea.data.split import Split
+from emea.em.em_callback import IterationReport
+from emea.em.protocol import Visible
+from emea.evaluation.joint_ranks import fused_ranks
+from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
+from emea.evaluation.ranks import Ranks, both_pools, link_ranks
+from emea.matching.candidates import Candidates, mutual_best, top_candidates
+from emea.record.run_folder import CHECKPOINT_FILE
+from emea.run.observer import EvaluationObserver, compatibility_section, hard_mapping
+from emea.run.parts import build_parts
+from emea.run.run import LinkRanks, Log, Outcome, RunScores
+from emea.run.training_loop import train
+
+
+class EMRun:
+    """Trains an encoder, with EM iterations between the fits.
+
+    Args:
+        config: of the run.
+        graphs: the pair without its links.
+        visible: the links that the run may use.
+        split: its test and validation links are used for evaluation only.
+        log: records metrics of a step.
+        device: where to compute.
+    """
+
+    def __init__(
+        self,
+        config: DictConfig,
+        graphs: GraphPair,
+        visible: Visible,
+        split: Split,
+        log: Log,
+        device: torch.device,
+    ) -> None:
+        self.config = config
+        self.split = split
+        self.device = device
+        self.observer = EvaluationObserver(
+            split.test,
+            split.supervision.validation,
+            config.protocol.name,
+            log,
+            config.observed_links,
+            config.em.iterations,
+        )
+        self.parts = build_parts(config, graphs, visible, self.observer, device)
+
+    def train(self, folder: Path, resume_from: Path | None) -> None:
+        """One fit per stage; EM acts at the end of each, and then a checkpoint is written."""
+        checkpoint = folder / CHECKPOINT_FILE
+        train(self.config, self.parts, self.observer, self.device, checkpoint, resume_from)
+
+    def outcome(self, pair: GraphPair) -> Outcome:
+        """The last beliefs, measured on all test links."""
+        observer, certain = self.observer, self.parts.em.certain
+        observer.finish()
+        observer.warn_if_worse()
+        report = observer.last
+        assert report is not None and observer.initial_ranks and observer.final_ranks
+        judged = self.split.with_labels(certain)
+        return Outcome(
+            neural=report.beliefs,
+            joint=report.joint.beliefs if report.joint else None,
+            beliefs=report.answer,
+            labels=torch.from_numpy(np.array(certain)).to(report.answer.targets.device),
+            judged=judged,
+            ranks=LinkRanks(observer.initial_ranks, observer.final_ranks),
+            scores=self._scores(pair, judged, report, observer.final_ranks),
+            losses=self.parts.module.losses,
+        )
+
+    def _scores(
+        self, pair: GraphPair, judged: Split, report: IterationReport, ranks: Ranks
+    ) -> RunScores:
+        """All numbers of the run.
+
+        Args:
+            pair: the graphs and all their links.
+            judged: the split without the test links that the run took as labels.
+            report: of the last iteration.
+            ranks: of all test links by the result.
+        """
+        observer, test = self.observer, self.split.test
+        assert observer.initial_mapping is not None
+        mappings = {"initial": observer.initial_mapping, "final": hard_mapping(report.answer)}
+        return RunScores(
+            initial=observer.history[0]["neural"],
+            final=both_pools(ranks),
+            final_reverse=both_pools(_reverse_ranks(report, test)),
+            mapping=_mapping(judged, report),
+            compatibility=compatibility_section(pair, self.split, mappings, self.device),
+            by_degree=accuracy_by_degree(ranks.in_pool, pair.source.degrees()[test[:, 0]]),
+            history=observer.history,
+        )
+
+
+def _reverse_ranks(report: IterationReport, test: IntArray) -> Ranks:
+    """Ranks of the test links' sources for their targets, by the ranking of the answer."""
+    links, similarity = test[:, ::-1].copy(), report.similarity.reversed()
+    neural = link_ranks(similarity, links)
+    ranking = report.answer_ranking
+    if ranking is None:
+        return neural
+    return fused_ranks(neural, similarity, ranking, links, reverse=True)
+
+
+def _mapping(split: Split, report: IterationReport) -> dict[str, dict[str, float]]:
+    """Precision, recall and F1 over all unlabelled source entities, and of mutual pairs only."""
+    best, probs = report.answer.best_targets(), report.answer.probs.max(1).values
+    mutual = _chosen_back(report, best, probs).cpu().numpy()
+    known = np.concatenate([split.supervision.train, split.supervision.validation])[:, 0]
+    # a ranking may leave entities without an answer
+    sources = np.setdiff1d(np.flatnonzero(probs.cpu().numpy() > 0), known)
+    pairs = np.stack([sources, best.cpu().numpy()[sources]], axis=1)
+    return {
+        "all": mapping_metrics(pairs, split.test),
+        "mutual": mapping_metrics(pairs[mutual[sources]], split.test),
+    }
+
+
+def _chosen_back(report: IterationReport, best: Tensor, probs: Tensor) -> Tensor:
+    """``[num_source]`` bool: whether an entity's answer would answer with it."""
+    ranking = report.answer_ranking
+    if ranking is None:
+        # an unlabelled entity's most probable candidate is its nearest: no need to search again
+        forward = Candidates(best.unsqueeze(1), probs.unsqueeze(1))
+        return mutual_best(forward, top_candidates(report.similarity.reversed(), 1))
+    table, scores = ranking.table, ranking.scores
+    lowest = scores.new_full((table.num_target,), -torch.inf)
+    return scores.max(1).values >= table.max_by_target(scores, lowest)[best]

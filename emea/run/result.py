@@ -1,0 +1,208 @@
+"""The result of a run: typed, complete, and written to its files in one place."""
+
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+from omegaconf import DictConfig
+
+from emea.answer.decision import (
+    Decision,
+    ExportNumbers,
+    ExportSettings,
+    decision_numbers,
+    decoder_name,
+)
+from emea.answer.exporting import write_alignment
+from emea.config.files import OPTIONAL
+from emea.data.graph_pair import GraphPair
+from emea.data.split import Split
+from emea.evaluation.calibration import answer_calibration
+from emea.evaluation.metrics import answer_metrics
+from emea.record import run_folder
+from emea.record.run_header import method_name
+from emea.record.run_record import RunHeader, now_ms
+from emea.run.run import Numbers, Outcome, RunScores
+
+
+@dataclass(frozen=True)
+class LinkCounts:
+    """Links of each part of the split."""
+
+    train: int
+    validation: int
+    test: int
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What was run on which data.
+
+    Args:
+        protocol: name of what the run may see.
+        data: name of the pair of graphs.
+        groups: option of each config group that only some methods use; ``none``: it is not used.
+        method: baseline, ``emea`` or ``neural``.
+        split: name of how the links were split.
+        ratio: share of training links of a random split.
+        num_links: of each part.
+        seed: of the model.
+        split_seed: of the split.
+    """
+
+    protocol: str
+    data: str
+    groups: dict[str, str]
+    method: str
+    split: str
+    ratio: float | None
+    num_links: LinkCounts
+    seed: int
+    split_seed: int
+
+    @classmethod
+    def of(cls, config: DictConfig, pair: GraphPair, split: Split) -> "RunSettings":
+        """The settings of a config on a pair of graphs."""
+        used = set(config.method.uses) - (set() if config.em.iterations else {"rule"})
+        known = split.supervision
+        return cls(
+            protocol=config.protocol.name,
+            data=pair.name,
+            groups={group: config[group].name if group in used else "none" for group in OPTIONAL},
+            method=method_name(config),
+            split=config.split.name,
+            ratio=config.ratio.value if config.split.name == "random" else None,
+            num_links=LinkCounts(len(known.train), len(known.validation), len(split.test)),
+            seed=config.seed,
+            split_seed=config.split_seed,
+        )
+
+    def as_dict(self) -> Numbers:
+        """The settings by their names in ``metrics.json``, where groups are not nested."""
+        settings = asdict(self)
+        return {**settings.pop("groups"), **settings}
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Duration of the parts of a run."""
+
+    load: float
+    train: float
+    evaluate: float
+    total: float
+
+    @classmethod
+    def until_now(
+        cls, started: float, built: float, trained: float, history: list[Numbers]
+    ) -> "Seconds":
+        """Durations between these points in time and now.
+
+        Training of a resumed run includes the stages of its earlier start, which the history has.
+        """
+        in_stages = sum(sum(entry["seconds"].values()) for entry in history)
+        load, train = built - started, max(trained - built, in_stages)
+        evaluate = time.perf_counter() - trained
+        return cls(load, train, evaluate, load + train + evaluate)
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerScores:
+    """The sections of ``metrics.json`` about the answer.
+
+    Args:
+        decoder: name of what made the answer.
+        answer: precision, recall and F1.
+        calibration: expected calibration error and its bins.
+        export: threshold, and how much is answered.
+    """
+
+    decoder: str
+    answer: dict[str, float]
+    calibration: Numbers
+    export: ExportNumbers
+
+    @classmethod
+    def of(
+        cls, decision: Decision, settings: ExportSettings, judged: Split, decoder: str
+    ) -> "AnswerScores":
+        """Measure an answer on the test and validation links of a split."""
+        known = np.concatenate([judged.supervision.train, judged.supervision.validation])[:, 0]
+        return cls(
+            decoder,
+            answer_metrics(decision.answer, known, judged.test),
+            answer_calibration(decision.answer, judged.test),
+            decision_numbers(decision, settings, judged),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RunMetrics:
+    """All numbers of a run: the content of ``metrics.json``."""
+
+    scores: RunScores
+    settings: RunSettings
+    answer: AnswerScores
+    seconds: Seconds
+    peak_memory_mb: float
+
+    def as_dict(self) -> Numbers:
+        """The sections by their names in ``metrics.json``."""
+        scores, answer = self.scores, self.answer
+        return {
+            "initial": scores.initial,
+            "final": scores.final,
+            "final_reverse": scores.final_reverse,
+            "mapping": scores.mapping,
+            "compatibility": scores.compatibility,
+            "by_degree": scores.by_degree,
+            **scores.extra,
+            "history": scores.history,
+            **self.settings.as_dict(),
+            "answer": {"decoder": answer.decoder, **answer.answer},
+            "calibration": answer.calibration,
+            "export": answer.export,
+            "seconds": asdict(self.seconds),
+            "peak_memory_mb": self.peak_memory_mb,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class RunResult:
+    """Everything that a run has found.
+
+    Args:
+        folder: of the run; not the given one if the run resumed another.
+        header: name, parameters and tags of the run.
+        config: its configuration, without secrets.
+        pair: the graphs and all their links.
+        split: of the links.
+        metrics: all numbers.
+        outcome: beliefs, labels and ranks.
+        decision: the answer.
+        export: settings of the answer and its files.
+        ui_hint: command that opens the runs; ``None``: there is nothing to open.
+        end_time: milliseconds since the epoch.
+    """
+
+    folder: Path
+    header: RunHeader
+    config: DictConfig
+    pair: GraphPair
+    split: Split
+    metrics: RunMetrics
+    outcome: Outcome
+    decision: Decision
+    export: ExportSettings
+    ui_hint: str | None = None
+    end_time: int = field(default_factory=now_ms)
+
+    def write(self, folder: Path) -> None:
+        """Write the files of the result; ``metrics.json`` comes last."""
+        found, ranks = self.outcome, self.outcome.ranks
+        run_folder.write_ranks(folder, self.split.test, ranks.initial, ranks.final, ranks.embedding)
+        run_folder.write_beliefs(folder, found.neural, found.joint, found.labels)
+        decoder = decoder_name(self.config)
+        write_alignment(folder, self.pair, self.header, decoder, self.decision, self.export)
+        run_folder.write_metrics(folder, self.metrics.as_dict())

@@ -1,0 +1,141 @@
+"""Settings without effect are refused, and those that have one pass."""
+
+import itertools
+from typing import Any
+
+import pytest
+from omegaconf import OmegaConf
+
+from emea.config.idle import IDLE, idle_settings, uses_two_way
+from emea.config.overrides import check_overrides, composed
+from emea.config.schema import register_schema
+from emea.data.sources.synthetic import synthetic_pair
+from emea.em.two_way_step import TwoWayStep
+from emea.errors import ConfigError
+from emea.rules.paris import PARIS
+
+DUAL_OFF = (
+    "em=dual",
+    *(
+        f"em.two_way.{name}=false"
+        for name in ("both_directions", "unmatched", "matched_inclusions", "mutual_labels")
+    ),
+    *("em.two_way.weighted_labels=false", "em.two_way.fused_answer=false", "em.two_way.sweeps=1"),
+    *("em.two_way.propagation=0", "em.two_way.features=[noisy_or]"),
+)
+PAPER_SETTINGS = ("em.ridge=0.1", "em.m_step=pseudolikelihood", "em.sampling=sample")
+PAPER_SETTINGS += ("rule.markov_blanket=true", "rule.subsumption_from=expected")
+
+
+@pytest.fixture(autouse=True)
+def _schema() -> None:
+    register_schema()
+
+
+@pytest.mark.parametrize("setting", PAPER_SETTINGS)
+def test_settings_of_the_papers_steps_under_dual(setting: str) -> None:
+    key = setting.partition("=")[0]
+    with pytest.raises(ConfigError, match=rf"^{key} has no effect here: em=dual replaces the pap"):
+        check_overrides(["em=dual", setting])
+    check_overrides([setting])
+    check_overrides([*DUAL_OFF, setting])
+    check_overrides(["-m", "em=dual,paper", setting])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["method=paris", "em.iterations=3"], "method=paris does not use em"),
+        (["method=prase", "training.turns=3"], "method=prase does not use training"),
+        (["method=paris", "decoding=hungarian", "decoding.unmatched_prob=0.3"], "not use decoding"),
+        (["method=prase", "model.epochs_per_iteration=3"], "there are no EM iterations"),
+        (["em=none", "rule.markov_blanket=true"], "em=none with em.iterations=0 does not reason"),
+        (["em.iterations=0", "em.patience=2"], "em=paper with em.iterations=0 does not reason"),
+        (["em=none", "rule=none", "model.restart=true"], "there are no EM iterations"),
+        (["em=none", "rule=none", "observed_links=10"], "between which test links are ranked"),
+        (["model.epochs_per_turn=5"], "training=sup has no turns"),
+        (["model=alinet", "model.epochs_per_iteration=5"], "model.restart=true trains"),
+        (["initial_from=run.py", "model.initial_epochs=5"], "replaces the first training"),
+        (["data=openea", "split=official", "ratio.value=0.3"], "official does not use a ratio"),
+        (["data=openea", "data.fold=2"], "split=random does not use the official parts"),
+        (["split.num_validation=0", "split.validation_from=train"], "draws no validation links"),
+        (["protocol=released", "rule.subsumption_from=expected"], "from all links"),
+        (["protocol=released", "protocol.num_unseen_links=5"], "only rules with avoid_conflict"),
+        ([*DUAL_OFF, "em.two_way.ridge=0.1"], "all parts of em.two_way are off"),
+        (["em=dual", "em.two_way.sweeps=1", "em.two_way.tolerance=0.1"], "updates beliefs once"),
+    ],
+)
+def test_a_setting_without_effect_is_refused(arguments: list[str], reason: str) -> None:
+    key = arguments[-1].partition("=")[0]
+    with pytest.raises(ConfigError, match=f"^{key} has no effect here: .*{reason}.*Leave {key} ou"):
+        check_overrides(arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["training=semi", "model.epochs_per_turn=5"],
+        ["data=openea", "split=official", "data.fold=2"],
+        ["initial_from=run.py", "model.initial_epochs=5", "model.restart=true"],
+        ["protocol=released", "protocol.num_unseen_links=5", "rule=avoid_conflict"],
+        ["em=dual", "em.two_way.ridge=0.1", "em.num_candidates=5", "em.patience=3"],
+        ["em=dual", "~em.ridge"],
+        ["em=none", "rule=none", "em.num_candidates=5"],
+        ["method=prase", "model.initial_epochs=5", "search=cells", "search.num_probes=3"],
+    ],
+)
+def test_a_setting_with_an_effect_passes(arguments: list[str]) -> None:
+    check_overrides(arguments)
+
+
+def test_the_choice_of_an_unused_option_is_only_warned_about() -> None:
+    for typed in (["method=paris", "model=rrea"], ["data=openea", "split=official", "ratio='0.3'"]):
+        check_overrides(typed)
+        assert list(idle_settings(composed(typed), typed)) == [typed[-1].partition("=")[0]]
+
+
+def test_a_sweep_is_refused_only_if_no_job_uses_the_setting() -> None:
+    # aligned, the options give (dual, emea) and (paper, paris), where ridge has no effect
+    check_overrides(["-m", "em=dual,paper", "method=emea,paris", "em.ridge=0.1", "seed=0,1,2"])
+    check_overrides(["-m", "variant=paris,emea", "em.iterations=3"])
+    with pytest.raises(ConfigError, match=r"em\.ridge has no effect"):
+        check_overrides(["-m", "em=dual", "method=emea,paris", "em.ridge=0.1,0.2", "seed=0,1,2"])
+
+
+def test_defaults_of_a_command_may_be_without_effect() -> None:
+    check_overrides(["em.iterations=3", "method=paris"], defaults=["em.iterations=3"])
+
+
+def test_every_key_of_the_table_is_a_setting() -> None:
+    options = (["em=dual"], ["rule=paris_avoid_conflict"], ["training=semi"], ["split=known"])
+    others = (["protocol=released"], ["data=openea"])
+    configs = [composed(choice) for choice in (*options, *others)]
+    for key in {key for entry in IDLE for key in entry.keys}:
+        assert any(OmegaConf.select(config, key, default=...) is not ... for config in configs), key
+
+
+PARTS: dict[str, tuple[Any, Any]] = {
+    "both_directions": (False, True),
+    "sweeps": (1, 2),
+    "propagation": (0, 1),
+    "features": (["noisy_or"], ["similarity"]),
+    "unmatched": (False, True),
+    "matched_inclusions": (False, True),
+    "memory": (0.0, 0.5),
+    "mutual_labels": (False, True),
+    "weighted_labels": (False, True),
+    "fused_answer": (False, True),
+}
+
+
+def test_two_way_is_off_where_the_step_says_so() -> None:
+    rule = PARIS(synthetic_pair(num_entities=100))
+    off = {name: values[0] for name, values in PARTS.items()}
+    changes = [{}, *({name: values[1]} for name, values in PARTS.items())]
+    for change, iterations in itertools.product(changes, (0, 2)):
+        config = composed(["em=dual"])
+        config.em.iterations = iterations
+        for name, value in {**off, **change}.items():
+            config.em.two_way[name] = value
+        step = TwoWayStep(rule if iterations else None, **(off | change))
+        assert uses_two_way(config) is not step.is_off, change
