@@ -8,6 +8,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from emea.config.files import required_groups, sentence
 from emea.config.ranges import outside_limits
+from emea.config.trainer_settings import trainer_problems
 from emea.config.trusted_targets import untrusted_targets
 from emea.config.two_way import FEATURES
 from emea.errors import ConfigError
@@ -45,6 +46,7 @@ def _problems(config: DictConfig) -> Iterator[str]:
             "give a protocol of your own a name of its own"
         )
     yield from outside_limits(config)
+    yield from trainer_problems(config)
     yield from _method_problems(config)
     yield from _two_way_problems(config)
     if config.em.name == "none" and config.em.iterations:

@@ -25,6 +25,12 @@ OURS = (
 """What a run is made of. Other parts of this package write files wherever they are told to."""
 
 OPTIMISERS = "torch.optim"
+OBSERVERS = (
+    "pytorch_lightning.callbacks.DeviceStatsMonitor",
+    "pytorch_lightning.callbacks.Timer",
+)
+"""Callbacks of Lightning that write no files and call nothing that a config names."""
+
 LONGEST = 200
 """Characters of a name of ours; what is longer no file can be called."""
 
@@ -110,6 +116,8 @@ def _is_ours(target: str) -> bool:
     The beginning of a name does not tell: ``emea.data.graph.np.save`` is a function of numpy.
     What does not exist is no danger, and an older run may name what has another name today.
     """
+    if target in OBSERVERS:
+        return True
     *modules, name = target.split(".")
     if len(target) > LONGEST or not all(map(_is_public, (*modules, name))):
         return False

@@ -46,6 +46,10 @@ class AlignmentModule(pl.LightningModule):
         num_source: entities of the source graph.
         num_target: entities of the target graph.
         cuda_graph: replay steps as a CUDA graph where the device is one.
+
+    Attributes:
+        logs_losses: whether each block's last loss goes through Lightning's ``log``, which costs
+            about as much time as the rest of Lightning's work on a batch.
     """
 
     def __init__(
@@ -73,6 +77,7 @@ class AlignmentModule(pl.LightningModule):
         self.num_steps_done = 0
         self.num_epochs_done = 0.0
         self.losses: list[tuple[int, float]] = []
+        self.logs_losses = True
         self.renew(encoder, objective)
 
     def configure_optimizers(self) -> torch.optim.Optimizer | None:
@@ -113,6 +118,10 @@ class AlignmentModule(pl.LightningModule):
         """Lightning skips the rest of its epoch on a -1."""
         return -1 if self.turn_is_over else None
 
+    def on_fit_start(self) -> None:
+        """Each fit has a Trainer of its own, whose steps are counted from the run's first."""
+        self._set_global_step()
+
     def on_fit_end(self) -> None:
         """Release what the step holds on the device."""
         self._step = None
@@ -130,6 +139,21 @@ class AlignmentModule(pl.LightningModule):
         self._record(losses.tolist())
         self.num_steps_done += block.num_steps
         self.num_epochs_done += block.num_steps / block.steps_per_epoch
+        self._set_global_step()
+        if self.logs_losses:
+            self.log("loss", self.losses[-1][1], batch_size=1)
+        if self.logs_losses and self.trainer.loggers:
+            # loggers put what is logged at the value of "step"
+            self.log("step", float(self.num_steps_done), batch_size=1)
+
+    def _set_global_step(self) -> None:
+        """Let Lightning's ``global_step`` be the optimisation steps of the run.
+
+        Lightning counts calls of its own wrapper of an optimiser. Steps here do without it: it
+        costs time, and a step that is replayed as a CUDA graph calls no optimiser at all.
+        """
+        progress = self.trainer.fit_loop.epoch_loop.manual_optimization.optim_step_progress
+        progress.total.ready = progress.total.completed = self.num_steps_done
 
     def current_optimizer(self) -> torch.optim.Optimizer | None:
         """The optimiser of the fit that goes on; ``None``: there is nothing to optimise."""

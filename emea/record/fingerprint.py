@@ -10,6 +10,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
+from emea.config.trainer_settings import lightning_options
 from emea.data.graph_pair import GraphPair
 from emea.errors import DataError
 
@@ -29,8 +30,17 @@ def fingerprint(config: DictConfig, pair: GraphPair) -> str:
     told = {str(key): value for key, value in settings.items() if key not in NO_MATTER}
     told |= {"data": pair.checksum(), "parts": _official_parts(config, pair)}
     told |= {"names": _names(pair), "code": code_digest(), "weights": _weights(config)}
+    told |= _lightning(config)
     told |= {f"code of {module}": trusted_code(module) for module in config.trust}
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def _lightning(config: DictConfig) -> dict[str, object]:
+    """Settings of Lightning that may change numbers; a run without any has no such entry."""
+    callbacks = OmegaConf.select(config, "trainer.callbacks")
+    given = {"callbacks": OmegaConf.to_container(callbacks)} if callbacks else {}
+    found = given | lightning_options(config.trainer)
+    return {"lightning": found} if found else {}
 
 
 @cache

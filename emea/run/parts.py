@@ -1,7 +1,7 @@
 """Everything one run is made of, built from its config."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from emea.encoders.objective import Objective
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
 from emea.rules.rule import Rule
+from emea.run.lightning_settings import LightningSettings
 from emea.training.early_stopping import EarlyStopping
 from emea.training.self_training import SelfTraining
 
@@ -36,7 +37,8 @@ class Parts:
         em: acts after each fit.
         training: acts between the turns of a fit.
         stopping: may end a turn; ``None``: nothing does.
-        make_model: a new encoder and objective, from the random generator as it stands.
+        make_model: a new encoder and objective, from the current random generator.
+        lightning: settings of every fit's Lightning Trainer.
     """
 
     module: AlignmentModule
@@ -45,6 +47,7 @@ class Parts:
     training: SelfTraining
     stopping: EarlyStopping | None
     make_model: Callable[[], tuple[nn.Module, Objective]]
+    lightning: LightningSettings = field(default_factory=LightningSettings)
 
     def restart(self) -> None:
         """Let the next fit begin with new weights."""
@@ -95,6 +98,7 @@ def build_parts(
         training=maker(config.training)(visible=visible, decoder=decoder),
         stopping=stopping,
         make_model=make_model,
+        lightning=LightningSettings.of(config.trainer),
     )
 
 

@@ -155,7 +155,11 @@ class Embedder:
             progress.say("training the embedding")
             stopping = [parts.stopping] if parts.stopping else []
             accelerator = "gpu" if self.device.type == "cuda" else "cpu"
-            fit(parts.module, parts.data, num_epochs, accelerator, [*stopping, progress])
+            callbacks = [*stopping, progress]
+            fit(
+                *(parts.module, parts.data, num_epochs, accelerator, callbacks),
+                lightning=parts.lightning,
+            )
         similarity = parts.em.decoder(*parts.module.to(self.device).embeddings())
         self.observer.embedding_seconds += time.perf_counter() - start
         return similarity

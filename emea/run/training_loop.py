@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
+from emea.errors import ConfigError
 from emea.run.checkpoint import (
     Progress,
     checkpoint_errors,
@@ -26,6 +27,7 @@ from emea.run.checkpoint import (
     save_checkpoint,
     save_turn,
 )
+from emea.run.lightning_settings import LightningSettings
 from emea.run.observer import EvaluationObserver
 from emea.run.parts import Parts
 from emea.run.progress import StepProgress
@@ -42,26 +44,39 @@ def fit(
     callbacks: Sequence[pl.Callback],
     num_turns: int = 0,
     resumed: TurnState | None = None,
+    lightning: LightningSettings | None = None,
 ) -> None:
     """Train for so many epochs on the data module's current links, then for further turns.
 
-    What a further turn trains on, and for how long, is for a callback to say when the turn
-    before ends. A second ``fit`` of one Lightning Trainer trains nothing, so each has its own.
-    A resumed fit does what is left of the turn at hand, and the turns after it; one of the
-    callbacks restores it.
+    A callback decides at the end of a turn what the next one trains on, and for how long. A
+    second ``fit`` of one Lightning Trainer trains nothing, so each has its own. A resumed fit
+    does what is left of its turn, and the turns after it; one of the callbacks restores it.
+
+    Args:
+        module: what is trained.
+        data: the links, and the number of steps.
+        num_epochs: of the first turn.
+        accelerator: Lightning's name of the device.
+        callbacks: of the run; those of the config come between them and the last one, which
+            saves the state after all others have acted.
+        num_turns: turns after the first.
+        resumed: the state from which to continue; ``None``: the fit starts.
+        lightning: what the config adds; ``None``: nothing.
     """
     if resumed is None:
         data.plan(num_epochs, module.objective.steps_per_epoch(len(data.links)))
     else:
         resumed.plan(data)
         num_turns -= resumed.turn
-    trainer = pl.Trainer(
+    added = lightning or LightningSettings()
+    # without callbacks or loggers of the config, nothing reads what Lightning logs
+    module.logs_losses = bool(added.callbacks or added.loggers)
+    trainer = added.trainer(
+        [*callbacks[:-1], *added.callbacks, *callbacks[-1:]],
         accelerator=accelerator,
         devices=1,
         max_epochs=1 + num_turns,
         reload_dataloaders_every_n_epochs=1,
-        callbacks=list(callbacks),
-        logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
@@ -194,7 +209,11 @@ def train(
                 if resumed is not None:
                     progress.skip(resumed.num_steps_done - steps)
                 kept = _kept_turns(config, parts, turn_file, number, resumed)
+                num_reports = parts.em.iteration
                 fit_stage(stage, parts, device, [progress, kept], resumed)
+                if parts.em.iteration == num_reports:
+                    _stopped_before(stage, number)
+                    break
             else:
                 _take_over(config.initial_from, parts, device)
             elsewhere = sum(observer.history[-1]["seconds"].values())
@@ -207,6 +226,17 @@ def train(
             if parts.em.converged:
                 logger.info("converged: no better MRR on the validation links")
                 break
+
+
+def _stopped_before(stage: Stage, number: int) -> None:
+    """A callback of the config kept Lightning from starting a fit, so the run ends there.
+
+    Raises:
+        ConfigError: it was the first fit, so there is no result.
+    """
+    if not number:
+        raise ConfigError("a callback in trainer.callbacks stopped the first training at its start")
+    logger.warning("a callback in trainer.callbacks stopped the run before %s", stage.name)
 
 
 def go_on(
@@ -251,6 +281,7 @@ def fit_stage(
         [*stopping, parts.training, parts.em, *callbacks],
         stage.num_turns,
         resumed,
+        parts.lightning,
     )
 
 

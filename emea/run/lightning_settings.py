@@ -1,0 +1,76 @@
+"""Settings under ``trainer`` that are Lightning's: options of its Trainer, callbacks, loggers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytorch_lightning as pl
+from omegaconf import DictConfig, OmegaConf
+from pytorch_lightning.loggers import Logger
+from pytorch_lightning.utilities.exceptions import (  # type: ignore[attr-defined]
+    MisconfigurationException,
+)
+
+from emea.config.instantiate import maker
+from emea.config.trainer_settings import lightning_options
+from emea.errors import ConfigError
+
+
+@dataclass(frozen=True, eq=False)
+class LightningSettings:
+    """What a config adds to each fit.
+
+    Args:
+        callbacks: act after those of the run.
+        loggers: receive what the module logs.
+        options: further arguments of ``pl.Trainer``.
+    """
+
+    callbacks: Sequence[pl.Callback] = ()
+    loggers: Sequence[Logger] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, trainer: DictConfig) -> "LightningSettings":
+        """Build them from the config's ``trainer``; the objects serve all fits of a run.
+
+        Raises:
+            ConfigError: a class cannot be used, or is not a callback or logger.
+        """
+        callbacks: list[pl.Callback] = _built(trainer, "callbacks", pl.Callback)
+        loggers: list[Logger] = _built(trainer, "logger", Logger)
+        return cls(callbacks, loggers, lightning_options(trainer))
+
+    def trainer(self, callbacks: Sequence[pl.Callback], **given: Any) -> pl.Trainer:
+        """A Lightning Trainer with the run's own callbacks and arguments, and these settings.
+
+        Raises:
+            ConfigError: Lightning refuses a setting.
+        """
+        # counted in blocks: Lightning's usual 50 would leave out most of a short fit
+        options = {"log_every_n_steps": 1, **self.options}
+        try:
+            return pl.Trainer(
+                callbacks=list(callbacks),
+                logger=list(self.loggers) or False,
+                **given,
+                **options,
+            )
+        except (MisconfigurationException, TypeError, ValueError) as error:
+            if not self.options:
+                raise
+            names = ", ".join(f"trainer.{name}" for name in self.options)
+            raise ConfigError(f"Lightning refuses the settings {names}: {error}") from error
+
+
+def _built(trainer: DictConfig, key: str, kind: type) -> list[Any]:
+    """The objects of a list of ``_target_`` nodes, each of which must be of this kind."""
+    found = []
+    for node in OmegaConf.select(trainer, key) or ():
+        made = maker(node, keep_name=True)()
+        if not isinstance(made, kind):
+            raise ConfigError(
+                f"trainer.{key} names {node._target_}, which is not a {kind.__name__}"
+            )
+        found.append(made)
+    return found
