@@ -2,8 +2,6 @@
 
 import errno
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import NoReturn
 
@@ -13,7 +11,7 @@ from emea.config.paths import check_run_folder
 from emea.errors import DataError, UserError
 from emea.run.resuming import locked_folder
 
-ROOT = Path(__file__).resolve().parents[2]
+from ..sweeping import called_here
 
 
 @pytest.fixture
@@ -76,13 +74,6 @@ def test_a_run_cannot_be_held_below_a_file(file: Path) -> None:
 
 
 def test_the_command_ends_with_one_sentence(file: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "run.py"), f"hydra.run.dir={file}/run"],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = called_here(file.parent, f"hydra.run.dir={file}/run")
     assert done.returncode == 1
     assert done.stderr.startswith("error: The run folder") and done.stderr.count("\n") == 1

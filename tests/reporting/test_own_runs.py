@@ -9,8 +9,8 @@ import pytest
 from emea.reporting import all_runs
 from emea.reporting.comparison import NOT_RUN
 from emea.reporting.own_runs import reduced_table, with_runs_only
-from emea.reporting.records import RecordedRun, load_studies
-from emea.reporting.studies import EXPERIMENTS, made_studies, store_page, write_study
+from emea.reporting.records import RecordedRun
+from emea.reporting.studies import made_studies, store_page, write_study
 from emea.reporting.study import Study
 
 from .fabricated import made, rows_of
@@ -23,11 +23,11 @@ TABLE = """| pair | ratio | paper | released | strict | difference | runs |
 
 
 @pytest.fixture(scope="module")
-def runs() -> list[RecordedRun]:
+def runs(committed_runs: list[RecordedRun]) -> list[RecordedRun]:
     """Some of the committed runs, as if a user had made them."""
     return [
         run
-        for run in load_studies(EXPERIMENTS)
+        for run in committed_runs
         if (run.metrics["data"], run.metrics["ratio"]) == ("dbp15k_zh", 0.01)
         and run.metrics["protocol"] == "strict"
     ]

@@ -14,7 +14,7 @@ from emea.reporting.comparison import csv_text
 from emea.reporting.figures import write_figure
 from emea.reporting.findings import findings
 from emea.reporting.methods import EMEA, PRASE, runs_of
-from emea.reporting.records import RecordedRun, load_studies
+from emea.reporting.records import RecordedRun
 from emea.reporting.studies import (
     EXPERIMENTS,
     PAGE,
@@ -31,8 +31,8 @@ REPORTS = [ROOT / "README.md", EXPERIMENTS / "README.md", *sorted(EXPERIMENTS.gl
 
 
 @pytest.fixture(scope="module")
-def runs() -> list[RecordedRun]:
-    return load_studies(EXPERIMENTS)
+def runs(committed_runs: list[RecordedRun]) -> list[RecordedRun]:
+    return committed_runs
 
 
 @pytest.fixture(scope="module", autouse=True)
