@@ -134,7 +134,12 @@ def test_a_saved_aligner_answers_as_before(fitted: Aligner, folder: Path, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "settings", [["trainer=cpu", "method=paris"], QUICK, [*QUICK, "decoding=hungarian"]]
+    "settings",
+    [
+        ["trainer=cpu", "method=paris"],
+        QUICK,
+        pytest.param([*QUICK, "decoding=hungarian"], marks=pytest.mark.slow),
+    ],
 )
 def test_fit_does_not_read_files_back(
     settings: list[str],

@@ -22,6 +22,7 @@ def test_a_whole_run_is_timed_and_described() -> None:
     assert 0 <= numbers["final"]["hit@1"] <= 1
 
 
+@pytest.mark.slow
 def test_the_shares_add_up() -> None:
     numbers = overhead.shares(QUICK)
     parts = [value for name, value in numbers.items() if name.endswith("_s") and name != "total_s"]

@@ -91,6 +91,7 @@ def test_names_tell_pair_ratio_and_split_first() -> None:
     assert cell_name([*job, "em.two_way={sweeps:1}"]) == "zh-0.05-s2-emea-sweeps_1"
 
 
+@pytest.mark.slow
 def test_runs_that_differ_in_em_alone_share_their_first_training() -> None:
     register_schema()
     usual = first_training(composed(["data=zh", "ratio=0.05"]))

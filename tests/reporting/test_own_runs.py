@@ -59,6 +59,7 @@ def test_sections_and_studies_without_runs_are_left_out() -> None:
     assert with_runs_only(Study("a", "A", ("Remark.", NOT_RUN))) is None
 
 
+@pytest.mark.slow
 def test_a_page_of_some_runs_has_no_gaps(runs: list[RecordedRun], tmp_path: Path) -> None:
     studies = made_studies(runs)
     reduced = [one for one in map(with_runs_only, studies) if one is not None]

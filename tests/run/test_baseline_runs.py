@@ -67,7 +67,10 @@ def predictions(
     return [(folder / name).read_bytes() for name in FILES]
 
 
-@pytest.mark.parametrize("method", BASELINES)
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(name, marks=() if name == "paris" else pytest.mark.slow) for name in BASELINES],
+)
 def test_predictions_depend_on_training_links_alone(
     method: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

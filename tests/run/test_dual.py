@@ -62,7 +62,13 @@ def short_config() -> DictConfig:
     return composed([*TINY, *SHORT, "em=dual", "em.iterations=1"])
 
 
-@pytest.mark.parametrize("part", ALL_OFF)
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param(part, marks=() if part in ("features", "fused_answer") else pytest.mark.slow)
+        for part in ALL_OFF
+    ],
+)
 def test_any_part_can_be_off_alone(part: str, short_config: DictConfig, tmp_path: Path) -> None:
     config = copy.deepcopy(short_config)
     config.em.two_way[part] = ALL_OFF[part]
@@ -102,6 +108,7 @@ def test_the_answer_is_what_is_ranked_first(short_config: DictConfig, tmp_path: 
     assert 0 < metrics["mapping"]["mutual"]["num_predicted"] < len(lines)
 
 
+@pytest.mark.slow
 def test_a_sample_observed_between_changes_no_final_number(
     short_config: DictConfig, tmp_path: Path
 ) -> None:

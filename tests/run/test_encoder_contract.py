@@ -60,7 +60,7 @@ def test_a_parameter_is_mined(make: Make, tmp_path: Path) -> None:
     assert metrics["history"][0]["epochs"] > 3
 
 
-@pytest.mark.parametrize("encoder", ["Plain", "Tied"])
+@pytest.mark.parametrize("encoder", ["Plain", pytest.param("Tied", marks=pytest.mark.slow)])
 def test_a_run_with_a_parameter_is_resumed(
     encoder: str, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

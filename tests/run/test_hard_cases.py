@@ -35,6 +35,7 @@ def run_and_check(config: DictConfig, folder: Path) -> dict:
     return metrics
 
 
+@pytest.mark.slow
 def test_more_candidates_than_targets(
     tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

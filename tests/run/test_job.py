@@ -139,6 +139,7 @@ def test_weights_that_saw_other_links_are_refused(
         run_job(tiny_config("em.iterations=1", f"initial_from={checkpoint}"), tmp_path / "then")
 
 
+@pytest.mark.slow
 def test_seeds_differ_also_from_shared_weights(tiny_config: Configs, tmp_path: Path) -> None:
     run_job(tiny_config("em=none"), tmp_path / "first")
     start = f"initial_from={tmp_path / 'first' / 'checkpoint.safetensors'}"

@@ -178,6 +178,7 @@ def test_nothing_of_an_earlier_run_stays_beside_a_new_one(
     assert {"alignment.tsv", "metrics.json", "ranks.npz"} <= left
 
 
+@pytest.mark.slow
 def test_what_another_run_left_in_the_folder_is_not_taken_up(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

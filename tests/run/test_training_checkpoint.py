@@ -59,12 +59,15 @@ def killed_in(
 @pytest.mark.parametrize(
     ("overrides", "stage", "number", "turn"),
     [
-        (["em.iterations=1"], 1, 1, 0),
-        (["em=none", "training=semi", "training.turns=2", "training.epochs_per_turn=8"], 0, 6, 1),
         (["em=dual", "em.iterations=1"], 1, 2, 0),
         *(
             pytest.param(*values, marks=pytest.mark.slow)
             for values in (
+                (["em.iterations=1"], 1, 1, 0),
+                (
+                    ["em=none", "training=semi", "training.turns=2", "training.epochs_per_turn=8"],
+                    *(0, 6, 1),
+                ),
                 (["em.iterations=1"], 0, 2, 0),
                 (["model=dual_amn", "em=none", "model.objective.batch_size=7"], 0, 5, 0),
                 (["model=alinet", "em.iterations=1", *EARLY, *NEAR], 1, 2, 0),
@@ -108,7 +111,11 @@ def test_it_ends_as_if_never_stopped(
 
 @pytest.mark.parametrize("place", ["in a block", "in the search"])
 @pytest.mark.parametrize(
-    "overrides", [["em.iterations=1"], ["model=alinet", "em.iterations=1", *EARLY, *NEAR]]
+    "overrides",
+    [
+        ["em.iterations=1"],
+        pytest.param(["model=alinet", "em.iterations=1", *EARLY, *NEAR], marks=pytest.mark.slow),
+    ],
 )
 def test_an_interruption_saves_the_training(
     place: str,
@@ -168,6 +175,7 @@ def same_tensors(one: Path, other: Path) -> bool:
         )
 
 
+@pytest.mark.slow
 def test_other_blocks_or_another_run_begin_the_stage_anew(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,6 +75,7 @@ def test_a_restart_draws_new_weights_from_the_seed(tiny_config: Configs) -> None
         assert not torch.equal(drawn[0][one], drawn[0][other])
 
 
+@pytest.mark.slow
 def test_iterations_train_anew(tiny_config: Configs, tmp_path: Path) -> None:
     options = ("em.iterations=2", "model.initial_epochs=8", "model.epochs_per_iteration=8")
     results = []
@@ -125,6 +126,7 @@ def test_early_stopping_ends_fits_and_keeps_the_best(tiny_config: Configs, tmp_p
     assert history(tmp_path / "best")[0]["neural"] == entries[0]["neural"]
 
 
+@pytest.mark.slow
 def test_early_stopping_and_turns_work_together(tiny_config: Configs, tmp_path: Path) -> None:
     options = ("em=none", "model.initial_epochs=300", "training=semi", STOPPING)
     run_job(tiny_config(*options), tmp_path)
