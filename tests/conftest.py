@@ -5,6 +5,7 @@ import copy
 import gc
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -21,7 +22,7 @@ with contextlib.suppress(ImportError):  # machines that only run the GPU tests m
     from hypothesis import settings
 
     # no deadlines, because a machine may be busy; `make test-all` asks for the thorough profile
-    settings.register_profile("quick", deadline=None, max_examples=25)
+    settings.register_profile("quick", deadline=None, max_examples=15)
     settings.register_profile("thorough", deadline=None, max_examples=100)
     settings.load_profile("quick")
 
@@ -194,3 +195,50 @@ def tiny_config() -> Callable[..., Any]:
     from .small_runs import tiny_config_of
 
     return tiny_config_of
+
+
+VARIANTS = {
+    "test_aligner.py::test_fit_does_not_read_files_back": 1,
+    "test_config_contract.py::test_a_variant_makes_a_config_that_can_run": 8,
+    "test_config_contract.py::test_every_kind_of_job_of_an_experiment_can_run": 1,
+    "test_encoder_contract.py::test_what_an_encoder_may_not_return": 9,
+    "test_encoder_contract.py::test_what_an_encoder_may_return": 5,
+    "test_finished_run.py::test_a_damaged_file_is_told": 8,
+    "test_reports_are_current.py::test_a_picture_is_drawn_from_the_recorded_results": 2,
+    "test_training_checkpoint.py::test_an_interruption_saves_the_training": 1,
+    "test_own_options.py::test_a_guides_first_command_runs": 1,
+    "test_answering.py::test_file_and_numbers_agree": 3,
+    "test_baseline_runs.py::test_a_run_leaves_its_files": 1,
+    "test_compatibility.py::test_a_model_is_told_before_and_after": 1,
+    "test_every_option.py::test_em_runs": 8,
+    "test_explain.py::test_every_kind_of_run_is_explained": 4,
+    "test_explainer.py::test_baselines_are_explained_by_what_their_next_iteration_hears": 1,
+    "test_explainer.py::test_evidence_is_what_the_rule_gives": 3,
+    "test_explainer.py::test_two_way_evidence_and_coverage": 1,
+    "test_export.py::test_a_finished_run_predicts_what_it_wrote": 5,
+    "test_finished_run.py::test_a_run_comes_back_with_what_it_answered": 2,
+    "test_hard_cases.py::test_two_way_bears_extremes": 2,
+    "test_job.py::test_weights_that_saw_other_links_are_refused": 1,
+    "test_own_graphs.py::test_test_links_change_no_prediction": 1,
+    "test_own_graphs.py::test_the_commands_of_the_guide": 4,
+    "test_own_graphs.py::test_without_test_links_a_run_predicts": 2,
+    "test_reproducible.py::test_a_cpu_gives_the_same_bits_again": 1,
+    "test_smoke.py::test_the_smoke_variant_sweeps_over_what_the_experiment_does": 4,
+    "test_stored_parts.py::test_links_that_were_cut_anew_are_refused": 1,
+    "test_training_checkpoint.py::test_a_damaged_one_is_told_in_a_sentence": 2,
+    "test_wall.py::test_only_a_released_pool_shows_in_a_model_alone": 1,
+    "test_wall.py::test_relabelling_entities_changes_no_metric": 1,
+}
+"""Tests of whole runs, and how many of their variants run by default; the others are slow."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the variants beyond the first ones as slow, before markers select tests."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        name = f"{item.path.name}::{getattr(item, 'originalname', item.name)}"
+        if name in VARIANTS and item.get_closest_marker("slow") is None:
+            seen[name] += 1
+            if seen[name] > VARIANTS[name]:
+                item.add_marker(pytest.mark.slow)

@@ -71,6 +71,7 @@ def test_the_sweep_command_letter_for_letter(data_root: Path, tmp_path: Path) ->
     }
 
 
+@pytest.mark.slow
 def test_a_run_ends_with_a_table_and_where_to_look_even_without_mlflow(tmp_path: Path) -> None:
     blocker = tmp_path / "site" / "mlflow"
     blocker.mkdir(parents=True)

@@ -178,6 +178,7 @@ def test_runs_are_called_what_they_are(tiny_config: Configs) -> None:
 QUICK = ("data.num_entities=150", "split.num_validation=10", "trainer=cpu", "ratio=0.2")
 
 
+@pytest.mark.slow
 def test_the_command_line_runs_baselines(tmp_path: Path) -> None:
     sweep = ("-m", "method=paris,prase", "model.initial_epochs=4", "tracking=none")
     done = called_here(tmp_path, *sweep, *QUICK)

@@ -66,6 +66,7 @@ def test_a_run_leaves_what_the_contract_names(tiny_config: Configs, tmp_path: Pa
     assert "sweep" not in read_header(tmp_path).tags
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bits(tiny_config: Configs, tmp_path: Path) -> None:
     results = []
     for name in ("first", "second"):

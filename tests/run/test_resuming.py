@@ -90,6 +90,7 @@ def test_it_ends_as_if_never_stopped(
     assert left == {path.name for path in (tmp_path / "whole").iterdir()}
 
 
+@pytest.mark.slow
 def test_series_and_run_id_go_on(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +134,7 @@ def test_the_log_goes_on(
     assert "going on after stage 1 of an earlier start" in text
 
 
+@pytest.mark.slow
 def test_other_settings_begin_anew(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
