@@ -32,6 +32,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = "report.html"
 EXPERIMENTS = ROOT / "experiments"
 MEASUREMENTS = EXPERIMENTS / "speed"
+SHIPPED = Path(__file__).resolve().parents[1] / "experiments"
+PUBLISHED = SHIPPED if SHIPPED.is_dir() else EXPERIMENTS
+"""Where the published numbers are: in an installed package, they are inside the package."""
 
 STUDIES: dict[str, Callable[[Sequence[RecordedRun], Path], Study]] = {
     "table1": table1.study,
@@ -94,7 +97,7 @@ def own_studies(runs: Sequence[RecordedRun]) -> list[Study]:
 
 def made_studies(runs: Sequence[RecordedRun]) -> list[Study]:
     """Every study."""
-    return [make(view(runs, name), EXPERIMENTS / name) for name, make in STUDIES.items()]
+    return [make(view(runs, name), PUBLISHED / name) for name, make in STUDIES.items()]
 
 
 def view(runs: Sequence[RecordedRun], name: str) -> list[RecordedRun]:
