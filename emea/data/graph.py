@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from emea.data.arrays import IntArray, frozen
+from emea.data.attributes import AttributeTriples
 from emea.errors import DataError
 
 
@@ -19,6 +20,8 @@ class KnowledgeGraph:
         num_relations: relations.
         entity_names: a name per entity, where the data has names.
         relation_names: a name per relation, where the data has names.
+        attributes: the literal triples, if they were kept; ``None``: structure only.
+        labels: a label to show for each entity, empty where it has none; ``None``: no labels.
     """
 
     triples: IntArray
@@ -26,12 +29,16 @@ class KnowledgeGraph:
     num_relations: int
     entity_names: Sequence[str] | None = None
     relation_names: Sequence[str] | None = None
+    attributes: AttributeTriples | None = None
+    labels: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         triples = frozen(self.triples, 3)
         object.__setattr__(self, "triples", triples)
         check_ids(triples[:, [0, 2]], self.num_entities, "entity")
         check_ids(triples[:, 1], self.num_relations, "relation")
+        if self.attributes is not None:
+            check_ids(self.attributes.triples[:, 0], self.num_entities, "entity")
 
     def __repr__(self) -> str:
         return (
@@ -59,6 +66,10 @@ class KnowledgeGraph:
         """The relation's name, or its id where the data has no names."""
         return self.relation_names[relation] if self.relation_names is not None else str(relation)
 
+    def entity_label(self, entity: int) -> str | None:
+        """The entity's label; ``None`` if it has none."""
+        return (self.labels[entity] or None) if self.labels is not None else None
+
     def degrees(self) -> IntArray:
         """Number of triples each entity takes part in (a loop counts twice)."""
         ends = self.triples[:, [0, 2]].ravel()
@@ -69,11 +80,19 @@ class KnowledgeGraph:
         triples = self.triples.copy()
         triples[:, 0] = new_ids[triples[:, 0]]
         triples[:, 2] = new_ids[triples[:, 2]]
-        names = None
-        if self.entity_names is not None:
-            names = [self.entity_names[old] for old in np.argsort(new_ids)]
+        old_ids = np.argsort(new_ids)
+        names, labels = (
+            None if texts is None else [texts[old] for old in old_ids]
+            for texts in (self.entity_names, self.labels)
+        )
         return KnowledgeGraph(
-            triples, self.num_entities, self.num_relations, names, self.relation_names
+            triples,
+            self.num_entities,
+            self.num_relations,
+            names,
+            self.relation_names,
+            None if self.attributes is None else self.attributes.relabelled(new_ids),
+            labels,
         )
 
 

@@ -90,11 +90,17 @@ class GraphPair:
         )
 
     def checksum(self) -> str:
-        """SHA-256 over sizes, triples and links: equal data, equal checksum."""
+        """SHA-256 over sizes, triples, literals and links: equal data, equal checksum.
+
+        Labels are not part of it, since no prediction depends on them.
+        """
         digest = hashlib.sha256()
         for graph in (self.source, self.target):
             digest.update(f"{graph.num_entities} {graph.num_relations};".encode())
             digest.update(graph.triples.tobytes())
+            if graph.attributes is not None:
+                digest.update(graph.attributes.triples.tobytes())
+                digest.update("\0".join(graph.attributes.values).encode(errors="surrogatepass"))
         digest.update(self.links.tobytes())
         return digest.hexdigest()
 

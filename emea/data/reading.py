@@ -9,7 +9,7 @@ class GraphReading:
 
     Args:
         label: the file's name.
-        num_literals: triples left out because their object is a literal.
+        num_literals: triples whose object is a literal; the graph may keep them as attributes.
         num_same_as: triples left out because they are links.
         num_duplicates: repetitions of a triple.
         num_isolated: entities that have literals and no other triple.
@@ -53,5 +53,5 @@ class PairReading:
 
     source: GraphReading
     target: GraphReading
-    links: LinkReading
+    links: LinkReading | None = None
     test_links: LinkReading | None = None

@@ -56,7 +56,7 @@ def statistics_table(pair: GraphPair) -> str:
         ("share of entities linked", _linked(pair, source), _linked(pair, target)),
     ]
     if pair.reading is not None:
-        rows += _left_out(pair.reading)
+        rows += _left_out(pair.reading, pair.source.attributes is not None)
     facts = [
         ("links", f"{len(pair.links):,}"),
         *(_read_links(pair.reading) if pair.reading else [("official parts", _official(pair))]),
@@ -65,11 +65,16 @@ def statistics_table(pair: GraphPair) -> str:
     return "\n".join([*_aligned(rows), "", *_listed(facts, rows)])
 
 
-def _left_out(reading: PairReading) -> list[tuple[str, str, str]]:
-    """What the graph files hold beside the graphs."""
+def _left_out(reading: PairReading, kept: bool) -> list[tuple[str, str, str]]:
+    """What the graph files hold in addition to the graphs.
+
+    Args:
+        reading: counts of what was read.
+        kept: whether literals were kept as attributes.
+    """
     source, target = reading.source, reading.target
     counts = (
-        ("literals left out", source.num_literals, target.num_literals),
+        (f"literals {'kept' if kept else 'left out'}", source.num_literals, target.num_literals),
         ("entities with literals alone", source.num_isolated, target.num_isolated),
         ("owl:sameAs left out", source.num_same_as, target.num_same_as),
         ("repeated triples left out", source.num_duplicates, target.num_duplicates),

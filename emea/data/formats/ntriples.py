@@ -1,8 +1,8 @@
 """Reads N-Triples, one statement a line.
 
-Lines of three IRIs, nearly all of a large graph, are split and looked up without a parser. They
-are recognised by a grammar narrower than that of IRIs, so that a line it accepts is one that the
-parser accepts with the same result; every other line goes to the parser.
+Lines of three IRIs, and lines of two IRIs and a plain literal, are split and looked up without a
+parser. They are recognised by a grammar narrower than that of N-Triples, so that a line it accepts
+is one that the parser accepts with the same result; every other line goes to the parser.
 """
 
 import re
@@ -15,6 +15,7 @@ import pyoxigraph
 from pyoxigraph import Quad, RdfFormat
 
 from emea.data.formats.files import BadLines, line_chunks
+from emea.data.formats.literal_terms import literal_parts
 from emea.data.formats.rdf import columns, reason, shown_name, sorted_out
 from emea.data.formats.triple_collector import TripleCollector
 
@@ -25,9 +26,16 @@ _TEXT = _SAFE + rb"(?:" + _WIDE + _SAFE + rb")*+"
 _WEB = rb"https?://[A-Za-z0-9.\-]++(?:[/?]" + _TEXT + rb")?(?:#" + _TEXT + rb")?"
 _IRI = rb"<(?:" + _WEB + rb"|urn:[A-Za-z0-9]" + _TEXT + rb")>"
 _LINE = rb"[ \t]++".join([_IRI, _IRI, _IRI, rb"\.\r?\n"])
+# Without escapes; a longer language tag and xsd:string are left to the parser, which rewrites them.
+_TYPE = rb"\^\^<http://www\.w3\.org/2001/XMLSchema#(?!string>)[A-Za-z]++>"
+_LITERAL = rb'"[^"\\\r\n]*+"(?:@[a-z]{2,3}(?![A-Za-z0-9-])|' + _TYPE + rb")?"
+_LITERAL_LINE = rb"[ \t]++".join([_IRI, _IRI, _LITERAL, rb"\.\r?\n"])
+LITERAL_LINE_PARTS = re.compile(
+    rb"(<[^>]*+>)[ \t]++(<[^>]*+>)[ \t]++(" + _LITERAL + rb")[ \t]++\.\r?\n"
+)
 
 is_plain_iri = re.compile(_IRI).fullmatch
-PLAIN_RUN_OR_LINE = re.compile(rb"((?:" + _LINE + rb")++)|[^\n]*+\n")
+RUN_OR_LINE = re.compile(rb"((?:" + _LINE + rb")++)|((?:" + _LITERAL_LINE + rb")++)|[^\n]*+\n")
 # What is between the brackets is looked at later, once for each distinct IRI.
 BRACKETED_LINES = re.compile(rb"(?:<[^>]*+> <[^>]*+> <[^>]*+> \.\n)*+")
 
@@ -42,8 +50,12 @@ class NumberedLine(NamedTuple):
 class NTriplesCollector(TripleCollector[bytes]):
     """Looks terms up as they stand in the file: an IRI has its brackets."""
 
-    def __init__(self) -> None:
-        super().__init__(lambda key: shown_name(key.decode()))
+    def __init__(self, keep_literals: bool = False) -> None:
+        super().__init__(
+            lambda key: shown_name(key.decode()),
+            lambda key: literal_parts(key.decode()),
+            keep_literals,
+        )
 
     def add_if_plain(self, heads: list[bytes], relations: list[bytes], tails: list[bytes]) -> bool:
         """Take triples if all their terms are plain IRIs; whether they are.
@@ -59,14 +71,15 @@ class NTriplesCollector(TripleCollector[bytes]):
         return False
 
 
-def read_ntriples(path: Path, bad: BadLines) -> NTriplesCollector:
+def read_ntriples(path: Path, bad: BadLines, keep_literals: bool = False) -> NTriplesCollector:
     """The triples of a file.
 
     Args:
         path: the file, packed where its name ends in ``.gz``.
-        bad: told of lines that cannot be read.
+        bad: counts lines that cannot be read.
+        keep_literals: keep all literals; off, only those that are labels.
     """
-    collector = NTriplesCollector()
+    collector = NTriplesCollector(keep_literals)
     num_lines = 0
     for chunk in line_chunks(path):
         if not _take_plain(chunk, collector):
@@ -123,22 +136,35 @@ def _take_plain(chunk: bytes, collector: NTriplesCollector) -> bool:
 def _take_any(chunk: bytes, num_before: int, collector: NTriplesCollector, bad: BadLines) -> None:
     """Take lines of any kind."""
     runs: list[bytes] = []
+    literal_runs: list[bytes] = []
     others: list[NumberedLine] = []
     number = num_before + 1
-    for match in PLAIN_RUN_OR_LINE.finditer(chunk):
+    is_text = _is_utf8(chunk)
+    for match in RUN_OR_LINE.finditer(chunk):
         text = match.group()
-        if match.lastindex:
-            runs.append(text)
+        if match.lastindex == 1 or (match.lastindex == 2 and is_text):
+            (runs if match.lastindex == 1 else literal_runs).append(text)
             number += text.count(b"\n")
-        else:
-            others.append(NumberedLine(number, text))
+            continue
+        for line in text.splitlines(keepends=True) if match.lastindex else [text]:
+            others.append(NumberedLine(number, line))
             number += 1
     heads, relations, tails, _ = _split(b"".join(runs))
     collector.add(heads, relations, tails)
-    edges, described = sorted_out(parse_lines(others, bad), str)
-    heads, relations, tails = ([term.encode() for term in terms] for terms in columns(edges))
-    collector.add(heads, relations, tails)
-    collector.add_literals([term.encode() for term in described])
+    found = LITERAL_LINE_PARTS.findall(b"".join(literal_runs))
+    if found:
+        collector.add_literals(*(list(column) for column in zip(*found, strict=True)))
+    edges, literals = sorted_out(parse_lines(others, bad), str)
+    for triples, add in ((edges, collector.add), (literals, collector.add_literals)):
+        add(*([term.encode() for term in terms] for terms in columns(triples)))
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _split(text: bytes) -> tuple[list[bytes], list[bytes], list[bytes], list[bytes]]:

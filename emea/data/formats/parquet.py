@@ -9,7 +9,9 @@ from emea.data.formats.rows import Columns, Row, name_problem
 from emea.errors import DataError
 
 
-def parquet_rows(path: Path, names: Sequence[Sequence[str]], bad: BadLines) -> Iterator[Row]:
+def parquet_rows(
+    path: Path, names: Sequence[Sequence[str]], bad: BadLines, attributes: Sequence[str] = ()
+) -> Iterator[Row]:
     """The wanted cells of each row, as text.
 
     Columns are found by name, in any order; where the names do not tell, the file must have the
@@ -18,7 +20,8 @@ def parquet_rows(path: Path, names: Sequence[Sequence[str]], bad: BadLines) -> I
     Args:
         path: the file.
         names: what each wanted column may be called.
-        bad: told of rows that cannot be used.
+        bad: counts rows that cannot be used.
+        attributes: further columns to read; their cells may be empty.
 
     Raises:
         DataError: pyarrow is missing, or the file cannot be read.
@@ -27,13 +30,17 @@ def parquet_rows(path: Path, names: Sequence[Sequence[str]], bad: BadLines) -> I
     try:
         with parquet.ParquetFile(path) as file:
             wanted = _wanted(path, file.schema_arrow.names, names)
-            _check_columns(path, file.schema_arrow, wanted, pyarrow)
+            marked = [name for name in attributes if name in file.schema_arrow.names]
+            _check_columns(path, file.schema_arrow, [*wanted, *marked], pyarrow)
             number = 0
-            for batch in file.iter_batches(columns=wanted):
-                cells = zip(*(batch.column(name).to_pylist() for name in wanted), strict=True)
+            for batch in file.iter_batches(columns=[*wanted, *marked]):
+                read = [*wanted, *marked]
+                cells = zip(*(batch.column(name).to_pylist() for name in read), strict=True)
                 for number, values in enumerate(cells, number + 1):  # noqa: B020
-                    if (row := _row(number, values, bad)) is not None:
-                        yield row
+                    if (row := _row(number, values[: len(wanted)], bad)) is not None:
+                        texts = map(_text, values[len(wanted) :])
+                        filled = [cell for cell in zip(marked, texts, strict=True) if cell[1]]
+                        yield row._replace(attributes=filled)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     # beside Arrow's own errors: text that is not UTF-8, dates that Python has no room for

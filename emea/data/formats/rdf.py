@@ -6,9 +6,10 @@ from itertools import islice
 from pathlib import Path
 
 import pyoxigraph
-from pyoxigraph import BlankNode, NamedNode, Quad, RdfFormat
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat
 
 from emea.data.formats.files import BadLines, byte_stream
+from emea.data.formats.literal_terms import literal_parts
 from emea.data.formats.triple_collector import TripleCollector
 from emea.errors import DataError
 
@@ -43,13 +44,13 @@ class BlankNodeLabels:
 
 def sorted_out(
     quads: Iterable[Quad], label: Callable[[str], str]
-) -> tuple[list[StatementTerms], list[str]]:
-    """Triples between entities, and the subjects of those with a literal.
+) -> tuple[list[StatementTerms], list[StatementTerms]]:
+    """Triples between entities, and those with a literal.
 
     Statements about statements (RDF-star) have no place in a graph of entities: a quoted triple
-    counts as a literal.
+    counts as a literal without text.
     """
-    edges, described = [], []
+    edges, literals = [], []
     for quad in quads:
         subject, tail = quad.subject, quad.object
         if not isinstance(subject, NamedNode | BlankNode):
@@ -57,12 +58,13 @@ def sorted_out(
         if isinstance(tail, NamedNode | BlankNode):
             edges.append((label(str(subject)), str(quad.predicate), label(str(tail))))
         else:
-            described.append(label(str(subject)))
-    return edges, described
+            value = str(tail) if isinstance(tail, Literal) else '""'
+            literals.append((label(str(subject)), str(quad.predicate), value))
+    return edges, literals
 
 
 def columns(edges: Sequence[StatementTerms]) -> tuple[list[str], list[str], list[str]]:
-    """Heads, relations and tails."""
+    """Heads, relations and tails of triples."""
     heads, relations, tails = zip(*edges, strict=True) if edges else ((), (), ())
     return list(heads), list(relations), list(tails)
 
@@ -80,21 +82,24 @@ RESUMED = ("turtle",)
 BLOCK_SIZE = 1 << 15
 
 
-def read_rdf_file(path: Path, file_format: str, bad: BadLines) -> TripleCollector[str]:
+def read_rdf_file(
+    path: Path, file_format: str, bad: BadLines, keep_literals: bool = False
+) -> TripleCollector[str]:
     """The triples of a file.
 
     Args:
         path: the file, packed where its name ends in ``.gz``.
         file_format: ``turtle`` or ``rdfxml``.
-        bad: told of statements that cannot be read; in RDF/XML nothing can be read after one.
+        bad: counts statements that cannot be read; in RDF/XML nothing can be read after one.
+        keep_literals: keep all literals; off, only those that are labels.
     """
-    collector: TripleCollector[str] = TripleCollector(shown_name)
+    collector = TripleCollector(shown_name, literal_parts, keep_literals)
     labels = BlankNodeLabels()
     quads = statements(path, file_format, bad)
     while block := list(islice(quads, BLOCK_SIZE)):
-        edges, described = sorted_out(block, labels)
+        edges, literals = sorted_out(block, labels)
         collector.add(*columns(edges))
-        collector.add_literals(described)
+        collector.add_literals(*columns(literals))
     return collector
 
 

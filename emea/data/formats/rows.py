@@ -81,10 +81,11 @@ NO_END = "unexpected end of data"
 
 
 class Row(NamedTuple):
-    """Cells of a row and the line on which it ends."""
+    """Cells of a row, the line on which it ends, and cells of attribute columns that are filled."""
 
     line: int
     cells: list[str]
+    attributes: Sequence[tuple[str, str]] = ()
 
 
 class Columns(NamedTuple):
@@ -94,22 +95,24 @@ class Columns(NamedTuple):
         names: what a header may call each wanted column.
         places: of the wanted columns.
         width: cells of each row.
+        attributes: name and place of each attribute column.
     """
 
     names: Sequence[Sequence[str]]
     places: tuple[int, ...]
     width: int
+    attributes: Sequence[tuple[str, int]] = ()
 
     @classmethod
     def without_header(cls, names: Sequence[Sequence[str]]) -> "Columns":
         """The wanted columns and no others, in their order."""
         return cls(names, tuple(range(len(names))), len(names))
 
-    def from_header(self, cells: Sequence[str]) -> "Columns | None":
+    def from_header(self, cells: Sequence[str], attributes: Sequence[str] = ()) -> "Columns | None":
         """The columns by the names in a first row; ``None`` where it is no header.
 
-        A row is a header where each wanted column is named in it; case does not matter. Columns
-        beside them are not read.
+        A row is a header where each wanted column is named in it; case does not matter. Other
+        columns are not read, except for those that are marked as attributes.
         """
         given = [cell.strip().lower() for cell in cells]
         places = [
@@ -117,11 +120,23 @@ class Columns(NamedTuple):
             for choices in self.names
         ]
         found = tuple(place for place in places if place is not None)
-        return Columns(self.names, found, len(cells)) if len(found) == len(places) else None
+        if len(found) < len(places):
+            return None
+        stripped = [cell.strip() for cell in cells]
+        marked = [(name, stripped.index(name)) for name in attributes if name in stripped]
+        return Columns(self.names, found, len(cells), marked)
+
+    def attribute_cells(self, cells: Sequence[str]) -> list[tuple[str, str]]:
+        """Name and text of the attribute columns that are filled."""
+        return [(name, cells[place]) for name, place in self.attributes if cells[place]]
 
 
 def wanted_cells(
-    path: Path, file_format: str, names: Sequence[Sequence[str]], bad: BadLines
+    path: Path,
+    file_format: str,
+    names: Sequence[Sequence[str]],
+    bad: BadLines,
+    attributes: Sequence[str] = (),
 ) -> Iterator[Row]:
     """The wanted cells of each row, none of them empty.
 
@@ -132,17 +147,19 @@ def wanted_cells(
         file_format: ``tsv`` (a cell ends at a tab, whatever is in it) or ``csv`` (quotes hold
             commas).
         names: what a header may call each wanted column.
-        bad: told of rows that cannot be used.
+        bad: counts rows that cannot be used.
+        attributes: further columns to read; their cells may be empty.
     """
     columns = Columns.without_header(names)
     for number, row in enumerate(rows(path, file_format, bad)):
-        header = columns.from_header(row.cells) if number == 0 else None
+        header = columns.from_header(row.cells, attributes) if number == 0 else None
         if header is not None:
             columns = header
         elif (problem := _problem(row.cells, columns)) is not None:
             bad.add(row.line, problem)
         else:
-            yield Row(row.line, [row.cells[place] for place in columns.places])
+            cells = [row.cells[place] for place in columns.places]
+            yield Row(row.line, cells, columns.attribute_cells(row.cells))
 
 
 def rows(path: Path, file_format: str, bad: BadLines, after: int = 0) -> Iterator[Row]:

@@ -1,12 +1,14 @@
 """Collects triples by name while a file is read."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from itertools import islice
+from itertools import compress, islice
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from emea.data.arrays import IntArray
+from emea.data.attributes import LABEL_ATTRIBUTES, AttributeTriples, Kind, chosen_labels
+from emea.data.formats.literal_terms import literal_parts
 from emea.data.graph import KnowledgeGraph
 from emea.data.reading import GraphReading
 from emea.errors import DataError
@@ -78,20 +80,35 @@ class TripleCollector(Generic[Name]):
     Args:
         name_of: the name of an entity or relation as results show it, from what the reader
             looks up.
+        literal_of: text and kind of a literal, from what the reader looks up.
+        keep_literals: keep all literals; off, only those that are labels.
 
     Attributes:
         entities: numbers of what occurs as an entity.
         relations: numbers of the relations.
+        attributes: numbers of the relations whose object is a literal.
+        values: numbers of the literals that are kept.
         num_literals: triples with a literal.
     """
 
-    def __init__(self, name_of: Callable[[Name], str]) -> None:
+    def __init__(
+        self,
+        name_of: Callable[[Name], str],
+        literal_of: Callable[[Name], tuple[str, Kind]] | None = None,
+        keep_literals: bool = False,
+    ) -> None:
         self.entities: NameTable[Name] = NameTable()
         self.relations: NameTable[Name] = NameTable()
+        self.attributes: NameTable[Name] = NameTable()
+        self.values: NameTable[Name] = NameTable()
         self.num_literals = 0
+        self.keep_literals = keep_literals
         self._name_of = name_of
+        self._literal_of = literal_of or (lambda key: literal_parts(str(key)))
         self._blocks: list[IntArray] = []
         self._described: list[IntArray] = []
+        self._literals: list[IntArray] = []
+        self._is_label: list[bool] = []
 
     def add(self, heads: Sequence[Name], relations: Sequence[Name], tails: Sequence[Name]) -> None:
         """Take triples between entities."""
@@ -107,13 +124,35 @@ class TripleCollector(Generic[Name]):
         self.entities.forget(num_entities)
         self.relations.forget(num_relations)
 
-    def add_literals(self, heads: Sequence[Name]) -> None:
-        """Take note of triples whose object is a literal."""
+    def add_literals(
+        self, heads: Sequence[Name], attributes: Sequence[Name], values: Sequence[Name]
+    ) -> None:
+        """Take triples whose object is a literal.
+
+        Args:
+            heads: The entities.
+            attributes: The relations.
+            values: The literals; only those that are kept are looked up.
+        """
         self.num_literals += len(heads)
-        self._described.append(np.unique(self.entities.numbers(heads)))
+        block = np.empty((len(heads), 3), dtype=np.int64)
+        block[:, 0] = self.entities.numbers(heads)
+        block[:, 1] = self.attributes.numbers(attributes)
+        self._described.append(np.unique(block[:, 0]))
+        if not self.keep_literals:
+            for name in islice(self.attributes, len(self._is_label), None):
+                self._is_label.append(self._name_of(name) in LABEL_ATTRIBUTES)
+            kept = np.array(self._is_label, dtype=bool)[block[:, 1]]
+            block, values = block[kept], list(compress(values, kept.tolist()))
+        block[:, 2] = self.values.numbers(values)
+        self._literals.append(block)
 
     def finish(
-        self, label: str, num_bad: int, keep_isolated: bool
+        self,
+        label: str,
+        num_bad: int,
+        keep_isolated: bool,
+        label_language: str | None = None,
     ) -> tuple[KnowledgeGraph, GraphReading]:
         """The graph, and what was left out of it.
 
@@ -123,21 +162,25 @@ class TripleCollector(Generic[Name]):
         Args:
             label: the file's name.
             num_bad: lines that could not be read.
-            keep_isolated: whether entities that have literals alone belong to the graph.
+            keep_isolated: whether entities that only have literals belong to the graph; if all
+                literals are kept, these entities always do.
+            label_language: preferred language of the labels.
 
         Raises:
-            DataError: there is no triple between entities.
+            DataError: there is no triple between entities, and literals are not kept.
         """
         triples = np.concatenate([np.empty((0, 3), dtype=np.int64), *self._blocks])
         self._blocks.clear()
         edges = triples[~np.isin(triples[:, 1], self._same_as())]
         distinct = distinct_triples(edges)
         num_same_as, num_duplicates = len(triples) - len(edges), len(edges) - len(distinct)
-        if not len(distinct):
+        if not len(distinct) and not (self.keep_literals and self.num_literals):
             raise DataError(self._no_triple(label, num_same_as, num_bad))
         is_entity = _marked(len(self.entities), [distinct[:, 0], distinct[:, 2]])
         isolated = _marked(len(self.entities), self._described) & ~is_entity
-        graph = self._graph(distinct, is_entity | isolated if keep_isolated else is_entity)
+        keep_isolated |= self.keep_literals
+        kept = is_entity | isolated if keep_isolated else is_entity
+        graph = self._graph(distinct, kept, label_language)
         num_isolated = int(isolated.sum())
         return graph, GraphReading(
             label, self.num_literals, num_same_as, num_duplicates, num_isolated, num_bad
@@ -149,19 +192,53 @@ class TripleCollector(Generic[Name]):
             number for key, number in self.relations.items() if self._name_of(key) in SAME_AS_NAMES
         ]
 
-    def _graph(self, triples: IntArray, is_entity: np.ndarray) -> KnowledgeGraph:
+    def _graph(
+        self, triples: IntArray, is_entity: np.ndarray, label_language: str | None
+    ) -> KnowledgeGraph:
         is_relation = _marked(len(self.relations), [triples[:, 1]])
         entity_ids, entity_names = self._by_name(self.entities, is_entity)
         relation_ids, relation_names = self._by_name(self.relations, is_relation)
         triples[:, 0] = entity_ids[triples[:, 0]]
         triples[:, 1] = relation_ids[triples[:, 1]]
         triples[:, 2] = entity_ids[triples[:, 2]]
+        literals = self._attribute_triples(entity_ids)
+        labels = None
+        if literals is not None:
+            labels = chosen_labels(literals, len(entity_names), label_language)
         return KnowledgeGraph(
             distinct_triples(triples),
             len(entity_names),
             len(relation_names),
             entity_names,
             relation_names,
+            literals if self.keep_literals else None,
+            labels if labels and any(labels) else None,
+        )
+
+    def _attribute_triples(self, entity_ids: IntArray) -> AttributeTriples | None:
+        """The literals of the entities that are kept, attributes and values in sorted order."""
+        triples = np.concatenate([np.empty((0, 3), dtype=np.int64), *self._literals])
+        self._literals.clear()
+        triples[:, 0] = entity_ids[triples[:, 0]]
+        triples = triples[triples[:, 0] >= 0]
+        if not len(triples):
+            return None
+        is_attribute = _marked(len(self.attributes), [triples[:, 1]])
+        attribute_ids, attribute_names = self._by_name(self.attributes, is_attribute)
+        kept = _marked(len(self.values), [triples[:, 2]])
+        keys = sorted(compress(self.values, kept.tolist()))  # type: ignore[type-var]
+        value_ids = np.full(len(self.values), -1, dtype=np.int64)
+        value_ids[self.values.numbers(keys)] = np.arange(len(keys))
+        triples[:, 1] = attribute_ids[triples[:, 1]]
+        triples[:, 2] = value_ids[triples[:, 2]]
+        kinds: NameTable[Kind] = NameTable()
+        texts, kind_ids = [], np.empty(len(keys), dtype=np.int64)
+        for number, key in enumerate(keys):
+            text, kind = self._literal_of(key)
+            texts.append(text)
+            kind_ids[number] = kinds[kind]
+        return AttributeTriples(
+            distinct_triples(triples), attribute_names, texts, kind_ids, tuple(kinds)
         )
 
     def _by_name(self, table: NameTable[Name], kept: np.ndarray) -> tuple[IntArray, list[str]]:

@@ -9,6 +9,7 @@ from emea.data.arrays import IntArray
 from emea.data.formats.tab_file import TabTable, Vocabulary, check_listed_once, read_table
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair, build_graph
+from emea.data.iri_names import with_iri_names
 from emea.data.links import LinkRegister
 from emea.data.sources.download import GITHUB_RAW, ensure_downloaded, locate, require_files
 from emea.errors import DataError
@@ -29,6 +30,8 @@ def read_id_format(
     root: str | Path | None = None,
     download: str | None = None,
     base_url: str = GITHUB_RAW,
+    keep_literals: bool = False,
+    iri_names: bool = False,
 ) -> GraphPair:
     """Read a pair written with integer ids.
 
@@ -43,6 +46,8 @@ def read_id_format(
         root: the data root; by default what ``EMEA_DATA`` says, else ``data``.
         download: the key in ``sources.json`` under which missing files are fetched.
         base_url: where they are fetched from.
+        keep_literals: keep literals as evidence; this layout has none except for ``iri_names``.
+        iri_names: make a name literal from the local part of each IRI, if literals are kept.
 
     Returns:
         The pair. Its official parts are training ``sup_ent_ids``, validation ``valid_ent_ids``
@@ -57,6 +62,8 @@ def read_id_format(
     require_files(path, TRIPLE_FILES, CONTENT)
     source, source_entities = _read_side(path, "source", 1)
     target, target_entities = _read_side(path, "target", 2)
+    if keep_literals and iri_names:
+        source, target = with_iri_names(source), with_iri_names(target)
     parts = _read_links(path, source_entities, target_entities)
     links = np.concatenate(list(parts.values()))
     return assemble_pair(name or path.name, source, target, links, _official(parts))

@@ -1,20 +1,27 @@
 """Reads pairs whose triples and links are written with names (the OpenEA benchmark)."""
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from emea.data.arrays import IntArray
+from emea.data.attributes import PLAIN, AttributeTriples, chosen_labels
+from emea.data.formats.literal_terms import literal_parts
 from emea.data.formats.tab_file import TabTable, Vocabulary, read_table
+from emea.data.formats.triple_collector import distinct_triples
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair, build_graph
+from emea.data.iri_names import with_iri_names
 from emea.data.links import LinkRegister
 from emea.data.sources.download import locate, require_files
 from emea.errors import DataError
 
 FILES = ("rel_triples_1", "rel_triples_2", "ent_links")
+LITERAL = re.compile(r'"[^"]*"(?:@[A-Za-z][A-Za-z0-9-]*|\^\^<[^>]*>)?')
 FOLD_FILES = ("train_links", "valid_links", "test_links")
 
 
@@ -35,6 +42,8 @@ def read_openea_format(
     fold: int = 1,
     folds: str = "721_5fold",
     root: str | Path | None = None,
+    keep_literals: bool = False,
+    iri_names: bool = False,
 ) -> GraphPair:
     """Read a pair in the OpenEA layout.
 
@@ -48,6 +57,9 @@ def read_openea_format(
         fold: which of the official folds gives the official parts.
         folds: the subfolder that holds the folds; without it the pair has no official parts.
         root: the data root; by default what ``EMEA_DATA`` says, else ``data``.
+        keep_literals: keep the literals of ``attr_triples_1`` and ``attr_triples_2`` as evidence,
+            if these files exist.
+        iri_names: make a name literal from the local part of each IRI, if literals are kept.
 
     Raises:
         DataError: a file is missing or has a line that cannot be used.
@@ -59,6 +71,11 @@ def read_openea_format(
     register.add(links.table, links.rows())
     source, sources = _read_side(path, "source", 1, links.sources)
     target, targets = _read_side(path, "target", 2, links.targets)
+    if keep_literals:
+        source = _with_attributes(path / "attr_triples_1", source, sources)
+        target = _with_attributes(path / "attr_triples_2", target, targets)
+        if iri_names:
+            source, target = with_iri_names(source), with_iri_names(target)
     parts = _read_fold(path, folds, fold, register)
     official = OfficialSplit(*(_ids(part, sources, targets) for part in parts)) if parts else None
     return assemble_pair(name or path.name, source, target, _ids(links, sources, targets), official)
@@ -74,6 +91,42 @@ def _read_side(
     relations = Vocabulary(columns[1], "relation", table.label)
     graph = build_graph(table, columns, entities, relations, entities.keys, relations.keys)
     return graph, entities
+
+
+def _with_attributes(
+    path: Path, graph: KnowledgeGraph, entities: Vocabulary[str]
+) -> KnowledgeGraph:
+    """The graph with the literals of a file; those of entities that it does not have are left out.
+
+    A value is plain text, or an N-Triples literal with a language or a datatype.
+    """
+    if not path.is_file():
+        return graph
+    table = read_table(path, 3)
+    known = {name: number for number, name in enumerate(entities.keys)}
+    rows = [row for row, name in enumerate(table.columns[0]) if name in known]
+    attributes = Vocabulary(sorted(set(table.columns[1])), "attribute", table.label)
+    terms = sorted({table.columns[2][row] for row in rows})
+    parts = [literal_parts(term) if LITERAL.fullmatch(term) else (term, PLAIN) for term in terms]
+    kinds = sorted({kind for _, kind in parts})
+    numbers = {term: number for number, term in enumerate(terms)}
+    triples = np.stack(
+        [
+            np.array([known[table.columns[0][row]] for row in rows], dtype=np.int64),
+            attributes.ids(table.columns[1], table)[rows],
+            np.array([numbers[table.columns[2][row]] for row in rows], dtype=np.int64),
+        ],
+        axis=1,
+    )
+    literals = AttributeTriples(
+        distinct_triples(triples),
+        attributes.keys,
+        [text for text, _ in parts],
+        np.array([kinds.index(kind) for _, kind in parts], dtype=np.int64),
+        kinds,
+    )
+    labels = chosen_labels(literals, graph.num_entities)
+    return replace(graph, attributes=literals, labels=labels if any(labels) else None)
 
 
 def _read_links(path: Path, label: str) -> _Links:

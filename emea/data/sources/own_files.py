@@ -1,6 +1,6 @@
 """Reads a pair of graphs and the links between them from the user's own files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,18 +11,23 @@ from emea.data.formats.files import is_gzipped
 from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.link_file import read_link_file
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair
+from emea.data.iri_names import with_iri_names
 from emea.data.links import EntityFinder, LinkRegister, LinkResolver
 from emea.data.names import Prefixes
 from emea.data.reading import LinkReading, PairReading
 from emea.errors import ConfigError, DataError
 
+NO_SEEDS = (
+    "There is nothing to start from: give links that are known (data.links=FILE, or --links FILE), "
+    "or use the literals of the graphs as evidence (literals=equal)."
+)
 NO_LINKS: IntArray = np.zeros((0, 2), dtype=np.int64)
 
 
 def read_own_files(
     source: str | Path | None,
     target: str | Path | None,
-    links: str | Path | None,
+    links: str | Path | None = None,
     test_links: str | Path | None = None,
     name: str | None = None,
     format: str | None = None,
@@ -30,8 +35,12 @@ def read_own_files(
     prefixes: Mapping[str, str] | None = None,
     on_error: str = "stop",
     keep_isolated: bool = False,
+    keep_literals: bool = False,
+    attributes: Sequence[str] = (),
+    iri_names: bool = False,
+    label_language: str | None = None,
 ) -> GraphPair:
-    """Read a pair from one file for each graph and one or two files of links.
+    """Read a pair from one file for each graph and up to two files of links.
 
     The official parts of the pair are the links to learn from and the test links. Entity ids of
     the result are drawn at random; the same triples give the same ids, whatever their format.
@@ -39,23 +48,32 @@ def read_own_files(
     Args:
         source: file of the source graph (see ``read_graph_file``).
         target: file of the target graph.
-        links: file of the links to learn from (see ``read_link_file``).
-        test_links: file of links for the evaluation alone, if there are any.
+        links: file of the links to learn from (see ``read_link_file``); ``None`` if literals are
+            kept, which can take the place of links.
+        test_links: file of links that are only used for the evaluation, if there are any.
         name: what results call the pair; by default the names of both files.
         format: format of both graph files; ``None``: the file names tell it.
         links_format: format of the link files, likewise.
         prefixes: namespaces by prefix, by which names in link files may be shortened or written
             in full, other than in the graphs.
         on_error: ``stop`` at what cannot be read or contradicts itself, or ``skip`` and count it.
-        keep_isolated: whether entities that have literals alone belong to their graph.
+        keep_isolated: whether entities that only have literals belong to their graph.
+        keep_literals: keep the literals of the graphs as evidence.
+        attributes: relations and columns of tables whose cells are literals.
+        iri_names: make a name literal from the local part of each IRI, if literals are kept.
+        label_language: preferred language of the labels in results, such as ``de``.
 
     Raises:
         ConfigError: a file is not named, or a setting has a value that does not exist.
         DataError: a file cannot be used.
     """
-    paths = _paths(source=source, target=target, links=links)
-    left, left_reading = read_graph_file(paths["source"], format, on_error, keep_isolated)
-    right, right_reading = read_graph_file(paths["target"], format, on_error, keep_isolated)
+    needed = {"source": source, "target": target}
+    paths = _paths(**needed if keep_literals else {**needed, "links": links})
+    settings = (format, on_error, keep_isolated, keep_literals, attributes, label_language)
+    left, left_reading = read_graph_file(paths["source"], *settings)
+    right, right_reading = read_graph_file(paths["target"], *settings)
+    if keep_literals and iri_names:
+        left, right = with_iri_names(left), with_iri_names(right)
     resolver = LinkResolver(
         EntityFinder(left, "source", left_reading.label),
         EntityFinder(right, "target", right_reading.label),
@@ -63,10 +81,10 @@ def read_own_files(
         on_error,
         LinkRegister(),
     )
-    labels, label_reading = _resolved(resolver, paths["links"], links_format)
-    test, test_reading = NO_LINKS, None
-    if test_links is not None:
-        test, test_reading = _resolved(resolver, Path(test_links), links_format)
+    (labels, label_reading), (test, test_reading) = (
+        (NO_LINKS, None) if file is None else _resolved(resolver, Path(file), links_format)
+        for file in (links, test_links)
+    )
     pair = assemble_pair(
         str(name or "") or f"{_stem(paths['source'])}-{_stem(paths['target'])}",
         left,
@@ -80,6 +98,8 @@ def read_own_files(
 
 def _paths(**given: str | Path | None) -> dict[str, Path]:
     missing = [f"data.{key}" for key, value in given.items() if value is None]
+    if missing == ["data.links"]:
+        raise ConfigError(NO_SEEDS)
     if missing:
         raise ConfigError(
             f"{' and '.join(missing)} must name a file: data=files data.source=a.nt "

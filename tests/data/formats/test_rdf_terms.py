@@ -27,8 +27,9 @@ def test_the_parser_still_makes_such_labels() -> None:
 def test_literals_and_quoted_triples_are_no_edges() -> None:
     text = '<http://a/a> <http://a/r> "x" .\n'
     text += "<http://a/a> <http://a/r> <<( <http://a/a> <http://a/r> <http://a/b> )>> .\n"
-    edges, described = sorted_out(pyoxigraph.parse(text, RdfFormat.N_TRIPLES), str)
-    assert (edges, described) == ([], ["<http://a/a>"] * 2)
+    edges, literals = sorted_out(pyoxigraph.parse(text, RdfFormat.N_TRIPLES), str)
+    subject, relation = "<http://a/a>", "<http://a/r>"
+    assert (edges, literals) == ([], [(subject, relation, '"x"'), (subject, relation, '""')])
     assert columns(edges) == ([], [], [])
 
 

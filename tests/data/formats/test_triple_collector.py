@@ -21,7 +21,7 @@ def by_name(graph: Any) -> set[tuple[str, str, str]]:
 def collected(given: list[tuple[str, str, str]], described: list[str]) -> TripleCollector[str]:
     collector: TripleCollector[str] = TripleCollector(str)
     collector.add(*(list(column) for column in zip(*given, strict=True)))
-    collector.add_literals(described)
+    collector.add_literals(described, ["a"] * len(described), ['"v"'] * len(described))
     return collector
 
 

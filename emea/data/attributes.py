@@ -1,0 +1,118 @@
+"""Literals of a graph: attribute triples, their values, and the labels chosen from them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from emea.data.arrays import IntArray, frozen
+from emea.errors import DataError
+
+LABEL_ATTRIBUTES = (
+    "http://www.w3.org/2004/02/skos/core#prefLabel",
+    "http://www.w3.org/2000/01/rdf-schema#label",
+    "http://xmlns.com/foaf/0.1/name",
+    "http://schema.org/name",
+    "https://schema.org/name",
+    *("skos:prefLabel", "rdfs:label", "foaf:name", "schema:name", "label", "name"),
+)
+"""Attributes that name an entity, the preferred ones first."""
+
+
+class Kind(NamedTuple):
+    """Language tag and datatype IRI of a literal; both are empty for plain text."""
+
+    language: str = ""
+    datatype: str = ""
+
+
+PLAIN = Kind()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AttributeTriples:
+    """The literal triples of one graph.
+
+    Args:
+        triples: ``[num_triples, 3]`` entity, attribute and value, each numbered from zero.
+        attribute_names: The name of each attribute.
+        values: The text of each value, as the file has it.
+        kinds: ``[num_values]`` index of each value's kind.
+        kind_names: Language and datatype of each kind.
+    """
+
+    triples: IntArray
+    attribute_names: Sequence[str]
+    values: Sequence[str]
+    kinds: IntArray
+    kind_names: Sequence[Kind] = (PLAIN,)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "triples", frozen(self.triples, 3))
+        object.__setattr__(self, "kinds", frozen(self.kinds, 1).reshape(-1))
+        sizes = (("attribute", len(self.attribute_names)), ("value", len(self.values)))
+        for (what, size), column in zip(sizes, self.triples.T[1:], strict=True):
+            if column.size and (column.min() < 0 or column.max() >= size):
+                raise DataError(f"{what} ids must lie in 0..{size - 1}")
+        if len(self.kinds) != len(self.values):
+            raise DataError(f"{len(self.values)} values have {len(self.kinds)} kinds")
+
+    def __repr__(self) -> str:
+        return (
+            f"AttributeTriples({len(self.triples):,} triples, {len(self.attribute_names):,} "
+            f"attributes, {len(self.values):,} values)"
+        )
+
+    def __len__(self) -> int:
+        return len(self.triples)
+
+    def kind(self, value: int) -> Kind:
+        """Language and datatype of a value."""
+        return self.kind_names[int(self.kinds[value])]
+
+    def relabelled(self, new_ids: IntArray) -> "AttributeTriples":
+        """The same triples with entity ``i`` called ``new_ids[i]``."""
+        triples = self.triples.copy()
+        triples[:, 0] = new_ids[triples[:, 0]]
+        order = np.lexsort(triples.T[::-1])
+        return AttributeTriples(
+            triples[order], self.attribute_names, self.values, self.kinds, self.kind_names
+        )
+
+
+def chosen_labels(
+    attributes: AttributeTriples, num_entities: int, language: str | None = None
+) -> list[str]:
+    """The label of each entity; an entity without one has an empty text.
+
+    The preferred attribute decides first (see ``LABEL_ATTRIBUTES``), then the language: the given
+    one, no language, English, and the others in alphabetical order.
+
+    Args:
+        attributes: The literals of the graph.
+        num_entities: Entities of the graph.
+        language: The preferred language tag, such as ``de``.
+    """
+    by_attribute = _ranks(attributes.attribute_names)
+    wanted = by_attribute[attributes.triples[:, 1]] >= 0
+    entities, names, values = attributes.triples[wanted].T
+    by_kind = _kind_ranks(attributes.kind_names, language)[attributes.kinds[values]]
+    order = np.lexsort((values, by_kind, by_attribute[names], entities))
+    labels = [""] * num_entities
+    entities, first = np.unique(entities[order], return_index=True)
+    for entity, value in zip(entities.tolist(), values[order][first].tolist(), strict=True):
+        labels[entity] = " ".join(attributes.values[value].split())
+    return labels
+
+
+def _ranks(names: Sequence[str]) -> IntArray:
+    """The place of each attribute among those that name entities, -1 for the others."""
+    places = {name: place for place, name in enumerate(LABEL_ATTRIBUTES)}
+    return np.array([places.get(name, -1) for name in names], dtype=np.int64)
+
+
+def _kind_ranks(kinds: Sequence[Kind], language: str | None) -> IntArray:
+    preferred = {"": 1, "en": 2} | ({language.lower(): 0} if language else {})
+    others = {tag: place for place, tag in enumerate(sorted({kind.language for kind in kinds}), 3)}
+    return np.array([{**others, **preferred}[kind.language] for kind in kinds], dtype=np.int64)

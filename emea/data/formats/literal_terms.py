@@ -1,0 +1,37 @@
+"""Literals as N-Triples writes them, ``"text"@en`` or ``"5"^^<datatype>``, taken apart."""
+
+import re
+
+from emea.data.attributes import PLAIN, Kind
+
+_ESCAPE = re.compile(r'\\(?:([tbnrf"\'\\])|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}))')
+_SHORT = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def literal_parts(term: str) -> tuple[str, Kind]:
+    """The text of a literal, and its language and datatype.
+
+    Args:
+        term: The literal as the parser writes it; ``xsd:string`` is left out there.
+    """
+    end = term.rindex('"')
+    text, suffix = term[1:end], term[end + 1 :]
+    if "\\" in text:
+        text = _ESCAPE.sub(_character, text)
+    if not suffix:
+        return text, PLAIN
+    if suffix.startswith("@"):
+        return text, Kind(language=suffix[1:].lower())
+    return text, Kind(datatype=suffix[3:-1])
+
+
+def plain_text(term: str) -> tuple[str, Kind]:
+    """The cell of a table: text without a language or a datatype."""
+    return term, PLAIN
+
+
+def _character(escape: re.Match[str]) -> str:
+    short, four, eight = escape.groups()
+    if short is not None:
+        return _SHORT.get(short, short)
+    return chr(int(four or eight, 16))
