@@ -30,6 +30,7 @@ from emea.reporting.study import Study
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "report.html"
+RESULTS_PAGE = ROOT / "docs" / "results.md"
 EXPERIMENTS = ROOT / "experiments"
 MEASUREMENTS = EXPERIMENTS / "speed"
 SHIPPED = Path(__file__).resolve().parents[1] / "experiments"
@@ -55,12 +56,13 @@ BESIDE = {"dual": "table1"}
 """What stands beside another study, and has the runs that stand there."""
 
 
-def readme_with_results(readme: str, runs: Sequence[RecordedRun]) -> str:
-    """The README with its generated blocks written anew."""
+def page_with_results(page: str, runs: Sequence[RecordedRun]) -> str:
+    """The page ``docs/results.md`` with its generated blocks written again."""
     for name, summary in {"table1": table1.summary, "dual": dual.summary}.items():
-        readme = with_block(readme, name, summary(view(runs, name), EXPERIMENTS / name))
-    readme = with_block(readme, "findings", findings(runs))
-    return with_block(readme, "speed", speed_tables(MEASUREMENTS))
+        block = summary(view(runs, name), EXPERIMENTS / name)
+        page = with_block(page, name, block.replace("](experiments/", "](../experiments/"))
+    page = with_block(page, "findings", findings(runs))
+    return with_block(page, "speed", speed_tables(MEASUREMENTS))
 
 
 def with_block(text: str, name: str, content: str) -> str:
@@ -72,7 +74,7 @@ def with_block(text: str, name: str, content: str) -> str:
 
 
 def write_reports(studies: Sequence[Study], runs: Sequence[RecordedRun], out: Path) -> None:
-    """Write every study, the page and, for the committed records, the README's blocks.
+    """Write every study, the page and, for the committed records, ``docs/results.md``.
 
     Raises:
         DataError: the folder cannot be written.
@@ -84,8 +86,8 @@ def write_reports(studies: Sequence[Study], runs: Sequence[RecordedRun], out: Pa
         make_page = store_page if is_store else report_page
         write_atomic(out / PAGE, make_page(studies, runs, out))
         if out == EXPERIMENTS:
-            readme = ROOT / "README.md"
-            write_atomic(readme, readme_with_results(readme.read_text(encoding="utf-8"), runs))
+            text = RESULTS_PAGE.read_text(encoding="utf-8")
+            write_atomic(RESULTS_PAGE, page_with_results(text, runs))
     except OSError as error:
         raise DataError(f"{out} cannot be written: {error}") from error
 

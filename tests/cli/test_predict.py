@@ -1,8 +1,6 @@
 """``emea predict`` as a person calls it."""
 
 import os
-import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from emea.cli.main import main as emea
-from emea.cli.predict import make_parser
-from emea.config.overrides import check_overrides, composed
+from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.run.job import run_job
 
@@ -99,20 +96,6 @@ def test_errors_are_one_sentence(
     assert "must be a number from 0 to 1" in refused([str(run), "--threshold", "5"], capsys)
     assert "at least 1" in refused([str(run), "--top-k", "0"], capsys)
     assert "invalid choice" in refused([str(run), "--decoding", "magic"], capsys)
-
-
-def test_the_documented_commands_are_understood() -> None:
-    text = (ROOT / "docs" / "alignments_out.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```sh\n(.*?)```", text, re.S)
-    commands = [shlex.split(line) for block in blocks for line in block.splitlines()]
-    assert len(commands) >= 6
-    register_schema()
-    for program, command, *arguments in commands:
-        if command == "run.py":
-            check_overrides(arguments)
-        else:
-            assert (program, command) == ("emea", "predict")
-            make_parser().parse_args(arguments)
 
 
 def test_help_helps(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ def links(tmp_path: Path) -> PageLinks:
     [
         ("records/x/run.json", "table1/records/x/run.json"),
         ("./records/1%25/run.json#L3", "table1/records/1%25/run.json#L3"),
-        ("../../docs/dual.md", "../docs/dual.md"),
+        ("../../docs/method.md", "../docs/method.md"),
         ("../dual/cells.txt", "dual/cells.txt"),
         ("../dual/results.md", "#dual"),
         ("../dual/results.md#the-rest-of-it", "#dual.the-rest-of-it"),

@@ -1,4 +1,4 @@
-"""The README and the reports are what the records give, byte for byte."""
+"""The results page and the reports are what the records give, byte for byte."""
 
 import re
 from collections.abc import Iterator
@@ -18,16 +18,22 @@ from emea.reporting.records import RecordedRun
 from emea.reporting.studies import (
     EXPERIMENTS,
     PAGE,
+    RESULTS_PAGE,
     ROOT,
     STUDIES,
     made_studies,
-    readme_with_results,
+    page_with_results,
     report_page,
 )
 from emea.reporting.study import DBP15K, Study
 
 AGAIN = "run emea report"
-REPORTS = [ROOT / "README.md", EXPERIMENTS / "README.md", *sorted(EXPERIMENTS.glob("*/results.md"))]
+REPORTS = [
+    ROOT / "README.md",
+    RESULTS_PAGE,
+    EXPERIMENTS / "README.md",
+    *sorted(EXPERIMENTS.glob("*/results.md")),
+]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +43,7 @@ def runs(committed_runs: list[RecordedRun]) -> list[RecordedRun]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _found_once(runs: list[RecordedRun]) -> Iterator[None]:
-    """The README and the page hold the same findings, which take seconds."""
+    """The results page and the HTML page hold the same findings, which take seconds."""
     text = findings(runs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("emea.reporting.studies.findings", lambda _: text)
@@ -76,9 +82,9 @@ def test_a_picture_is_drawn_from_the_recorded_results(
         assert path.read_bytes() == committed.with_suffix(path.suffix).read_bytes(), AGAIN
 
 
-def test_the_readme_holds_the_recorded_results(runs: list[RecordedRun]) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert readme_with_results(readme, runs) == readme, AGAIN
+def test_the_results_page_holds_the_recorded_results(runs: list[RecordedRun]) -> None:
+    page = RESULTS_PAGE.read_text(encoding="utf-8")
+    assert page_with_results(page, runs) == page, AGAIN
 
 
 def test_every_experiment_has_a_report() -> None:

@@ -1,15 +1,13 @@
 """Whole runs on the user's own files: with test links, and without any."""
 
 import json
-import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 from omegaconf import DictConfig
 
-from emea.cli.main import main
-from emea.config.overrides import check_overrides, composed
+from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.errors import UserError
 from emea.run.job import run_job
@@ -197,37 +195,6 @@ def test_mlflow_gets_a_run_without_test_links(store_template: Path, tmp_path: Pa
     )
     metrics = run(config_of("tracking=mlflow", *store), tmp_path / "run")
     assert metrics["final"]["hit@1"] is None
-
-
-GUIDE = EXAMPLES.parent / "own_graphs.md"
-COMMANDS = [
-    shlex.split(line)[1:]
-    for line in GUIDE.read_text(encoding="utf-8").splitlines()
-    if line.startswith(("python run.py", "emea "))
-]
-
-
-def test_the_guide_has_commands() -> None:
-    assert len(COMMANDS) == 6
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_the_commands_of_the_guide(
-    command: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(EXAMPLES.parents[1])
-    if command[0] == "data":
-        assert main(command) == 0
-        assert "20 links" in capsys.readouterr().out
-    else:
-        register_schema()
-        check_overrides(command[1:])
-        short = [text for text in SHORT if not text.startswith("em.")]
-        small = [*command[1:], *short, "em.iterations=1", "model.encoder.dim=16"]
-        assert run(composed(small), tmp_path)["data"]
 
 
 def test_without_a_test_link_to_judge_by_no_precision_is_told(
