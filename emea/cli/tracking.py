@@ -20,8 +20,9 @@ from emea.record.store_uri import (
     sqlite_path,
     without_login,
 )
-from emea.record.sync import find_run_folders
-from emea.record.sync import sync as sync_folders
+from emea.record.study import StudyRun
+from emea.record.sync import find_recorded_runs, find_run_folders
+from emea.record.sync import sync as sync_runs
 from emea.record.ui import serve_ui
 
 logger = logging.getLogger("emea.tracking")
@@ -32,7 +33,8 @@ def sync(arguments: Sequence[str]) -> int:
     options = _sync_parser().parse_args(arguments)
     _log_to_stdout()
     artifacts = Path(options.artifact_root).resolve()
-    folders = find_run_folders(options.folders, exclude=artifacts)
+    found = find_run_folders(options.folders, exclude=artifacts)
+    runs: list[Path | StudyRun] = [*found, *find_recorded_runs(options.folders)]
     store = MlflowStore(options.uri, options.artifact_root, options.max_artifact_mb)
     database = sqlite_path(store.uri)
     # Two imports at once would both find a run missing and import it twice.
@@ -41,7 +43,7 @@ def sync(arguments: Sequence[str]) -> int:
         # Open it first: an unreachable store is reported once, not once for every folder.
         _ = store.client
     with nullcontext() if lock is None else FileLock(lock):
-        counts = sync_folders(folders, store, options.unfinished)
+        counts = sync_runs(runs, store, options.unfinished)
     logger.info("%s", counts)
     return 1 if counts.failed else 0
 
@@ -77,10 +79,11 @@ def _store_errors(uri: str) -> Iterator[None]:
 def _sync_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="emea sync",
-        description="Imports every run folder (a folder with run.json) below the given folders "
-        "into an MLflow store: parameters, metrics and files. Complete runs in the store are left "
-        "unchanged, incomplete copies are replaced, and a run that was deleted in the UI is "
-        "imported again while its folder exists. It is safe to repeat.",
+        description="Imports every run folder (a folder with run.json) and every recorded run (a "
+        "line of runs.jsonl) below the given folders into an MLflow store: parameters, metrics "
+        "and files. Complete runs in the store are left unchanged, incomplete copies are "
+        "replaced, and a run that was deleted in the UI is imported again while its folder "
+        "exists. It is safe to repeat.",
     )
     parser.add_argument("folders", nargs="+", metavar="DIR", help="e.g. outputs or multirun")
     _add_store(parser)

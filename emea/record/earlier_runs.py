@@ -12,6 +12,7 @@ from filelock import FileLock, Timeout
 from emea.errors import UserError
 from emea.record.run_folder import read_metrics, sweep_objective
 from emea.record.run_record import FINGERPRINT_TAG, RUN_FILE, RunHeader, is_finished, read_header
+from emea.record.study import StudyRun, experiments_folder, find_studies, runs_with_fingerprint
 from emea.record.sync import find_run_folders
 from emea.record.tracker import Tracker
 
@@ -23,16 +24,16 @@ LOCK_FILE = ".running"
 
 
 class EarlierRuns(NamedTuple):
-    """Folders of one fingerprint's runs: one that finished, one to go on with."""
+    """The folders of two runs with one fingerprint: one that finished and one to resume."""
 
     finished: Path | None
     unfinished: Path | None
 
 
 def earlier_runs(fingerprint: str, roots: Iterable[Path]) -> EarlierRuns:
-    """Runs with this fingerprint below roots that need not exist.
+    """Find runs with this fingerprint below roots, which need not exist.
 
-    Unfinished are those that were interrupted or failed, and that nobody goes on with.
+    An unfinished run was interrupted or failed, and no process works in its folder.
     """
     finished, unfinished = None, None
     for folder, ended in _folders(fingerprint, roots):
@@ -74,17 +75,28 @@ def _fingerprint(folder: Path, written: int) -> str | None:
     return read_header(folder).tags.get(FINGERPRINT_TAG)
 
 
-RECORDS = Path(__file__).resolve().parents[2] / "experiments"
+def recorded_run(fingerprint: str, roots: Iterable[Path]) -> StudyRun | None:
+    """Find a finished run with this fingerprint in the studies at or below roots."""
+    for study in find_studies(root for root in roots if root.is_dir()):
+        try:
+            for run in runs_with_fingerprint(study, fingerprint):
+                if run.header["status"] == "FINISHED":
+                    return run
+        except (UserError, OSError) as error:
+            logger.warning("%s was not searched for earlier runs: %s", study, error)
+    return None
+
+
 RUNS = ("multirun", "outputs")
-"""Where runs leave their folders, from where the command was given."""
+"""Where runs leave their folders, below the working directory."""
 
 
 class AlreadyRecordedError(Exception):
     """The run is recorded.
 
     Args:
-        place: where to find it.
-        objective: what a sweeper may maximise; NaN where only the place is known.
+        place: Where it is recorded.
+        objective: The value that a sweeper maximises; NaN if only the place is known.
     """
 
     def __init__(self, place: str, objective: float = math.nan) -> None:
@@ -96,30 +108,31 @@ class AlreadyRecordedError(Exception):
 def refuse_recorded(
     header: RunHeader, tracker: Tracker, beside: Sequence[Path] = ()
 ) -> Path | None:
-    """Look for an earlier run that is the same.
+    """Look for an earlier run with the same fingerprint: in studies, run folders and the store.
 
     Args:
-        header: of the run.
-        tracker: where it would be recorded.
-        beside: folders to look into beside the usual ones.
+        header: The header of the run that is about to start.
+        tracker: Where it would be recorded.
+        beside: Further folders with run folders or studies.
 
     Returns:
-        The folder of one that was interrupted, to go on with; ``None``: there is none.
+        The folder of an interrupted run to resume; ``None`` if there is none.
 
     Raises:
-        AlreadyRecordedError: there is one that finished.
+        AlreadyRecordedError: An earlier run finished.
     """
     fingerprint = header.tags[FINGERPRINT_TAG]
-    earlier = earlier_runs(fingerprint, [*map(Path, RUNS), RECORDS, *beside])
+    recorded = recorded_run(fingerprint, [experiments_folder(), *beside])
+    if recorded is not None:
+        place = f"{recorded.study}: {recorded.name}"
+        raise AlreadyRecordedError(place, sweep_objective(recorded.metrics))
+    earlier = earlier_runs(fingerprint, [*map(Path, RUNS), *beside])
     if earlier.finished is not None:
-        raise AlreadyRecordedError(str(earlier.finished), _objective(earlier.finished))
+        objective = sweep_objective(read_metrics(earlier.finished))
+        raise AlreadyRecordedError(str(earlier.finished), objective)
     found = tracker.recorded(fingerprint)
     if found is not None:
         raise AlreadyRecordedError(f"MLflow run {found}")
     if earlier.unfinished is not None:
         logger.info("going on in %s, where it was interrupted", earlier.unfinished)
     return earlier.unfinished
-
-
-def _objective(folder: Path) -> float:
-    return sweep_objective(read_metrics(folder))

@@ -1,5 +1,6 @@
 """The files a run leaves behind."""
 
+import hashlib
 import io
 import math
 from pathlib import Path
@@ -8,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.earlier import current_settings
 from emea.data.arrays import IntArray
 from emea.errors import DataError
 from emea.record.atomic import json_object, write_atomic, write_json
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 CONFIG_FILE, METRICS_FILE, CHECKPOINT_FILE = "config.yaml", "metrics.json", "checkpoint.safetensors"
 RANKS_FILE, BELIEFS_FILE, PAIR_FILE = "ranks.npz", "beliefs.npz", "pair.npz"
 LOG_FILE = "run.log"
+LINKS_CHECKSUM = "links_checksum"
+"""The array of a ranks file that has the checksum of the test links, as text."""
 
 
 def config_text(config: DictConfig) -> str:
@@ -36,26 +38,37 @@ def write_config(folder: Path, config: DictConfig) -> None:
 
 
 def read_config(folder: Path) -> DictConfig:
-    """The configuration that a run left.
+    """The configuration of a run, in the terms of this version.
 
     Raises:
-        DataError: there is none, or it is damaged.
+        DataError: It is missing or damaged.
+    """
+    from emea.config.earlier import current_settings  # imports Hydra, which takes long
+
+    current = OmegaConf.create(current_settings(read_settings(folder)))
+    assert isinstance(current, DictConfig)
+    return current
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """The configuration of a run as nested values, as the run wrote it.
+
+    Raises:
+        DataError: It is missing or damaged.
     """
     path = folder / CONFIG_FILE
     if not path.is_file():
         raise DataError(f"{folder} has no {CONFIG_FILE}: it cannot be read back or resumed")
     try:
         config = OmegaConf.load(path)
-        OmegaConf.resolve(config)  # as it was written: so nothing is left to fail later
-    except Exception as error:  # a YAML parser lets out whatever an odd tag leads to
+        OmegaConf.resolve(config)  # so that nothing can fail later
+    except Exception as error:  # a YAML parser passes on the errors of odd tags
         raise DataError(f"{path} is damaged: {error}") from error
     if not isinstance(config, DictConfig):
         raise DataError(f"{path} is damaged: it holds no settings")
     settings = OmegaConf.to_container(config)
     assert isinstance(settings, dict)
-    current = OmegaConf.create(current_settings(settings))
-    assert isinstance(current, DictConfig)
-    return current
+    return {str(key): value for key, value in settings.items()}
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:
@@ -94,19 +107,48 @@ def write_ranks(
     final: "Ranks",
     embedding: "Ranks | None" = None,
 ) -> None:
-    """Rank of every test link, before and after, and by an embedding that is not the result."""
+    """Write the ranks of the test links before and after EM, with a checksum of the links.
+
+    Args:
+        folder: The run's folder.
+        links: ``[num_links, 2]`` test links, in the order of the ranks.
+        initial: Ranks by the first model.
+        final: Ranks by the result of the run.
+        embedding: Ranks by an embedding that is not the result.
+    """
     others = {}
     if embedding is not None:
         others = {"embedding_in_pool": embedding.in_pool, "embedding_in_all": embedding.in_all}
     write_arrays(
         folder / RANKS_FILE,
         links=links,
+        links_checksum=np.array(links_checksum(links)),
         initial_in_pool=initial.in_pool,
         initial_in_all=initial.in_all,
         final_in_pool=final.in_pool,
         final_in_all=final.in_all,
         **others,
     )
+
+
+def links_checksum(links: IntArray) -> str:
+    """The SHA-256 of test links in their order: ranks can be paired if theirs are equal."""
+    return hashlib.sha256(links.astype("<i8").tobytes()).hexdigest()
+
+
+def read_ranks(folder: Path) -> tuple[dict[str, np.ndarray], str | None]:
+    """The ranks of a run and the checksum of their links; ``None``: it is unknown.
+
+    Raises:
+        DataError: The file is missing or damaged, or its links have another checksum.
+    """
+    path = folder / RANKS_FILE
+    arrays = read_arrays(path)
+    written, links = arrays.pop(LINKS_CHECKSUM, None), arrays.get("links")
+    checksum = None if links is None else links_checksum(links)
+    if written is not None and checksum is not None and str(written) != checksum:
+        raise DataError(f"{path} is damaged: its links have another checksum")
+    return arrays, checksum if written is None else str(written)
 
 
 def write_beliefs(

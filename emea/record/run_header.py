@@ -4,14 +4,13 @@ import copy
 import os
 import uuid
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
 from emea.data.graph_pair import GraphPair
 from emea.record.fingerprint import fingerprint
 from emea.record.provenance import provenance
-from emea.record.run_record import FINGERPRINT_TAG, SWEEP_TAG, ParamValue, RunHeader
+from emea.record.run_record import FINGERPRINT_TAG, SWEEP_TAG, RunHeader, flat_params
 from emea.record.store_uri import STORE_VARIABLE, shown_uri
 
 SWEEPS = "multirun"
@@ -88,14 +87,3 @@ def run_name(config: DictConfig, data: str) -> str:
     parts = [method_name(config), *em, *model, *training, data, share, config.protocol.name]
     seed = [f"seed{config.seed}"] if config.seed else []
     return "-".join([*parts, f"s{config.split_seed}", *seed])
-
-
-def flat_params(node: Any, prefix: str = "") -> dict[str, ParamValue]:
-    """Nested config as dotted keys."""
-    if not isinstance(node, dict):
-        value = node if isinstance(node, str | int | float | bool) or node is None else str(node)
-        return {prefix[:-1]: value}
-    flat: dict[str, ParamValue] = {}
-    for key, value in node.items():
-        flat |= flat_params(value, f"{prefix}{key}.")
-    return flat

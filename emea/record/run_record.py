@@ -120,6 +120,17 @@ class MetricPoint:
     metrics: dict[str, float]
 
 
+def flat_params(node: Any, prefix: str = "") -> dict[str, ParamValue]:
+    """A nested configuration with dotted keys; lists become text."""
+    if not isinstance(node, dict):
+        value = node if isinstance(node, str | int | float | bool) or node is None else str(node)
+        return {prefix[:-1]: value}
+    flat: dict[str, ParamValue] = {}
+    for key, value in node.items():
+        flat |= flat_params(value, f"{prefix}{key}.")
+    return flat
+
+
 def now_ms() -> int:
     """Milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
@@ -182,24 +193,33 @@ def is_run_folder(folder: Path | str) -> bool:
 
 
 def read_header(folder: Path | str) -> RunHeader:
-    """Read back who the run is.
+    """The header of the run in a folder.
 
     Raises:
         UserError: If the folder holds no usable `run.json`.
     """
-    return RunHeader(**_fields_of(RunHeader, Path(folder), _read_run_file(Path(folder))))
+    return parsed_header(read_run_file(Path(folder)), Path(folder) / RUN_FILE)
+
+
+def parsed_header(content: Mapping[str, Any], path: Path) -> RunHeader:
+    """The header in the content of a `run.json`; errors name the path."""
+    return RunHeader(**_fields_of(RunHeader, path, content))
 
 
 def read_closing(folder: Path | str) -> RunClosing | None:
-    """Read back how the run ended; None where it goes on or was killed without notice.
+    """How the run in a folder ended; None if it is running or was killed without notice.
 
     Raises:
         UserError: If the folder holds no usable `run.json`.
     """
-    content = {"reason": "", **_read_run_file(Path(folder))}
+    return parsed_closing(read_run_file(Path(folder)), Path(folder) / RUN_FILE)
+
+
+def parsed_closing(content: Mapping[str, Any], path: Path) -> RunClosing | None:
+    """The closing in the content of a `run.json`; errors name the path."""
     if content.get("status") not in STATUSES:
         return None
-    return RunClosing(**_fields_of(RunClosing, Path(folder), content))
+    return RunClosing(**_fields_of(RunClosing, path, {"reason": "", **content}))
 
 
 def is_finished(folder: Path | str) -> bool:
@@ -261,7 +281,12 @@ def _closing_fields(closing: RunClosing | None) -> dict[str, Any]:
     return asdict(closing)
 
 
-def _read_run_file(folder: Path) -> dict[str, Any]:
+def read_run_file(folder: Path) -> dict[str, Any]:
+    """The content of a run's header file, unchecked.
+
+    Raises:
+        UserError: It is missing, or does not hold a JSON object.
+    """
     path = folder / RUN_FILE
     try:
         return json_object(path.read_bytes())
@@ -273,13 +298,13 @@ def _read_run_file(folder: Path) -> dict[str, Any]:
 
 
 def _fields_of(
-    kind: type[RunHeader | RunClosing], folder: Path, content: Mapping[str, Any]
+    kind: type[RunHeader | RunClosing], path: Path, content: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What a record of this kind is made of; fields that later versions add do not disturb."""
+    """The fields of a record of this kind; further fields of later versions are ignored."""
     names = [item.name for item in fields(kind)]
     problem = field_problem(content, names)
     if problem is not None:
-        raise UserError(f"{folder / RUN_FILE} is no run record: {problem}.")
+        raise UserError(f"{path} is no run record: {problem}.")
     return {name: content[name] for name in names}
 
 

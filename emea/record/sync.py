@@ -2,21 +2,27 @@
 
 import logging
 import os
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from emea.errors import UserError
 from emea.record.mlflow_store import MlflowStore
+from emea.record.packing import restore_run
 from emea.record.run_record import (
     RunClosing,
     RunHeader,
     is_run_folder,
+    parsed_closing,
+    parsed_header,
     read_closing,
     read_header,
     read_series,
 )
 from emea.record.store_uri import without_login
+from emea.record.study import StudyRun, is_study, read_study
+from emea.record.study_files import RUNS_FILE
 
 logger = logging.getLogger(__name__)
 
@@ -65,22 +71,40 @@ def find_run_folders(roots: Iterable[Path | str], exclude: Path | None = None) -
     return sorted(found)
 
 
-def sync(folders: Iterable[Path], store: MlflowStore, unfinished: bool = False) -> SyncCounts:
-    """Import each run folder that the store does not hold completely.
+def find_recorded_runs(roots: Iterable[Path | str]) -> list[StudyRun]:
+    """The runs of every study at or below the roots, each once.
+
+    Raises:
+        UserError: If a study is damaged.
+    """
+    walked = (parent for root in roots for parent, _, _ in os.walk(Path(root).resolve()))
+    studies = sorted({Path(parent) for parent in walked if is_study(Path(parent))})
+    return [run for study in studies for run in read_study(study)]
+
+
+def sync(
+    runs: Iterable[Path | StudyRun], store: MlflowStore, unfinished: bool = False
+) -> SyncCounts:
+    """Import each run that the store does not hold completely.
 
     Args:
-        folders: Run folders, as `find_run_folders` gives them.
+        runs: Run folders and recorded runs, as `find_run_folders` and `find_recorded_runs` give
+            them.
         store: Where to.
         unfinished: Also import runs without a closing record, as KILLED; a later sync replaces
             them when there is more to tell. Not for runs that still go on.
     """
     counts = SyncCounts()
-    for folder in folders:
+    for run in runs:
         try:
-            outcome = _sync_one(folder, store, unfinished)
+            if isinstance(run, StudyRun):
+                outcome = _sync_recorded(run, store)
+            else:
+                outcome = _sync_one(run, store, unfinished)
         # One damaged folder must not keep the others out.
         except Exception as error:
-            logger.error("%s was not imported: %s", folder, without_login(str(error), store.uri))
+            place = f"{run.study}, {run.name}" if isinstance(run, StudyRun) else run
+            logger.error("%s was not imported: %s", place, without_login(str(error), store.uri))
             outcome = "failed"
         setattr(counts, outcome, getattr(counts, outcome) + 1)
     return counts
@@ -98,6 +122,21 @@ def _sync_one(folder: Path, store: MlflowStore, unfinished: bool) -> str:
         store.drop_copies(header, but=kept)
         return "present"
     import_run(folder, header, closing, store)
+    return "imported"
+
+
+def _sync_recorded(run: StudyRun, store: MlflowStore) -> str:
+    """Import a run of a study; its files are restored only if the store needs them."""
+    path = run.study / RUNS_FILE
+    header, closing = parsed_header(run.header, path), parsed_closing(run.header, path)
+    kept = store.complete_copy(header, closing)
+    if kept is not None:
+        store.drop_copies(header, but=kept)
+        return "present"
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent) / run.name
+        restore_run(run, folder)
+        import_run(folder, header, closing, store)
     return "imported"
 
 

@@ -8,10 +8,13 @@ import pytest
 from emea.errors import UserError
 from emea.record.mlflow_store import MlflowStore
 from emea.record.mlflow_tracker import MlflowTracker
+from emea.record.packing import packed_runs
 from emea.record.run_record import RunHeader, read_header, read_series
-from emea.record.sync import SyncCounts, find_run_folders, sync
+from emea.record.study import add_runs
+from emea.record.sync import SyncCounts, find_recorded_runs, find_run_folders, sync
 
 from .run_copies import assert_is_copy
+from .study_runs import write_run_folder
 
 MakeFolder = Callable[..., Path]
 MakeHeader = Callable[..., RunHeader]
@@ -169,3 +172,19 @@ def test_counts_are_told() -> None:
     assert str(SyncCounts(2, 1)) == "imported 2, already there 1, skipped 0"
     expected = "imported 0, already there 0, skipped 3 (1 unfinished, 2 failed)"
     assert str(SyncCounts(unfinished=1, failed=2)) == expected
+
+
+def test_recorded_runs_are_imported_like_their_folders(
+    store: MlflowStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = [write_run_folder(tmp_path / "runs" / name, run_id=name * 32) for name in "ab"]
+    for folder in folders:
+        add_runs(tmp_path / "experiments" / "table1", packed_runs(folder))
+    runs = find_recorded_runs([tmp_path / "experiments", tmp_path / "experiments" / "table1"])
+    assert [run.name for run in runs] == ["a", "b"]
+    assert sync(runs, store) == SyncCounts(imported=2)
+    for folder in folders:
+        assert_is_copy(store, folder)
+    monkeypatch.setattr("emea.record.sync.restore_run", lambda *_: pytest.fail("restored"))
+    assert sync(runs, store) == SyncCounts(present=2)
+    assert sync(folders, store) == SyncCounts(present=2)
