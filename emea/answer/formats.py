@@ -7,7 +7,8 @@ from typing import Any
 
 from emea.answer.alignment import Alignment, Row
 from emea.answer.sssom import sssom_lines
-from emea.data.names import entity_iri
+from emea.answer.statements import PREDICATES, statements
+from emea.data.entity_kinds import OWL
 from emea.record.atomic import write_lines
 
 
@@ -64,17 +65,16 @@ def _object(row: Row) -> dict[str, Any]:
     }
 
 
-SAME_AS = "<http://www.w3.org/2002/07/owl#sameAs>"
+def owl_triples(alignment: Alignment) -> Iterator[str]:
+    """Yield an N-Triples line for each source entity that has a target.
 
-
-def sameas_triples(alignment: Alignment) -> Iterator[str]:
-    """A triple for each source entity that has a target; there is none to say of the others."""
-    pair = alignment.pair.name
-    for row in alignment.rows(0):
-        if row.target is not None:
-            source = entity_iri(row.source, pair, "source")
-            target = entity_iri(row.target, pair, "target")
-            yield f"<{source}> {SAME_AS} <{target}> ."
+    Individuals are joined by ``owl:sameAs``, classes by ``owl:equivalentClass`` and properties by
+    ``owl:equivalentProperty``.
+    """
+    for statement in statements(alignment):
+        if statement.target_iri is not None:
+            predicate = f"{OWL}{PREDICATES[statement.kind]}"
+            yield f"<{statement.source_iri}> <{predicate}> <{statement.target_iri}> ."
 
 
 Lines = Callable[[Alignment], Iterator[str]]
@@ -84,7 +84,7 @@ ALIGNMENT_FILE = "alignment.tsv"
 
 FORMATS: dict[str, dict[str, Lines]] = {
     "tsv": {ALIGNMENT_FILE: matched_lines, "unmatched.tsv": unmatched_lines},
-    "nt": {"alignment.nt": sameas_triples},
+    "nt": {"alignment.nt": owl_triples},
     "sssom": {"alignment.sssom.tsv": sssom_lines},
     "jsonl": {"alignment.jsonl": json_lines},
 }

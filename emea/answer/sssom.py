@@ -1,124 +1,157 @@
 """Writes an alignment as SSSOM."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from urllib.parse import quote
 from uuid import UUID, uuid5
 
 from emea.answer.alignment import Alignment, Row
+from emea.answer.statements import PREDICATES, Statement, statements
+from emea.data.entity_kinds import EntityKind, is_blank
 from emea.data.formats.sssom import NO_TERM_FOUND
 from emea.data.names import EMEA, entity_iri
 
-EMEA_PREFIX = "emea"
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_FIRST_SEGMENT = re.compile(r"[^/?#]*")
 
 
-class CompactIris:
-    """Prefixes for the IRIs of one side: one for each scheme, and one for ``urn:emea:``.
+def entity_uri(iri: str) -> str:
+    """Return the URI of an IRI: characters outside ASCII are percent-encoded (RFC 3987, 3.1)."""
+    return _NOT_ASCII.sub(lambda found: quote(found.group()), iri)
 
-    What all IRIs of a scheme begin with, up to a separator, is the prefix: it needs no knowledge
-    of vocabularies, and holds for one namespace as for many.
+
+class CompactURIs:
+    """Shortens the URIs of one side to CURIEs.
+
+    There is one prefix for each URI scheme: the longest beginning, up to a separator, that all
+    URIs of that scheme share. It needs no knowledge of vocabularies. A URI whose remainder cannot
+    be the reference of a CURIE (it is empty, or its first segment contains a colon) is written in
+    full.
 
     Args:
-        iris: all there are to shorten.
-        side: begins the prefixes' names, such as ``source_http``.
+        uris: All URIs to shorten.
+        side: ``source`` or ``target``; the names of prefixes begin with it, as in
+            ``source_http``.
+        known: Prefixes of the other side. A beginning that has one of them keeps it, because two
+            prefixes must not stand for the same beginning.
 
     Attributes:
-        prefixes: what each prefix stands for.
+        prefixes: The beginning of URIs by the prefix that replaces it.
     """
 
-    def __init__(self, iris: Sequence[str], side: str) -> None:
+    def __init__(
+        self, uris: Sequence[str], side: str, known: Mapping[str, str] | None = None
+    ) -> None:
         self.side = side
         by_name: dict[str, list[str]] = {}
-        for iri in iris:
-            if not iri.startswith(EMEA):
-                # without its last character: something must be left to refer to
-                by_name.setdefault(self._prefix(iri), []).append(iri[:-1])
-        self.prefixes = {EMEA_PREFIX: EMEA}
-        self.prefixes |= {name: _shared(starts) for name, starts in by_name.items()}
+        for uri in uris:
+            # without the last character, because the reference must not be empty
+            by_name.setdefault(self._prefix(uri), []).append(uri[:-1])
+        shared = {name: _shared(starts) for name, starts in by_name.items()}
+        names = {start: name for name, start in (known or {}).items()}
+        self._names = {name: names.get(start, name) for name, start in shared.items()}
+        self.prefixes = {self._names[name]: start for name, start in shared.items()}
 
-    def __call__(self, iri: str) -> str:
-        """The compact form, ``prefix:rest``."""
-        name = EMEA_PREFIX if iri.startswith(EMEA) else self._prefix(iri)
-        return f"{name}:{iri[len(self.prefixes[name]) :]}"
+    def __call__(self, uri: str) -> str:
+        """Return ``prefix:reference``, or the URI itself if that would not be a valid CURIE."""
+        name = self._names[self._prefix(uri)]
+        reference = uri[len(self.prefixes[name]) :]
+        first = _FIRST_SEGMENT.match(reference)
+        if not reference or reference.startswith("//") or first is None or ":" in first.group():
+            return uri
+        return f"{name}:{reference}"
 
-    def _prefix(self, iri: str) -> str:
-        # a scheme may hold a plus, the name of a prefix may not
-        return f"{self.side}_{iri.partition(':')[0].replace('+', '-')}"
+    def _prefix(self, uri: str) -> str:
+        if uri.startswith(EMEA):
+            return f"{self.side}_emea"
+        # a scheme may contain a plus sign, the name of a prefix may not
+        return f"{self.side}_{uri.partition(':')[0].replace('+', '-')}"
 
 
 def _shared(starts: Sequence[str]) -> str:
-    # what the first and the last have in common in the order of characters, all have
+    # what the first and the last in alphabetical order share, all of them share
     first, last = min(starts), max(starts)
     same = takewhile(lambda both: both[0] == both[1], zip(first, last, strict=False))
     start = first[: sum(1 for _ in same)]
     return start[: max(map(start.rfind, "/#:")) + 1]
 
 
-SAME_AS = "owl:sameAs"
 MATCHED = "semapv:StructuralMatching"
-"""Embeddings and rules alike look at the graphs' structure, and at no names or values."""
+"""Embeddings and rules use the structure of the graphs."""
 
 GIVEN = "semapv:UnspecifiedMatching"
-"""How the links that came with the data were found is not known here."""
+"""How the links of the data were found is unknown."""
 
 LICENSE = "https://w3id.org/sssom/license/unspecified"
-"""SSSOM asks for one, and only who owns the data can give it."""
+"""SSSOM requires a license, which only the owner of the data can choose."""
 
 COLUMNS = (
     "subject_id",
     "subject_label",
+    "subject_type",
     "predicate_id",
     "object_id",
     "object_label",
+    "object_type",
     "mapping_justification",
     "confidence",
 )
 
+TYPES = {
+    EntityKind.INDIVIDUAL: "owl named individual",
+    EntityKind.CLASS: "owl class",
+    EntityKind.PROPERTY: "rdf property",
+}
+
 
 def sssom_lines(alignment: Alignment) -> Iterator[str]:
-    """The header, and a line for each source entity; unmatched ones have ``NoTermFound``."""
+    """Yield the header and one line for each source entity; unmatched ones have NoTermFound.
+
+    Blank nodes and pairs of entities of different kinds are left out.
+    """
     pair = alignment.pair
     subjects = [
-        entity_iri(pair.source.entity_name(entity), pair.name, "source")
-        for entity in range(pair.source.num_entities)
+        entity_uri(entity_iri(name, pair.name, "source"))
+        for name in pair.source.all_entity_names
+        if not is_blank(name)
     ]
-    objects = {
-        target: entity_iri(pair.target.entity_name(target), pair.name, "target")
-        for target in set(alignment.targets[alignment.targets >= 0].tolist())
-    }
-    of_subject = CompactIris(subjects, "source")
-    of_object = CompactIris(list(objects.values()), "target")
+    objects = [
+        entity_uri(entity_iri(pair.target.entity_name(target), pair.name, "target"))
+        for target in sorted(set(alignment.targets[alignment.targets >= 0].tolist()))
+    ]
+    of_subject = CompactURIs(subjects, "source")
+    of_object = CompactURIs(objects, "target", known=of_subject.prefixes)
     yield from _header(alignment, of_subject.prefixes | of_object.prefixes)
     yield "\t".join(COLUMNS)
-    numbered = zip(subjects, alignment.targets.tolist(), alignment.rows(0), strict=True)
-    for subject, target, row in numbered:
-        found = of_object(objects[target]) if target in objects else NO_TERM_FOUND
-        yield _line(of_subject(subject), found, row)
+    for statement in statements(alignment):
+        found = NO_TERM_FOUND
+        if statement.target_iri is not None:
+            found = of_object(entity_uri(statement.target_iri))
+        yield _line(of_subject(entity_uri(statement.source_iri)), found, statement)
 
 
 def _header(alignment: Alignment, prefixes: Mapping[str, str]) -> Iterator[str]:
-    """Slots in the order of the standard; strings as JSON has them, which YAML reads, too."""
+    """Yield slots in the order of the standard, with strings in JSON, which is also YAML."""
     yield "#curie_map:"
     for name in sorted(prefixes):
         yield f"#  {name}: {json.dumps(prefixes[name], ensure_ascii=False)}"
     for slot, value in _slots(alignment).items():
         yield f"#{slot}: {json.dumps(value, ensure_ascii=False)}"
-    yield f"#mapping_date: {alignment.origin.date}"  # a date, which a string would not be
+    yield f"#mapping_date: {alignment.origin.date}"  # without quotes: YAML reads it as a date
 
 
 def _slots(alignment: Alignment) -> dict[str, str]:
     origin, data = alignment.origin, quote(alignment.pair.name, safe="")
-    # the same run answers otherwise with other settings: another set
+    # other export settings give another mapping set of the same run
     identity = uuid5(UUID(origin.run_id), origin.settings)
     return {
         "mapping_set_id": f"urn:uuid:{identity}",
         "mapping_set_description": f"{origin.run_name}: {origin.settings}",
         "license": LICENSE,
-        "subject_type": "owl named individual",
-        "subject_source": f"emea:{data}:source",
-        "object_type": "owl named individual",
-        "object_source": f"emea:{data}:target",
+        "subject_source": f"{EMEA}{data}:source",
+        "object_source": f"{EMEA}{data}:target",
         "mapping_tool": "emea",
         "mapping_tool_version": origin.tool_version,
         "comment": f"{NO_TERM_FOUND} says that no target was accepted, not that there is none; "
@@ -126,10 +159,15 @@ def _slots(alignment: Alignment) -> dict[str, str]:
     }
 
 
-def _line(subject: str, found: str, row: Row) -> str:
-    justification = GIVEN if row.is_given else MATCHED
+def _line(subject: str, found: str, statement: Statement) -> str:
+    row: Row = statement.row
+    object_type = "" if row.target is None else TYPES[statement.kind]
     confidence = "" if row.target is None else f"{row.prob:.6f}".rstrip("0").rstrip(".")
-    cells = (subject, row.source, SAME_AS, found, row.target or "", justification, confidence)
+    cells = (
+        *(subject, row.source, TYPES[statement.kind], f"owl:{PREDICATES[statement.kind]}"),
+        *(found, row.target or "", object_type),
+        *(GIVEN if row.is_given else MATCHED, confidence),
+    )
     return "\t".join(map(_cell, cells))
 
 

@@ -63,7 +63,11 @@ class Prefixes:
         self.namespaces = dict(namespaces or {})
 
     def spellings(self, name: str) -> Iterator[str]:
-        """The name as it stands, out of its brackets, in full, in short and out of our IRIs."""
+        """Yield the ways in which the graph may spell the name, the given one first.
+
+        A file may contain URIs, in which characters outside ASCII are percent-encoded, where the
+        graph contains IRIs.
+        """
         yield name
         if name.startswith("<") and name.endswith(">"):
             name = name[1:-1]
@@ -72,6 +76,8 @@ class Prefixes:
             yield full
         if (own := own_name(full)) is not None:
             yield own
+        elif (decoded := unquote(full)) != full and _IS_IRI.match(full):
+            yield decoded
         for short, namespace in self.namespaces.items():
             if name.startswith(namespace):
                 yield f"{short}:{name[len(namespace) :]}"

@@ -14,7 +14,7 @@ NAMES = st.one_of(
     st.text(min_size=1, max_size=8),
     st.text(alphabet=MARKS, min_size=1, max_size=8),
     st.text(alphabet=MARKS, max_size=8).map("http://example.org/resource/a".__add__),
-    st.sampled_from(["urn:isbn:1", "HTTPS://x.org/#a#b", "a+b://c", "Batman: Year One"]),
+    st.sampled_from(["urn:isbn:1", "HTTPS://x.org/#a#b", "a+b://c", "Batman: Year One", "_:b1"]),
 )
 
 

@@ -45,8 +45,8 @@ def test_a_failing_export_leaves_the_old_files(name: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("file", ["alignment.sssom.tsv", "alignment.nt"])
 def test_an_alignment_can_be_the_links_of_another_run(file: str, tmp_path: Path) -> None:
-    source = ["http://a.org/x", "Batman: Year One", "柏林", "alone", "100%"]
-    target = ["Berlin", "http://b.org/y", "Batman", "17"]
+    source = ["http://a.org/x y", "Batman: Year One", "柏林", "alone", "100%"]
+    target = ["Berlin", "http://b.org/柏:林", "Batman", "17"]
     alignment = alignment_of(source, target, [3, 2, 0, NOBODY, 1])
     write_formats(tmp_path, alignment, ["nt", "sssom"])
     resolver = LinkResolver(

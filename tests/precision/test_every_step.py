@@ -17,6 +17,7 @@ NOTHING_TO_ROUND = {
     "emea.answer.decision": "compares with a threshold",
     "emea.answer.exporting": "names and numbers as they are written",
     "emea.answer.formats": "names and numbers as they are written",
+    "emea.answer.statements": "names and predicates as they are written",
     "emea.answer.sssom": "names and numbers as they are written",
     "emea.em.em_callback": "calls search and step in turn",
     "emea.em.paper_step": "calls rule, M-step and E-step in turn",

@@ -1,0 +1,93 @@
+"""Which entities of an RDF graph are classes, properties or individuals."""
+
+from enum import IntEnum
+
+import numpy as np
+
+from emea.data.arrays import IntArray
+from emea.data.graph import KnowledgeGraph
+
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+OWL = "http://www.w3.org/2002/07/owl#"
+
+BLANK = "_:"
+"""Beginning of the name of a blank node, which has no meaning outside its own file."""
+
+
+class EntityKind(IntEnum):
+    """What an entity is in the sense of OWL."""
+
+    INDIVIDUAL = 0
+    CLASS = 1
+    PROPERTY = 2
+
+
+CLASS_TYPES = frozenset({f"{RDFS}Class", f"{OWL}Class"})
+PROPERTY_TYPES = frozenset(
+    {
+        f"{RDF}Property",
+        f"{OWL}ObjectProperty",
+        f"{OWL}DatatypeProperty",
+        f"{OWL}AnnotationProperty",
+        f"{OWL}FunctionalProperty",
+        f"{OWL}InverseFunctionalProperty",
+        f"{OWL}SymmetricProperty",
+        f"{OWL}TransitiveProperty",
+    }
+)
+HEADS = {
+    f"{RDFS}subClassOf": EntityKind.CLASS,
+    f"{OWL}equivalentClass": EntityKind.CLASS,
+    f"{OWL}disjointWith": EntityKind.CLASS,
+    f"{RDFS}subPropertyOf": EntityKind.PROPERTY,
+    f"{OWL}equivalentProperty": EntityKind.PROPERTY,
+    f"{OWL}inverseOf": EntityKind.PROPERTY,
+    f"{RDFS}domain": EntityKind.PROPERTY,
+    f"{RDFS}range": EntityKind.PROPERTY,
+}
+"""Kind of the head of a triple, by the relation's IRI."""
+
+TAILS = HEADS | {
+    f"{RDF}type": EntityKind.CLASS,
+    f"{RDFS}domain": EntityKind.CLASS,
+    f"{RDFS}range": EntityKind.CLASS,
+}
+"""Kind of the tail of a triple, by the relation's IRI."""
+
+
+def entity_kinds(graph: KnowledgeGraph) -> IntArray:
+    """Return the ``EntityKind`` of each entity, ``[num_entities]``.
+
+    The RDF, RDFS and OWL vocabulary in the triples decides. Entities of a graph that does not use
+    it, or that has no relation names, are individuals. If the triples state several kinds of an
+    entity, a property is preferred to a class and a class to an individual.
+    """
+    kinds = np.full(graph.num_entities, EntityKind.INDIVIDUAL, dtype=np.int64)
+    if graph.relation_names is None:
+        return kinds
+    heads, relations, tails = graph.triples.T
+    for relation, name in enumerate(graph.relation_names):
+        if name not in TAILS:
+            continue
+        of_relation = relations == relation
+        ends = tails[of_relation]
+        np.maximum.at(kinds, ends, TAILS[name])
+        if name in HEADS:
+            np.maximum.at(kinds, heads[of_relation], HEADS[name])
+        else:
+            declared = [_declared(graph.entity_name(tail)) for tail in np.unique(ends).tolist()]
+            by_tail = dict(zip(np.unique(ends).tolist(), declared, strict=True))
+            np.maximum.at(kinds, heads[of_relation], [by_tail[tail] for tail in ends.tolist()])
+    return kinds
+
+
+def _declared(type_name: str) -> EntityKind:
+    if type_name in PROPERTY_TYPES:
+        return EntityKind.PROPERTY
+    return EntityKind.CLASS if type_name in CLASS_TYPES else EntityKind.INDIVIDUAL
+
+
+def is_blank(name: str) -> bool:
+    """Whether an entity's name is that of a blank node."""
+    return name.startswith(BLANK)
