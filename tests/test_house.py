@@ -10,6 +10,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = (
+    ("settings",),
     ("data",),
     ("config", "matching"),
     ("evaluation",),

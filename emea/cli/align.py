@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from emea.answer.formats import ALIGNMENT_FILE
-from emea.config.checks import EXPORT_FORMATS
 from emea.config.instantiate import load_pair
 from emea.config.overrides import check_overrides, composed
 from emea.config.schema import register_schema
@@ -17,6 +16,7 @@ from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_record import is_run_folder
 from emea.run.console import logged
+from emea.settings.run import EXPORT_FORMATS
 
 if TYPE_CHECKING:
     from emea.run.result import RunMetrics

@@ -5,11 +5,11 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from emea.config.checks import EXPORT_FORMATS
 from emea.config.earlier import SIMILARITIES
 from emea.config.files import option_names
 from emea.errors import DataError
 from emea.record.run_record import check_finished
+from emea.settings.run import EXPORT_FORMATS
 
 EXAMPLES = """examples:
   emea predict RUN --formats nt sssom jsonl --top-k 5

@@ -2,6 +2,7 @@
 
 import logging
 import math
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from omegaconf import DictConfig
 from emea.config.checks import check_config
 from emea.config.earlier import current_overrides
 from emea.config.files import CONF
+from emea.config.help import group_help, help_text
 from emea.config.idle import idle_settings
 from emea.config.instantiate import load_pair
 from emea.config.overrides import (
@@ -31,10 +33,12 @@ from emea.record.run_record import is_finished
 from emea.record.secrets import clean_hydra_files
 from emea.run.console import logged
 from emea.run.sweep import forget_outcome, write_outcome
+from emea.settings.groups import GROUPS
 
 logger = logging.getLogger(__name__)
 
-PRINT_ONLY = ("-h", "--help", "--hydra-help", "--version", "-c", "--cfg", "--info", "-sc")
+HELP = ("-h", "--help")
+PRINT_ONLY = ("--hydra-help", "--version", "-c", "--cfg", "--info", "-sc")
 """Flags with which Hydra prints something and runs nothing, also as ``--flag=value``."""
 
 
@@ -47,8 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
-    register_schema()
     typed = sys.argv[1:] if arguments is None else arguments
+    if any(argument in HELP for argument in typed):
+        return _print_help(typed)
+    register_schema()
     try:
         typed = current_overrides(typed)
         sys.argv[1:] = sweep_flag_first(quote_numeric_choices(typed))
@@ -68,6 +74,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from emea.run.signals import exit_status
 
         return exit_status()
+    return 0
+
+
+def _print_help(arguments: Sequence[str]) -> int:
+    """Print the settings of the named group, or an overview of all groups."""
+    group = next((argument for argument in arguments if argument in GROUPS), None)
+    try:
+        print(help_text() if group is None else group_help(group), flush=True)
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (Python flushes it at the end)
     return 0
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
+from emea.config.schema import register_schema
 from emea.errors import ConfigError
 
 NO_LIST = "is not a ListConfig, list or tuple"
@@ -71,6 +72,7 @@ def compose_config(overrides: Sequence[str], with_hydra: bool = False) -> DictCo
     """The config of these overrides, from all folders that are searched."""
     paths = ",".join(f"'file://{folder}'" for folder in _further)
     further = [f"hydra.searchpath=[{paths}]"] if _further else []
+    register_schema()
     with initialize_config_dir(str(CONF), version_base="1.3"):
         return compose("config", [*overrides, *further], return_hydra_config=with_hydra)
 

@@ -7,7 +7,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from emea.config.files import OPTIONAL
-from emea.config.two_way import TWO_WAY, has_part
+from emea.settings.em import PAPER_FEATURES, TwoWaySettings
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,28 @@ def uses_two_way(config: DictConfig) -> bool:
     two_way = _value(config, "em.two_way")
     if not isinstance(two_way, DictConfig) or two_way.get("_target_") != TWO_WAY:
         return False
-    return _is_neural(config) and bool(config.em.iterations) and has_part(two_way)
+    return _is_neural(config) and bool(config.em.iterations) and _has_part(two_way)
+
+
+TWO_WAY = "emea.em.two_way_step.TwoWayStep"
+
+SWITCHES = (
+    *("both_directions", "unmatched", "matched_inclusions"),
+    *("mutual_labels", "weighted_labels", "fused_answer"),
+)
+"""Parts of the two-way step that are true or false."""
+
+
+def _has_part(two_way: DictConfig) -> bool:
+    """Whether a part of the two-way step is on; without any, the paper's step is used."""
+    usual = TwoWaySettings
+    return (
+        any(two_way.get(name, True) for name in SWITCHES)
+        or two_way.get("sweeps", usual.sweeps) > 1
+        or two_way.get("propagation", usual.propagation) > 0
+        or two_way.get("memory", usual.memory) > 0
+        or tuple(two_way.get("features", usual.features)) != PAPER_FEATURES
+    )
 
 
 def _has_turns(config: DictConfig) -> bool:

@@ -1,91 +1,116 @@
-"""The table of all settings in ``docs/configuration.md``, from the YAML files and the ranges."""
+"""The page of all settings, ``docs/configuration.md``, from the schemas and the options."""
 
-import re
-from collections.abc import Iterator
-from itertools import takewhile
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import yaml
 
 from emea.config.files import CONF, option_names, required_groups
-from emea.config.ranges import CHOICES, LIMITS
+from emea.settings.groups import GROUPS
+from emea.settings.run import RunSettings
+from emea.settings.setting import MISSING, Setting, settings_of, typed
 
 HEAD = """# Configuration
 
-Every setting with its default, what it may be, and what it does. The defaults live in `conf/`, next
-to a comment that says where each comes from. This page is generated from them:
+Every setting with its default, its allowed values, its meaning and the source of the default. This
+page is generated from the schemas in `emea/settings` and the options in `conf/`:
 `python -m emea.config.option_table > docs/configuration.md`.
 
 Choose an option of a group with `group=option` and set a value with `key=value`. A setting that has
 no effect in the chosen configuration is refused.
 """
 
+SCHEMA = "schema_"
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a group, read from its file.
+
+    Args:
+        title: what it is, from the first line.
+        settings: what it inherits, by key.
+        values: what it sets itself, by key.
+    """
+
+    title: str
+    settings: dict[str, Setting]
+    values: dict[str, Any]
+
+
+def read_option(group: str, name: str) -> Option:
+    """An option of ``conf/`` with what it inherits from schemas and other options."""
+    text = (CONF / group / f"{name}.yaml").read_text(encoding="utf-8")
+    content: dict[str, Any] = yaml.safe_load(text)
+    settings: dict[str, Setting] = {}
+    values: dict[str, Any] = {}
+    for parent in content.pop("defaults", ()):
+        if not isinstance(parent, str):
+            continue  # it chooses an option of another group
+        if parent.startswith(SCHEMA):
+            schema = GROUPS[group].schemas[parent.removeprefix(SCHEMA)]
+            settings |= {one.key: one for one in settings_of(schema, f"{group}.")}
+        elif "@" not in parent:
+            inherited = read_option(group, parent)
+            settings |= inherited.settings
+            values |= inherited.values
+    values |= dict(_leaves(content, f"{group}."))
+    return Option(text.splitlines()[0].removeprefix("# "), settings, values)
+
+
+def _leaves(node: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """Values that are not groups of settings, with their full key."""
+    for name, value in node.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{name}.")
+        elif name not in ("_target_", "_partial_"):
+            yield f"{prefix}{name}", value
+
 
 def options_page() -> str:
     """The page as Markdown."""
-    parts = [HEAD, "## All runs\n", _table(_settings(CONF / "config.yaml", ""))]
+    parts = [HEAD, "## All runs\n", _table(settings_of(RunSettings), {})]
     for group in required_groups():
         parts.append(f"## {group}\n")
-        for option in option_names(group):
-            path = CONF / group / f"{option}.yaml"
-            title = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
-            parts.append(f"**`{group}={option}`**: {title}\n")
-            rows = list(_settings(path, f"{group}."))
-            parts += [_table(iter(rows))] if rows else []
+        parts.append(f"{_sentence(GROUPS[group].help)}\n")
+        for name in option_names(group):
+            option = read_option(group, name)
+            parts.append(f"**`{group}={name}`**: {option.title}\n")
+            table = _table(option.settings.values(), option.values)
+            parts += [table] if table else []
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _table(rows: Iterator[tuple[str, str, str]]) -> str:
-    lines = ["| key | default | allowed | meaning |", "|---|---|---|---|"]
-    for key, default, comment in rows:
-        allowed = _allowed(key)
-        cells = (f"`{key}`", f"`{default}`", allowed, comment)
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _table(settings: Iterable[Setting], values: dict[str, Any]) -> str:
+    """A row for each setting; groups of settings are left out if their settings have rows."""
+    lines = []
+    for one in settings:
+        if (one.kind is dict and not one.nullable) or one.key.endswith(".two_way"):
+            continue
+        default = typed(values.get(one.key, one.default))
+        cells = (
+            f"`{one.key}`",
+            "" if default == MISSING else f"`{default}`",
+            _allowed(one),
+            one.help,
+            one.source,
+        )
         lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
-    return "\n".join(lines) + "\n"
+    if not lines:
+        return ""
+    head = ["| key | default | allowed | meaning | source |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *lines]) + "\n"
 
 
-def _allowed(key: str) -> str:
-    if key in CHOICES:
-        return ", ".join(CHOICES[key])
-    return str(LIMITS[key]) if key in LIMITS else ""
-
-
-def _settings(path: Path, prefix: str) -> Iterator[tuple[str, str, str]]:
-    """Key, default and comment of each value in a YAML file."""
-    text = path.read_text(encoding="utf-8")
-    lines = text.splitlines()
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
-    for key, node in _leaves(root, prefix):
-        if key.rpartition(".")[2] in ("name", "_target_", "_partial_"):
-            continue
-        default = text[node.start_mark.index : node.end_mark.index].strip() or "null"
-        yield key, default, _comment(lines, node)
-
-
-def _comment(lines: list[str], node: yaml.Node) -> str:
-    """What is said about a value: after it and in lines that continue this, or above it."""
-    first, last = node.start_mark.line, node.end_mark.line
-    after = lines[last][node.end_mark.column :].strip()
-    if after.startswith("#"):
-        continued = takewhile(lambda line: re.match(r"\s*# [a-z]", line), lines[last + 1 :])
-        said = [after, *continued]
-    else:
-        above = takewhile(lambda line: line.strip().startswith("#"), reversed(lines[1:first]))
-        said = list(above)[::-1]
-    return " ".join(line.strip().removeprefix("# ") for line in said)
-
-
-def _leaves(node: yaml.Node | None, prefix: str) -> Iterator[tuple[str, yaml.Node]]:
-    """Values that are not groups of settings, with their whole key; Hydra's own are left out."""
-    if not isinstance(node, yaml.MappingNode):
-        return
-    for name, value in node.value:
-        if name.value in ("defaults", "hydra"):
-            continue
-        if isinstance(value, yaml.MappingNode) and not value.flow_style:
-            yield from _leaves(value, f"{prefix}{name.value}.")
-        else:
-            yield f"{prefix}{name.value}", value
+def _allowed(one: Setting) -> str:
+    text = one.described()
+    null = " or null" if one.nullable and "null" not in text else ""
+    return f"{text}{null}"
 
 
 if __name__ == "__main__":

@@ -32,7 +32,6 @@ from emea.config.files import (
 )
 from emea.config.idle import DECIDING, idle_settings
 from emea.config.paths import check_named_files
-from emea.config.ranges import wrong_kind
 from emea.errors import ConfigError
 
 MOST_VALUES = 1000
@@ -114,10 +113,10 @@ def check_settings(typed: list[str], defaults: Sequence[str] = ()) -> None:
     tried += [
         (usual, choice, rounds[0]) for usual, choice in zip(configs[1:], choices[1:], strict=True)
     ]
-    keys = [override.key_or_group for override in values if not override.is_delete()]
     for usual, choice, assigned in tried:
         config = _with_values(usual, assigned)
-        _check_values(config, keys, usual)
+        check_config(config)
+        check_named_files(config)
         idle = idle_settings(config, [*choice, *assigned])
     asked = {one.key_or_group for one in values if one.input_line not in defaults}
     _refuse_idle({key: idle[key] for key in asked & idle.keys()}, overrides)
@@ -170,17 +169,6 @@ def _quoted_number(text: str) -> str:
         return f"'{float(text):g}'"
     except ValueError:
         return text
-
-
-def _check_values(config: DictConfig, keys: Sequence[str], usual: DictConfig) -> None:
-    try:
-        problem = next(filter(None, (wrong_kind(key, config, usual) for key in keys)), None)
-    except OmegaConfBaseException as error:  # it refers to what is not there
-        raise ConfigError(sentence(error)) from error
-    if problem is not None:
-        raise ConfigError(problem)
-    check_config(config)
-    check_named_files(config)
 
 
 def _parsed(arguments: list[str]) -> list[Override]:

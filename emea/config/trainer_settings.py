@@ -1,14 +1,14 @@
-"""Which settings under ``trainer`` there are, and which of them Lightning gets."""
+"""Settings under ``trainer``: the run reads some, and Lightning gets others."""
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
-OWN = (
-    *("name", "accelerator", "block_size", "cuda_graph", "block_memory", "deterministic"),
-    *("checkpoint_minutes", "callbacks", "logger"),
-)
+from emea.settings.execution import TrainerSettings
+
+OWN = ("name", *(one.name for one in fields(TrainerSettings)))
 """Settings that the run itself reads."""
 
 PASSED_ON = ("max_time", "log_every_n_steps", "limit_train_batches", "detect_anomaly")
@@ -53,11 +53,3 @@ def trainer_problems(config: DictConfig) -> Iterator[str]:
             continue
         reason = REASONS.get(str(key), f"further settings are {', '.join(PASSED_ON)}")
         yield f"trainer.{key} has no effect: {reason} (docs/lightning.md)"
-    for key in ("callbacks", "logger"):
-        nodes = OmegaConf.select(config.trainer, key)
-        is_list = nodes is None or isinstance(nodes, ListConfig)
-        if not is_list or not all(isinstance(node, DictConfig) for node in nodes or ()):
-            yield (
-                f"trainer.{key} must be a list of classes such as "
-                f"[{{_target_:my_module.MyClass}}], got {nodes}"
-            )

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from emea.config.two_way import FEATURES
 from emea.em.m_step import fit_weights
 from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable, places_in_groups
+from emea.settings.em import FEATURES
 
 PRIORS = dict(zip(FEATURES, (0.5, 3.0, 1.0, 6.0), strict=True))
 """Weight of each feature before any link is seen; a feature's weight never falls below 0."""

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from emea.config.two_way import PAPER_FEATURES
 from emea.data.arrays import IntArray
 from emea.em.joint import JointReport, JointStep, NeuralBeliefs, links_on
 from emea.em.match_model import PRIORS, MatchModel, calibrated
@@ -19,6 +18,7 @@ from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
 from emea.rules.rule import Rule
+from emea.settings.em import PAPER_FEATURES
 
 TINY = 1e-12
 """Keeps an entity without any belief from dividing by nothing."""
@@ -77,7 +77,7 @@ class TwoWayStep(JointStep):
         self.weighted_labels = weighted_labels
         self.fused_answer = fused_answer
         parts = [both_directions, sweeps > 1, propagation > 0, unmatched, matched_inclusions]
-        parts += [mutual_labels, weighted_labels, fused_answer, list(features) != PAPER_FEATURES]
+        parts += [mutual_labels, weighted_labels, fused_answer, tuple(features) != PAPER_FEATURES]
         parts += [memory > 0]
         self.is_off = rule is None or not any(parts)
         if self.is_off:

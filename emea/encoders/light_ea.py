@@ -63,10 +63,10 @@ class LightEA(nn.Module):
         self,
         graph: JointGraph,
         dim: int = 512,
-        depth: int = 2,
+        depth: int = 3,
         output_dim: int = 512,
-        self_weight: float = 2.0,
-        whitening: float = 0.0,
+        self_weight: float = 0.5,
+        whitening: float = 0.5,
     ) -> None:
         super().__init__()
         if min(dim, depth, output_dim) < 1:

@@ -21,7 +21,7 @@ class RMSprop(torch.optim.RMSprop):
         eps: added to the root of the mean square.
     """
 
-    def __init__(self, params: Any, lr: float, alpha: float = 0.99, eps: float = 1e-8) -> None:
+    def __init__(self, params: Any, lr: float, alpha: float, eps: float) -> None:
         super().__init__(params, lr=lr, alpha=alpha, eps=eps)
 
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]

@@ -3,11 +3,13 @@
 import re
 from pathlib import Path
 
+from emea.settings import execution
+
 STORE_VARIABLE = "MLFLOW_TRACKING_URI"
 """Where MLflow, and our configuration, look for the store's address."""
 
-DEFAULT_URI = "sqlite:///mlflow.db"
-DEFAULT_ARTIFACT_ROOT = "mlruns"
+DEFAULT_URI = execution.DEFAULT_STORE
+DEFAULT_ARTIFACT_ROOT = execution.DEFAULT_ARTIFACT_ROOT
 
 _SQLITE = "sqlite:///"
 _LOGIN = re.compile(r"[^:/?#]*:(?!\d+[/?#])[^@]*(?=@)")

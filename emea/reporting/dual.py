@@ -6,13 +6,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from emea.config.two_way import FEATURES
 from emea.reporting.cells import over_splits, shown, signed, splits_told
 from emea.reporting.comparison import NOT_RUN, Entry, entries
 from emea.reporting.markdown import PaperNumbers, load_paper_numbers, markdown_table
 from emea.reporting.methods import DUAL, DUAL_PARTS, EMEA, PARIS, RREA, USUAL, is_usual, runs_of
 from emea.reporting.records import RecordedRun, provenance_line, run_links
 from emea.reporting.study import DBP15K_CELLS, Study
+from emea.settings.em import FEATURES
 
 OTHERS = (("D_Y_15K_V1", 0.01), ("D_Y_15K_V1", 0.05), ("D_Y_15K_V1", 0.2), ("contea_fr_en", 0.2))
 REMARK = (

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from emea.config.earlier import current_params
-from emea.config.two_way import FEATURES
 from emea.reporting.cells import Cell, over_splits
 from emea.reporting.records import RecordedRun
+from emea.settings.em import FEATURES
 
 Place = TypeVar("Place")
 

@@ -37,7 +37,7 @@ class SelfTraining(pl.Callback):
         self,
         visible: Visible,
         decoder: Decoder,
-        turns: int = 0,
+        turns: int,
         turns_per_iteration: int = 0,
         epochs_per_turn: int = 100,
     ) -> None:

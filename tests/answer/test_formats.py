@@ -5,11 +5,11 @@ import pytest
 
 from emea.answer.alignment import NOBODY
 from emea.answer.formats import FORMATS, write_formats
-from emea.config.checks import EXPORT_FORMATS
 from emea.data.formats.link_file import read_link_file
 from emea.data.links import EntityFinder, LinkRegister, LinkResolver
 from emea.data.names import Prefixes
 from emea.record.mlflow_store import RUN_FILES
+from emea.settings.run import EXPORT_FORMATS
 
 from .odd_alignments import alignment_of, named_graph
 

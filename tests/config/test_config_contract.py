@@ -12,6 +12,7 @@ from omegaconf import OmegaConf
 from emea.config.checks import check_config
 from emea.config.experiment import jobs
 from emea.config.files import CONF, PRESETS, group_names, option_names, required_groups
+from emea.config.help import group_help, help_text
 from emea.config.overrides import check_overrides, composed
 from emea.config.schema import register_schema
 
@@ -76,13 +77,21 @@ def test_em_settings_are_arguments_of_the_callback_or_a_step() -> None:
     known = set(inspect.signature(EMCallback).parameters) | {"name", "iterations", "two_way"}
     known |= set(inspect.signature(PaperStep).parameters)
     for option in option_names("em"):
-        assert set(load("em", option)) <= known
+        assert set(load_composed("em", option)) <= known
 
 
-def test_help_names_every_group() -> None:
-    help_text = (CONF / "hydra" / "help" / "emea.yaml").read_text(encoding="utf-8")
+def test_help_names_every_group_and_option() -> None:
+    text = help_text()
     for group in group_names():
-        assert f"\n    {group} " in help_text
+        assert f"\n  {group} " in text
+        options = option_names(group)
+        assert all(option in text for option in options if "/" not in option)
+        assert f"options: {', '.join(options)}" in group_help(group)
+
+
+def test_help_of_a_group_has_defaults_and_ranges() -> None:
+    text = group_help("em")
+    assert "\n  em.ridge=0.01\n      strength of the prior of the rule weights (a number" in text
 
 
 PRESET_OPTIONS = [(group, option) for group in PRESETS for option in option_names(group)]

@@ -136,7 +136,7 @@ def rows(lines: list[str]) -> list[list[str]]:
         (["protocol=released"], "it has protocol=strict and no other"),
         (["initial_from=somewhere"], "leave initial_from out"),
         (["method.reasoner.theta=2"], "theta must be a number above 0 and at most 1"),
-        (["method.reasoner.max_iterations=0"], "must be a whole number of at least 1"),
+        (["method.reasoner.max_iterations=0"], "must be a whole number from 1 to 10,000, got 0"),
     ],
 )
 def test_refuses_what_makes_no_sense(

@@ -1,0 +1,130 @@
+"""The config groups: what each is for, and the schemas that its options inherit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from emea.settings import data, em, execution, matching, method, model
+from emea.settings.run import RunSettings
+from emea.settings.setting import Setting, settings_of
+
+
+@dataclass(frozen=True)
+class Group:
+    """A config group.
+
+    Args:
+        help: what it decides, for ``--help``.
+        schemas: dataclasses by name. An option inherits one as ``schema_NAME``. A schema with the
+            name of an option belongs to that option.
+    """
+
+    help: str
+    schemas: Mapping[str, type] = field(default_factory=dict)
+
+
+GROUPS = {
+    "data": Group(
+        "the pair of graphs; synthetic needs no files",
+        {
+            "id_format": data.IdFormatSettings,
+            "openea": data.OpenEASettings,
+            "files": data.OwnFilesSettings,
+            "synthetic": data.SyntheticSettings,
+        },
+    ),
+    "ratio": Group(
+        "share of the links used for training; any other: ratio.value=0.07",
+        {"ratio": data.RatioSettings},
+    ),
+    "split": Group(
+        "the split of the links: random by ratio, the authors' official one, or all known links",
+        {
+            "random": data.RandomSplitSettings,
+            "official": data.OfficialSplitSettings,
+            "known": data.KnownSplitSettings,
+        },
+    ),
+    "model": Group(
+        "the neural encoder and its training schedule",
+        {
+            "alinet": model.AliNetSettings,
+            "dual_amn": model.DualAMNSettings,
+            "iptranse": model.IPTransESettings,
+            "lightea": model.LightEASettings,
+            "rrea": model.RREASettings,
+        },
+    ),
+    "training": Group(
+        "the first training: supervised or semi-supervised",
+        {"sup": em.SupervisedSettings, "semi": em.SemiSettings},
+    ),
+    "rule": Group(
+        "the rules that measure compatibility",
+        {
+            "paris": method.ParisRuleSettings,
+            "avoid_conflict": method.AvoidConflictSettings,
+            "paris_avoid_conflict": method.ComposedRuleSettings,
+        },
+    ),
+    "em": Group(
+        "the EM around the model: paper, dual (two-way), or none for only the neural model",
+        {"paper": em.PaperEMSettings, "dual": em.DualEMSettings, "none": em.NoEMSettings},
+    ),
+    "method": Group(
+        "emea, or a baseline that reasons from seeds: paris, prase",
+        {
+            "emea": method.EMEASettings,
+            "paris": method.ParisMethodSettings,
+            "prase": method.PraseMethodSettings,
+        },
+    ),
+    "protocol": Group(
+        "strict: nothing but the evaluation sees test links; released: as the paper's code",
+        {"released": data.ReleasedSettings},
+    ),
+    "similarity": Group(
+        "how embeddings become a ranking: csls, or plain cosine",
+        {"csls": matching.CSLSSettings},
+    ),
+    "decoding": Group(
+        "how the final beliefs become an answer",
+        {
+            "hungarian": matching.HungarianSettings,
+            "sinkhorn": matching.SinkhornSettings,
+        },
+    ),
+    "search": Group(
+        "exact, or cells: approximate, for large graphs",
+        {"cells": matching.CellSearchSettings},
+    ),
+    "trainer": Group("where to compute", {"auto": execution.TrainerSettings}),
+    "tracking": Group(
+        "where runs are recorded: mlflow, or none for the run folder only",
+        {"mlflow": execution.MlflowSettings},
+    ),
+    "variant": Group("settings that belong together, such as a row of a table"),
+    "experiment": Group("the sweep of a table or figure of the paper, with -m"),
+}
+"""All groups, in the order of ``--help``."""
+
+
+@cache
+def declared(group: str, option: str | None) -> tuple[tuple[Setting, ...], ...]:
+    """The settings that an option can have, grouped by key.
+
+    Args:
+        group: a config group, or an empty text for the top level.
+        option: its name; if no schema belongs to it, the schemas of the whole group are used, and a
+            key can have several declarations.
+    """
+    if not group:
+        return tuple((one,) for one in settings_of(RunSettings))
+    schemas = GROUPS[group].schemas
+    own = schemas.get(option) if option is not None else None
+    chosen = list(schemas.values()) if own is None else [own]
+    found: dict[str, list[Setting]] = {}
+    for schema in chosen:
+        for one in settings_of(schema, f"{group}."):
+            found.setdefault(one.key, []).append(one)
+    return tuple(map(tuple, found.values()))

@@ -1,0 +1,249 @@
+"""How a setting is declared, and how its values are checked."""
+
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
+from math import inf, isfinite
+from typing import Any
+
+MISSING = "???"
+"""A value that each option must set; OmegaConf uses the same text."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """A range of numbers.
+
+    Args:
+        least: the lower limit.
+        most: the upper limit.
+        above: excludes the lower limit.
+        below: excludes the upper limit.
+    """
+
+    least: float
+    most: float = inf
+    above: bool = False
+    below: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether the number is finite and in the range."""
+        enough = value > self.least if self.above else value >= self.least
+        not_too_much = value < self.most if self.below else value <= self.most
+        return enough and not_too_much and (isinstance(value, int) or isfinite(value))
+
+    def __str__(self) -> str:
+        """The range in words, to follow "a number"."""
+        low = f"above {self.least:,.15g}" if self.above else f"of at least {self.least:,.15g}"
+        if self.most == inf:
+            return low
+        if not (self.above or self.below):
+            return f"from {self.least:,.15g} to {self.most:,.15g}"
+        return f"{low} and {'below' if self.below else 'at most'} {self.most:,.15g}"
+
+
+def up_to(most: int, least: int = 1) -> Range:
+    """A count with an upper limit, beyond which a value can only be a mistake."""
+    return Range(least, most)
+
+
+POSITIVE = Range(0, above=True)
+NOT_NEGATIVE = Range(0)
+SHARE = Range(0, 1)
+SHARE_BELOW_ONE = Range(0, 1, below=True)
+SHARE_ABOVE_ZERO = Range(0, 1, above=True)
+SEED = Range(0, 2**32 - 1)
+"""Seeds that both numpy and torch accept."""
+
+EPOCHS = up_to(1_000_000)
+WIDTH = up_to(16_384)
+DEPTH = up_to(100)
+
+Allowed = Range | tuple[str, ...] | None
+
+
+def setting(
+    default: Any,
+    help: str,
+    allowed: Allowed = None,
+    source: str = "",
+    required: bool = False,
+    example: str = "",
+) -> Any:
+    """Declare a field of a schema.
+
+    Args:
+        default: the value if none is given; a tuple means a list.
+        help: what it does, for ``--help`` and the documentation.
+        allowed: a range of numbers or the possible words; for a list, those of its items.
+        source: where the default comes from.
+        required: the run cannot start without it.
+        example: a value to show if the default is null or empty.
+    """
+    metadata = {
+        "help": help,
+        "allowed": allowed,
+        "source": source,
+        "required": required,
+        "example": example,
+    }
+    return field(default=default, metadata=metadata)
+
+
+KINDS: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false"}
+KINDS = {**KINDS, str: "text", list: "a list", dict: "a group of settings"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of an option.
+
+    Args:
+        key: its full key, such as ``em.iterations``.
+        kind: ``int``, ``float``, ``bool``, ``str``, ``list``, ``dict`` or ``object`` (anything).
+        item: the kind of a list's items.
+        nullable: null is allowed.
+        default: the usual value, as a plain container.
+        allowed: see `setting`.
+        help: see `setting`.
+        source: see `setting`.
+        required: see `setting`.
+        example: see `setting`.
+    """
+
+    key: str
+    kind: type
+    item: type
+    nullable: bool
+    default: Any
+    allowed: Allowed = None
+    help: str = ""
+    source: str = ""
+    required: bool = False
+    example: str = ""
+
+    def problem(self, value: Any) -> str | None:
+        """A sentence if the value is not allowed.
+
+        Args:
+            value: a plain value: numbers, text, lists and dicts.
+        """
+        if value is None and self.nullable:
+            return None
+        if not _is_kind(value, self.kind) or not self._has_items(value):
+            return f"{self.key} must be {self.described()}{self._such_as()}, got {typed(value)}"
+        if self._holds(value):
+            return None
+        return f"{self.key} must be {self.described()}, got {typed(value)}"
+
+    def described(self) -> str:
+        """The allowed values in words."""
+        null = "null or " if self.nullable and self.kind is dict else ""
+        if self.kind is list:
+            return f"a list of {self._described_items()}"
+        if isinstance(self.allowed, tuple):
+            return f"one of {', '.join(self.allowed)}"
+        if isinstance(self.allowed, Range):
+            return f"{KINDS[self.kind]} {self.allowed}"
+        return f"{null}{KINDS.get(self.kind, 'a value')}"
+
+    def _described_items(self) -> str:
+        if isinstance(self.allowed, tuple):
+            return f"some of {', '.join(self.allowed)}"
+        plural = {int: "whole numbers", float: "numbers", str: "names"}.get(self.item, "classes")
+        return f"{plural} {self.allowed}" if isinstance(self.allowed, Range) else plural
+
+    def _such_as(self) -> str:
+        shown = self.example or typed(self.default)
+        if self.kind is bool or shown in ("null", "[]", MISSING) or "${" in shown:
+            return ""
+        return f" (such as {shown})"
+
+    def _has_items(self, value: Any) -> bool:
+        return self.kind is not list or all(_is_kind(item, self.item) for item in value)
+
+    def _holds(self, value: Any) -> bool:
+        items = value if self.kind is list else [value]
+        if isinstance(self.allowed, tuple):
+            return all(item in self.allowed for item in items)
+        return not isinstance(self.allowed, Range) or all(map(self.allowed.holds, items))
+
+
+def _is_kind(value: Any, kind: type) -> bool:
+    if kind is object:
+        return True
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, kind)
+
+
+def typed(value: Any) -> str:
+    """A plain value as one types it on the command line."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{','.join(map(typed, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {typed(one)}' for key, one in value.items())}}}"
+    return str(value)
+
+
+@cache
+def settings_of(schema: type, prefix: str = "") -> tuple[Setting, ...]:
+    """All settings of a schema, those of its groups after the group itself.
+
+    Args:
+        schema: a dataclass.
+        prefix: the key of the group, with a dot at its end.
+    """
+    return tuple(_settings(schema, prefix))
+
+
+def _settings(schema: type, prefix: str) -> Iterator[Setting]:
+    hints = typing.get_type_hints(schema)
+    for one in fields(schema):
+        kind, nullable = _without_null(hints[one.name])
+        key = f"{prefix}{one.name}"
+        if isinstance(kind, type) and is_dataclass(kind):
+            yield Setting(key, dict, object, nullable, plain(one.default), **one.metadata)
+            if not isinstance(one.default, str):  # it does not refer to another group
+                yield from settings_of(kind, f"{key}.")
+            continue
+        origin = typing.get_origin(kind) or kind
+        item = typing.get_args(kind)[0] if origin is tuple else object
+        yield Setting(
+            key,
+            list if origin is tuple else origin,
+            typing.get_origin(item) or item,
+            nullable,
+            plain(one.default),
+            **one.metadata,
+        )
+
+
+def _without_null(hint: Any) -> tuple[Any, bool]:
+    """An annotation without ``| None``, and whether it had it."""
+    if typing.get_origin(hint) not in (typing.Union, types.UnionType):
+        return hint, False
+    (kind,) = [one for one in typing.get_args(hint) if one is not type(None)]
+    return kind, True
+
+
+def defaults_of(schema: type) -> dict[str, Any]:
+    """The defaults of a schema as plain nested containers."""
+    return {one.name: plain(one.default) for one in fields(schema)}
+
+
+def plain(value: Any) -> Any:
+    """A default as plain containers: tuples become lists, dataclasses dicts."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    return value
