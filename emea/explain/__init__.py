@@ -1,1 +1,1 @@
-"""Why a finished run matches two entities: as text, as JSON, as a page."""
+"""Explains why a finished run matched two entities, as text, JSON or an HTML page."""

@@ -1,4 +1,4 @@
-"""The neighbourhood of a pair, and its drawing as SVG."""
+"""Draws the neighbourhood of a pair as SVG."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -12,18 +12,18 @@ from emea.explain import wording
 from emea.explain.explanation import Case, Contribution, Entity, Relation, Unmatched
 
 MOST = 12
-"""Neighbours of a side that are drawn; the others are counted."""
+"""Maximum number of neighbours drawn per side; the others are counted."""
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A neighbour of one side.
+    """A neighbour of one entity of the pair.
 
     Args:
-        entity: who.
-        relations: from the pair's entity to it.
-        supports: whether it says anything for the pair.
-        is_label: whether it was matched by a training link.
+        entity: The neighbour.
+        relations: Relations from the pair's entity to the neighbour.
+        supports: Whether the neighbour supports the pair.
+        is_label: Whether a training link matches the neighbour.
     """
 
     entity: Entity
@@ -37,10 +37,10 @@ class Link:
     """A pair of drawn neighbours that are believed to match.
 
     Args:
-        source: place among the source neighbours.
-        target: place among the target neighbours.
-        share: of the evidence, over all their relations.
-        prob: belief in the pair.
+        source: Index among the drawn source neighbours.
+        target: Index among the drawn target neighbours.
+        share: Share of the evidence, over all their relations.
+        prob: Belief in the pair of neighbours.
     """
 
     source: int
@@ -51,13 +51,13 @@ class Link:
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """Both sides of a pair.
+    """The drawn neighbours of both entities of a pair.
 
     Args:
-        source: neighbours of the source entity that are drawn.
-        target: those of the target entity.
-        links: between them.
-        num_more: neighbours of either side that are not drawn.
+        source: Drawn neighbours of the source entity.
+        target: Drawn neighbours of the target entity.
+        links: Lines between them.
+        num_more: Number of neighbours of each side that are not drawn.
     """
 
     source: tuple[Neighbour, ...]
@@ -67,9 +67,9 @@ class Neighbourhood:
 
 
 def neighbourhood(case: Case) -> Neighbourhood:
-    """The neighbours that say most, and the links between those that are drawn.
+    """Select the neighbours with most evidence and the links between them.
 
-    The target's neighbours stand as near as can be to who they are linked with.
+    Target neighbours are sorted so that they are close to the neighbours they are linked with.
     """
     sides = [
         _ordered(_supporters(case, side), unmatched)
@@ -87,7 +87,7 @@ def neighbourhood(case: Case) -> Neighbourhood:
 
 
 def _supporters(case: Case, side: int) -> list[Neighbour]:
-    """Neighbours of a side that speak for the pair, by what they say in all."""
+    """Neighbours of a side that support the pair, sorted by their total evidence."""
     pieces: dict[Entity, list[Contribution]] = defaultdict(list)
     for piece in case.contributions:
         pieces[piece.counterpart if side else piece.neighbour].append(piece)
@@ -107,18 +107,20 @@ def _supporters(case: Case, side: int) -> list[Neighbour]:
     ]
 
 
-def _ordered(heard: list[Neighbour], unmatched: tuple[Unmatched, ...]) -> list[Neighbour]:
-    return heard + [Neighbour(one.neighbour, one.relations, supports=False) for one in unmatched]
+def _ordered(supporters: list[Neighbour], unmatched: tuple[Unmatched, ...]) -> list[Neighbour]:
+    return supporters + [
+        Neighbour(one.neighbour, one.relations, supports=False) for one in unmatched
+    ]
 
 
 def _place_of(one: Neighbour, case: Case, place: dict[int, int]) -> int:
-    """Place of the source neighbour it shares most with; behind all where there is none."""
+    """Row of the source neighbour with most shared evidence; the last row if there is none."""
     drawn = [
         piece
         for piece in case.contributions
         if piece.counterpart == one.entity and piece.neighbour.id in place
     ]
-    # contributions are sorted: the first is the weightiest
+    # Contributions are sorted by weight, largest first.
     return place[drawn[0].neighbour.id] if drawn else len(place)
 
 
@@ -134,31 +136,30 @@ def _links(case: Case, source: dict[int, int], target: dict[int, int]) -> list[L
 
 
 ROW, TOP, BOX = 46, 28, 30
-"""Distance of rows, place of the first one's upper edge, height of a neighbour's box."""
+"""Row height, top of the first row, height of a neighbour's box."""
 
 WIDTH, END, NODE, LABEL, CURVE = 1160, 150, 172, 148, 40
-"""Widths: the picture, an entity's box, a neighbour's box, a relation's line, the bend to it."""
+"""Widths of the picture, an entity's box, a neighbour's box, a relation's line, its bend."""
 
 LEFT_LABEL = END + CURVE
 LEFT_NODE = LEFT_LABEL + LABEL
 RIGHT_NODE = WIDTH - LEFT_NODE - NODE
-THINNEST, THICKEST, LEAST_TOLD = 0.8, 16.0, 0.02
-"""Widths of lines, and the share from which a line carries its number: many small ones would hide
-each other."""
+THINNEST, THICKEST, LEAST_LABELLED = 0.8, 16.0, 0.02
+"""Minimum and maximum line width, and the smallest share that is printed next to a line."""
 
 CHARACTERS, RELATION_CHARACTERS, END_CHARACTERS, END_LINES = 22, 19, 17, 3
 
 
 def drawing(source: Entity, case: Case, name: str) -> str:
-    """The picture of a pair.
+    """Draw a pair and its neighbours as SVG.
 
-    Colours come from the page; shares are told by widths and numbers, labels and neighbours
-    without counterpart by their frames, so that it can be read in grey.
+    Colours come from the page. Line widths and numbers show shares; frames mark labels and
+    neighbours without a counterpart, so the drawing is readable in grey.
 
     Args:
-        source: the source entity.
-        case: the target and what is said for it.
-        name: what the picture's ids begin with.
+        source: The source entity.
+        case: The target entity and its evidence.
+        name: Prefix of the ids in the SVG.
     """
     shown = neighbourhood(case)
     num_rows = max(len(shown.source), len(shown.target), 1)
@@ -170,7 +171,7 @@ def drawing(source: Entity, case: Case, name: str) -> str:
         *map(_link, shown.links),
         *_nodes(shown.source, LEFT_NODE),
         *_nodes(shown.target, RIGHT_NODE),
-        *(_link_share(link) for link in shown.links if link.share >= LEAST_TOLD),
+        *(_link_share(link) for link in shown.links if link.share >= LEAST_LABELLED),
         _end(source, 0, middle),
         _end(case.target, WIDTH - END, middle),
         *_rest(shown, TOP + num_rows * ROW + 6),
@@ -191,13 +192,13 @@ def _title(source: Entity, case: Case) -> str:
 
 def _description(shown: Neighbourhood) -> str:
     if not shown.links:
-        return "No neighbours are joined: nothing supports the pair."
-    told = [
+        return "No neighbour supports the pair."
+    pairs = [
         f"{wording.short(shown.source[link.source].entity)} with "
         f"{wording.short(shown.target[link.target].entity)}, {wording.percent(link.share)}"
         for link in shown.links
     ]
-    return f"Joined neighbours and their share of the evidence: {'; '.join(told)}."
+    return f"Matched neighbours and their share of the evidence: {'; '.join(pairs)}."
 
 
 def _row(place: int) -> float:
@@ -205,7 +206,7 @@ def _row(place: int) -> float:
 
 
 def _edges(neighbours: Sequence[Neighbour], middle: float, mirrored: bool) -> list[str]:
-    """From the entity to each neighbour, the relations' names above the straight part."""
+    """Lines from the entity to each neighbour, labelled with the relations."""
     parts = []
     for place, one in enumerate(neighbours):
         y = _row(place)
@@ -229,7 +230,7 @@ def _relations(relations: Sequence[Relation], mirrored: bool) -> str:
     first, more = relations[0], len(relations) - 1
     rest = f" +{more}" if more else ""
     name = _cut(local_name(first.name), RELATION_CHARACTERS - len(rest))
-    # on the right side what leaves the entity goes to the left
+    # On the right side, an outgoing relation points to the left.
     points_left = first.inverse != mirrored
     return f"← {name}{rest}" if points_left else f"{name}{rest} →"
 
@@ -289,7 +290,7 @@ def _rest(shown: Neighbourhood, y: float) -> list[str]:
 
 
 def _lines(name: str) -> list[str]:
-    """A long name in a few lines, broken behind underscores where it can be."""
+    """Split a long name into a few lines, after underscores if possible."""
     words = name.replace("_", "_ ").split()
     parts = [part for word in words for part in chop_cells(word, END_CHARACTERS)]
     lines = [""]
@@ -304,5 +305,5 @@ def _lines(name: str) -> list[str]:
 
 
 def _cut(text: str, most: int) -> str:
-    """At most so many characters of usual width; Chinese ones are two wide."""
+    """Shorten a text to a width in cells; a Chinese character takes two."""
     return text if cell_len(text) <= most else f"{set_cell_size(text, most - 1).rstrip()}…"

@@ -1,4 +1,4 @@
-"""Entities of an explanation: found by name, with their relations and candidates."""
+"""Looks up entities by name, with their relations and candidates."""
 
 from functools import cached_property
 
@@ -14,41 +14,41 @@ from emea.rules.support import neighbours_of, relations_between
 
 
 def ranked_targets(beliefs: Beliefs, source: int) -> list[int]:
-    """Candidates that have a chance, most probable first; ties are in the neural order."""
+    """Candidates with a probability above 0, most probable first; ties keep the neural order."""
     probs = beliefs.probs[source]
     order = torch.argsort(probs, descending=True, stable=True)
     return beliefs.targets[source, order[probs[order] > 0]].tolist()
 
 
 def slot_of(beliefs: Beliefs, source: int, target: int) -> int | None:
-    """Where a target stands among the candidates; ``None``: it is none of them."""
+    """Slot of a target among the candidates, or ``None`` if it is not a candidate."""
     slots = (beliefs.targets[source] == target).nonzero().squeeze(1)
     if not len(slots):
         return None
-    # an empty slot names some target, too, with probability 0
+    # An empty slot also contains a target id, with probability 0.
     return int(slots[beliefs.probs[source, slots].argmax()])
 
 
 def prob_of(beliefs: Beliefs | None, source: int, target: int) -> float | None:
-    """Probability of a target; ``None``: it is no candidate, or there are no beliefs."""
+    """Probability of a target, or ``None`` if it is not a candidate or there are no beliefs."""
     slot = None if beliefs is None else slot_of(beliefs, source, target)
     return None if beliefs is None or slot is None else float(beliefs.probs[source, slot])
 
 
 def rank_of(beliefs: Beliefs, source: int, target: int) -> int | None:
-    """Place of a target by probability, from 1; ``None``: it has no chance."""
+    """Rank of a target by probability, from 1; ``None`` if its probability is 0."""
     prob = prob_of(beliefs, source, target)
     return 1 + int((beliefs.probs[source] > prob).sum()) if prob else None
 
 
 def best_of(beliefs: Beliefs, source: int) -> tuple[int | None, float]:
-    """The most probable target and its probability; ``None``: nobody has a chance."""
+    """The most probable target and its probability; ``None`` if all probabilities are 0."""
     prob, slot = beliefs.probs[source].max(0)
     return (int(beliefs.targets[source, slot]), float(prob)) if prob > 0 else (None, 0.0)
 
 
 def believed_back(beliefs: Beliefs, num_target: int) -> Beliefs:
-    """For each target the one source entity that believes most in it, with that probability."""
+    """For each target, the source entity with the strongest belief in it."""
     targets, probs = beliefs.targets.flatten(), beliefs.probs.flatten()
     best = probs.new_zeros(num_target).scatter_reduce_(0, targets, probs, "amax")
     found = ((probs == best[targets]) & (probs > 0)).nonzero().squeeze(1)
@@ -61,9 +61,9 @@ class GraphSide:
     """Entities, relations and neighbours of one graph, by name.
 
     Args:
-        graph: the graph.
-        triples: the same in both directions.
-        what: what its entities are called in messages.
+        graph: The graph.
+        triples: Its triples in both directions.
+        what: What messages call its entities, for example "source entity".
     """
 
     def __init__(self, graph: KnowledgeGraph, triples: DirectedTriples, what: str) -> None:
@@ -76,27 +76,27 @@ class GraphSide:
         return EntityIndex(self.graph, self.what)
 
     def find(self, name: str) -> int:
-        """The entity of a name (:meth:`EntityIndex.find`)."""
+        """Find an entity by name (see :meth:`EntityIndex.find`)."""
         return self._index.find(name)
 
     @property
     def by_cell(self) -> dict[str, int]:
-        """The entities by what stands for them in tab-separated files."""
+        """Entities by their names in tab-separated files."""
         return {cell(name): entity for entity, name in enumerate(self._index.names)}
 
     def entity(self, entity: int) -> Entity:
-        """An entity with its name."""
+        """Return an entity with its name."""
         return Entity(entity, self.graph.entity_name(entity))
 
     def relation(self, directed: int) -> Relation:
-        """A directed relation with its name."""
+        """Return a directed relation with its name."""
         number = self.graph.num_relations
         return Relation(self.graph.relation_name(directed % number), directed >= number)
 
     def neighbours(self, entity: int) -> list[int]:
-        """Neighbours of an entity."""
+        """Return the neighbours of an entity."""
         return neighbours_of(self.triples, entity)
 
     def relations(self, head: int, tail: int) -> tuple[Relation, ...]:
-        """Relations from one entity to another."""
+        """Return the relations from one entity to another."""
         return tuple(map(self.relation, relations_between(self.triples, head, tail)))

@@ -1,4 +1,4 @@
-"""What the evidence of a finished run rests on, whatever reasoned in it."""
+"""Beliefs and relation inclusions that the evidence of a finished run is computed from."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,16 +23,16 @@ from emea.run.finished_run import FinishedRun
 
 @dataclass(frozen=True, eq=False)
 class RunGrounds:
-    """What the evidence of a run rests on.
+    """Inputs of the evidence of a run.
 
     Args:
-        grounds: beliefs of neighbours and inclusions of relations.
-        rule: what reads them, in words.
-        used: whether the run itself reasoned with it; else it is shown beside the run alone.
-        both_sides: whether a belief is the product of both sides' choices.
-        expected: ``[num_source]`` and ``[num_target]`` neighbours that a counterpart should show;
-            ``None`` where the run does not ask for coverage.
-        last: the reasoner of PARIS or PRASE and its last matching; ``None`` elsewhere.
+        grounds: Beliefs in neighbours and inclusions of relations.
+        rule: Name of the rule that uses them, for messages.
+        used: Whether the run itself reasoned with the rule. If not, it is shown for information.
+        both_sides: Whether a belief is the product of the choices of both sides.
+        expected: ``[num_source]`` and ``[num_target]`` neighbours that a counterpart should have;
+            ``None`` if the run does not use coverage.
+        last: The reasoner of PARIS or PRASE and its last matching; ``None`` for other methods.
     """
 
     grounds: Grounds
@@ -44,17 +44,17 @@ class RunGrounds:
 
 
 def run_grounds(run: FinishedRun) -> RunGrounds:
-    """Neighbours' beliefs and relations' inclusions, as the run's next E-step would take them.
+    """Compute beliefs and inclusions as the run's next E-step would use them.
 
-    Both are computed anew from what the run left, by the run's own parts with its own settings:
+    Both are computed again from the run's results, with the run's own settings:
 
-    - ``em=paper``: q of the neural model, labels certain, is what the last E-step saw: the values
-      are those of that step, and the softmax of their weighted sum is its q*.
-    - ``em=dual``: the calibrated probabilities that the run ends with. The last sweep saw the
-      beliefs before its own update, so its values differ from these by one update.
-    - ``method=paris`` and ``prase``: the last matching; one more iteration would see these values.
-    - A run without the rule, ``em=none`` or ``rule=avoid_conflict``: what ``rule=paris`` would say
-      of q. It took no part in the run.
+    - ``em=paper``: q of the neural model with certain labels, as in the last E-step. The softmax
+      of the weighted sum of the values is q*.
+    - ``em=dual``: the final calibrated probabilities. The last update started from the beliefs
+      before it, so its values differ from these by one update.
+    - ``method=paris`` and ``prase``: the last matching, which one more iteration would use.
+    - ``em=none`` or ``rule=avoid_conflict``: what ``rule=paris`` would compute from q. It had no
+      influence on the run.
     """
     if run.neural is None:
         return _of_baseline(run)
@@ -131,6 +131,6 @@ def _of_baseline(run: FinishedRun) -> RunGrounds:
 
 
 def _as_matching(beliefs: Beliefs, num_target: int) -> Matching:
-    """What ``Matching.beliefs`` was made from."""
+    """Convert the output of ``Matching.beliefs`` back to a matching."""
     targets, probs = beliefs.targets[:, 0], beliefs.probs[:, 0]
     return Matching(torch.where(probs > 0, targets, NOBODY), probs, num_target)

@@ -1,4 +1,4 @@
-"""Why a finished run matches two entities, or does not: read from what it left."""
+"""Explains why a finished run matched two entities, or did not."""
 
 import math
 from functools import cached_property
@@ -35,36 +35,36 @@ from emea.rules.support import Piece, Support, support_of
 from emea.run.finished_run import FinishedRun
 
 NUM_CLAIMS, LEAST_CLAIM = 5, 0.01
-"""Rivals for a target that are named, and what one must believe to be one."""
+"""Maximum number of rivals for a target that are named, and their minimum probability."""
 
 MEANINGS = {
     "paris": "g, the noisy-or of the evidence (Eq. 19)",
     "follow_neural": "being the neural model's best candidate",
-    "unique": "being nobody else's best among the nearest entities",
+    "unique": "not being the best candidate of another near entity",
     "similarity": "log q(e'|e) of the neural model",
     "noisy_or": "g, the noisy-or of the evidence (Eq. 19)",
     "evidence": "log(1 + evidence)",
-    "coverage": "neighbours found matched, of those both sides expect",
+    "coverage": "matched neighbours, relative to those both sides expect",
     "unmatched": "being none of the candidates",
 }
-"""What the weights of rules and features multiply."""
+"""Meaning of the values that the weights of rules and features multiply."""
 
 
 def explain(run: FinishedRun, source: int, target: int) -> Explanation:
-    """Why the run matches a source entity to a target entity, or does not."""
+    """Explain why the run matched a source entity to a target entity, or did not."""
     return Explainer(run)(source, target)
 
 
 class Explainer:
     """Explains pairs of one run.
 
-    Evidence is Eq. 19 over the final beliefs of the neighbours, with the relations' inclusions that
-    the run's next E-step would use (:func:`emea.explain.evidence_inputs.run_grounds`), estimated
-    once for all pairs. Nothing is trained. Beyond what the run's protocol let it see, test
-    links enter nothing but ``Case.link``.
+    Evidence is Eq. 19 over the final beliefs in the neighbours, with the relation inclusions that
+    the run's next E-step would use (:func:`emea.explain.evidence_inputs.run_grounds`). They are
+    estimated once for all pairs. Nothing is trained. Test links are used for ``Case.link`` only,
+    unless the run's protocol used them.
 
     Args:
-        run: a finished run.
+        run: A finished run.
     """
 
     def __init__(self, run: FinishedRun) -> None:
@@ -85,7 +85,7 @@ class Explainer:
         self._is_strict = run.metrics["protocol"] == "strict"
 
     def __call__(self, source: int, target: int) -> Explanation:
-        """Why a source entity is matched to a target entity, or is not."""
+        """Explain why a source entity was matched to a target entity, or was not."""
         asked = self._case(source, target)
         other = self._rival(source, target)
         rival = None if other is None else self._case(source, other)
@@ -107,23 +107,23 @@ class Explainer:
         )
 
     def prepare(self) -> None:
-        """Load the answers of the run, so that its folder is not needed later."""
+        """Load the matches of the run, so that its folder is not needed later."""
         self._answers  # noqa: B018
 
     def best_target(self, source: int) -> int | None:
-        """What the run answers for a source entity, else its best candidate, if it has any."""
+        """The match of a source entity, or its best candidate, or ``None``."""
         if source in self._answers:
             return self._answers[source][0]
         return self._rival(source, None)
 
     @cached_property
     def _answers(self) -> dict[int, tuple[int, float]]:
-        """Target and probability by source entity, as the run's alignment has them."""
+        """Target and probability by source entity, as in the run's alignment."""
         if self.run.decision is not None:
             return answered_pairs(self.run.decision)
         path = self.run.folder / ALIGNMENT_FILE
         try:
-            # not splitlines: a name may hold what ends a line elsewhere
+            # Not splitlines(): a name can contain other Unicode line separators.
             lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")[1:]
             source_of, target_of = self.source.by_cell, self.target.by_cell
             return {
@@ -132,14 +132,15 @@ class Explainer:
             }
         except KeyError as error:
             raise DataError(
-                f"{path} names an entity that the graphs do not have: {error}"
+                f"{path} contains an entity that is not in the graphs: {error}. "
+                "Restore the files of the run."
             ) from None
         except (OSError, ValueError) as error:
-            raise DataError(f"{path} is damaged: {error}") from error
+            raise DataError(f"{path} is damaged: {error}. Write it again: emea run.") from error
 
     @cached_property
     def _sees_q(self) -> bool:
-        """Whether em=dual takes its similarity from the very q that the run has left."""
+        """Whether em=dual computed its similarity from the recorded q."""
         memory = OmegaConf.select(self.run.config, "em.two_way.memory", default=0.0)
         return self._is_strict and not memory
 
@@ -183,10 +184,10 @@ class Explainer:
         )
 
     def _rival(self, source: int, target: int | None) -> int | None:
-        """The best candidate beside a target.
+        """The best candidate other than a target.
 
-        Where the run leaves no other one a chance, it is the one with most evidence (a baseline's)
-        or the neural model's nearest (a labelled entity's).
+        If there is none, it is the target with most evidence (for a baseline) or the encoder's
+        nearest target (for a labelled entity).
         """
         offered = ranked_targets(self.run.beliefs, source)
         if not set(offered) - {target}:
@@ -194,7 +195,7 @@ class Explainer:
         return next((other for other in offered if other != target), None)
 
     def _implied(self, source: int) -> list[int]:
-        """Targets by their evidence, most first."""
+        """Targets sorted by their evidence, most first."""
         assert self.reasoning.last is not None
         reasoner, matching = self.reasoning.last
         wanted = torch.zeros(len(matching.targets), dtype=torch.bool)
@@ -214,7 +215,7 @@ class Explainer:
         slot = None if neural is None else slot_of(neural, source, target)
         if neural is None or slot is None:
             return None
-        # a label that is no candidate is put in the last place: where it stood is not known
+        # A label that is not a candidate is put into the last slot: its rank is unknown.
         is_put = self.labels.get(source) == target and slot == neural.num_candidates - 1
         return None if is_put else slot + 1
 
@@ -254,7 +255,7 @@ class Explainer:
         )
 
     def _coverage(self, support: Support, source: int, target: int) -> float | None:
-        """As em=dual takes it (:class:`emea.rules.pair_evidence.EvidenceModel`)."""
+        """Coverage as in em=dual (:class:`emea.rules.pair_evidence.EvidenceModel`)."""
         if self.reasoning.expected is None:
             return None
         worth: dict[int, float] = {}
@@ -270,20 +271,20 @@ class Explainer:
         here: tuple[GraphSide, int],
         there: tuple[GraphSide, int],
         beliefs: Beliefs,
-        heard: set[int],
+        supporters: set[int],
     ) -> tuple[Unmatched, ...]:
-        """Neighbours of an entity beside those that are heard.
+        """Neighbours of an entity that do not support the pair.
 
         Args:
-            here: the entity and its graph.
-            there: the other entity of the pair and its graph.
-            beliefs: who each entity of this graph is believed to be.
-            heard: neighbours that support the pair.
+            here: The entity and its graph.
+            there: The other entity of the pair and its graph.
+            beliefs: Counterparts of the entities of this graph.
+            supporters: Neighbours that support the pair.
         """
         (side, entity), (other, counterpart) = here, there
         near, found = set(other.neighbours(counterpart)), []
         for neighbour in side.neighbours(entity):
-            if neighbour not in heard:
+            if neighbour not in supporters:
                 best, prob = best_of(beliefs, neighbour)
                 believed = None if best is None else other.entity(best)
                 relations = side.relations(entity, neighbour)
@@ -307,6 +308,6 @@ class Explainer:
 
 
 def _supporters(case: Case | None) -> list[Entity]:
-    """Neighbours that speak for a target, loudest first."""
+    """Neighbours that support a target, largest share first."""
     pieces: Any = () if case is None else case.contributions
     return list(dict.fromkeys(piece.neighbour for piece in pieces))

@@ -1,4 +1,4 @@
-"""What is told of a pair of entities: plain values that any output can show."""
+"""The content of an explanation, as plain values for any output format."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ class Entity:
 
 @dataclass(frozen=True)
 class Relation:
-    """A relation of either graph; ``inverse``: read from its tail to its head."""
+    """A relation of either graph; ``inverse`` means that it is read from tail to head."""
 
     name: str
     inverse: bool
@@ -32,10 +32,10 @@ class Contribution:
         target_in_source: Pr(r' in r).
         source_functionality: fun^-1(r).
         target_functionality: fun^-1(r').
-        neighbour_prob: belief in n = n'.
-        evidence_prob: how far the piece alone would prove the pair.
-        share: its part of all evidence for the pair; shares add up to 1.
-        is_label: whether n = n' is a training link.
+        neighbour_prob: Belief in n = n'.
+        evidence_prob: Probability of the pair if this were the only evidence.
+        share: Share of all evidence for the pair; shares add up to 1.
+        is_label: Whether n = n' is a training link.
     """
 
     neighbour: Entity
@@ -54,14 +54,14 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Unmatched:
-    """A neighbour of one side that says nothing for the pair.
+    """A neighbour of one side that does not support the pair.
 
     Args:
-        neighbour: the neighbour.
-        relations: from the pair's entity to it.
-        believed: who it is believed to be; ``None``: nobody.
-        prob: how far.
-        is_neighbour: whether that is a neighbour of the pair's other entity after all, reached by
+        neighbour: The neighbour.
+        relations: Relations from the pair's entity to the neighbour.
+        believed: Most probable counterpart of the neighbour, or ``None``.
+        prob: Probability of that counterpart.
+        is_neighbour: Whether that counterpart is a neighbour of the pair's other entity, through
             relations that do not include each other.
     """
 
@@ -77,7 +77,7 @@ class Claim:
     """Another source entity with the same candidate.
 
     Args:
-        source: who.
+        source: The source entity.
         prob: its probability for the candidate.
         is_best: whether the candidate is its best one.
     """
@@ -92,10 +92,10 @@ class Term:
     """A weight of the run and what it multiplies.
 
     Args:
-        name: of the rule's function or the feature.
-        meaning: what it measures.
-        weight: fitted in the run's last M-step.
-        value: of the pair; ``None``: the weight is of no pair, or the run does not tell the value.
+        name: Name of the indicator function or feature.
+        meaning: What it measures.
+        weight: Weight from the last M-step.
+        value: Value for the pair; ``None`` if it does not apply to a pair or was not recorded.
     """
 
     name: str
@@ -106,27 +106,27 @@ class Term:
 
 @dataclass(frozen=True)
 class Case:
-    """Everything for and against one target.
+    """The evidence for and against one target.
 
     Args:
-        target: the target.
-        rank: its place among the candidates by what the run stands for; ``None``: no candidate.
-        neural_rank: its place among the neural model's candidates; ``None``: behind them.
-        neural_prob: its probability by the neural model, a label's 1 included.
-        joint_prob: its probability by the joint distribution or the baseline.
-        final_prob: its probability by what the run stands for, calibrated where the run is.
+        target: The target entity.
+        rank: Rank among the candidates in the final result; ``None`` if it is not a candidate.
+        neural_rank: Rank among the encoder's candidates; ``None`` if it is not one of them.
+        neural_prob: Probability by the encoder; 1 for a label.
+        joint_prob: Probability by the joint distribution or by the baseline.
+        final_prob: Probability in the final result, calibrated if the run calibrates.
         value: g, the noisy-or of all evidence (Eq. 19).
-        evidence: minus the logarithm of the doubt that is left; g is ``1 - exp(-evidence)``.
-        coverage: neighbours found matched over those both sides expect (em=dual).
-        terms: the run's weights and what they multiply.
-        contributions: pieces of evidence, weightiest first.
-        unmatched: neighbours of the source entity that say nothing for this target.
-        target_unmatched: neighbours of the target that say nothing for it.
-        claims: other source entities that believe in this candidate, most probable first, a few.
-        num_claims: how many there are.
-        num_claimed_best: of how many it is the best one.
-        link: the part of the data's links that holds the pair: train, validation or test; told
-            beside all this, and used by none of it.
+        evidence: -log(1 - g).
+        coverage: Matched neighbours divided by the number that both sides expect (em=dual).
+        terms: The run's weights and the values that they multiply.
+        contributions: Pieces of evidence, largest first.
+        unmatched: Neighbours of the source entity that do not support this target.
+        target_unmatched: Neighbours of the target that do not support it.
+        claims: Other source entities with this candidate, most probable first (a few).
+        num_claims: Number of all such source entities.
+        num_claimed_best: Number of source entities for which it is the best candidate.
+        link: Which links of the data contain the pair: train, validation or test. It is shown for
+            information; nothing else uses it.
     """
 
     target: Entity
@@ -150,21 +150,21 @@ class Case:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a run matches two entities, or does not.
+    """Why a run matched two entities, or did not.
 
     Args:
-        source: the source entity.
-        asked: the target that was asked for.
-        rival: the best other candidate: the runner-up, or who is preferred.
-        only_asked: neighbours of the source entity that speak for ``asked`` alone.
-        only_rival: those that speak for ``rival`` alone.
-        answer: the target that the run's alignment gives; ``None``: it gives none.
-        answer_prob: with this probability.
-        is_labelled: whether the source entity's counterpart was a training link.
-        rule: what reads the evidence, in words.
-        rule_used: whether the run itself reasoned with it.
-        both_sides: whether its beliefs are the product of both sides' choices.
-        used_test_links: whether the run's protocol let it see test links.
+        source: The source entity.
+        asked: The target that the user asked about.
+        rival: The best other candidate: the runner-up, or the one that the run preferred.
+        only_asked: Neighbours of the source entity that support only ``asked``.
+        only_rival: Neighbours that support only ``rival``.
+        answer: The match in the run's alignment, or ``None``.
+        answer_prob: Probability of the match.
+        is_labelled: Whether the source entity has a training link.
+        rule: Name of the rule that the evidence comes from.
+        rule_used: Whether the run itself reasoned with it.
+        both_sides: Whether beliefs are the product of the choices of both sides.
+        used_test_links: Whether the run's protocol used test links.
     """
 
     source: Entity
@@ -182,5 +182,5 @@ class Explanation:
 
     @property
     def is_matched(self) -> bool:
-        """Whether the run answers with the target that was asked for."""
+        """Whether the run matched the source entity to the target asked about."""
         return self.answer == self.asked.target

@@ -1,4 +1,4 @@
-"""Explanations as one HTML page that needs nothing but a browser."""
+"""Writes explanations as one self-contained HTML page."""
 
 from collections.abc import Sequence
 from html import escape
@@ -12,18 +12,23 @@ from emea.reporting.page import html_document, page_style
 from emea.run.finished_run import FinishedRun
 
 MOST_ROWS = 30
-"""Pieces of evidence and neighbours of a side that are listed; hubs have hundreds."""
+"""Maximum number of listed pieces of evidence and neighbours per side; hubs have hundreds."""
 
-TITLE = "Why they match, or do not"
+TITLE = "Why entities match"
+RIVAL_TITLES = {
+    "runner-up": "runner-up",
+    "ranked higher": "candidate ranked higher",
+    "preferred": "preferred candidate",
+}
 CAPTION = (
-    "Lines join neighbours that are believed to match; their width and number are the share of the "
-    "evidence. Bold frame: a training link. Dashed: supports nothing here. Arrows show the "
-    "direction of a relation."
+    "Lines connect neighbours that are believed to match. Their width and number show the share of "
+    "the evidence. Bold frames mark training links, dashed frames mark neighbours that do not "
+    "support the pair. Arrows show the direction of a relation."
 )
 
 
 def explanation_page(run: FinishedRun, explanations: Sequence[Explanation]) -> str:
-    """All explanations on one page: no script, no request to anywhere."""
+    """Write all explanations on one page without scripts or external resources."""
     pairs = list(map(wording.heading, explanations))
     sections = "\n".join(
         _section(explanation, f"pair{place}") for place, explanation in enumerate(explanations, 1)
@@ -63,7 +68,7 @@ def _section(explanation: Explanation, name: str) -> str:
         _evidence(asked.contributions),
         _silent("source", asked.unmatched),
         _silent("target", asked.target_unmatched),
-        f"<h3>Beside the {wording.rival_name(explanation)}</h3>",
+        f"<h3>Compared with the {RIVAL_TITLES[wording.rival_name(explanation)]}</h3>",
         _comparison(explanation),
         *(f"<p>{escape(line)}</p>" for line in _against(explanation)),
         _rival_figure(explanation, name),
@@ -86,7 +91,7 @@ def _rival_figure(explanation: Explanation, name: str) -> str:
         return ""
     picture = drawing(explanation.source, explanation.rival, f"{name}-rival")
     role, target = wording.rival_name(explanation), wording.short(explanation.rival.target)
-    summary = f"<summary>Neighbourhoods of the {role}, {escape(target)}</summary>"
+    summary = f"<summary>Neighbourhoods of the {RIVAL_TITLES[role]}, {escape(target)}</summary>"
     return f"<details>{summary}{_figure(picture)}</details>"
 
 
@@ -104,10 +109,10 @@ def _comparison(explanation: Explanation) -> str:
 
 
 def _against(explanation: Explanation) -> list[str]:
-    said = [*wording.lacking(explanation), wording.conflicts(explanation.asked)]
+    sentences = [*wording.lacking(explanation), wording.conflicts(explanation.asked)]
     if explanation.rival is not None:
-        said.append(wording.conflicts(explanation.rival))
-    return said
+        sentences.append(wording.conflicts(explanation.rival))
+    return sentences
 
 
 def _evidence(pieces: Sequence[Contribution]) -> str:
@@ -156,10 +161,10 @@ def _silent(side: str, found: Sequence[Unmatched]) -> str:
     return f"<details><summary>{title}</summary><ul>{entries}</ul></details>"
 
 
-def _more(num_all: int, told: str = "") -> str:
-    """What is left out, if anything is."""
+def _more(num_all: int, remark: str = "") -> str:
+    """How many rows are not shown, if any."""
     left = num_all - MOST_ROWS
-    return f"and {left} more{told} (--json has all)" if left > 0 else ""
+    return f"and {left} more{remark} (see --json)" if left > 0 else ""
 
 
 def _table(head: str, rows: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""An explanation as text for a terminal and as JSON."""
+"""Writes an explanation as text for a terminal and as JSON."""
 
 import io
 import json
@@ -16,31 +16,31 @@ from emea.explain.explanation import Case, Contribution, Explanation
 from emea.run.finished_run import FinishedRun
 
 SCHEMA = 1
-"""Raised whenever a field changes its name or meaning; docs/explain.md has the fields."""
+"""Version of the JSON format. Increase it when a field changes (see docs/explain.md)."""
 
 
 def json_text(run: FinishedRun, explanations: list[Explanation]) -> str:
-    """The run and its explanations; everything that text and page show is in it."""
-    value = {"schema": SCHEMA, "run": run_card(run), "explanations": [*map(_told, explanations)]}
+    """Write the run and its explanations as JSON, with everything that text and page show."""
+    value = {"schema": SCHEMA, "run": run_card(run), "explanations": [*map(_fields, explanations)]}
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def run_card(run: FinishedRun) -> dict[str, Any]:
-    """Which run it was."""
+    """Identify the run: its folder and main settings."""
     keys = ("method", "model", "em", "rule", "data", "protocol", "ratio", "seed", "split_seed")
     return {"folder": run.folder.name, **{key: run.metrics[key] for key in keys}}
 
 
-def _told(explanation: Explanation) -> dict[str, Any]:
+def _fields(explanation: Explanation) -> dict[str, Any]:
     return {"is_matched": explanation.is_matched, **asdict(explanation)}
 
 
 MOST_PIECES, MOST_SILENT = 8, 5
-"""Pieces of evidence and neighbours without counterpart that are shown; JSON has all."""
+"""Maximum number of pieces of evidence and of unmatched neighbours in the text."""
 
 
 def print_explanations(console: Console, explanations: list[Explanation]) -> None:
-    """One after the other, with a rule between them."""
+    """Print explanations, separated by a line."""
     for place, explanation in enumerate(explanations):
         if place:
             console.rule(style="dim")
@@ -48,14 +48,14 @@ def print_explanations(console: Console, explanations: list[Explanation]) -> Non
 
 
 def plain_text(explanation: Explanation, width: int = 100) -> str:
-    """The same without colours, for whatever prints strings."""
+    """Return an explanation as a string without colours."""
     out = io.StringIO()
     print_explanations(Console(file=out, width=width, color_system=None), [explanation])
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
 def explanation_text(explanation: Explanation) -> RenderableType:
-    """The verdict, the rival, the evidence, what is missing and who else claims the target."""
+    """Lay out the verdict, the comparison, the evidence, missing support and rival claims."""
     parts: list[RenderableType] = [
         Text(wording.heading(explanation), style="bold", overflow="fold"),
         Text(wording.verdict(explanation), overflow="fold"),
@@ -129,9 +129,9 @@ def _silent(case: Case) -> Iterator[RenderableType]:
 
 
 def _against(explanation: Explanation) -> Iterator[RenderableType]:
-    said = [*wording.lacking(explanation), wording.conflicts(explanation.asked)]
+    sentences = [*wording.lacking(explanation), wording.conflicts(explanation.asked)]
     if explanation.rival is not None:
-        said.append(wording.conflicts(explanation.rival))
+        sentences.append(wording.conflicts(explanation.rival))
     yield Text("\nRivals", style="bold")
-    for sentence in said:
+    for sentence in sentences:
         yield Text(sentence, overflow="fold")

@@ -1,4 +1,4 @@
-"""What an explanation says, in words that the text and the page share."""
+"""The sentences of an explanation, shared by text and page."""
 
 from collections.abc import Sequence
 
@@ -16,72 +16,77 @@ from emea.explain.explanation import (
 
 NOTHING = "-"
 UNMATCHED = "unmatched"
-"""The one weight that belongs to no pair."""
+"""Name of the weight that does not belong to a pair."""
 
 BOTH_SIDES = (
-    "Either entity chooses by such a sum and the belief is the product of both choices: a target "
-    "that others claim is believed less."
+    "Both entities choose by such a sum, and the belief is the product of both choices, so a "
+    "target that others claim gets a lower belief."
 )
 LINKS = {"train": "training link", "validation": "validation link", "test": "test link"}
-USES = {"train": "the run learned from it", "validation": "such links chose the run's weights"}
-"""What a run makes of the links that it may see."""
+USES = {
+    "train": "the run was trained on it",
+    "validation": "the run fitted weights on such links",
+}
+"""How a run uses the links that it may see."""
 
 
 def heading(explanation: Explanation) -> str:
-    """The pair."""
+    """The pair as a title."""
     return f"{short(explanation.source)} → {short(explanation.asked.target)}"
 
 
 def short(entity: Entity) -> str:
-    """An entity's name without its address."""
+    """The last part of an entity's name."""
     return local_name(entity.name)
 
 
 def verdict(explanation: Explanation) -> str:
-    """What the run decided, in a sentence or two."""
+    """What the run decided, in one or two sentences."""
     asked, source = explanation.asked, short(explanation.source)
     if explanation.is_matched:
-        said = f"The run matches {source} to {short(asked.target)}"
+        decision = f"The run matches {source} to {short(asked.target)}"
         if explanation.is_labelled:
-            return f"{said}: it is a training link."
-        said = f"{said} with probability {number(explanation.answer_prob)}."
+            return f"{decision}: it is a training link."
+        decision = f"{decision} with probability {number(explanation.answer_prob)}."
         is_best = asked.rank in (1, None)
-        return said if is_best else f"{said} {_standing(asked)} The decoding chose it all the same."
+        return (
+            decision if is_best else f"{decision} {_rank(asked)} The decoding selected it anyway."
+        )
     if explanation.answer is None:
-        said = f"The run leaves {source} unmatched."
+        decision = f"The run leaves {source} unmatched."
     else:
         other = f"{short(explanation.answer)} ({number(explanation.answer_prob)})"
         label = ", its training link" if explanation.is_labelled else ""
-        said = f"The run matches {source} to {other}{label}."
-    return f"{said} {_standing(asked)}"
+        decision = f"The run matches {source} to {other}{label}."
+    return f"{decision} {_rank(asked)}"
 
 
-def _standing(case: Case) -> str:
+def _rank(case: Case) -> str:
     target = short(case.target)
     if case.rank is None:
-        return f"{target} is no candidate."
+        return f"{target} is not a candidate."
     return f"{target} is candidate {case.rank}, with probability {number(case.final_prob)}."
 
 
 def truth(explanation: Explanation) -> str:
-    """Whether the data links the pair."""
+    """Whether the data links the pair, and how the run used that link."""
     link = explanation.asked.link
     linked = f"links the two ({LINKS[link]})" if link else "does not link the two"
     if explanation.used_test_links:
-        return f"The data {linked}; its protocol let the run see test links."
-    use = USES.get(link or "", "nothing here was computed from that")
+        return f"The data {linked}; the run used test links (protocol=released)."
+    use = USES.get(link or "", "this is not used elsewhere in the explanation")
     return f"The data {linked}; {use}."
 
 
 def grounds(explanation: Explanation) -> str:
-    """What reads the evidence, and whether the run listened."""
+    """Which rule the evidence comes from, and whether the run used it."""
     if explanation.rule_used:
-        return f"Evidence by {explanation.rule}, from the final beliefs in the neighbours."
-    return f"Structural support by the {explanation.rule}: it took no part in the result."
+        return f"Evidence from {explanation.rule}, using the final beliefs in the neighbours."
+    return f"Evidence from the {explanation.rule}. It had no influence on the result."
 
 
 def rival_name(explanation: Explanation) -> str:
-    """What the other candidate is to the one that was asked for."""
+    """What to call the other candidate."""
     asked, rival = explanation.asked.rank, explanation.rival
     if rival is None or rival.rank is None:
         return "runner-up"
@@ -91,7 +96,7 @@ def rival_name(explanation: Explanation) -> str:
 
 
 def comparison(explanation: Explanation) -> list[tuple[str, str, str]]:
-    """What is compared, of the pair that was asked for and of its rival."""
+    """Rows of the table that compares the pair with its rival."""
     cases = [case for case in (explanation.asked, explanation.rival) if case is not None]
     rows = [
         ("final probability", *(number(case.final_prob) for case in cases)),
@@ -111,31 +116,31 @@ def comparison(explanation: Explanation) -> list[tuple[str, str, str]]:
 
 
 def meanings(explanation: Explanation) -> str:
-    """What the weights multiply, and what else decides."""
+    """Meaning of the weighted values."""
     terms = explanation.asked.terms
-    told = [f"{term.name}: {term.meaning}" for term in terms if term.name != UNMATCHED]
+    parts = [f"{term.name}: {term.meaning}" for term in terms if term.name != UNMATCHED]
     free = [term for term in terms if term.name == UNMATCHED]
-    told += [f"{term.meaning} has the weight {term.weight:.2f} instead" for term in free]
-    if not told:
+    parts += [f"{term.meaning} has the weight {term.weight:.2f}" for term in free]
+    if not parts:
         return ""
     both = f" {BOTH_SIDES}" if explanation.both_sides else ""
-    return f"Weights of the last M-step. {'; '.join(told)}.{both}"
+    return f"Weights are from the last M-step. {'; '.join(parts)}.{both}"
 
 
 def paths(contribution: Contribution) -> str:
-    """Both relations, as read from the pair's entities."""
+    """Both relations, starting from the entities of the pair."""
     relations = (contribution.relation, contribution.target_relation)
     return " ~ ".join(map(relation, relations))
 
 
 def relation(one: Relation) -> str:
-    """A relation's name and direction, as read from the pair's entity."""
+    """Name and direction of a relation, starting from the entity of the pair."""
     name = local_name(one.name)
     return f"← {name}" if one.inverse else f"{name} →"
 
 
 def numbers(contribution: Contribution) -> str:
-    """What the relations are worth."""
+    """Inclusions and functionalities of the relations."""
     return (
         f"r⊆r' {number(contribution.source_in_target)}, "
         f"r'⊆r {number(contribution.target_in_source)}, "
@@ -145,19 +150,19 @@ def numbers(contribution: Contribution) -> str:
 
 
 def silent(one: Unmatched) -> str:
-    """A neighbour that supports nothing, whom it is believed to be, and why that does not help."""
+    """A neighbour that does not support the pair, its counterpart, and the reason."""
     named = ", ".join(relation(each) for each in one.relations)
     if one.believed is None:
-        return f"{short(one.neighbour)} ({named}): matched to nobody"
-    reason = "no neighbour here"
+        return f"{short(one.neighbour)} ({named}): no match"
+    reason = "which is not a neighbour of the other entity"
     if one.is_neighbour:
-        reason = "a neighbour here by relations that do not include each other"
+        reason = "a neighbour of the other entity, but through unrelated relations"
     believed = f"{short(one.believed)} ({number(one.prob)})"
-    return f"{short(one.neighbour)} ({named}): believed to be {believed}, {reason}"
+    return f"{short(one.neighbour)} ({named}): matched to {believed}, {reason}"
 
 
 def lacking(explanation: Explanation) -> list[str]:
-    """What one of the two has and the other lacks."""
+    """Neighbours that support only one of the two candidates."""
     if explanation.rival is None:
         return []
     asked, rival = explanation.asked.target, explanation.rival.target
@@ -170,21 +175,21 @@ def lacking(explanation: Explanation) -> list[str]:
 
 
 def conflicts(case: Case) -> str:
-    """Who else claims the target."""
+    """Other source entities that claim the target."""
     if not case.num_claims:
-        return f"Nobody else claims {short(case.target)}."
-    told = listed([_claim(claim) for claim in case.claims], case.num_claims)
-    return f"{short(case.target)} is also a candidate of {told}."
+        return f"No other source entity claims {short(case.target)}."
+    others = listed([_claim(claim) for claim in case.claims], case.num_claims)
+    return f"{short(case.target)} is also a candidate of {others}."
 
 
 def listed(names: Sequence[str], num_all: int | None = None, most: int = 5) -> str:
-    """Some names and how many more there are."""
+    """The first names and how many more there are."""
     left = (len(names) if num_all is None else num_all) - min(most, len(names))
     return ", ".join(names[:most]) + (f" and {left} more" if left else "")
 
 
 def number(value: float | None) -> str:
-    """Two digits; what is not quite 0 or 1 does not look like it."""
+    """Format with two digits; values near 0 or 1 are shown as <0.01 or >0.99."""
     if value is None:
         return NOTHING
     if 0 < value < 0.005:
@@ -193,7 +198,7 @@ def number(value: float | None) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of the evidence."""
+    """Format a share as a percentage."""
     return "<1%" if 0 < share < 0.005 else f"{100 * share:.0f}%"
 
 

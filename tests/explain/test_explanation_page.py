@@ -47,7 +47,7 @@ def test_hubs_do_not_flood_the_page(run: FinishedRun) -> None:
     text = explanation_page(run, [explanation(asked=case(1, pieces), rival=None)])
     assert text.count("<td>← birthplace") == 0
     assert text.count(">← birthplace</td>") == MOST_ROWS
-    assert f"and {400 - MOST_ROWS} more, 92% of the evidence (--json has all)" in text
+    assert f"and {400 - MOST_ROWS} more, 92% of the evidence (see --json)" in text
 
 
 @pytest.mark.browser

@@ -30,7 +30,7 @@ def test_it_is_named_for_who_cannot_see_it() -> None:
     assert "Source_<1>" in picture.findtext("title", "")
     assert "Source_<11> with Target_&_21, 60%" in picture.findtext("desc", "")
     empty = drawn(case(1, ()))
-    assert "nothing supports the pair" in empty.findtext("desc", "")
+    assert "No neighbour supports the pair" in empty.findtext("desc", "")
 
 
 def test_full_names_are_tooltips_and_long_ones_are_cut() -> None:

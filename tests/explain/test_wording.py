@@ -23,20 +23,20 @@ def test_verdicts() -> None:
     )
     left = replace(told, answer=None, answer_prob=None, asked=case(1, (), rank=None))
     assert wording.verdict(left) == (
-        "The run leaves Source_<1> unmatched. Target_&_1 is no candidate."
+        "The run leaves Source_<1> unmatched. Target_&_1 is not a candidate."
     )
 
 
 def test_a_run_without_the_rule_says_so() -> None:
-    assert "took no part" in wording.grounds(explanation(rule_used=False))
-    assert "took no part" not in wording.grounds(explanation())
+    assert "no influence" in wording.grounds(explanation(rule_used=False))
+    assert "no influence" not in wording.grounds(explanation())
 
 
 def test_what_the_data_says_stands_apart() -> None:
     assert wording.truth(explanation()) == (
-        "The data links the two (test link); nothing here was computed from that."
+        "The data links the two (test link); this is not used elsewhere in the explanation."
     )
-    assert "let the run see test links" in wording.truth(explanation(used_test_links=True))
+    assert "used test links (protocol=released)" in wording.truth(explanation(used_test_links=True))
     learned = explanation(asked=case(1, (), link="train"))
     assert wording.truth(learned).endswith("(training link); the run learned from it.")
     held_out = explanation(asked=case(1, (), link="validation"))
@@ -74,18 +74,22 @@ def test_what_one_has_and_the_other_lacks() -> None:
 
 
 def test_silence_has_its_reason() -> None:
-    assert wording.silent(silent(source(1))).endswith("(likes →, ← hates): matched to nobody")
+    assert wording.silent(silent(source(1))).endswith("(likes →, ← hates): no match")
     away = wording.silent(silent(source(1), target(2)))
-    assert away.endswith("believed to be Target_&_2 (0.30), no neighbour here")
+    assert away.endswith(
+        "matched to Target_&_2 (0.30), which is not a neighbour of the other entity"
+    )
     near = wording.silent(silent(source(1), target(2), is_neighbour=True))
-    assert near.endswith("relations that do not include each other")
+    assert near.endswith("a neighbour of the other entity, but through unrelated relations")
 
 
 def test_conflicts() -> None:
     assert wording.conflicts(explanation().asked) == (
         "Target_&_1 is also a candidate of Source_<99> (0.40, its best) and 2 more."
     )
-    assert wording.conflicts(case(1, (), claims=(), num_claims=0)).startswith("Nobody else")
+    assert wording.conflicts(case(1, (), claims=(), num_claims=0)).startswith(
+        "No other source entity"
+    )
 
 
 def test_numbers_never_look_certain_when_they_are_not() -> None:
