@@ -1,4 +1,4 @@
-"""The answer of a run by entity, as it is written."""
+"""The alignment of a run, by source entity, as export formats write it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ from emea.data.graph_pair import GraphPair
 FloatArray = npt.NDArray[np.floating]
 
 NOBODY = -1
-"""Target of a source entity that stays unmatched."""
+"""Target id of a source entity without a match."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where an alignment comes from; told by formats that have a place for it.
+    """The provenance of an alignment, for formats that can contain it.
 
     Args:
-        run_id: a uuid4 hex, the run's.
-        run_name: what a person calls the run.
-        date: of the run, ISO 8601.
-        tool_version: of this package and its code.
-        settings: how the answer was made of what the run believes, in words.
+        run_id: Id of the run, a uuid4 as hexadecimal digits.
+        run_name: Name of the run.
+        date: Date of the run, ISO 8601.
+        tool_version: Version of this package and its commit.
+        settings: Decoding and threshold, as text.
     """
 
     run_id: str
@@ -38,8 +38,8 @@ class Origin:
 class Row(NamedTuple):
     """One source entity, by name.
 
-    ``target`` is ``None`` where it stays unmatched, and its probability 0. ``candidates`` are
-    the most probable targets, best first, whatever the answer is.
+    ``target`` is ``None`` and ``prob`` is 0 if the entity has no match. ``candidates`` are the most
+    probable targets, best first, with or without a match.
     """
 
     source: str
@@ -51,16 +51,16 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """The answer to every source entity of a pair.
+    """At most one target for each source entity of a pair of graphs.
 
     Args:
-        pair: whose entities they are.
-        origin: where it comes from.
-        targets: ``[num_source]`` the target each source entity has, ``NOBODY`` where none.
-        probs: ``[num_source]`` its probability, 0 where there is none.
-        is_given: ``[num_source]`` whether the answer was given as a label.
+        pair: The graphs.
+        origin: Provenance of the alignment.
+        targets: ``[num_source]`` target of each source entity, or ``NOBODY``.
+        probs: ``[num_source]`` its probability, 0 without a match.
+        is_given: ``[num_source]`` whether the match is a training link.
         candidates: ``[num_source, k]`` the most probable targets, best first.
-        candidate_probs: ``[num_source, k]`` their probabilities; 0: no candidate at all.
+        candidate_probs: ``[num_source, k]`` their probabilities; 0 marks an empty slot.
     """
 
     pair: GraphPair
@@ -72,10 +72,10 @@ class Alignment:
     candidate_probs: FloatArray
 
     def rows(self, num_candidates: int | None = None) -> Iterator[Row]:
-        """The source entities, in the order of their ids.
+        """Yield the source entities in the order of their ids.
 
         Args:
-            num_candidates: how many of the candidates to name; ``None``: all.
+            num_candidates: Maximum number of candidates per row; ``None`` means all.
         """
         name_of, target_name = self.pair.source.entity_name, self.pair.target.entity_name
         best = (self.candidates[:, :num_candidates], self.candidate_probs[:, :num_candidates])

@@ -1,4 +1,4 @@
-"""What a run answers: its beliefs decoded, and of that what is probable enough."""
+"""Turns the beliefs of a run into an alignment: decoding, then a threshold."""
 
 import logging
 import math
@@ -25,13 +25,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ExportSettings:
-    """Of the node ``export``.
+    """The settings of the config group ``export``.
 
     Args:
-        formats: what to write beside the tab-separated files.
-        top_k: candidates of each source entity, in formats that have a place for them.
-        threshold: least probability of an answer.
-        target_precision: on the validation links; it chooses the threshold.
+        formats: Formats to write in addition to the tab-separated files.
+        top_k: Candidates per source entity, in formats that can contain them.
+        threshold: Minimum probability of a match.
+        target_precision: Precision on the validation links that the threshold must reach.
     """
 
     formats: tuple[str, ...] = ("tsv",)
@@ -46,7 +46,7 @@ class ExportSettings:
         threshold: float | None = None,
         target_precision: float | None = None,
     ) -> "ExportSettings":
-        """The same with what is given in its place; the last two stand for each other."""
+        """Return a copy with the given values; a threshold replaces a target precision."""
         changed: dict[str, Any] = {}
         if formats is not None:
             changed["formats"] = tuple(formats)
@@ -58,7 +58,7 @@ class ExportSettings:
 
 
 def export_settings(config: DictConfig) -> ExportSettings:
-    """Those of a config; of one from before there were any, the defaults."""
+    """Read the settings of a config; older configs without them get the defaults."""
     node = OmegaConf.select(config, "export")
     if node is None:
         return ExportSettings()
@@ -66,32 +66,32 @@ def export_settings(config: DictConfig) -> ExportSettings:
 
 
 def check_export(config: DictConfig, settings: ExportSettings) -> None:
-    """Refuse settings that the config could not have.
+    """Check settings against the ranges of the config.
 
     Raises:
-        ConfigError: names the key, what was given and what is allowed.
+        ConfigError: A value is not allowed. The message names the key, the value and the range.
     """
     asked = config.copy()
     try:
         for name, value in vars(settings).items():
             asked.export[name] = value
-    except OmegaConfBaseException as error:  # no kind of value that a config can hold
+    except OmegaConfBaseException as error:  # not a value that a config can hold
         raise ConfigError(sentence(error)) from error
     check_config(asked)
 
 
 Answering = Callable[[Beliefs, Tensor], Beliefs]
-"""Beliefs and certain links into at most one target for each source entity."""
+"""Maps beliefs and certain links to at most one target for each source entity."""
 
 
 def build_answering(config: DictConfig) -> Answering:
-    """What turns final beliefs into an answer; a method without decoding has its own."""
+    """Build the decoder of a config; baselines without decoding keep their best candidates."""
     answering: Answering = maker(config.decoding)() if _uses_decoding(config) else BestAnswer()
     return answering
 
 
 def decoder_name(config: DictConfig) -> str:
-    """What decodes the beliefs; none where the method has its own answer."""
+    """Name of the decoder, or ``none`` if the method does not use decoding."""
     return str(config.decoding.name) if _uses_decoding(config) else "none"
 
 
@@ -101,15 +101,15 @@ def _uses_decoding(config: DictConfig) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """What is answered, and why.
+    """The selected matches and the threshold that selected them.
 
     Args:
-        beliefs: candidates and probabilities, labels certain.
-        answer: at most one target for each source entity, above the threshold.
+        beliefs: Candidates and probabilities; labels are certain.
+        answer: At most one target for each source entity, above the threshold.
         labels: ``[num_labels, 2]`` links that are certain.
-        threshold: least probability of an answer; infinite where a target precision cannot be
+        threshold: Minimum probability of a match; infinite if a target precision cannot be
             reached.
-        best: the most precise there is, where a target precision cannot be reached.
+        best: The most precise threshold, if a target precision cannot be reached.
     """
 
     beliefs: Beliefs
@@ -120,11 +120,15 @@ class Decision:
 
 
 def check_founded(settings: ExportSettings, split: Split) -> None:
-    """Refuse a target precision that there are no links to choose a threshold by."""
+    """Check that there are validation links if a target precision is set.
+
+    Raises:
+        ConfigError: There are none.
+    """
     if settings.target_precision is not None and not len(split.supervision.validation):
         raise ConfigError(
-            "export.target_precision needs validation links to choose a threshold by, and the "
-            "split has none: raise split.num_validation, or give export.threshold"
+            "export.target_precision needs validation links to choose a threshold, and the split "
+            "has none. Increase split.num_validation or set export.threshold."
         )
 
 
@@ -135,14 +139,14 @@ def decide(
     settings: ExportSettings,
     validation: IntArray,
 ) -> Decision:
-    """Decode the beliefs and accept what the settings ask for.
+    """Decode the beliefs and apply the threshold.
 
     Args:
-        answering: how beliefs become an answer.
-        beliefs: of the run.
-        labels: links it is certain of.
-        settings: threshold or target precision.
-        validation: links that are no labels; they choose the threshold.
+        answering: The decoder.
+        beliefs: Final beliefs of the run.
+        labels: Links that are certain.
+        settings: Threshold or target precision.
+        validation: Held-out links that choose the threshold for a target precision.
     """
     answer = answering(beliefs, labels)
     threshold, best = settings.threshold or 0.0, None
@@ -158,19 +162,22 @@ def decide(
 
 
 def unreached(target: float, best: Acceptance | None, num_links: int) -> str:
-    """That a target precision cannot be reached, and what can."""
+    """Explain that a target precision cannot be reached, and which one can."""
     if best is None:
-        found = f"none of the {num_links} validation links has an answer"
+        found = f"none of the {num_links} validation links has a match"
     else:
         found = (
             f"the best on {num_links} validation links is {best.precision:.3f} "
             f"({best.num_accepted} accepted, threshold {best.threshold:.6g})"
         )
-    return f"precision {target:g} cannot be reached: {found}; only given links are answered"
+    return (
+        f"Precision {target:g} cannot be reached: {found}. Only training links are exported. "
+        "Choose a lower target precision or set a threshold."
+    )
 
 
 class AcceptedNumbers(TypedDict, total=False):
-    """How precise the accepted answers are; without a threshold where all are accepted."""
+    """Precision and recall of the accepted matches; no threshold if all are accepted."""
 
     num_links: int
     num_accepted: int
@@ -199,7 +206,7 @@ class ExportNumbers(TypedDict):
 
 
 def decision_numbers(decision: Decision, settings: ExportSettings, split: Split) -> ExportNumbers:
-    """The threshold, and how many and how precise answers it leaves."""
+    """Compute the section ``export``: the threshold, and number and precision of matches."""
     at, wanted = decision.threshold, settings.target_precision
     num_given = len(decision.labels)  # each with probability 1
     num_free = decision.answer.num_source - num_given
@@ -225,7 +232,7 @@ def decision_numbers(decision: Decision, settings: ExportSettings, split: Split)
 
 
 def _counts(probs: Tensor, num_given: int) -> dict[str, int]:
-    """Answers that were not given, by their probability; given links have probability 1."""
+    """Count matches by probability, without the training links, whose probability is 1."""
     sure, likely = (int((probs >= bound).sum()) for bound in (0.9, 0.5))
     return {
         "from 0.9": sure - num_given,

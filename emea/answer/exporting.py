@@ -1,4 +1,4 @@
-"""From a decision to the files it is written to."""
+"""Writes a decision to export files."""
 
 from datetime import UTC, datetime
 from math import inf
@@ -23,18 +23,18 @@ def write_alignment(
     decision: Decision,
     settings: ExportSettings,
 ) -> list[Path]:
-    """Write what was decided in all formats asked for.
+    """Write an alignment in all requested formats.
 
     Args:
-        folder: where to.
-        pair: with the entities' names.
-        header: of the run.
-        decoder: name of what made the answer.
-        decision: the answer.
-        settings: formats and number of candidates.
+        folder: Output folder.
+        pair: The graphs, with the names of the entities.
+        header: Header of the run.
+        decoder: Name of the decoder.
+        decision: The selected matches.
+        settings: Formats and number of candidates.
 
     Returns:
-        The files.
+        The written files.
     """
     probs = decision.answer.probs.max(1).values.cpu().numpy()
     targets = decision.answer.best_targets().cpu().numpy()
@@ -54,7 +54,7 @@ def write_alignment(
 
 
 def answered_pairs(decision: Decision) -> dict[int, tuple[int, float]]:
-    """Target and probability by source entity, rounded as in ``alignment.tsv``."""
+    """Return target and probability by source entity, rounded as in ``alignment.tsv``."""
     probs = decision.answer.probs.max(1).values.tolist()
     targets = decision.answer.best_targets().tolist()
     pairs = enumerate(zip(targets, probs, strict=True))
@@ -64,14 +64,14 @@ def answered_pairs(decision: Decision) -> dict[int, tuple[int, float]]:
 def top_candidates(beliefs: Beliefs, num: int) -> tuple[IntArray, FloatArray]:
     """``[num_source, num]`` the most probable targets, best first, and their probabilities."""
     targets, probs = beliefs.targets.cpu().numpy(), beliefs.probs.cpu().numpy()
-    # stable, so that ties go to the neural order as they do in the answer
+    # A stable sort keeps the neural order for ties, as in the answer.
     order = np.argsort(-probs, axis=1, kind="stable")[:, :num]
     return np.take_along_axis(targets, order, 1), np.take_along_axis(probs, order, 1)
 
 
 def _origin(header: RunHeader, decoder: str, threshold: float) -> Origin:
     version, commit = (header.tags.get(name, "unknown") for name in ("emea_version", "commit"))
-    least = "only given links" if threshold == inf else f"threshold={threshold!r}"
+    least = "only training links" if threshold == inf else f"threshold={threshold!r}"
     return Origin(
         run_id=header.run_id,
         run_name=header.name,

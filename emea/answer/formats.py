@@ -1,4 +1,4 @@
-"""The files an alignment can be written as."""
+"""The file formats of an alignment."""
 
 import json
 from collections.abc import Callable, Collection, Iterator
@@ -13,7 +13,7 @@ from emea.record.atomic import write_lines
 
 
 def matched_lines(alignment: Alignment) -> Iterator[str]:
-    """Source, target, probability of each source entity that has a target."""
+    """Lines of ``alignment.tsv``: source, target and probability of each match."""
     yield "source\ttarget\tprobability"
     for row in alignment.rows(0):
         if row.target is not None:
@@ -21,7 +21,7 @@ def matched_lines(alignment: Alignment) -> Iterator[str]:
 
 
 def unmatched_lines(alignment: Alignment) -> Iterator[str]:
-    """Each source entity that has none, with its best candidate where there is one."""
+    """Lines of ``unmatched.tsv``: source entities without a match, with their best candidate."""
     yield "source\tcandidate\tprobability"
     for row in alignment.rows(1):
         if row.target is None:
@@ -30,21 +30,21 @@ def unmatched_lines(alignment: Alignment) -> Iterator[str]:
 
 
 def cell(name: str) -> str:
-    """The name without what would end a cell.
+    """Escape tabs and line breaks in a name.
 
-    A backslash stays as it is: the readers of data let neither tabs nor newlines into a name, so
-    nobody meets an escaped one but those who build their graphs otherwise.
+    Backslashes are not escaped. Names that were read from files contain neither tabs nor line
+    breaks, so only graphs built in Python are affected.
     """
     return name.replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
 ENCODER = json.JSONEncoder(ensure_ascii=False)
 DIGITS = 6
-"""Decimal places of a probability, as in the tab-separated file."""
+"""Decimal places of probabilities."""
 
 
 def json_lines(alignment: Alignment) -> Iterator[str]:
-    """Source, target or null, probability, whether it was given, and the candidates.
+    """Lines of ``alignment.jsonl``: one JSON object per source entity.
 
     Candidates whose probability rounds to 0 are left out.
     """
@@ -80,7 +80,7 @@ def owl_triples(alignment: Alignment) -> Iterator[str]:
 Lines = Callable[[Alignment], Iterator[str]]
 
 ALIGNMENT_FILE = "alignment.tsv"
-"""The answer of every run, whatever else was asked for."""
+"""The alignment file that every run writes."""
 
 FORMATS: dict[str, dict[str, Lines]] = {
     "tsv": {ALIGNMENT_FILE: matched_lines, "unmatched.tsv": unmatched_lines},
@@ -88,25 +88,25 @@ FORMATS: dict[str, dict[str, Lines]] = {
     "sssom": {"alignment.sssom.tsv": sssom_lines},
     "jsonl": {"alignment.jsonl": json_lines},
 }
-"""What each format writes, by the file's name."""
+"""Files of each format and the functions that produce their lines."""
 
 ALIGNMENT_FILES = frozenset(file for files in FORMATS.values() for file in files)
-"""All of them."""
+"""Names of all alignment files."""
 
 ALWAYS = "tsv"
-"""Written whatever else is."""
+"""The format that is always written."""
 
 
 def write_formats(folder: Path, alignment: Alignment, formats: Collection[str]) -> list[Path]:
-    """Write an alignment in some formats, each file at once or not at all.
+    """Write an alignment in some formats; each file is written atomically.
 
     Args:
-        folder: where to; made if missing.
-        alignment: what to write.
-        formats: keys of ``FORMATS``; ``tsv`` need not be among them.
+        folder: Output folder; it is created if it does not exist.
+        alignment: The alignment.
+        formats: Keys of ``FORMATS``; ``tsv`` is always included.
 
     Returns:
-        The files.
+        The written files.
     """
     written = []
     for name, files in FORMATS.items():

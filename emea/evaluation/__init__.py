@@ -1,1 +1,1 @@
-"""Ranks, metrics and what else is measured on test links."""
+"""Ranks, metrics, calibration and compatibility on test links."""

@@ -1,4 +1,4 @@
-"""Whether probabilities can be taken at their word."""
+"""Calibration: how well probabilities agree with accuracy."""
 
 from typing import Any
 
@@ -12,18 +12,17 @@ NUM_BINS = 10
 """Bins of equal width between 0 and 1."""
 
 Bin = dict[str, float]
-"""``min_prob`` and ``max_prob`` of a bin, ``mean_prob``, ``accuracy`` and ``num_entities`` in it"""
+"""``min_prob``, ``max_prob``, ``mean_prob``, ``accuracy`` and ``num_entities`` of a bin."""
 
 
 def answer_calibration(answer: Beliefs, test: IntArray) -> dict[str, Any]:
-    """Expected calibration error and bins of an answer's probabilities on the test links.
+    """Compute the expected calibration error and its bins on the test links.
 
-    Entities that the answer leaves unmatched have no probability to judge: they are counted.
+    Entities without a match have no probability; they are counted.
 
     Args:
-        answer: its most probable target is what it says of an entity, nothing where that has
-            probability 0.
-        test: ``[num_links, 2]``.
+        answer: The matches; probability 0 means no match.
+        test: ``[num_links, 2]`` test links.
     """
     sources, targets = test.T
     probs = answer.probs.max(1).values.double().cpu().numpy()[sources]
@@ -41,25 +40,25 @@ def answer_calibration(answer: Beliefs, test: IntArray) -> dict[str, Any]:
 def reliability_bins(
     probs: FloatArray, right: npt.NDArray[np.bool_], num_bins: int = NUM_BINS
 ) -> list[Bin]:
-    """The bins of equal width that hold a prediction, with what was said and what came true.
+    """Group predictions into bins of equal width; empty bins are left out.
 
     Args:
-        probs: ``[n]`` probability of each prediction; on the edge of two bins it is the upper's.
-        right: ``[n]`` whether it came true.
-        num_bins: bins between 0 and 1.
+        probs: ``[n]`` probability of each prediction; an edge belongs to the upper bin.
+        right: ``[n]`` whether the prediction is correct.
+        num_bins: Number of bins between 0 and 1.
     """
     edges = np.arange(num_bins + 1) / num_bins
-    # the last bin has both its edges
+    # The last bin includes both edges.
     place = np.clip(np.searchsorted(edges, probs, side="right") - 1, 0, num_bins - 1)
-    counts, said, came_true = (
+    counts, prob_sums, num_right = (
         np.bincount(place, weights, num_bins) for weights in (None, probs, right)
     )
     return [
         {
             "min_prob": float(edges[index]),
             "max_prob": float(edges[index + 1]),
-            "mean_prob": float(said[index] / counts[index]),
-            "accuracy": float(came_true[index] / counts[index]),
+            "mean_prob": float(prob_sums[index] / counts[index]),
+            "accuracy": float(num_right[index] / counts[index]),
             "num_entities": int(counts[index]),
         }
         for index in np.flatnonzero(counts)
@@ -67,9 +66,9 @@ def reliability_bins(
 
 
 def expected_calibration_error(bins: list[Bin]) -> float:
-    """Mean distance of probability and accuracy over the bins, weighted by their entities.
+    """Mean difference of probability and accuracy over the bins, weighted by their size.
 
-    Not a number where there are none.
+    The result is NaN if there are no bins.
     """
     total = sum(row["num_entities"] for row in bins)
     if not total:

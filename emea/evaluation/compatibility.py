@@ -1,4 +1,4 @@
-"""How compatible a mapping is, and how many conflicts it has."""
+"""Compatibility and conflicts of a mapping (Figure 8 of the paper)."""
 
 from typing import Any
 
@@ -10,18 +10,18 @@ from emea.matching.matching import NOBODY
 
 
 def conflict_share(targets: IntArray) -> float:
-    """Share of the predictions whose target another entity claims too.
+    """Share of the predictions whose target is also predicted for another entity.
 
     Args:
-        targets: ``[num_predictions]`` predicted target of each source entity; who has none
-            (``NOBODY``) takes no part.
+        targets: ``[num_predictions]`` predicted target of each source entity; entities without
+            one (``NOBODY``) are ignored.
     """
     claims = targets[targets != NOBODY]
     return float(conflicting(claims).mean()) if len(claims) else 0.0
 
 
 def conflicting(targets: IntArray) -> npt.NDArray[np.bool_]:
-    """``[num_predictions]`` whether another entity claims the same target."""
+    """``[num_predictions]`` whether another entity has the same target."""
     _, index, counts = np.unique(targets, return_inverse=True, return_counts=True)
     shared: npt.NDArray[np.bool_] = (counts[index] > 1) & (targets != NOBODY)
     return shared
@@ -34,24 +34,23 @@ NUM_BINS = 50
 def compatibility_metrics(
     values: FloatArray, targets: IntArray, judged: IntArray, linked: IntArray
 ) -> dict[str, Any]:
-    """Mean, histogram and conflicts of a mapping over the entities that are judged.
+    """Compute mean, histogram and conflicts of a mapping over the judged entities.
 
-    An entity without an answer is compatible with nothing: it counts as 0 in the mean and in the
-    histogram, and takes no part in conflicts. Rivals for a target are looked for among linked
-    entities, since whatever an entity without a counterpart claims is somebody else's: with those
-    among the rivals no mapping that answers for everybody could come near the oracle's 0.
+    An entity without a match counts as 0 in the mean and in the histogram, and is ignored in the
+    conflicts. Conflicts are counted among linked entities only: the match of an entity without a
+    counterpart always conflicts with a true link, so otherwise no mapping that matches all entities
+    could come close to the oracle's 0.
 
     Args:
-        values: ``[num_source]`` compatibility of each source entity's counterpart.
-        targets: ``[num_source]`` that counterpart, ``NOBODY`` where there is none.
-        judged: source entities of the test links.
-        linked: source entities of all links, those of the test links among them.
+        values: ``[num_source]`` compatibility of each source entity's match.
+        targets: ``[num_source]`` that match, or ``NOBODY``.
+        judged: Source entities of the test links.
+        linked: Source entities of all links, including the test links.
 
     Returns:
-        ``mean`` (not a number where nobody is judged), ``histogram`` (counts in ``NUM_BINS`` bins
-        over [0, 1]), ``conflicts`` (share of the judged answers whose target a rival claims; not a
-        number where nobody is judged) and
-        ``num_unmatched`` (judged entities without an answer).
+        ``mean`` (NaN without judged entities), ``histogram`` (counts in ``NUM_BINS`` bins over
+        [0, 1]), ``conflicts`` (share of the judged matches whose target another linked entity
+        has; NaN without judged entities) and ``num_unmatched`` (judged entities without a match).
     """
     answered = judged[targets[judged] != NOBODY]
     seen = np.zeros(len(judged))

@@ -1,4 +1,4 @@
-"""Ranks by q* or by the fused ranking."""
+"""Ranks of test links by q* or by the fused ranking of em=dual."""
 
 import numpy as np
 import torch
@@ -19,23 +19,23 @@ def fused_ranks(
     pool: IntArray | None = None,
     reverse: bool = False,
 ) -> Ranks:
-    """Ranks of the links' targets when the ranked pairs of their source come before all others.
+    """Rank the links' targets with the ranked pairs of a source entity before all other targets.
 
-    Equal scores share the mean of their ranks. A target that is not ranked with its source
-    stands behind the source's ranked pairs, in the neural order of all others: pairs that the
-    neural model puts behind it, or beside it, move before it.
+    Equal scores share the mean of their ranks. A target outside the ranked pairs comes after them,
+    in the neural order: ranked pairs that the encoder puts after it, or level with it, move
+    before it.
 
     Args:
-        neural: ranks of the same links by the neural model.
-        similarity: the neural model's.
-        ranking: the ranked pairs, source to target.
+        neural: Ranks of the same links by the encoder.
+        similarity: Similarity of the encoder.
+        ranking: The ranked pairs, source to target.
         links: ``[num_links, 2]``; with ``reverse`` (target, source).
-        pool: entities of the pool; ``None``: those of the links' second column.
-        reverse: rank sources for targets, neural ranks and similarity being reversed, too.
+        pool: Entities of the pool; ``None`` means the links' second column.
+        reverse: Rank sources for targets; neural ranks and similarity must be reversed as well.
     """
     rows, columns, scores = _listed(ranking, reverse)
     link, entry = _entries(rows, links[:, 0])
-    # both from the same function, so that ties are exact
+    # Both come from the same function, so that ties are exact.
     reference = pair_scores(similarity, links[:, 0], links[:, 1])[link]
     nearness = pair_scores(similarity, rows[entry], columns[entry])
     hits = columns[entry] == links[link, 1]
@@ -53,7 +53,7 @@ def fused_ranks(
 
 
 def _listed(ranking: PairRanking, reverse: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row, column and score of each pair, by row."""
+    """Row, column and score of each pair, sorted by row."""
     table = ranking.table
     rows, slots = table.filled.nonzero(as_tuple=True)
     columns, scores = table.targets[rows, slots], ranking.scores[rows, slots].double()
@@ -65,7 +65,7 @@ def _listed(ranking: PairRanking, reverse: bool) -> tuple[np.ndarray, np.ndarray
 
 
 def pair_scores(similarity: Similarity, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """``[num_pairs]`` score of each source entity with the target entity beside it."""
+    """``[num_pairs]`` score of each pair of source and target entity."""
     device = similarity.source.device
     pairs = (torch.from_numpy(ids.copy()).to(device) for ids in (rows, columns))
     scores: np.ndarray = similarity.of_pairs(*pairs).cpu().numpy()
@@ -73,7 +73,7 @@ def pair_scores(similarity: Similarity, rows: np.ndarray, columns: np.ndarray) -
 
 
 def _entries(rows: np.ndarray, wanted: IntArray) -> tuple[np.ndarray, np.ndarray]:
-    """Every pair of the wanted rows: number of the wanted row, and of the pair."""
+    """Index of the wanted row and of the pair, for every pair of the wanted rows."""
     first = np.searchsorted(rows, wanted, side="left")
     sizes = np.searchsorted(rows, wanted, side="right") - first
     link = np.repeat(np.arange(len(wanted)), sizes)
@@ -86,7 +86,7 @@ def _fused(
     num_before = np.bincount(link, before, minlength=len(neural))
     num_equal = np.bincount(link, equal, minlength=len(neural))
     ranked = 1 + num_before + np.maximum(num_equal - 1, 0) / 2
-    # the neural rank has counted half of each pair beside it
+    # The neural rank already contains half of each tied pair.
     merged: FloatArray = np.where(found, ranked, neural + num_before + num_equal / 2)
     return merged
 
@@ -98,19 +98,19 @@ def joint_ranks(
     links: IntArray,
     pool: IntArray | None = None,
 ) -> Ranks:
-    """Ranks of the links' targets when beliefs reorder the neural model's best candidates.
+    """Rank the links' targets when beliefs reorder the encoder's best candidates.
 
-    A target that is no candidate stands behind all that are: where the search was exact they are
-    the neural model's best, and it keeps its neural rank; candidates of an approximate search may
-    be behind it or beside it, and move before it. Equal beliefs are ordered as the neural model
-    orders them.
+    A target that is not a candidate comes after all candidates. After an exact search it keeps its
+    neural rank, because the candidates are the encoder's best. After an approximate search,
+    candidates that the encoder ranks after it, or level with it, move before it. Equal beliefs keep
+    the neural order.
 
     Args:
-        neural: ranks of the same links by the neural model.
-        similarity: the neural model's.
-        beliefs: candidates in neural order with their new probabilities.
+        neural: Ranks of the same links by the encoder.
+        similarity: Similarity of the encoder.
+        beliefs: Candidates in neural order with their new probabilities.
         links: ``[num_links, 2]``.
-        pool: targets of the pool; ``None``: those of the links.
+        pool: Targets of the pool; ``None`` means those of the links.
     """
     targets = beliefs.targets.cpu().numpy()[links[:, 0]]
     probs = beliefs.probs.cpu().numpy()[links[:, 0]]
@@ -130,13 +130,13 @@ def joint_ranks(
 
 
 def candidate_ranks(beliefs: Beliefs, links: IntArray) -> Ranks:
-    """Ranks of the links' targets by probability, where nothing but the beliefs is known.
+    """Rank the links' targets by probability, using only the beliefs.
 
-    A target that is not a candidate, or has probability 0, has rank infinity: it counts as missed.
-    Equal probabilities are ordered as the neural model orders them.
+    A target that is not a candidate, or has probability 0, gets rank infinity and counts as missed.
+    Equal probabilities keep the neural order.
 
     Args:
-        beliefs: candidates in neural order with their probabilities.
+        beliefs: Candidates in neural order with their probabilities.
         links: ``[num_links, 2]``; their targets are the pool.
     """
     targets = beliefs.targets.cpu().numpy()[links[:, 0]]
@@ -154,10 +154,10 @@ def candidate_ranks(beliefs: Beliefs, links: IntArray) -> Ranks:
 
 
 def _passing(similarity: Similarity, targets: IntArray, links: IntArray) -> FloatArray:
-    """What each candidate adds to the rank of a target that is none: it has not counted yet.
+    """How much each candidate adds to the neural rank of a target that is not a candidate.
 
-    A candidate behind the target counts by one, one beside it by the half that the neural rank
-    has not counted.
+    A candidate that the encoder ranks after the target adds 1. A tied candidate adds 1/2, because
+    the neural rank already contains the other half.
     """
     rows = np.repeat(links[:, 0], targets.shape[1])
     own = pair_scores(similarity, links[:, 0], links[:, 1])[:, None]

@@ -1,4 +1,4 @@
-"""Precision, recall and F1 of a mapping and of an answer; accuracy by degree."""
+"""Precision, recall and F1 of a mapping and of an alignment; accuracy by degree."""
 
 import numpy as np
 
@@ -7,13 +7,13 @@ from emea.matching.beliefs import Beliefs
 
 
 def mapping_metrics(predicted: IntArray, gold: IntArray) -> dict[str, float]:
-    """How well a set of predicted pairs matches the gold links.
+    """Compare predicted pairs with the true links.
 
-    A prediction for an entity without counterpart counts against precision, as it would for
-    whoever uses the mapping. Without gold links there is nothing to judge by: not a number.
+    A prediction for an entity without a counterpart lowers the precision, as it would for a user
+    of the mapping. Without true links, the metrics are NaN.
 
     Args:
-        predicted: ``[n, 2]`` predicted (source, target) pairs, without repetition.
+        predicted: ``[n, 2]`` predicted (source, target) pairs, without duplicates.
         gold: ``[m, 2]`` true links.
     """
     if not len(gold):
@@ -32,23 +32,22 @@ def mapping_metrics(predicted: IntArray, gold: IntArray) -> dict[str, float]:
 
 
 def num_shared(left: IntArray, right: IntArray) -> int:
-    """How many pairs both have; neither repeats one."""
+    """Number of pairs that occur in both arrays; neither contains duplicates."""
     width = 1 + max((int(pairs[:, 1].max()) for pairs in (left, right) if len(pairs)), default=0)
     first, second = (pairs[:, 0] * width + pairs[:, 1] for pairs in (left, right))
     return len(np.intersect1d(first, second, assume_unique=True))
 
 
 def answer_metrics(answer: Beliefs, known: IntArray, test: IntArray) -> dict[str, float]:
-    """Precision, recall and F1 over the source entities without a label.
+    """Compute precision, recall and F1 over the source entities without a label.
 
-    Hit@1 is the share of the test links that the answer has, which is its recall: an entity that
-    is left unmatched counts as missed.
+    Hit@1 equals recall: the share of the test links in the alignment. An entity without a match
+    counts as missed.
 
     Args:
-        answer: its most probable target is what it says of an entity, nothing where that has
-            probability 0.
-        known: ``[num_known]`` source entities whose label a run may have seen.
-        test: ``[num_links, 2]``, of other source entities.
+        answer: The matches; probability 0 means no match.
+        known: ``[num_known]`` source entities whose label the run may have used.
+        test: ``[num_links, 2]`` test links of other source entities.
     """
     judged = np.setdiff1d(np.arange(answer.num_source), known)
     matched = judged[answer.probs.max(1).values.cpu().numpy()[judged] > 0]
@@ -59,11 +58,11 @@ def answer_metrics(answer: Beliefs, known: IntArray, test: IntArray) -> dict[str
 
 
 BUCKET_STARTS = (0, 1, 2, 4, 8, 16, 32)
-"""Lower ends of the degree buckets; the last one is open."""
+"""Lower bounds of the degree buckets; the last bucket has no upper bound."""
 
 
 def accuracy_by_degree(ranks: FloatArray, degrees: IntArray) -> list[dict[str, float]]:
-    """Hit@1 within each bucket of degrees that holds an entity."""
+    """Compute Hit@1 for each non-empty bucket of degrees."""
     bucket = np.searchsorted(BUCKET_STARTS, degrees, side="right") - 1
     rows = []
     for index, start in enumerate(BUCKET_STARTS):

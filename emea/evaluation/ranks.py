@@ -1,4 +1,4 @@
-"""Ranks of test links, and the ranking metrics made of them."""
+"""Ranks of test links and the ranking metrics."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,8 +17,8 @@ class Ranks:
     """Realistic ranks of each link's target: the mean over all orders of tied scores.
 
     Args:
-        in_pool: rank among the targets of the given links (the field's convention).
-        in_all: rank among all targets.
+        in_pool: Rank among the targets of the given links, as is usual in the field.
+        in_all: Rank among all targets.
     """
 
     in_pool: FloatArray
@@ -30,24 +30,24 @@ def link_ranks(similarity: Similarity, links: IntArray, pool: IntArray | None = 
     """Rank each link's target for its source, among a pool of targets and among all.
 
     Args:
-        similarity: scores all pairs.
+        similarity: Scores all pairs.
         links: ``[num_links, 2]``.
-        pool: targets of the pool, the links' among them; ``None``: just those.
+        pool: Targets of the pool, including those of the links; ``None`` means only those.
     """
     device = similarity.source.device
     sources, targets = torch.from_numpy(links.T.copy()).to(device)
     pooled = targets if pool is None else torch.from_numpy(pool.copy()).to(device)
-    # the pool's columns come first, so that a block's part in the pool is a view of it
+    # The columns of the pool come first, so that they can be sliced without a copy.
     similarity, place = _pool_first(similarity, pooled)
     num_pooled = len(pooled.unique())
-    # written into memory that is there from the start, so that the heap cannot grow by pieces
+    # Results are written into preallocated memory, which avoids heap fragmentation.
     in_pool, in_all = similarity.source.new_empty(2, len(links), dtype=torch.float64)
     position = 0
     for rows, scores in similarity.blocks(sources):
         part = slice(position, position + len(rows))
         position += len(rows)
         right = place[targets[part]].unsqueeze(1)
-        # the right target's score is read from the same block, so ties are exact
+        # The score of the true target is read from the same block, so that ties are exact.
         reference = scores.gather(1, right)
         inside = rank_counts(scores[:, :num_pooled], reference)
         outside = rank_counts(scores[:, num_pooled:], reference)
@@ -57,7 +57,7 @@ def link_ranks(similarity: Similarity, links: IntArray, pool: IntArray | None = 
 
 
 def _pool_first(similarity: Similarity, pool: Tensor) -> tuple[Similarity, Tensor]:
-    """The similarity with the pool's targets first, and the new place of each target."""
+    """Return the similarity with the pool's targets first, and the new index of each target."""
     outside = torch.ones(similarity.num_target, dtype=torch.bool, device=pool.device)
     outside[pool] = False
     order = torch.argsort(outside.int(), stable=True)
@@ -73,16 +73,16 @@ def _pool_first(similarity: Similarity, pool: Tensor) -> tuple[Similarity, Tenso
 
 
 def rank_counts(scores: Tensor, reference: Tensor) -> tuple[Tensor, Tensor]:
-    """How many scores of each row are better than the reference, and how many equal it.
+    """Count the scores of each row that are better than the reference and that equal it.
 
-    What is not a number counts as better: it never flatters a model.
+    NaN counts as better, so that it never improves a metric.
     """
     better = scores.shape[1] - (scores <= reference).sum(1)
     return better, (scores == reference).sum(1)
 
 
 def realistic_ranks(num_better: Tensor, num_equal: Tensor) -> Tensor:
-    """Mean of the best and the worst rank that ties allow; the reference is one of the equal."""
+    """Mean of the best and the worst rank under ties; ``num_equal`` includes the reference."""
     return 1 + num_better + (num_equal - 1).clamp(min=0) / 2
 
 
@@ -90,7 +90,7 @@ HIT_CUTS = (1, 5, 10)
 
 
 def ranking_metrics(ranks: FloatArray) -> dict[str, float]:
-    """Hit@1/5/10, mean reciprocal rank and mean rank; not a number where there are no ranks."""
+    """Compute Hit@1/5/10, mean reciprocal rank and mean rank; NaN without ranks."""
     if not len(ranks):
         return dict.fromkeys([*(f"hit@{cut}" for cut in HIT_CUTS), "mrr", "mr"], float("nan"))
     metrics = {f"hit@{cut}": float(np.mean(ranks <= cut)) for cut in HIT_CUTS}
@@ -100,17 +100,17 @@ def ranking_metrics(ranks: FloatArray) -> dict[str, float]:
 
 
 def both_pools(ranks: Ranks) -> dict[str, Any]:
-    """Metrics among the test targets, with those among all targets beside them."""
+    """Compute the metrics among the test targets and, as ``all_targets``, among all targets."""
     return {**ranking_metrics(ranks.in_pool), "all_targets": ranking_metrics(ranks.in_all)}
 
 
 def matched_ranks(targets: IntArray, links: IntArray) -> Ranks:
-    """Rank 1 for a link that the matching has, infinity for one that it has not.
+    """Assign rank 1 to a link that is in the matching, and infinity to any other link.
 
     The matching was chosen among all targets, so both pools have the same ranks.
 
     Args:
-        targets: ``[num_source]`` target of each source entity, negative where it has none.
+        targets: ``[num_source]`` target of each source entity, negative if it has none.
         links: ``[num_links, 2]``.
     """
     ranks = np.where(targets[links[:, 0]] == links[:, 1], 1.0, np.inf)
@@ -118,7 +118,7 @@ def matched_ranks(targets: IntArray, links: IntArray) -> Ranks:
 
 
 def matched_metrics(ranks: Ranks) -> dict[str, Any]:
-    """Hit@1, which is recall here, in both pools; what needs a ranking does not apply."""
+    """Compute Hit@1, which equals recall; metrics that need a ranking are ``None``."""
     absent = dict.fromkeys([*(f"hit@{cut}" for cut in HIT_CUTS), "mrr", "mr"])
     found = float(np.mean(ranks.in_pool <= 1)) if len(ranks.in_pool) else float("nan")
     return {**absent, "hit@1": found, "all_targets": {**absent, "hit@1": found}}

@@ -1,4 +1,4 @@
-"""How precise the accepted part of an answer is, and the threshold that makes it so."""
+"""Chooses the threshold that reaches a target precision."""
 
 from dataclasses import dataclass
 
@@ -10,18 +10,18 @@ from emea.data.arrays import FloatArray, IntArray
 from emea.matching.beliefs import Beliefs
 
 CONFIDENCE = 0.95
-"""Of the lower bound of a precision."""
+"""Confidence level of the lower bound of a precision."""
 
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What accepting answers from a threshold on comes to, on some links.
+    """The effect of a threshold, measured on some links.
 
     Args:
-        threshold: least probability of an accepted answer.
-        num_links: links that it was tried on.
-        num_accepted: of them, those whose source entity gets an answer.
-        num_right: of these, those whose answer is the link's target.
+        threshold: Minimum probability of an accepted match.
+        num_links: Number of links.
+        num_accepted: Number of links whose source entity has an accepted match.
+        num_right: Number of links whose accepted match is correct.
     """
 
     threshold: float
@@ -31,20 +31,20 @@ class Acceptance:
 
     @property
     def precision(self) -> float:
-        """Share of the accepted that is right; not a number where none is."""
+        """Share of the accepted matches that are correct; NaN if none is accepted."""
         return self.num_right / self.num_accepted if self.num_accepted else float("nan")
 
     @property
     def recall(self) -> float:
-        """Share of the links that is answered rightly; not a number where there are none."""
+        """Share of the links with a correct match; NaN without links."""
         return self.num_right / self.num_links if self.num_links else float("nan")
 
     @property
     def precision_low(self) -> float:
-        """What the precision lies above with 95% confidence (Clopper and Pearson, 1934).
+        """The 95% lower confidence bound of the precision (Clopper and Pearson, 1934).
 
-        For a threshold that was fixed beforehand: one chosen on the same links does a little
-        worse.
+        It assumes a threshold that was fixed in advance. A threshold that was chosen on the same
+        links tends to be slightly worse.
         """
         if not self.num_right:
             return 0.0 if self.num_accepted else float("nan")
@@ -53,11 +53,10 @@ class Acceptance:
 
 
 class JudgedAnswer:
-    """An answer's probabilities for the source entities of links, and whether it is right.
+    """Probabilities and correctness of matches for the source entities of some links.
 
     Args:
-        answer: its most probable target is what it says of an entity, nothing where that has
-            probability 0.
+        answer: The matches; probability 0 means no match.
         links: ``[num_links, 2]``.
     """
 
@@ -69,23 +68,20 @@ class JudgedAnswer:
         ) & (self.probs > 0)
 
     def at(self, threshold: float) -> Acceptance:
-        """What accepting from this threshold on comes to."""
+        """Measure the effect of a threshold."""
         taken = (self.probs >= threshold) & (self.probs > 0)
         num_right = int(self.right[taken].sum())
         return Acceptance(threshold, len(self.probs), int(taken.sum()), num_right)
 
     def reaching(self, precision: float) -> Acceptance | None:
-        """The lowest threshold at which the precision is reached, which answers most.
-
-        ``None`` where no threshold reaches it.
-        """
+        """Find the lowest threshold that reaches a precision, or ``None`` if none does."""
         thresholds, num_accepted, num_right = self._curve()
-        # compared as counts would be, if the precision were not a rounded number
+        # The tolerance compensates for rounding of the precision.
         enough = np.flatnonzero(num_right >= precision * num_accepted - 1e-9)
         return self.at(float(thresholds[enough[-1]])) if len(enough) else None
 
     def most_precise(self) -> Acceptance | None:
-        """The threshold of the highest precision, of several the lowest; ``None``: no answer."""
+        """Find the lowest threshold with the highest precision, or ``None`` without matches."""
         thresholds, num_accepted, num_right = self._curve()
         if not len(thresholds):
             return None
@@ -93,11 +89,11 @@ class JudgedAnswer:
         return self.at(float(thresholds[np.flatnonzero(precision == precision.max())[-1]]))
 
     def _curve(self) -> tuple[FloatArray, IntArray, IntArray]:
-        """Probabilities that occur, highest first; accepted and right from each of them on."""
+        """Distinct probabilities, highest first, with the accepted and correct matches for each."""
         order = np.argsort(-self.probs, kind="stable")
         order = order[self.probs[order] > 0]
         probs = self.probs[order]
-        # equal probabilities are accepted together
+        # Equal probabilities are accepted together.
         last = np.flatnonzero(np.append(probs[1:] != probs[:-1], len(probs) > 0))
         num_right = np.cumsum(self.right[order].astype(np.int64))
         return probs[last], last + 1, num_right[last]
