@@ -1,4 +1,4 @@
-"""One counterpart for each entity: the best of all pairs on offer."""
+"""Keeps the best counterpart of each entity (the maximal assignment of PARIS)."""
 
 import torch
 from torch import Tensor
@@ -7,18 +7,18 @@ from emea.matching.matching import NOBODY, Matching
 from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs
 
 ALMOST_SURE = 1 - 1e-12
-"""Largest probability of a pair that is inferred: only what is known has 1."""
+"""Maximum probability of an inferred pair; only known pairs have probability 1."""
 
 _LARGEST = 2**63 - 1
 
 
 class MaximalAssignment:
-    """Takes offers of pairs; each source entity keeps its best, then each target entity.
+    """Selects the best pair of each source entity, then the best pair of each target entity.
 
     Args:
-        known: pairs that never fall below their probability. Those of probability 1 are
-            certain: their entities take no offers.
-        theta: pairs below this probability are ignored.
+        known: Pairs that keep at least their probability. Pairs with probability 1 are certain,
+            and their entities accept no other pairs.
+        theta: Pairs below this probability are ignored.
     """
 
     def __init__(self, known: Matching, theta: float) -> None:
@@ -33,22 +33,24 @@ class MaximalAssignment:
         self.hold(known)
 
     def offer(self, pairs: ImpliedPairs) -> None:
-        """Some pairs, all of a source entity's at once."""
-        heard = self.free_target[pairs.targets] & (pairs.log_doubt <= fixed_log_doubt(self.theta))
-        sources, targets, log_doubt = (column[heard] for column in pairs)
+        """Offer pairs; all pairs of a source entity must be offered together."""
+        accepted = self.free_target[pairs.targets] & (
+            pairs.log_doubt <= fixed_log_doubt(self.theta)
+        )
+        sources, targets, log_doubt = (column[accepted] for column in pairs)
         ties = tie_order(sources, targets, self.known.num_target)
         best = best_of_each(sources, len(self._targets), -log_doubt, ties)
         self._take(sources[best], targets[best], log_doubt[best])
 
     def hold(self, matching: Matching) -> None:
-        """A matching, of which source entities keep what is better than their offers."""
+        """Offer the pairs of an earlier matching."""
         sources = (self.free_source & (matching.probs >= self.theta)).nonzero().squeeze(1)
         targets, log_doubt = matching.targets[sources], fixed_log_doubt(matching.probs[sources])
         free = self.free_target[targets]
         self._take(sources[free], targets[free], log_doubt[free])
 
     def matching(self) -> Matching:
-        """What is left once each target entity has chosen, too."""
+        """Return the matching after each target entity has chosen its best pair."""
         sources = (self._targets >= 0).nonzero().squeeze(1)
         targets, log_doubt = self._targets[sources], self._log_doubt[sources]
         ties = tie_order(sources, targets, self.known.num_target)
@@ -70,19 +72,19 @@ class MaximalAssignment:
 
 
 def fixed_log_doubt(probs: Tensor | float) -> Tensor:
-    """What a probability leaves in doubt, as implied pairs tell it."""
+    """Return log(1 - p) as a fixed-point number, as in :class:`ImpliedPairs`."""
     probs = torch.as_tensor(probs, dtype=torch.float64).clamp(0, ALMOST_SURE)
     return (torch.log1p(-probs) * FIXED_POINT).round().long()
 
 
 def best_of_each(groups: Tensor, num_groups: int, scores: Tensor, ties: Tensor) -> Tensor:
-    """Bool: whether a row is the best of its group.
+    """Return whether each row is the best of its group.
 
     Args:
-        groups: group of each row.
-        num_groups: how many there are.
-        scores: whole numbers; the largest is best.
-        ties: distinct whole numbers; of equal scores the row with the smallest is best.
+        groups: Group of each row.
+        num_groups: Number of groups.
+        scores: Integers; the largest is best.
+        ties: Distinct integers that break ties; the smallest is best.
     """
     top = torch.full((num_groups,), -_LARGEST, device=scores.device)
     top.scatter_reduce_(0, groups, scores, "amax")
@@ -93,13 +95,13 @@ def best_of_each(groups: Tensor, num_groups: int, scores: Tensor, ties: Tensor) 
 
 
 def tie_order(sources: Tensor, targets: Tensor, num_target: int) -> Tensor:
-    """A place in line for each pair that looks random, and is the same in every run.
+    """Return pseudo-random keys that break ties between pairs, the same in every run.
 
-    In public data most links join id i to id i + constant: the smaller id as the winner would
-    be the right one too often.
+    In public data, most links connect id i to id i + constant. Breaking ties by id would favour the
+    true links.
     """
     keys = sources * num_target + targets
     for shift, factor in ((30, -4658895280553007687), (27, -7723592293110705685)):
-        # shifts of negative numbers keep the sign: mask it off, so that nothing is lost
+        # Shifting a negative number keeps its sign, so the sign bits are masked.
         keys = (keys ^ ((keys >> shift) & ((1 << (64 - shift)) - 1))) * factor
     return keys

@@ -1,4 +1,4 @@
-"""PARIS (Suchanek, Abiteboul and Senellart, VLDB 2011) on structure alone, from seeds."""
+"""PARIS (Suchanek, Abiteboul and Senellart, VLDB 2011) without literals, from seed links."""
 
 import logging
 from collections.abc import Iterator
@@ -21,28 +21,28 @@ logger = logging.getLogger(__name__)
 
 
 class PARIS(Reasoner):
-    """Equivalences of entities and inclusions of relations, estimated in turn.
+    """Estimates equivalences of entities and inclusions of relations in turn.
 
-    Inclusions come from the current matching (Eq. 12), equivalences from matched neighbours
-    and inclusions (Eq. 13, read in both directions of every relation); between iterations the
-    maximal assignment alone is kept, one counterpart for each entity of either side. There are
-    no literals here: seeds take their place and stay certain throughout. Validation links are
-    no seeds, since the other methods do not train on them either.
+    Inclusions come from the current matching (Eq. 12 of PARIS). Equivalences come from matched
+    neighbours and inclusions (Eq. 13, in both directions of every relation). Between iterations
+    only the maximal assignment is kept: one counterpart for each entity of either side. Seed
+    links replace the literals of the original method and stay certain. Validation links are not
+    seeds, because the other methods do not train on them either.
 
     Args:
-        pair: the two graphs.
-        theta: equivalences and inclusions below this probability are ignored.
-        initial_inclusion: inclusion of relations of which nothing is known yet, in the first
+        pair: The two graphs.
+        theta: Equivalences and inclusions below this probability are ignored.
+        initial_inclusion: Inclusion of relations without evidence, in the first
             ``initial_iterations``.
-        initial_iterations: iterations that use it.
-        smoothing: added to the denominator of Eq. 12, so that few matched triples prove little.
-        retention: share of a match's evidence that stays for an iteration after the evidence
-            has gone. Without it the graph falls into two halves that take turns in vouching for
-            each other and never settle; a fixed point with it is a fixed point without it.
-        least_evidence: a single piece of evidence this weak is dropped; bounds what hubs imply.
-        max_iterations: after which it ends, settled or not.
-        tolerance: settled once no larger share of the matched entities changes its counterpart.
-        device: where to compute.
+        initial_iterations: Number of iterations that use it.
+        smoothing: Added to the denominator of Eq. 12, so that few matched triples count little.
+        retention: Share of a match's evidence that is kept for one iteration after the evidence
+            is gone. Without it, two halves of the graph can alternate and never converge. It does
+            not change the fixed points.
+        least_evidence: Weaker pieces of evidence are dropped, which limits the work for hubs.
+        max_iterations: Maximum number of iterations.
+        tolerance: Iterations stop when at most this share of the matched entities changes.
+        device: Device to compute on.
     """
 
     def __init__(
@@ -62,9 +62,9 @@ class PARIS(Reasoner):
         shares |= {"initial_inclusion": initial_inclusion, "least_evidence": least_evidence}
         for name, share in shares.items():
             if not 0 <= share <= 1:
-                raise ValueError(f"{name} must lie between 0 and 1, got {share}")
+                raise ValueError(f"{name} must be between 0 and 1, got {share}")
         if smoothing < 0 or theta == 0:
-            raise ValueError("theta must be more than 0, and smoothing not less")
+            raise ValueError("theta must be greater than 0, and smoothing must not be negative")
         self.source = DirectedTriples(pair.source).to(device)
         self.target = DirectedTriples(pair.target).to(device)
         self.edges = TargetEdges(self.target)
@@ -83,7 +83,7 @@ class PARIS(Reasoner):
         self.tolerance = tolerance
 
     def align(self, seeds: Tensor, embed: Embed, observer: Observer) -> Matching:
-        """The matching that the seeds lead to; no encoder is used."""
+        """Align from seed links; the encoder is not used."""
         known = Matching.of_links(seeds, self.source.num_entities, self.target.num_entities)
         return self.settled(known, known, observer)
 
@@ -98,11 +98,11 @@ class PARIS(Reasoner):
         """Iterate from a matching to a fixed point.
 
         Args:
-            known: pairs that never fall below their probability; those of 1 are certain.
-            matching: where to start.
-            observer: told the state after each iteration.
-            fusion: mixes the similarity of an embedding into the equivalences.
-            first_iteration: what the first iteration is called.
+            known: Pairs that keep at least their probability; probability 1 means certain.
+            matching: Matching to start from.
+            observer: Called with the state after each iteration.
+            fusion: Mixes the similarity of an embedding into the equivalences.
+            first_iteration: Number of the first iteration.
         """
         for step in range(self.max_iterations):
             initial = first_iteration == 0 and step < self.initial_iterations
@@ -113,7 +113,7 @@ class PARIS(Reasoner):
             observer(ReasoningReport(first_iteration + step, matching, num_changes, similarity))
             if num_changes <= self.tolerance * len(matching.sources) and not initial:
                 return matching
-        logger.info("not settled after %d iterations", self.max_iterations)
+        logger.info("PARIS did not converge within %d iterations", self.max_iterations)
         return matching
 
     @in_smaller_blocks
@@ -124,7 +124,7 @@ class PARIS(Reasoner):
         initial: bool = False,
         fusion: Fusion | None = None,
     ) -> Matching:
-        """Inclusions from the matching, then the next matching from both."""
+        """Run one iteration: inclusions from the matching, then the next matching."""
         assignment = MaximalAssignment(known, self.theta)
         for pairs in self.implied(matching, assignment.free_source, initial):
             assignment.offer(pairs if fusion is None else fusion(pairs))
@@ -134,18 +134,18 @@ class PARIS(Reasoner):
     def implied(
         self, matching: Matching, wanted: Tensor, initial: bool = False
     ) -> Iterator[ImpliedPairs]:
-        """The pairs that a matching implies for the wanted source entities (Eq. 13)."""
+        """Yield the pairs that a matching implies for the wanted source entities (Eq. 13)."""
         included = self.inclusions(matching)
 
         def doubt(relation: Tensor, target_relation: Tensor, prob: Tensor) -> Tensor:
-            forth, back = self._heard(included, relation, target_relation, initial)
+            forth, back = self._used_inclusions(included, relation, target_relation, initial)
             of_source, of_target = self.functionality
             return log_doubt(forth, back, of_source[relation], of_target[target_relation], prob)
 
         return implied_pairs(*self.groups, matching, wanted, doubt, self.least_evidence)
 
     def inclusions(self, matching: Matching) -> Subsumption:
-        """Eq. 12: of the triples whose ends are matched, those whose counterpart exists."""
+        """Estimate inclusions (Eq. 12): the share of the triples with matched ends that match."""
         beliefs = matching.beliefs()
         join = join_neighbours(self.source, self.target, self.edges, beliefs)
         sizes = (
@@ -154,10 +154,10 @@ class PARIS(Reasoner):
         )
         return estimate_subsumption(join, beliefs, self.source, self.target, sizes)
 
-    def _heard(
+    def _used_inclusions(
         self, included: Subsumption, relation: Tensor, target_relation: Tensor, initial: bool
     ) -> tuple[Tensor, Tensor]:
-        """Both inclusions where either is worth listening to."""
+        """Both inclusions if one of them reaches theta, else the default."""
         forth, back = included.of(relation, target_relation)
         known = torch.maximum(forth, back) >= self.theta
         default = self.initial_inclusion if initial else 0.0

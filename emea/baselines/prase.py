@@ -1,4 +1,4 @@
-"""PRASE (Qi et al., IJCAI 2021): PARIS and an embedding that teach each other."""
+"""PRASE (Qi et al., IJCAI 2021): PARIS and an encoder that improve each other."""
 
 from collections.abc import Callable
 
@@ -15,21 +15,21 @@ from emea.matching.similarity import Similarity
 
 
 class PRASE(Reasoner):
-    """PARIS first; then, in each round, an encoder trained on its pairs helps PARIS on.
+    """Runs PARIS, then, in each round, trains an encoder on its pairs and runs PARIS again.
 
-    Two things go back from the embedding: the cosine is mixed into every equivalence, and
-    mutual nearest pairs among the entities that PARIS has left over join the matching, with
-    their cosine as probability below which they do not fall. The released code takes the
-    left-over entities from the gold links, and so knows who has a counterpart; here they are
-    all entities without a match.
+    The encoder influences PARIS in two ways. Its cosine is mixed into every equivalence, and mutual
+    nearest pairs among the unmatched entities join the matching, with their cosine as a lower
+    bound of their probability. The released code takes these entities from the true links and
+    thus knows which entities have a counterpart; here they are all unmatched entities.
 
     Args:
-        pair: the two graphs.
-        rounds: how often an encoder is trained.
-        weight: of the cosine in an equivalence.
-        least_prob: pairs of PARIS the encoder is trained on, beside the seeds.
-        paris: makes the PARIS of a pair.
-        device: where to compute.
+        pair: The two graphs.
+        rounds: How often an encoder is trained.
+        weight: Weight of the cosine in an equivalence.
+        least_prob: Minimum probability of the pairs that the encoder is trained on, in addition
+            to the seed links.
+        paris: Builds PARIS for the pair.
+        device: Device to compute on.
     """
 
     def __init__(
@@ -42,40 +42,40 @@ class PRASE(Reasoner):
         device: torch.device | str = "cpu",
     ) -> None:
         if not 0 <= weight <= 1 or not 0 <= least_prob <= 1:
-            raise ValueError("weight and least_prob must lie between 0 and 1")
+            raise ValueError("weight and least_prob must be between 0 and 1")
         self.paris = paris(pair=pair, device=device)
         self.rounds = rounds
         self.weight = weight
         self.least_prob = least_prob
 
     def align(self, seeds: Tensor, embed: Embed, observer: Observer) -> Matching:
-        """The matching of PARIS after the last round."""
-        num_told = 0
+        """Align from seed links; the result is the matching of PARIS after the last round."""
+        num_reports = 0
 
-        def told(report: ReasoningReport) -> None:
-            nonlocal num_told
-            num_told += 1
+        def counting(report: ReasoningReport) -> None:
+            nonlocal num_reports
+            num_reports += 1
             observer(report)
 
         sizes = self.paris.source.num_entities, self.paris.target.num_entities
         certain = Matching.of_links(seeds, *sizes)
-        matching = self.paris.settled(certain, certain, told)
+        matching = self.paris.settled(certain, certain, counting)
         for _ in range(self.rounds):
             similarity = embed(self.labels(matching))
             known = certain.joined(left_over_pairs(similarity, matching))
             fusion = Fusion(similarity, self.weight)
             start = matching.joined(known)
-            matching = self.paris.settled(known, start, told, fusion, num_told)
+            matching = self.paris.settled(known, start, counting, fusion, num_reports)
         return matching
 
     def labels(self, matching: Matching) -> Tensor:
-        """``[num_pairs, 2]`` the pairs that are sure enough to train on."""
+        """Return ``[num_pairs, 2]`` pairs that are probable enough to train on."""
         pairs = matching.pairs()
         return pairs[matching.probs[pairs[:, 0]] >= self.least_prob]
 
 
 def left_over_pairs(similarity: Similarity, matching: Matching) -> Matching:
-    """Mutual nearest pairs of the entities without a match, with their cosine as probability."""
+    """Find mutual nearest pairs of unmatched entities, with their cosine as probability."""
     rows = (matching.targets < 0).nonzero().squeeze(1)
     columns = (matching.target_probs() == 0).nonzero().squeeze(1)
     targets = torch.full_like(matching.targets, NOBODY)

@@ -1,4 +1,4 @@
-"""What a reasoning baseline is, and how it takes in a neural model."""
+"""The interface of reasoning baselines, and how they use an encoder."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs
 
 @dataclass(frozen=True, eq=False)
 class ReasoningReport:
-    """The state after one iteration, for whoever observes the run.
+    """The state after one iteration, for observers of the run.
 
     Args:
-        iteration: counts from 0 over the whole run.
-        matching: what is matched now.
-        num_changes: source entities that are matched otherwise than before.
-        similarity: of the embedding that the reasoning uses; ``None`` where it uses none.
+        iteration: Number of the iteration in the whole run, from 0.
+        matching: The current matching.
+        num_changes: Number of source entities whose match changed.
+        similarity: Similarity of the embedding in use, or ``None``.
     """
 
     iteration: int
@@ -33,44 +33,46 @@ class ReasoningReport:
 Observer = Callable[[ReasoningReport], None]
 
 Embed = Callable[[Tensor], Similarity]
-"""Trains an encoder on ``[num_links, 2]`` links and says how similar its entities are."""
+"""Trains an encoder on ``[num_links, 2]`` links and returns the similarity of its embeddings."""
 
 
 class Reasoner(ABC):
-    """Aligns two graphs from seeds."""
+    """Aligns two graphs from seed links by reasoning."""
 
     @abstractmethod
     def align(self, seeds: Tensor, embed: Embed, observer: Observer) -> Matching:
-        """The matching that the seeds lead to.
+        """Align from seed links.
 
         Args:
             seeds: ``[num_seeds, 2]`` links that are certain.
-            embed: trains an encoder, for those that use one.
-            observer: told the state after each iteration; its answer is not used.
+            embed: Trains an encoder, for baselines that use one.
+            observer: Called with the state after each iteration.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class Fusion:
-    """``(1 - weight) * probability + weight * cosine``, a negative cosine counting as 0.
+    """Mixes probabilities with cosines: ``(1 - weight) * probability + weight * cosine``.
+
+    Negative cosines count as 0.
 
     Args:
-        similarity: of the embedding.
-        weight: of the cosine.
+        similarity: Similarity of the embedding.
+        weight: Weight of the cosine.
     """
 
     similarity: Similarity
     weight: float
 
     def __call__(self, pairs: ImpliedPairs) -> ImpliedPairs:
-        """The same pairs with the cosine mixed in."""
+        """Mix the cosine into the probabilities of pairs."""
         probs = -torch.expm1(pairs.log_doubt.double() / FIXED_POINT)
         cosines = self.cosines(pairs.sources, pairs.targets)
         mixed = (1 - self.weight) * probs + self.weight * cosines
         return pairs._replace(log_doubt=fixed_log_doubt(mixed))
 
     def cosines(self, sources: Tensor, targets: Tensor) -> Tensor:
-        """Cosine of each pair, at least 0."""
+        """Return the cosine of each pair, at least 0."""
         found = self.similarity
         plain = replace(
             found,

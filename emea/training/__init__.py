@@ -1,1 +1,1 @@
-"""What happens to a fit while it runs: turns with mined labels, an early end."""
+"""Callbacks of a fit: self-training, early stopping and saved training state."""

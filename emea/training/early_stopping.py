@@ -1,4 +1,4 @@
-"""A turn that ends when the validation links say so."""
+"""Early stopping on the validation links."""
 
 from typing import Any
 
@@ -12,22 +12,25 @@ from emea.encoders.step_block import StepBlock
 from emea.evaluation.ranks import link_ranks, ranking_metrics
 
 NOTHING = (-1.0, -1.0)
-"""Worse than any Hit@1 and MRR."""
+"""Hit@1 and MRR before the first evaluation, lower than any real value."""
 
 
 class EarlyStopping(pl.Callback):
-    """Ends a turn once Hit@1 on the validation links stops rising, and keeps the best weights.
+    """Ends a turn when Hit@1 on the validation links stops rising, and keeps the best weights.
 
-    Hit@1 is among all targets; MRR decides between equals, since a few links make many of
-    them, above all at the start. The last weights of a turn are looked at, too. Every turn and
-    every fit begins anew: their labels differ, so their numbers say nothing of each other.
+    Hit@1 ranks all targets. MRR breaks ties, which are frequent with few links. The last weights
+    of a turn are evaluated as well. Each turn and each fit starts from scratch, because their
+    labels differ and their metrics are not comparable.
 
     Args:
-        validation: held-out links.
-        decoder: embeddings to similarity.
-        every: epochs between two looks.
-        patience: looks in a row without a new best after which the turn ends.
-        start: epochs before the first look, for models that need long to rank anything first.
+        validation: Held-out links.
+        decoder: Maps embeddings to a similarity.
+        every: Epochs between two evaluations.
+        patience: Evaluations in a row without a new best after which the turn ends.
+        start: Epochs before the first evaluation, for models that learn slowly at first.
+
+    Raises:
+        ValueError: There are no validation links.
     """
 
     def __init__(
@@ -39,7 +42,10 @@ class EarlyStopping(pl.Callback):
         start: int = 0,
     ) -> None:
         if not len(validation):
-            raise ValueError("early stopping needs validation links to look at")
+            raise ValueError(
+                "Early stopping needs validation links. Increase split.num_validation or set "
+                "model.early_stopping=null."
+            )
         self.validation = validation
         self.decoder = decoder
         self.every = every
@@ -51,7 +57,7 @@ class EarlyStopping(pl.Callback):
         self.best_weights: dict[str, Tensor] = {}
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """A turn begins."""
+        """Reset the state at the start of a turn."""
         self.num_steps = 0
         self.num_idle = 0
         self.best = NOTHING
@@ -64,24 +70,24 @@ class EarlyStopping(pl.Callback):
         batch: Any,
         batch_idx: int,
     ) -> None:
-        """Look at the model where it is due."""
+        """Evaluate the model if an evaluation is due."""
         assert isinstance(pl_module, AlignmentModule) and isinstance(batch, StepBlock)
         self.num_steps += batch.num_steps
         due = self.num_steps % (self.every * batch.steps_per_epoch) == 0
         due &= self.num_steps > self.start * batch.steps_per_epoch
         if due or trainer.is_last_batch:
-            self._look(pl_module)
+            self._evaluate(pl_module)
         if self.num_idle >= self.patience:
             pl_module.end_turn()
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Go on with the best weights, in place: a captured step holds their addresses."""
+        """Load the best weights, in place because a CUDA graph holds their addresses."""
         if self.num_idle:
             pl_module.load_state_dict(self.best_weights)
         self.best_weights = {}
 
     def state_dict(self) -> dict[str, Any]:
-        """How the turn goes so far."""
+        """Return the state of the current turn."""
         return {
             "num_steps": self.num_steps,
             "num_idle": self.num_idle,
@@ -90,19 +96,19 @@ class EarlyStopping(pl.Callback):
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on with a turn."""
+        """Restore the state of a turn."""
         self.num_steps, self.num_idle = state_dict["num_steps"], state_dict["num_idle"]
         hit, mrr = state_dict["best"]
         self.best = (hit, mrr)
         self.best_weights = dict(state_dict["best_weights"])
 
     def measured(self, module: AlignmentModule) -> tuple[float, float]:
-        """Hit@1 and MRR of the validation links."""
+        """Compute Hit@1 and MRR on the validation links."""
         similarity = self.decoder(*module.embeddings())
         metrics = ranking_metrics(link_ranks(similarity, self.validation).in_all)
         return metrics["hit@1"], metrics["mrr"]
 
-    def _look(self, module: AlignmentModule) -> None:
+    def _evaluate(self, module: AlignmentModule) -> None:
         found = self.measured(module)
         if found > self.best:
             self.best, self.num_idle = found, 0

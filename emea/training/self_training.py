@@ -1,4 +1,4 @@
-"""Semi-supervised training: the model's own mutual nearest pairs become labels."""
+"""Semi-supervised training on the encoder's own mutual nearest pairs."""
 
 import logging
 from typing import Any
@@ -18,19 +18,19 @@ logger = logging.getLogger(__name__)
 
 
 class SelfTraining(pl.Callback):
-    """Between the turns of a fit, adds the mutual nearest pairs of unlabelled entities.
+    """Adds mutual nearest pairs of unlabelled entities to the labels between the turns of a fit.
 
-    A pair that was added stays, and its entities are labelled from then on. The similarity is
-    taken among the entities that are left in the pool, so what CSLS calls a neighbourhood is
-    the pool's. Without turns training is supervised.
+    An added pair is kept, and its entities count as labelled from then on. The similarity is
+    computed among the remaining unlabelled entities, so CSLS uses neighbourhoods within them.
+    With ``turns=0`` training is supervised.
 
     Args:
-        visible: says which entities may be paired.
-        decoder: embeddings to similarity.
-        turns: turns after the first training.
-        turns_per_iteration: turns after the fit of an EM iteration, where q* has left entities
-            unlabelled.
-        epochs_per_turn: epochs of each.
+        visible: Which entities may be paired under the protocol.
+        decoder: Maps embeddings to a similarity.
+        turns: Number of turns after the first training.
+        turns_per_iteration: Number of turns after the fit of an EM iteration, for entities that
+            q* left unlabelled.
+        epochs_per_turn: Number of epochs per turn.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class SelfTraining(pl.Callback):
         self.epochs_per_turn = epochs_per_turn
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Prepare the next turn, if there is one."""
+        """Prepare the next turn, if any."""
         data: Any = trainer.datamodule  # type: ignore[attr-defined]
         assert isinstance(pl_module, AlignmentModule) and isinstance(data, LabelDataModule)
         assert trainer.max_epochs is not None
@@ -56,15 +56,15 @@ class SelfTraining(pl.Callback):
             self.prepare_turn(pl_module, data)
 
     def prepare_turn(self, module: AlignmentModule, data: LabelDataModule) -> None:
-        """Add what the model finds to the labels, and set the next turn's length."""
+        """Add mined pairs to the labels and set the length of the next turn."""
         labels = data.labels
         mined = self.mined(module, labels)
         data.add(mined)
         data.plan(self.epochs_per_turn, module.objective.steps_per_epoch(len(data.links)))
-        logger.info("%d mutual nearest pairs join %d labels", len(mined), len(labels))
+        logger.info("Self-training: added %d pairs to %d labels", len(mined), len(labels))
 
     def mined(self, module: AlignmentModule, labels: IntArray) -> IntArray:
-        """``[num_pairs, 2]`` mutual nearest pairs among the pool's entities without a label."""
+        """Return ``[num_pairs, 2]`` mutual nearest pairs among the unlabelled entities."""
         source, target = module.embeddings()
         sources = _unlabelled(self.visible.mining_sources, labels[:, 0], len(source))
         targets = _unlabelled(self.visible.mining_targets, labels[:, 1], len(target))
@@ -77,10 +77,10 @@ class SelfTraining(pl.Callback):
 
 
 def _unlabelled(pool: IntArray | None, labelled: IntArray, num_entities: int) -> IntArray:
-    """Entities of the pool that have no label, in the order of their ids.
+    """Unlabelled entities of the pool, sorted by id.
 
-    Not in the order of the pool: where it comes from links, the position of an entity would
-    tell which one it belongs to.
+    The order of the pool must not be kept: if the pool comes from links, the position of an entity
+    would reveal its counterpart.
     """
     everyone = np.arange(num_entities) if pool is None else pool
     return np.setdiff1d(everyone, labelled)

@@ -1,4 +1,4 @@
-"""The state in the midst of a training, written so that it can be resumed."""
+"""The state of an unfinished training, saved so that it can be resumed."""
 
 import logging
 import time
@@ -25,7 +25,7 @@ LINKS, LINK_WEIGHTS, RANDOM_CPU, RANDOM_CUDA = "links", "link_weights", "random.
 
 
 def labels_and_generators(data: LabelDataModule) -> dict[str, Tensor]:
-    """The current labels, and where the random generators stand."""
+    """Return the current labels and the states of the random generators."""
     tensors = {LINKS: data.links, RANDOM_CPU: torch.get_rng_state()}
     if data.weights is not None:
         tensors[LINK_WEIGHTS] = data.weights
@@ -35,24 +35,24 @@ def labels_and_generators(data: LabelDataModule) -> dict[str, Tensor]:
 
 
 def restore_labels(tensors: Mapping[str, Tensor], data: LabelDataModule) -> None:
-    """Go on with the labels of an earlier time."""
+    """Restore saved labels."""
     data.restore(tensors[LINKS], tensors.get(LINK_WEIGHTS))
 
 
 def restore_generators(tensors: Mapping[str, Tensor]) -> None:
-    """Let the random generators go on from there."""
+    """Restore the states of the random generators."""
     torch.set_rng_state(tensors[RANDOM_CPU])
     if RANDOM_CUDA in tensors and torch.cuda.is_available():
         torch.cuda.set_rng_state(tensors[RANDOM_CUDA])
 
 
 def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The same under names that begin so."""
+    """Add a prefix to the names of tensors."""
     return {f"{prefix}{name}": value for name, value in tensors.items()}
 
 
 def below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Those whose names begin so, under the rest of them."""
+    """Select the tensors whose names have a prefix, and remove the prefix."""
     return {
         name.removeprefix(prefix): value
         for name, value in tensors.items()
@@ -66,11 +66,12 @@ WEIGHTS, BUFFERS, OPTIMISER, BEST = "weights.", "objective.", "optimiser.", "bes
 
 @dataclass(frozen=True, eq=False)
 class TurnState:
-    """Where a turn stands.
+    """The state of a turn after some blocks.
 
     Args:
-        tensors: weights, what optimiser, objective and early stopping hold, labels, generators.
-        plain: counters, as JSON can tell them.
+        tensors: Weights, states of optimiser, objective and early stopping, labels and random
+            generators.
+        plain: Counters and other values that JSON can store.
     """
 
     tensors: dict[str, Tensor]
@@ -86,9 +87,12 @@ class TurnState:
         num_blocks: int,
         num_epochs: float,
     ) -> "TurnState":
-        """The state after so many blocks of a turn (the first is 0) and epochs of its fit."""
+        """Collect the state of a module after ``num_blocks`` blocks of a turn.
+
+        Turns are counted from 0; ``num_epochs`` counts the epochs of the whole fit.
+        """
         tensors = labels_and_generators(data) | prefixed(WEIGHTS, module.state_dict())
-        # what an objective derives from the labels is no part of its weights, but of its state
+        # Buffers that an objective derives from the labels are not in its state_dict.
         weights = module.objective.state_dict()
         buffers = dict(module.objective.named_buffers()).items()
         tensors |= prefixed(BUFFERS, {key: held for key, held in buffers if key not in weights})
@@ -116,31 +120,31 @@ class TurnState:
         return cls(tensors, plain)
 
     def copied(self) -> "TurnState":
-        """A copy in host memory, which further training does not change."""
+        """Copy the state to host memory, so that further training does not change it."""
         tensors = {name: held.detach().to("cpu", copy=True) for name, held in self.tensors.items()}
         return TurnState(tensors, deepcopy(self.plain))
 
     @property
     def turn(self) -> int:
-        """Which turn of its fit it is; the first is 0."""
+        """Index of the turn within its fit, from 0."""
         return self._number("turn")
 
     @property
     def num_blocks(self) -> int:
-        """Blocks of the turn that are done."""
+        """Number of finished blocks of the turn."""
         return self._number("num_blocks")
 
     @property
     def num_steps_done(self) -> int:
-        """Steps of the whole run until then."""
+        """Number of optimisation steps of the whole run so far."""
         return self._number("num_steps_done")
 
     def fits(self, data: LabelDataModule) -> bool:
-        """Whether the blocks that are left are still cut as those that are done."""
+        """Whether the block size is unchanged."""
         return bool(self.plain.get("block_size") == data.block_size)
 
     def plan(self, data: LabelDataModule) -> None:
-        """Let the next turn be what is left of this one."""
+        """Set up the next turn as the rest of this one."""
         with _content_errors():
             restore_labels(self.tensors, data)
             data.num_steps = self._number("num_steps")
@@ -150,18 +154,18 @@ class TurnState:
     def restore(
         self, module: AlignmentModule, links: Tensor, weights: Tensor | None, stopping: Any
     ) -> None:
-        """Put everything back, once the turn has begun.
+        """Restore the state after the turn has started.
 
         Args:
-            module: in training.
-            links: of the turn, where training has them.
-            weights: theirs.
-            stopping: the early stopping of the fit; ``None``: it has none.
+            module: The module in training.
+            links: Links of the turn, on the training device.
+            weights: Weights of the links.
+            stopping: Early stopping of the fit, or ``None``.
 
         Raises:
-            DataError: it is no state of such a module.
+            DataError: The state does not fit the module.
         """
-        # as in the turn's first step: what depends on the labels is made, then overwritten
+        # As in the first step of a turn: create what depends on the labels, then overwrite it.
         module.objective.weigh(weights)
         module.objective.before_step(module.encoder, links, 0)
         with _content_errors():
@@ -192,7 +196,7 @@ class TurnState:
             state.setdefault(int(index), {})[key] = value
         groups = [dict(group) for group in self.plain["param_groups"]]
         for group in groups:
-            # says where step counts lie, which differs between steps that are graphs and others
+            # "capturable" depends on whether steps are replayed as CUDA graphs.
             if "capturable" in group:
                 group["capturable"] = module.replays_graphs
         optimizer.load_state_dict({"state": state, "param_groups": groups})
@@ -204,15 +208,15 @@ class TurnState:
 
 @contextmanager
 def _content_errors() -> Iterator[None]:
-    """A file that lacks something, or has it in another form, is no state of a turn."""
+    """Report missing or malformed content of a checkpoint as a ``DataError``."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as e:
         if is_out_of_memory(e):
             raise
         raise DataError(
-            f"the checkpoint in the midst of a training is damaged or of another model ({e}): "
-            f"remove {TURN_FILE} to train that stage anew"
+            f"The training checkpoint is damaged or belongs to another model ({e}). "
+            f"Delete {TURN_FILE} to repeat this training from its start."
         ) from e
 
 
@@ -223,10 +227,10 @@ def _as_tensors(values: dict[str, Any]) -> dict[str, Tensor]:
 SaveTurn = Callable[[TurnState], None]
 
 COPY_SECONDS = 5.0
-"""Least time between two copies of the state in memory: what an interruption may cost."""
+"""Minimum time between two copies of the state in memory; an interruption can lose this much."""
 
 COPY_SHARE = 0.02
-"""Share of the training time that copies may take; where they are slow, there are fewer."""
+"""Maximum share of the training time spent on copies."""
 
 
 class TrainingCheckpoint(pl.Callback):
@@ -239,10 +243,10 @@ class TrainingCheckpoint(pl.Callback):
     Must come after all callbacks that act on a block.
 
     Args:
-        save: writes a state to disk.
-        every_seconds: least time between two of them.
-        stopping: the early stopping of the fit; ``None``: it has none.
-        resumed: the state from which the fit resumes; ``None``: it starts from the beginning.
+        save: Writes a state to disk.
+        every_seconds: Minimum time between two saved states.
+        stopping: Early stopping of the fit, or ``None``.
+        resumed: State from which the fit resumes; ``None`` means that it starts from scratch.
     """
 
     def __init__(
@@ -324,4 +328,4 @@ class TrainingCheckpoint(pl.Callback):
         """Save the latest copy of the state if the run was interrupted."""
         if isinstance(exception, KeyboardInterrupt) and self._copy is not None:
             self.save(self._copy)
-            logger.info("saved the training at step %d", self._copy.num_steps_done)
+            logger.info("Saved the training state at step %d", self._copy.num_steps_done)
