@@ -1,4 +1,4 @@
-"""Entity alignment as a library: two graphs and some links in, matches out.
+"""The Python API: align two graphs from some known links.
 
 >>> from emea import Aligner, graph_of
 >>> family = [("anna", "mother_of", "ben"), ("anna", "lives_in", "graz"), ("ben", "knows", "cleo")]
@@ -58,17 +58,17 @@ from emea.run.job import run_job
 if TYPE_CHECKING:
     import pandas as pd
 
-NOT_FITTED = "nothing was fitted yet: call fit(source, target, links) first"
+NOT_FITTED = "This Aligner is not fitted. Call fit(source, target, links) first."
 NONE: IntArray = np.empty((0, 2), dtype=np.int64)
 MOST_UNKNOWN = 5
-"""Unknown entities that an error names."""
+"""Maximum number of unknown entities in an error message."""
 
 
 class Match(NamedTuple):
     """A source entity and its counterpart.
 
-    ``target`` is ``None`` where no candidate is probable enough; ``candidates`` are the most
-    probable ones with their probabilities, best first, whatever the answer is.
+    ``target`` is ``None`` if no candidate is probable enough. ``candidates`` are the most probable
+    targets with their probabilities, best first, with or without a match.
     """
 
     source: str
@@ -78,19 +78,19 @@ class Match(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """How good the answers are on links that ``fit`` was not given.
+    """Metrics on links that ``fit`` was not given.
 
     Args:
-        hit_at_1: share of the links whose target ranks first (5, 10: among the first so many).
-        hit_at_5: see ``hit_at_1``.
-        hit_at_10: see ``hit_at_1``.
-        mrr: mean reciprocal rank of the links' targets.
-        precision: share of right answers among the links' source entities that have an answer.
-        recall: share of the links that are answered correctly.
-        f1: harmonic mean of precision and recall.
-        num_links: links that were evaluated.
-        num_answered: of their source entities, those that have an answer.
-        num_known: links that were left out because ``fit`` was given one of their source entity.
+        hit_at_1: Share of the links whose target is ranked first.
+        hit_at_5: Share of the links whose target is among the first 5.
+        hit_at_10: Share of the links whose target is among the first 10.
+        mrr: Mean reciprocal rank of the links' targets.
+        precision: Share of the matches that are correct, among the links' source entities.
+        recall: Share of the links that are matched correctly.
+        f1: Harmonic mean of precision and recall.
+        num_links: Number of evaluated links.
+        num_answered: Number of their source entities that have a match.
+        num_known: Number of ignored links, whose source entity ``fit`` was given a link for.
     """
 
     hit_at_1: float
@@ -106,17 +106,17 @@ class Evaluation(NamedTuple):
 
 
 def read_graph(path: str | Path) -> KnowledgeGraph:
-    """A graph from a file: N-Triples, Turtle, RDF/XML, TSV or CSV (also ``.gz``), Parquet."""
-    from emea.data.formats.graph_file import read_graph_file  # its parser loads where it is needed
+    """Read a graph file: N-Triples, Turtle, RDF/XML, TSV or CSV (also ``.gz``), or Parquet."""
+    from emea.data.formats.graph_file import read_graph_file  # loads a parser
 
     return read_graph_file(_path(path, "the file of a graph"))[0]
 
 
 def read_links(path: str | Path) -> list[tuple[str, str]]:
-    """Links from a file: two columns with or without a header, ``owl:sameAs``, or SSSOM.
+    """Read links from a file: two columns with or without a header, ``owl:sameAs``, or SSSOM.
 
-    Names are in full where the file explains a prefix. ``owl:sameAs`` has no direction: ``fit``
-    takes a link the way it fits the graphs.
+    Prefixes that the file defines are expanded. ``owl:sameAs`` has no direction: ``fit`` finds out
+    which end belongs to which graph.
     """
     from emea.data.formats.link_file import read_link_file
 
@@ -126,17 +126,19 @@ def read_links(path: str | Path) -> list[tuple[str, str]]:
 
 
 def graph_of(triples: Iterable[tuple[str, str, str]]) -> KnowledgeGraph:
-    """A graph from (head, relation, tail) by name.
+    """Build a graph from (head, relation, tail) triples of names.
 
     Raises:
-        DataError: there are no triples, or one of them is not three strings.
+        DataError: There are no triples, or one of them is not three strings.
     """
     if isinstance(triples, str | Path):
-        raise DataError(f"graph_of takes triples: read_graph({str(triples)!r}) reads a file")
-    names = "a triple is a head, a relation and a tail, each a str"
+        raise DataError(
+            f"graph_of takes triples, not a path. Use read_graph({str(triples)!r}) to read a file."
+        )
+    names = "A triple must be a head, a relation and a tail, each a str"
     rows = list(dict.fromkeys(_rows(triples, 3, "triples", names)))
     if not rows:
-        raise DataError("a graph needs at least one triple")
+        raise DataError("graph_of was given no triples. A graph needs at least one.")
     heads, relations, tails = zip(*rows, strict=True)
     entities = {name: index for index, name in enumerate(dict.fromkeys([*heads, *tails]))}
     numbers = {name: index for index, name in enumerate(dict.fromkeys(relations))}
@@ -150,14 +152,14 @@ class Aligner:
     """Aligns the entities of two graphs.
 
     Args:
-        model: the neural encoder, an option of ``conf/model``; ``lightea`` needs no training.
-        em: ``dual`` (two-way compatibility), ``paper`` or ``none``.
-        settings: further settings as on the command line, such as ``"em.iterations=3"``.
-        folder: keeps the run with all its records and weights; ``None``: nothing is written
-            unless you call ``save``.
+        model: The encoder, an option of ``conf/model``; ``lightea`` needs no training.
+        em: ``dual`` (two-way compatibility), ``paper`` (EMEA) or ``none``.
+        settings: Further settings as on the command line, such as ``"em.iterations=3"``.
+        folder: Folder in which the run keeps all its records and weights. With ``None``, nothing is
+            written unless you call ``save``.
 
     Raises:
-        ConfigError: a setting is unknown or has a wrong value; the message suggests the nearest.
+        ConfigError: A setting is unknown or has a wrong value; the message suggests the nearest.
     """
 
     def __init__(
@@ -192,16 +194,16 @@ class Aligner:
 
     @classmethod
     def load(cls, folder: str | Path, trust: Sequence[str] = ()) -> "Aligner":
-        """The aligner of a run folder: one that ``save`` wrote, or that of any finished run.
+        """Load an aligner from a folder that ``save`` wrote, or from any finished run.
 
-        It gives the same answers as before. A new ``fit`` does not change the folder.
+        It gives the same matches as before. A new ``fit`` does not change the folder.
 
         Args:
-            folder: of the run.
-            trust: modules outside this package whose classes its settings may name.
+            folder: The run folder.
+            trust: Modules outside this package whose classes the settings may use.
 
         Raises:
-            UserError: the folder is not that of a finished run, or its files are damaged.
+            UserError: The folder does not contain a finished run, or its files are damaged.
         """
         place = _path(folder, "folder")
         aligner = cls.__new__(cls)
@@ -211,16 +213,16 @@ class Aligner:
         return aligner
 
     def save(self, folder: str | Path) -> None:
-        """Write everything that is needed to ask again: answers, beliefs, graphs and settings.
+        """Save matches, beliefs, graphs and settings.
 
-        ``Aligner.load`` reads it, and so do ``emea predict`` and ``emea explain`` on the command
-        line. The encoder's weights are not part of it: a run with ``folder=`` keeps them.
+        ``Aligner.load``, ``emea predict`` and ``emea explain`` can read the folder. It does not
+        contain the encoder's weights; ``Aligner(folder=...)`` keeps them.
 
         Args:
-            folder: a new or empty folder, or that of an earlier run, which is replaced.
+            folder: A new or empty folder, or that of an earlier run, which is replaced.
 
         Raises:
-            DataError: the folder has other content, or cannot be written to.
+            DataError: The folder has other content or cannot be written.
         """
         place, run = _path(folder, "folder"), self._fitted
         assert self._write_files is not None
@@ -232,37 +234,37 @@ class Aligner:
         target: KnowledgeGraph,
         links: Iterable[tuple[str, str]],
     ) -> "Aligner":
-        """Learn from the links, some of which are held out for validation.
+        """Align two graphs, using links as labels; some of them are held out for validation.
 
         Args:
-            source: the graph whose entities look for a counterpart.
-            target: the graph in which they look.
-            links: pairs of entity names, the source's first (or last, where only that fits), each
-                entity in one of them.
+            source: The source graph, whose entities get a match.
+            target: The target graph, in which matches are searched.
+            links: Pairs of entity names, the source entity first (or last, if only that fits the
+                graphs). An entity may occur in one link only.
 
         Raises:
-            DataError: a link names an unknown entity or contradicts another, or there are too few.
+            DataError: A link names an unknown entity or contradicts another, or there are too few.
         """
         for side, graph in (("source", source), ("target", target)):
             if not isinstance(graph, KnowledgeGraph):
                 raise DataError(
-                    f"{side} must be a graph, got {_shown(graph)}: read_graph(path) reads one from "
-                    "a file, graph_of(triples) makes one"
+                    f"{side} must be a graph, got {_shown(graph)}. Use read_graph(path) to read "
+                    "one from a file, or graph_of(triples) to build one."
                 )
         known = _link_ids(source, target, links)
         pair = assemble_pair("pair", source, target, known, OfficialSplit(known, NONE, NONE))
         config = self._config.copy()
         config.data = {"name": pair.name}
         with tempfile.TemporaryDirectory(prefix="emea-") as scratch:
-            folder = self._folder or Path(scratch)  # checkpoints are written while it trains
-            # the caller's random number generators are not changed
+            folder = self._folder or Path(scratch)  # checkpoints are written during training
+            # The random generators of the caller must not change.
             with torch.random.fork_rng(range(torch.cuda.device_count())):
                 result = run_job(config, folder, pair=pair)
         self._take(FinishedRun.of(result), partial(write_result, result))
         return self
 
     def _take(self, run: FinishedRun, write_files: WriteFiles) -> None:
-        """Answer from a finished run; its folder is not needed any more."""
+        """Use a finished run; its folder is no longer needed."""
         explainer = Explainer(run)
         explainer.prepare()
         self._run, self._explainer, self._write_files = run, explainer, write_files
@@ -273,18 +275,19 @@ class Aligner:
         threshold: float | None = None,
         target_precision: float | None = None,
     ) -> list[Match]:
-        """The counterpart of every source entity, given links included.
+        """Return a match for every source entity, training links included.
 
-        What is not given is as the ``export`` of the settings has it: one candidate, and no
-        threshold, unless they say otherwise. ``threshold=0`` answers as much as there is.
+        Arguments that you leave out use the ``export`` settings, which default to one candidate and
+        no threshold. ``threshold=0`` accepts every match.
 
         Args:
-            top_k: candidates to name for each.
-            threshold: least probability of an answer.
-            target_precision: on the links held out for validation; it chooses the threshold.
+            top_k: Number of candidates per entity.
+            threshold: Minimum probability of a match.
+            target_precision: Choose the threshold that reaches this precision on the links held
+                out for validation.
 
         Raises:
-            ConfigError: a value is none that it can have.
+            ConfigError: A value is out of range.
         """
         run = self._fitted
         decision, settings = self._decided(top_k, threshold, target_precision)
@@ -310,23 +313,23 @@ class Aligner:
     def to_frame(
         self, threshold: float | None = None, target_precision: float | None = None
     ) -> "pd.DataFrame":
-        """The answers of ``predict`` as a pandas DataFrame, one row for each source entity.
+        """Return the matches as a pandas DataFrame, one row per source entity.
 
-        Columns: ``source``, ``target`` (``None`` where there is no answer), ``probability`` (0
-        where there is none), ``is_label`` (the link was given to ``fit`` to train on),
-        ``candidate`` and ``candidate_probability`` (the most probable target, whatever the answer
-        is).
+        Columns: ``source``, ``target`` (``None`` without a match), ``probability`` (0 without a
+        match), ``is_label`` (whether it is a training link), ``candidate`` and
+        ``candidate_probability`` (the most probable target, with or without a match).
 
         Args:
-            threshold: least probability of an answer.
-            target_precision: on the links held out for validation; it chooses the threshold.
+            threshold: Minimum probability of a match.
+            target_precision: Choose the threshold that reaches this precision on the links held
+                out for validation.
         """
-        import pandas as pd  # it takes a while to load
+        import pandas as pd  # slow to import
 
         matches = self.predict(1, threshold, target_precision)
         labelled = set(self._fitted.labels[:, 0].tolist())
         best = [match.candidates[0] if match.candidates else (None, 0.0) for match in matches]
-        # of Python's objects, so that a missing target is None whatever pandas makes of text
+        # dtype=object keeps None for a missing target in all versions of pandas.
         return pd.DataFrame(
             {
                 "source": pd.Series([match.source for match in matches], dtype=object),
@@ -344,28 +347,27 @@ class Aligner:
         threshold: float | None = None,
         target_precision: float | None = None,
     ) -> Evaluation:
-        """Measure the answers on links that ``fit`` was not given.
+        """Evaluate the matches on links that ``fit`` was not given.
 
-        Links whose source entity is in a link that ``fit`` was given, to train on or to validate
-        with, are left out and counted: they say nothing about the quality of the answers.
+        Links whose source entity is in a link that ``fit`` was given are ignored and counted.
 
-        Hit@k and MRR rank the targets of the evaluated links, which are the ranking pool, by the
-        probability that the aligner gives them. It knows a few candidates of each entity
-        (``em.num_candidates``). A target that is not among them counts as missed, so Hit@5, Hit@10
+        Hit@k and MRR rank the targets of the evaluated links by probability. Only the candidates of
+        an entity have one (``em.num_candidates``). Other targets count as missed, so Hit@5, Hit@10
         and MRR are lower bounds.
 
-        Precision, recall and F1 judge what ``predict`` answers for the links' source entities; an
-        answer is chosen among all targets. Other source entities are not judged, because the links
-        do not say whether they have a counterpart.
+        Precision, recall and F1 evaluate the matches of ``predict``, which are chosen among all
+        targets, for the source entities of the links. Other source entities are not evaluated,
+        because it is unknown whether they have a counterpart.
 
         Args:
-            links: pairs of entity names, as for ``fit``.
-            threshold: least probability of an answer; it does not change the ranking.
-            target_precision: on the links held out for validation; it chooses the threshold.
+            links: Pairs of entity names, as for ``fit``.
+            threshold: Minimum probability of a match; it does not change the ranking.
+            target_precision: Choose the threshold that reaches this precision on the links held
+                out for validation.
 
         Raises:
-            DataError: a link names an unknown entity or contradicts another, or ``fit`` was given
-                all of them.
+            DataError: A link names an unknown entity or contradicts another, or ``fit`` was given
+                all links.
         """
         run = self._fitted
         decision, _ = self._decided(None, threshold, target_precision)
@@ -374,9 +376,9 @@ class Aligner:
         judged = given[~np.isin(given[:, 0], seen[:, 0])]
         if not len(judged):
             raise DataError(
-                f"there is nothing to evaluate: fit was given all {len(given)} links"
+                f"There is nothing to evaluate: fit was given all {len(given)} links."
                 if len(given)
-                else "there is nothing to evaluate: no links were given"
+                else "There is nothing to evaluate: the list of links is empty."
             )
         ranking = ranking_metrics(candidate_ranks(decision.beliefs, judged).in_pool)
         others = np.setdiff1d(np.arange(run.pair.source.num_entities), judged[:, 0])
@@ -395,25 +397,25 @@ class Aligner:
         )
 
     def explain(self, source: str, target: str) -> Explanation:
-        """Why a source entity is matched to a target entity, or is not."""
+        """Explain why a source entity is matched to a target entity, or is not."""
         explainer = self._explainer
         if explainer is None:
             raise UserError(NOT_FITTED)
         for side, name in (("source", source), ("target", target)):
             if not isinstance(name, str):
-                raise DataError(f"the {side} entity must be a name, got {_shown(name)}")
+                raise DataError(f"The {side} entity must be a name (str), got {_shown(name)}.")
         return explainer(explainer.source.find(source), explainer.target.find(target))
 
     def why(self, source: str, target: str) -> str:
-        """The explanation as a text to print."""
-        from emea.explain.text import plain_text  # rich loads where it is needed
+        """Return the explanation as text."""
+        from emea.explain.text import plain_text  # loads rich
 
         return plain_text(self.explain(source, target))
 
     def _decided(
         self, top_k: int | None, threshold: float | None, target_precision: float | None
     ) -> tuple[Decision, ExportSettings]:
-        """The answer, and the settings that led to it."""
+        """Select matches; return them with the settings."""
         run = self._fitted
         settings = export_settings(run.config).with_given(
             top_k=_plain(top_k),
@@ -434,12 +436,12 @@ class Aligner:
 
 
 def _plain(value: Any) -> Any:
-    """A number of numpy's as one of Python's, which a config can hold."""
+    """Convert a numpy number to a Python number, which a config can contain."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _shown(value: object) -> str:
-    """A wrong argument in an error message: its type, and its value where that is short."""
+    """Describe a wrong argument in an error message: its type, and its value if that is short."""
     if value is None:
         return "None"
     name = type(value).__name__
@@ -450,39 +452,41 @@ def _shown(value: object) -> str:
 
 def _path(value: str | Path, what: str) -> Path:
     if not isinstance(value, str | Path) or not str(value):
-        raise DataError(f"{what} must be a path, got {_shown(value)}")
+        raise DataError(f"{what} must be a path, got {_shown(value)}.")
     return Path(value)
 
 
 def _checked_settings(settings: Sequence[str]) -> list[str]:
-    """Settings as a list; those of the data would have no effect here."""
+    """Return settings as a list; settings of the data are errors, because ``fit`` gets the data."""
     wanted = 'settings must be a list of strings such as ["em.iterations=3"]'
     if not isinstance(settings, Sequence) or isinstance(settings, str):
-        raise ConfigError(f"{wanted}, got {_shown(settings)}")
+        raise ConfigError(f"{wanted}, got {_shown(settings)}.")
     for setting in settings:
         if not isinstance(setting, str):
-            raise ConfigError(f"{wanted}, and one of them is {_shown(setting)}")
+            raise ConfigError(f"{wanted}, but one of them is {_shown(setting)}.")
         if setting.lstrip("+~").partition("=")[0].split(".")[0] == "data":
-            raise ConfigError(f"fit is given the graphs and links: leave {setting} out")
+            raise ConfigError(
+                f"{setting} has no effect here, because fit gets the graphs and links. Remove it."
+            )
     return list(settings)
 
 
 def _rows(values: Iterable[Any], length: int, what: str, rule: str) -> list[tuple[str, ...]]:
-    """Rows of so many names.
+    """Check that values are rows of names.
 
     Args:
-        values: the rows.
-        length: of each.
-        what: what they are called.
-        rule: what a row is, for error messages.
+        values: The rows.
+        length: Number of names per row.
+        what: What error messages call the rows.
+        rule: What a row must be, for error messages.
     """
     if isinstance(values, str | dict) or not isinstance(values, Iterable):
-        raise DataError(f"{what} must be a list of tuples, got {_shown(values)}: {rule}")
+        raise DataError(f"{what} must be a list of tuples, got {_shown(values)}. {rule}.")
     rows = []
     for value in values:
         row = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else ()
         if len(row) != length or not all(isinstance(name, str) for name in row):
-            raise DataError(f"{rule}, got {value!r}")
+            raise DataError(f"{rule}, got {value!r}.")
         rows.append(row)
     return rows
 
@@ -491,10 +495,12 @@ def _link_ids(
     source: KnowledgeGraph, target: KnowledgeGraph, links: Iterable[tuple[str, str]]
 ) -> IntArray:
     if isinstance(links, str | Path):
-        raise DataError(f"links must be pairs of names: read_links({str(links)!r}) reads a file")
+        raise DataError(
+            f"links must be pairs of names. Use read_links({str(links)!r}) to read a file."
+        )
     if isinstance(links, dict):
-        raise DataError("links must be pairs of names, got dict: give links.items()")
-    names = "a link is a source and a target entity, each a str"
+        raise DataError("links must be pairs of names, got dict. Use links.items().")
+    names = "A link must be a source and a target entity, each a str"
     pairs = cast(list[tuple[str, str]], _rows(links, 2, "links", names))
     finders = (
         EntityFinder(source, "source", "its graph"),

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from emea.run.result import RunMetrics
 
 CPU_SETTINGS = ("model=lightea", "em=dual", "em.iterations=5")
-"""LightEA trains nothing: minutes for 15,000 entities on two cores."""
+"""LightEA needs no training: it takes minutes for 15,000 entities on two cores."""
 
 GPU_SETTINGS = ("model=rrea", "em=dual")
 NUM_EXAMPLES = 3
-"""Pairs that the summary shows from either end."""
+"""Number of most and least probable matches in the summary."""
 
-DESCRIPTION = """Aligns two graphs: finds for each entity of SOURCE its counterpart in TARGET.
+DESCRIPTION = """Align two graphs: find the counterpart in TARGET of each entity of SOURCE.
 
 Graphs are N-Triples, Turtle, RDF/XML, TSV or CSV (also .gz), or Parquet. Links are pairs of known
 counterparts: two columns, owl:sameAs triples or SSSOM."""
@@ -43,12 +43,12 @@ follow TARGET as key=value."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Align the files that the arguments name and print a summary; the exit status."""
+    """Align two files, print a summary and return the exit status."""
     options = _parser().parse_intermixed_args(arguments)
     register_schema()
     _check(options)
     pair = load_pair(_config(options, CPU_SETTINGS))
-    # torch is imported here, after the files were read
+    # torch is imported after the files were read, so that errors in them are reported quickly.
     import torch
 
     from emea.run.job import run_job
@@ -63,10 +63,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuse files that do not exist and a folder that holds something else.
+    """Check that the files exist and that the output folder can be used.
 
     Raises:
-        UserError: says which, and what to do.
+        UserError: A file does not exist, or the folder contains other files.
     """
     if options.links is None:
         raise UserError(
@@ -86,7 +86,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
-    """The run's configuration; settings that were typed come last and win."""
+    """Compose the configuration; settings of the user override the defaults."""
     files = {
         "source": options.source,
         "target": options.target,
@@ -104,13 +104,13 @@ def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
 
 
 def _quoted(path: Path) -> str:
-    """A file's name as Hydra reads it, whatever signs it holds."""
+    """Quote a path for Hydra."""
     name = str(path).replace("\\", "\\\\").replace("'", "\\'")
     return f"'{name}'"
 
 
 def summary(metrics: "RunMetrics", folder: Path) -> str:
-    """What was matched, how sure it is, and what can be done next."""
+    """Summarise the matches, their probabilities, and next steps."""
     export, links = metrics.answer.export, metrics.settings.num_links
     num_found, num_open = export["num_answered"], export["num_unmatched"]
     counts = ", ".join(f"{count:,} {name}" for name, count in export["num_by_prob"].items())
@@ -139,7 +139,7 @@ def summary(metrics: "RunMetrics", folder: Path) -> str:
 
 
 def _rows(path: Path) -> list[tuple[str, str, float]]:
-    """The matches that were not given, most probable first."""
+    """Matches that are not training links, most probable first."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         next(rows)  # the header
@@ -168,14 +168,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("settings", nargs="*", metavar="key=value", help="settings of emea run")
     parser.add_argument("--links", type=Path, metavar="FILE", help="known links to learn from")
     parser.add_argument(
-        "--test-links", type=Path, metavar="FILE", help="links to measure the result with"
+        "--test-links",
+        type=Path,
+        metavar="FILE",
+        help="links that measure the result and are not used otherwise",
     )
     parser.add_argument(
         "--out",
         type=Path,
         default=Path("alignment"),
         metavar="DIR",
-        help="folder of the results (default: %(default)s)",
+        help="output folder (default: %(default)s)",
     )
     parser.add_argument(
         "--formats",
@@ -185,7 +188,9 @@ def _parser() -> argparse.ArgumentParser:
         help="in addition to alignment.tsv: owl:sameAs N-Triples, SSSOM, JSON Lines",
     )
     either = parser.add_mutually_exclusive_group()
-    either.add_argument("--threshold", type=float, metavar="P", help="least probability of a match")
+    either.add_argument(
+        "--threshold", type=float, metavar="P", help="minimum probability of a match"
+    )
     either.add_argument(
         "--target-precision",
         type=float,

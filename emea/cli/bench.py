@@ -1,4 +1,4 @@
-"""``emea bench``: measures speed and memory."""
+"""``emea bench`` measures speed and memory."""
 
 import logging
 import sys
@@ -11,14 +11,14 @@ BENCHMARKS = {
     "compare": "a training step and the PARIS rule against direct forms, and growth with size",
     "run-parts": "a step, the candidate search and the reasoning of one configuration",
     "whole-run": "time, memory and accuracy of a whole run",
-    "overhead": "what Lightning, MLflow and files add to a run",
+    "overhead": "time that Lightning, MLflow and files add to a run",
     "default-run": "the default run, from the command to its end",
     "load-ntriples": "reading large N-Triples files",
 }
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the benchmark that the arguments name, ``compare`` by default; the exit status."""
+    """Run a benchmark, ``compare`` by default, and return the exit status."""
     if arguments and arguments[0] in ("-h", "--help"):
         width = max(map(len, BENCHMARKS))
         print("usage: emea bench [BENCHMARK] [arguments]\n\nbenchmarks (default: compare):")
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
     if arguments and not arguments[0].startswith("-"):
         name, rest = arguments[0], arguments[1:]
     if name not in BENCHMARKS:
-        raise UserError(f"there is no benchmark {name!r}. Choose from {', '.join(BENCHMARKS)}.")
+        raise UserError(f"Unknown benchmark {name!r}. Choose from {', '.join(BENCHMARKS)}.")
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("emea.bench").setLevel(logging.INFO)
     import_module(f"emea.bench.{name.replace('-', '_')}").main(rest)

@@ -1,4 +1,4 @@
-"""``emea data NAME [key=value ...]``: the statistics of a data set."""
+"""``emea data NAME [key=value ...]`` prints the statistics of a data set."""
 
 import difflib
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from emea.data.graph_pair import GraphPair
 from emea.data.statistics import statistics_table
 from emea.errors import ConfigError
 
-USAGE = "usage: emea data NAME [key=value ...]"
+USAGE = "usage: emea data NAME [key=value ...]\n\nPrint the statistics of a data set.\n\ndata sets:"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the statistics of the pair that the arguments name; the exit status."""
+    """Print the statistics of a data set and return the exit status."""
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE, "", *_described_options(), sep="\n")
         return 0 if arguments else 2
@@ -27,18 +27,19 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def load_named_pair(name: str, overrides: Sequence[str] = ()) -> GraphPair:
-    """The pair of an option in ``conf/data``.
+    """Load a data set of ``conf/data``.
 
     Args:
-        name: the option.
-        overrides: its arguments to change, as ``key=value``.
+        name: Name of the option.
+        overrides: Settings of the data set, as ``key=value``.
+
+    Raises:
+        ConfigError: The name or a setting is unknown.
     """
-    overrides = [
-        override.removeprefix("data.") for override in overrides
-    ]  # emea run writes them so
+    overrides = [override.removeprefix("data.") for override in overrides]  # as in emea run
     names = option_names("data")
     if name not in names:
-        raise ConfigError(f"there is no data set {name!r}{_choices(name, names)}")
+        raise ConfigError(f"Unknown data set {name!r}{_choices(name, names)}")
     _check_keys(name, overrides, list(map(str, _composed(name, []).data)))
     config = _composed(name, [f"data.{override}" for override in overrides])
     check_config(config)
@@ -46,7 +47,7 @@ def load_named_pair(name: str, overrides: Sequence[str] = ()) -> GraphPair:
 
 
 def _composed(name: str, overrides: list[str]) -> DictConfig:
-    """The whole config: a data set may choose options of other groups."""
+    """Compose the whole config, because a data set can choose options of other groups."""
     register_schema()
     return composed([f"data={name}", *overrides])
 
@@ -55,15 +56,15 @@ def _check_keys(name: str, overrides: Sequence[str], keys: Sequence[str]) -> Non
     for override in overrides:
         key, equals, _ = override.partition("=")
         if not equals:
-            raise ConfigError(f"{override!r} is not of the form key=value")
+            raise ConfigError(f"Expected key=value, got {override!r}.")
         if key not in keys:
-            raise ConfigError(f"{name} has no argument {key!r}{_choices(key, keys)}")
+            raise ConfigError(f"{name} has no setting {key!r}{_choices(key, keys)}")
 
 
 def _choices(word: str, choices: Sequence[str]) -> str:
     near = difflib.get_close_matches(word, choices)
     guess = f" (did you mean {' or '.join(near)}?)" if near else ""
-    return f"{guess}: choose from {', '.join(choices)}"
+    return f"{guess}. Choose from {', '.join(choices)}."
 
 
 def _described_options() -> list[str]:

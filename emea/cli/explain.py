@@ -1,4 +1,4 @@
-"""``emea explain RUN --pair A B``: why a finished run matches two entities."""
+"""``emea explain RUN --pair A B`` shows why a finished run matched two entities."""
 
 import argparse
 import contextlib
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Explain what the arguments ask for; the exit status."""
+    """Explain the requested pairs and return the exit status."""
     options = _parser().parse_args(arguments)
     check_finished(options.run)
-    # torch is imported here, after the command line and the folder were checked
+    # torch is imported after the command line and the folder were checked.
     from rich.console import Console
 
     from emea.explain.explainer import Explainer
@@ -34,11 +34,11 @@ def main(arguments: Sequence[str]) -> int:
         _write(options.json, json_text(run, explanations))
     if options.html is not None:
         _write(options.html, explanation_page(run, explanations))
-    with contextlib.suppress(AttributeError):  # a replaced stdout need not have it
+    with contextlib.suppress(AttributeError):  # a replaced stdout may not have it
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     print_explanations(Console(highlight=False), explanations)
     for path in filter(None, (options.json, options.html)):
-        print(f"wrote {path}", file=sys.stderr)
+        print(f"Wrote {path}", file=sys.stderr)
     return 0
 
 
@@ -62,17 +62,30 @@ def _write(path: Path, text: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="emea explain",
-        description="Shows why a finished run matches two entities: which neighbours speak for "
-        "the pair and by how much, what the runner-up lacks, which others claim the target.",
+        description="Show why a finished run matched two entities: which neighbours support the "
+        "pair and by how much, what the runner-up lacks, and which entities claim the target.",
     )
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
     parser.add_argument(
-        "--trust", nargs="+", default=[], metavar="MODULE", help="modules of yours it may use"
+        "--trust",
+        nargs="+",
+        default=[],
+        metavar="MODULE",
+        help="your own modules that the run may use",
     )
     asked = parser.add_mutually_exclusive_group(required=True)
     asked.add_argument("--pair", nargs=2, metavar=("A", "B"), help="a source and a target entity")
-    asked.add_argument("--pairs", type=Path, metavar="FILE", help="such pairs, tab-separated")
-    asked.add_argument("--entity", metavar="A", help="a source entity and its best candidate")
+    asked.add_argument(
+        "--pairs",
+        type=Path,
+        metavar="FILE",
+        help="file of pairs, separated by a tab, such as rows of alignment.tsv",
+    )
+    asked.add_argument(
+        "--entity", metavar="A", help="a source entity and its match or best candidate"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with drawings")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write an HTML page with drawings"
+    )
     return parser

@@ -1,4 +1,4 @@
-"""The ``emea`` command: it picks a subcommand and loads nothing else."""
+"""The ``emea`` command. It imports only the subcommand that runs."""
 
 import difflib
 import sys
@@ -14,8 +14,8 @@ class Command(NamedTuple):
     """A subcommand.
 
     Args:
-        target: the module of ``emea.cli`` and its function that run it.
-        summary: what it does, for the overview.
+        target: Module of ``emea.cli`` and function that run it.
+        summary: One line for the overview.
     """
 
     target: str
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the subcommand that the arguments name.
 
     Args:
-        arguments: as typed after ``emea``; ``None``: those of this process.
+        arguments: Arguments after ``emea``; ``None`` means those of this process.
 
     Returns:
         The exit status: 0 for success, 1 for an error, 2 for a wrong command line.
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def overview() -> str:
-    """The commands, one line each."""
+    """List the commands, one line each."""
     width = max(map(len, COMMANDS))
     lines = [f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()]
     return OVERVIEW.format(commands="\n".join(lines))

@@ -1,4 +1,4 @@
-"""``emea predict RUN``: the alignment of a finished run, without training."""
+"""``emea predict RUN`` writes the alignment of a finished run, without training."""
 
 import argparse
 import logging
@@ -16,16 +16,16 @@ EXAMPLES = """examples:
   emea predict RUN --target-precision 0.95
   emea predict RUN --decoding hungarian --threshold 0.5 --out answers
 
-RUN is the folder of a finished run. Its data must still be where the run found it. Options that
-you leave out keep the run's own settings; --threshold 0 accepts every answer."""
+RUN is the folder of a finished run. The data must still be in the place where the run read it.
+Options that you leave out keep the settings of the run. --threshold 0 accepts every match."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the files that the arguments ask for; the exit status."""
+    """Write the requested files and return the exit status."""
     options = make_parser().parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     check_finished(options.run)
-    # torch is imported here, after the command line and the folder were checked
+    # torch is imported after the command line and the folder were checked.
     from emea.answer.decision import export_settings
     from emea.run.finished_run import load_run
     from emea.run.predicting import predict
@@ -46,16 +46,20 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The command's options."""
+    """Build the parser of the command."""
     parser = argparse.ArgumentParser(
         prog="emea predict",
-        description="Writes the alignment of a finished run, in any format, without training.",
+        description="Write the alignment of a finished run, in any format, without training.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
     parser.add_argument(
-        "--trust", nargs="+", default=[], metavar="MODULE", help="modules of yours it may use"
+        "--trust",
+        nargs="+",
+        default=[],
+        metavar="MODULE",
+        help="your own modules that the run may use",
     )
     parser.add_argument(
         "--formats",
@@ -67,14 +71,14 @@ def make_parser() -> argparse.ArgumentParser:
         "--top-k",
         type=_positive,
         metavar="K",
-        help="candidates of each source entity in alignment.jsonl",
+        help="candidates per source entity in alignment.jsonl",
     )
     either = parser.add_mutually_exclusive_group()
     either.add_argument(
         "--threshold",
         type=_probability,
         metavar="P",
-        help="least probability of an answer; entities below it stay unmatched",
+        help="minimum probability of a match",
     )
     either.add_argument(
         "--target-precision",
@@ -86,10 +90,10 @@ def make_parser() -> argparse.ArgumentParser:
         "--decoding",
         choices=[*option_names("decoding"), *SIMILARITIES],
         metavar=f"{{{','.join(option_names('decoding'))}}}",
-        help="how beliefs become an answer",
+        help="how matches are selected from the candidates",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="where to write (default: RUN/predictions)"
+        "--out", type=Path, metavar="DIR", help="output folder (default: RUN/predictions)"
     )
     return parser
 

@@ -1,4 +1,4 @@
-"""``emea report``: tables and figures of recorded runs."""
+"""``emea report`` writes tables and figures of recorded runs."""
 
 import argparse
 import os
@@ -14,7 +14,7 @@ tables. Elsewhere, or with --store: a report of the runs in your MLflow store.""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the reports that the arguments ask for; the exit status."""
+    """Write the requested reports and return the exit status."""
     options = _parser().parse_args(arguments)
     if options.calibration is not None:
         from emea.reporting.reliability import draw

@@ -77,10 +77,10 @@ def test_prints_statistics(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["dbp15k_z"], r"there is no data set 'dbp15k_z' \(did you mean dbp15k_zh or .*\?\): choo"),
-        (["nothing like it"], r"there is no data set 'nothing like it': choose from contea_fr_en,"),
-        (["synthetic", "sed=1"], r"synthetic has no argument 'sed' \(did you mean seed\?\): choo"),
-        (["synthetic", "seed"], r"'seed' is not of the form key=value$"),
+        (["dbp15k_z"], r"Unknown data set 'dbp15k_z' \(did you mean dbp15k_zh or .*\?\)\. Choo"),
+        (["nothing like it"], r"Unknown data set 'nothing like it'\. Choose from contea_fr_en,"),
+        (["synthetic", "sed=1"], r"synthetic has no setting 'sed' \(did you mean seed\?\)\. Choo"),
+        (["synthetic", "seed"], r"Expected key=value, got 'seed'\.$"),
         (["synthetic", "seed=[1"], r"no viable alternative at input '\[1'$"),
         (["synthetic", "num_entities=abc"], r".*num_entities.*abc"),
         (["synthetic", "seed=-1"], r".*seed.*-1"),
