@@ -38,9 +38,9 @@ def test_what_the_data_says_stands_apart() -> None:
     )
     assert "used test links (protocol=released)" in wording.truth(explanation(used_test_links=True))
     learned = explanation(asked=case(1, (), link="train"))
-    assert wording.truth(learned).endswith("(training link); the run learned from it.")
+    assert wording.truth(learned).endswith("(training link); the run was trained on it.")
     held_out = explanation(asked=case(1, (), link="validation"))
-    assert wording.truth(held_out).endswith("such links chose the run's weights.")
+    assert wording.truth(held_out).endswith("the run fitted weights on such links.")
     unlinked = explanation(asked=case(1, (), link=None))
     assert wording.truth(unlinked).startswith("The data does not link the two")
 
