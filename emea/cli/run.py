@@ -28,11 +28,11 @@ from emea.config.paths import check_run_folder
 from emea.config.schema import register_schema
 from emea.errors import DataError, UserError
 from emea.record.run_folder import LOG_FILE
-from emea.record.run_header import sweep_name
+from emea.record.run_header import Launch
 from emea.record.run_record import is_finished
 from emea.record.secrets import clean_hydra_files
 from emea.run.console import logged
-from emea.run.sweep import forget_outcome, write_outcome
+from emea.run.sweep import forget_outcome, launch_of, write_outcome
 from emea.settings.groups import GROUPS
 
 logger = logging.getLogger(__name__)
@@ -97,9 +97,8 @@ def job(config: DictConfig) -> float:
         logger.warning("%s has no effect: %s", key, reason)
     forget_outcome(folder)
     is_sweep = hydra_config.mode == RunMode.MULTIRUN
-    sweep = sweep_name(Path(hydra_config.sweep.dir)) if is_sweep else None
     try:
-        return _run(config, folder, sweep)
+        return _run(config, folder, launch_of(hydra_config))
     except Exception as error:
         if isinstance(error, UserError):
             logger.error("%s", error)
@@ -113,7 +112,7 @@ def job(config: DictConfig) -> float:
         return math.nan  # the sweep's other jobs are not affected
 
 
-def _run(config: DictConfig, folder: Path, sweep: str | None) -> float:
+def _run(config: DictConfig, folder: Path, launch: Launch) -> float:
     """Read the data, then run: a mistake in a file is reported before torch is imported."""
     check_config(config)
     started = time.perf_counter()
@@ -125,7 +124,7 @@ def _run(config: DictConfig, folder: Path, sweep: str | None) -> float:
     from emea.run.result_table import print_results
 
     try:
-        result = run_job(config, folder, sweep, pair, read_s=read_s)
+        result = run_job(config, folder, launch, pair, read_s=read_s)
     except AlreadyRecordedError as recorded:
         logger.info("%s", recorded)
         write_outcome(folder, recorded=recorded.place)

@@ -1,8 +1,11 @@
-"""Who a run is: its name, parameters and tags."""
+"""The header of a run: its name, parameters and tags."""
 
 import copy
+import getpass
 import os
 import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
@@ -10,6 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from emea.data.graph_pair import GraphPair
 from emea.record.fingerprint import fingerprint
 from emea.record.provenance import provenance
+from emea.record.run_name import run_name
 from emea.record.run_record import FINGERPRINT_TAG, SWEEP_TAG, RunHeader, flat_params
 from emea.record.store_uri import STORE_VARIABLE, shown_uri
 
@@ -17,10 +21,29 @@ SWEEPS = "multirun"
 """The folder in which Hydra puts sweeps by day and time; the time alone would not be unique."""
 
 
+COMMAND_TAG, USER_TAG = "command", "user"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a run was launched.
+
+    Args:
+        command: the command that runs exactly this run; empty for the Python API.
+        sweep: name of the sweep that the run belongs to.
+        swept: values of the settings that differ within the sweep, by key.
+    """
+
+    command: str = ""
+    sweep: str | None = None
+    swept: Mapping[str, str] = field(default_factory=dict)
+
+
 def make_header(
-    config: DictConfig, pair: GraphPair, uses_test_links: bool, sweep: str | None = None
+    config: DictConfig, pair: GraphPair, uses_test_links: bool, launch: Launch | None = None
 ) -> RunHeader:
-    """The header of a run about to start; ``sweep`` names the sweep it belongs to."""
+    """The header of a run that is about to start."""
+    launch = launch or Launch()
     tags = {
         **provenance(),
         "protocol": config.protocol.name,
@@ -28,16 +51,27 @@ def make_header(
         "data": pair.name,
         "data_checksum": pair.checksum(),
         FINGERPRINT_TAG: fingerprint(config, pair),
+        USER_TAG: _user(),
     }
-    if sweep is not None:
-        tags[SWEEP_TAG] = sweep
+    if launch.command:
+        tags[COMMAND_TAG] = launch.command
+    if launch.sweep is not None:
+        tags[SWEEP_TAG] = launch.sweep
+    params = flat_params(OmegaConf.to_container(config, resolve=True))
     return RunHeader(
         run_id=uuid.uuid4().hex,
-        name=run_name(config, pair.name),
+        name=run_name({**params, "data.name": pair.name}, launch.swept),
         experiment=config.study,
-        params=flat_params(OmegaConf.to_container(config, resolve=True)),
+        params=params,
         tags=tags,
     )
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run as a user without a name
+        return "unknown"
 
 
 def sweep_name(folder: Path) -> str:
@@ -74,16 +108,3 @@ def method_name(config: DictConfig) -> str:
     if "em" not in config.method.uses:
         return str(config.method.name)
     return "emea" if config.em.iterations else "neural"
-
-
-def run_name(config: DictConfig, data: str) -> str:
-    """A name that reads, such as ``emea-rrea-dbp15k_zh-1%-strict-s0``."""
-    by_ratio = config.split.name == "random"
-    share = f"{100 * config.ratio.value:.4g}%" if by_ratio else config.split.name
-    used = {group: config[group].name for group in config.method.uses}
-    model = [used["model"]] if "model" in used else []
-    training = [] if used.get("training", "sup") == "sup" else [used["training"]]
-    em = [] if used.get("em", "none") in ("paper", "none") else [used["em"]]
-    parts = [method_name(config), *em, *model, *training, data, share, config.protocol.name]
-    seed = [f"seed{config.seed}"] if config.seed else []
-    return "-".join([*parts, f"s{config.split_seed}", *seed])

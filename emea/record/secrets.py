@@ -8,7 +8,7 @@ from hydra.conf import HydraConf
 from omegaconf import DictConfig, OmegaConf
 
 from emea.record.atomic import write_atomic
-from emea.record.store_uri import login_of
+from emea.record.store_uri import login_of, shown_uri
 
 SWEEP_FILE = "multirun.yaml"
 LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
@@ -45,3 +45,9 @@ def _clean(files: Iterable[Path], login: str) -> None:
             cleaned = cleaned.replace(f"{spelled}@", "")
         if cleaned != text:
             write_atomic(file, cleaned)
+
+
+def without_secret(override: str) -> str:
+    """An override of the command line; if its value is an address, without user and password."""
+    key, equals, value = override.partition("=")
+    return f"{key}{equals}{shown_uri(value)}" if "://" in value else override

@@ -26,6 +26,16 @@ class Tracker(Protocol):
     def finish(self, status: str, reason: str = "") -> None:
         """End the run as FINISHED, FAILED or KILLED; a second call changes nothing."""
 
+    def finish_sweep(self, experiment: str, sweep: str, folder: Path, status: str) -> None:
+        """Record the summary of a sweep whose jobs have ended.
+
+        Args:
+            experiment: The study of its runs.
+            sweep: Its name, which is a tag of its runs.
+            folder: The folder with its tables.
+            status: FINISHED, or FAILED if a job failed.
+        """
+
 
 class NoTracker:
     """Keeps the records in the run's folder and nothing else."""
@@ -58,3 +68,6 @@ class NoTracker:
         if self._record is not None:
             self._record.close(status, reason)
             self._record = None
+
+    def finish_sweep(self, experiment: str, sweep: str, folder: Path, status: str) -> None:
+        """The folder has the summary already."""

@@ -44,3 +44,12 @@ def logged(file: Path) -> Iterator[None]:
         for handler in handlers:
             root.removeHandler(handler)
             handler.close()
+
+
+def duration(seconds: float) -> str:
+    """A duration as a person says it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

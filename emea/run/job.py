@@ -30,7 +30,7 @@ from emea.matching.block_memory import is_out_of_memory, limit_blocks
 from emea.record import run_folder
 from emea.record.earlier_runs import refuse_recorded
 from emea.record.pair_file import pair_of_run, write_pair
-from emea.record.run_header import make_header, without_secrets
+from emea.record.run_header import Launch, make_header, without_secrets
 from emea.record.run_record import RunHeader
 from emea.record.tracker import Tracker
 from emea.run.device import (
@@ -70,7 +70,7 @@ FEW_LINKS = 10
 def run_job(
     config: DictConfig,
     folder: Path,
-    sweep: str | None = None,
+    launch: Launch | None = None,
     pair: GraphPair | None = None,
     resumes: bool = False,
     read_s: float = 0.0,
@@ -80,7 +80,7 @@ def run_job(
     Args:
         config: a composed config.
         folder: of the run; created if missing.
-        sweep: name of the sweep that the run belongs to.
+        launch: the command or the sweep that the run belongs to.
         pair: the graphs, if they are in memory; ``None``: those that the config names.
         resumes: resume the run of the folder or fail; otherwise a run with other settings, data or
             code is replaced.
@@ -101,8 +101,8 @@ def run_job(
     _log_data(config, pair, split)
     tracker: Tracker = maker(config.tracking)()
     shown = without_secrets(config)
-    header = make_header(shown, pair, visible.uses_test_links, sweep)
-    folder = _folder_of(config, folder, header, tracker, sweep)
+    header = make_header(shown, pair, visible.uses_test_links, launch)
+    folder = _folder_of(config, folder, header, tracker, launch)
     with _recorded(shown, pair, folder, header, tracker, resumes) as start:
         # what is built gets graphs without links: only what is visible reaches it
         graphs = replace(pair, links=pair.links[:0], official=None, reading=None)
@@ -154,12 +154,13 @@ def _prepare_process(config: DictConfig) -> torch.device:
 
 
 def _folder_of(
-    config: DictConfig, folder: Path, header: RunHeader, tracker: Tracker, sweep: str | None
+    config: DictConfig, folder: Path, header: RunHeader, tracker: Tracker, launch: Launch | None
 ) -> Path:
     """The given folder, or that of an interrupted run to resume if ``skip_recorded`` is set."""
     if config.skip_recorded:
         # the other jobs of a sweep are next to this one, wherever the user wants the sweep
-        nearby = [folder] if sweep is None else [folder.parent]
+        in_sweep = launch is not None and launch.sweep is not None
+        nearby = [folder.parent] if in_sweep else [folder]
         folder = refuse_recorded(header, tracker, nearby) or folder
     logger.info("Writing results to %s", folder)
     return folder

@@ -20,7 +20,7 @@ from emea.record.run_folder import (
     RANKS_FILE,
     read_config,
 )
-from emea.record.run_header import with_secrets
+from emea.record.run_header import COMMAND_TAG, with_secrets
 from emea.record.run_record import (
     FINGERPRINT_TAG,
     SWEEP_TAG,
@@ -35,6 +35,9 @@ from emea.training.training_state import TURN_FILE
 
 logger = logging.getLogger(__name__)
 
+
+KEPT_TAGS = (SWEEP_TAG, COMMAND_TAG)
+"""Tags that a resumed run takes from its first start."""
 
 RESULT_FILES = {METRICS_FILE, RANKS_FILE, BELIEFS_FILE, *ALIGNMENT_FILES}
 """What a run leaves once it has computed."""
@@ -76,12 +79,14 @@ class Start:
         checkpoint = resumable(folder)
         progress = load_progress(checkpoint) if checkpoint else None
         drop_points_from(folder, progress.num_stages if progress else 0)
-        sweep = {name: tag for name, tag in earlier.tags.items() if name == SWEEP_TAG}
+        kept = {name: tag for name, tag in earlier.tags.items() if name in KEPT_TAGS}
         its_own = replace(
             header,
             run_id=earlier.run_id,
+            # a resumed run does not know what its sweep varied
+            name=header.name if SWEEP_TAG in header.tags else earlier.name,
             start_time=earlier.start_time,
-            tags={**sweep, **header.tags},
+            tags={**kept, **header.tags},
         )
         return cls(its_own, checkpoint)
 

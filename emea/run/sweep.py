@@ -1,18 +1,22 @@
-"""A sweep: its summary at the end, and what a sweeper may maximise."""
+"""A sweep: its plan, the number of each job, and the summary at the end."""
 
 import csv
 import io
 import json
 import logging
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from shlex import quote
 from statistics import fmean, stdev
 from typing import Any
 
+from hydra.conf import HydraConf
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
@@ -21,8 +25,15 @@ from rich.console import Console
 from rich.table import Table
 
 from emea.config.experiment import assignments
-from emea.record.atomic import write_atomic
-from emea.record.run_folder import METRICS_FILE
+from emea.config.instantiate import maker
+from emea.record.atomic import write_atomic, write_json
+from emea.record.description import markdown_table
+from emea.record.mlflow_sweep import JOBS_FILE, TABLE_FILE
+from emea.record.run_folder import CONFIG_FILE, METRICS_FILE, read_config
+from emea.record.run_header import Launch, sweep_name, with_secrets
+from emea.record.secrets import without_secret
+from emea.record.tracker import Tracker
+from emea.run.console import duration
 
 logger = logging.getLogger(__name__)
 
@@ -30,8 +41,8 @@ logger = logging.getLogger(__name__)
 OUTCOME_FILE = "outcome.json"
 """How a job of a sweep ended, where it left no metrics of its own."""
 
-TABLE_FILE, JOBS_FILE = "results.md", "results.csv"
-"""The closing table of a sweep, and a row for each of its jobs."""
+PLAN_FILE = "sweep.json"
+"""Settings that a sweep varies and its number of jobs, written before the first job."""
 
 FILE_WIDTH = 1000
 """Characters in a line of the table where it is not printed to a terminal."""
@@ -59,6 +70,16 @@ class JobOutcome:
     metrics: dict[str, Any] | None
     failed: str = ""
     recorded: str = ""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the job is over: it has metrics, failed, or was recorded before."""
+        return bool(self.metrics or self.recorded or (self.folder / OUTCOME_FILE).exists())
+
+    @property
+    def was_recorded(self) -> bool:
+        """Whether an earlier run with the same settings took its place."""
+        return "recorded" in (_read(self.folder / OUTCOME_FILE) or {})
 
     @property
     def setting(self) -> tuple[str, ...]:
@@ -128,11 +149,9 @@ def write_summary(folder: Path, outcomes: Sequence[JobOutcome]) -> Path:
         The file with the table.
     """
     titles, rows = table_cells(outcomes)
-    aligned = ["---", "---", *("---:" for _ in titles[2:])]
-    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
-    lines = [f"| {' | '.join(cells)} |" for cells in (titles, aligned, *escaped)]
+    table = markdown_table(titles, [[cell.replace("\n", "<br>") for cell in row] for row in rows])
     ends = [f"- {line}" for line in map(_end, outcomes) if line]
-    write_atomic(folder / TABLE_FILE, "\n".join([f"{TITLE}.\n", *lines, "", *ends]).rstrip() + "\n")
+    write_atomic(folder / TABLE_FILE, "\n".join([f"{TITLE}.\n", table, "", *ends]).rstrip() + "\n")
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["folder", "overrides", "protocol", *COLUMNS, "failed", "recorded"])
@@ -150,7 +169,8 @@ def summary_table(outcomes: Sequence[JobOutcome]) -> Table:
     titles, rows = table_cells(outcomes)
     table = Table(title=TITLE, title_justify="left")
     for index, title in enumerate(titles):
-        table.add_column(title.replace(" ", "\n"), justify="left" if index < 2 else "right")
+        is_number = 2 <= index < len(titles) - 1
+        table.add_column(title.replace(" ", "\n"), justify="right" if is_number else "left")
     for row in rows:
         table.add_row(*row)
     return table
@@ -168,8 +188,9 @@ def table_cells(outcomes: Sequence[JobOutcome]) -> tuple[list[str], list[list[st
         own = " ".join(text for text in setting if text not in common) or "all"
         protocols = ", ".join(sorted({str((one.metrics or {})["protocol"]) for one in jobs}))
         columns = zip(*(one.numbers for one in jobs), strict=True)
-        rows.append([own, protocols, str(len(jobs)), *map(_spread, columns)])
-    return ["setting", "protocol", "runs", *COLUMNS], rows
+        folders = "\n".join(one.folder.name for one in jobs)
+        rows.append([own, protocols, str(len(jobs)), *map(_spread, columns), folders])
+    return ["setting", "protocol", "runs", *COLUMNS, "folder"], rows
 
 
 def _end(one: JobOutcome) -> str:
@@ -215,6 +236,42 @@ def _spread(values: Sequence[float | None]) -> str:
     return f"{fmean(known):.4f}{deviation}"
 
 
+def launch_of(hydra: HydraConf) -> Launch:
+    """How Hydra launched a job: its command, its sweep, and the settings that the sweep varies.
+
+    Args:
+        hydra: Hydra's part of the config of the job.
+    """
+    typed = [str(text) for text in hydra.overrides.task]
+    command = " ".join(["emea run", *(quote(without_secret(text)) for text in typed)])
+    if hydra.mode != RunMode.MULTIRUN:
+        return Launch(command)
+    folder = Path(hydra.sweep.dir)
+    keys = (_read(folder / PLAN_FILE) or {}).get("swept", [])
+    pairs = (text.lstrip("+").partition("=")[::2] for text in typed)
+    values = {key: value.replace("'", "") for key, value in pairs}
+    swept = {key: values[key] for key in keys if key in values}
+    return Launch(command, sweep_name(folder), swept)
+
+
+def time_left(sweep: Path, before: Mapping[Path, int], started: float, total: int) -> float | None:
+    """Seconds until the last job ends; ``None`` before the first one has ended.
+
+    Jobs that were recorded before take no time, so they do not count as a measurement.
+
+    Args:
+        sweep: its folder.
+        before: folders of an earlier sweep.
+        started: when the sweep started, in seconds since the epoch.
+        total: number of jobs.
+    """
+    outcomes = [one for one in read_outcomes(sweep, before) if one.has_ended]
+    computed = sum(not one.was_recorded for one in outcomes)
+    if not computed:
+        return None
+    return (time.time() - started) / computed * max(0, total - len(outcomes))
+
+
 class SweepSummary(Callback):
     """Numbers the jobs of a sweep, and prints and writes a summary of their results.
 
@@ -224,17 +281,31 @@ class SweepSummary(Callback):
     def __init__(self) -> None:
         self.before: dict[Path, int] = {}
         self.num_jobs: int | None = None
+        self.started = 0.0
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Remember what an earlier sweep left in the folder, and count the jobs."""
-        self.before = job_stamps(Path(config.hydra.sweep.dir))
+        """Write the plan of the sweep, and remember what an earlier one left in its folder."""
+        folder = Path(config.hydra.sweep.dir)
+        self.before, self.started = job_stamps(folder), time.time()
         self.num_jobs = num_jobs(config)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            plan = {"num_jobs": self.num_jobs, "swept": swept_keys(config)}
+            write_json(folder / PLAN_FILE, plan)
+        except OSError as error:
+            logger.warning("The plan of the sweep cannot be written into %s: %s", folder, error)
 
     def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Log which job of the sweep this is."""
-        if OmegaConf.select(config, "hydra.mode") == RunMode.MULTIRUN:
-            total = "" if self.num_jobs is None else f" of {self.num_jobs}"
-            logger.info("Run %d%s", config.hydra.job.num + 1, total)
+        """Log which job of the sweep this is, and how long the sweep will take."""
+        if OmegaConf.select(config, "hydra.mode") != RunMode.MULTIRUN:
+            return
+        number, folder = config.hydra.job.num + 1, Path(config.hydra.sweep.dir)
+        if self.num_jobs is None:
+            logger.info("Run %d", number)
+            return
+        seconds = time_left(folder, self.before, self.started, self.num_jobs)
+        left = "" if seconds is None else f", about {duration(seconds)} left"
+        logger.info("Run %d of %d%s", number, self.num_jobs, left)
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         """Print and write the summary; if a job failed, exit with a status other than 0."""
@@ -244,7 +315,9 @@ class SweepSummary(Callback):
         try:
             print_summary(outcomes)
             if outcomes:
-                print(f"Results: {write_summary(folder, outcomes)}")
+                written = write_summary(folder, outcomes)
+                print(f"Results: {written} and {JOBS_FILE}; run folders in {folder}")
+                track_summary(folder, outcomes)
         except OSError as error:
             logger.warning("The table of the sweep cannot be written into %s: %s", folder, error)
         finally:  # Hydra turns an error in a callback into a warning; the status must still be set
@@ -252,21 +325,64 @@ class SweepSummary(Callback):
                 sys.exit(f"error: {failed} of {len(outcomes)} jobs failed")
 
 
-def num_jobs(config: DictConfig) -> int | None:
-    """The number of jobs of a sweep; ``None`` where only the sweeper knows it.
+def track_summary(folder: Path, outcomes: Sequence[JobOutcome]) -> None:
+    """Give the summary to the tracker of the sweep's runs, once for each study.
+
+    Args:
+        folder: of the sweep.
+        outcomes: of its jobs.
+    """
+    status = "FAILED" if any(one.failed for one in outcomes) else "FINISHED"
+    seen: set[tuple[str, str]] = set()
+    for one in outcomes:
+        if one.failed or not (one.folder / CONFIG_FILE).is_file():
+            continue
+        config = with_secrets(read_config(one.folder))
+        place = (config.study, str(config.tracking))
+        if place in seen:
+            continue
+        seen.add(place)
+        tracker: Tracker = maker(config.tracking)()
+        tracker.finish_sweep(config.study, sweep_name(folder), folder, status)
+
+
+def swept_keys(config: DictConfig) -> list[str]:
+    """The keys that have more than one value in a sweep, in the order of the command line.
 
     Args:
         config: of the sweep, with Hydra's own part.
     """
+    overrides = _sweep_overrides(config)
+    return [
+        str(one.get_key_element()).lstrip("+")
+        for one in overrides
+        if one.is_sweep_override() and (not one.is_discrete_sweep() or len(assignments(one)) > 1)
+    ]
+
+
+def num_jobs(config: DictConfig) -> int | None:
+    """The number of jobs of a sweep; ``None`` if only the sweeper knows it.
+
+    Args:
+        config: of the sweep, with Hydra's own part.
+    """
+    trials = OmegaConf.select(config, "hydra.sweeper.n_trials")
+    if trials is not None:
+        return int(trials)
+    try:
+        values = [len(assignments(one)) for one in _sweep_overrides(config)]
+    except HydraException:
+        return None
+    return prod(values)
+
+
+def _sweep_overrides(config: DictConfig) -> list[Override]:
+    """The overrides of a sweep; as in Hydra's sweeper, the last one of a key counts."""
     sweeper = OmegaConf.select(config, "hydra.sweeper", default={})
-    if sweeper.get("n_trials") is not None:
-        return int(sweeper.n_trials)
     params = [f"{key}={value}" for key, value in (sweeper.get("params") or {}).items()]
     typed = OmegaConf.select(config, "hydra.overrides.task", default=[])
     try:
-        overrides = OverridesParser.create().parse_overrides([*params, *typed])
-        # as Hydra's sweeper does: a key that is given twice has its last values
-        values = {one.get_key_element(): len(assignments(one)) for one in overrides}
+        parsed = OverridesParser.create().parse_overrides([*params, *typed])
     except HydraException:
-        return None
-    return prod(values.values())
+        return []
+    return list({one.get_key_element(): one for one in parsed}.values())

@@ -27,6 +27,7 @@ from emea.run.checkpoint import (
     save_checkpoint,
     save_turn,
 )
+from emea.run.console import duration
 from emea.run.lightning_settings import LightningSettings
 from emea.run.observer import EvaluationObserver
 from emea.run.parts import Parts
@@ -124,15 +125,6 @@ def seconds_per_step(module: AlignmentModule, data: LabelDataModule, num_probes:
         buffer.copy_(before)
     torch.set_rng_state(state)
     return min(times)
-
-
-def duration(seconds: float) -> str:
-    """A duration as a person says it."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
 
 
 LONG_RUN_SECONDS = 60

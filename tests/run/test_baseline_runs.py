@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load_file
 
 from emea.config.checks import check_config
@@ -17,7 +17,8 @@ from emea.config.idle import idle_settings
 from emea.config.instantiate import load_pair
 from emea.data.split import Split
 from emea.errors import ConfigError
-from emea.record.run_header import run_name
+from emea.record.run_name import run_name
+from emea.record.run_record import flat_params
 from emea.run import job
 from emea.run.job import run_job
 from emea.run.parts import draw_split
@@ -171,8 +172,11 @@ def test_a_reasoner_runs_without_a_rule(method: str, tiny_config: Configs, tmp_p
 
 
 def test_runs_are_called_what_they_are(tiny_config: Configs) -> None:
-    assert run_name(tiny_config("method=paris"), "x") == "paris-x-20%-strict-s0"
-    assert run_name(tiny_config("method=prase"), "x") == "prase-rrea-x-20%-strict-s0"
+    names = [
+        run_name(flat_params(OmegaConf.to_container(tiny_config(method), resolve=True)))
+        for method in ("method=paris", "method=prase")
+    ]
+    assert names == ["synthetic 20% paris s0", "synthetic 20% prase rrea s0"]
 
 
 QUICK = ("data.num_entities=150", "split.num_validation=10", "trainer=cpu", "ratio=0.2")

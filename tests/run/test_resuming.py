@@ -22,7 +22,7 @@ from omegaconf import DictConfig, open_dict
 from emea.cli import run
 from emea.encoders.alignment_module import AlignmentModule
 from emea.errors import DataError, UserError
-from emea.record.run_header import with_secrets, without_secrets
+from emea.record.run_header import Launch, with_secrets, without_secrets
 from emea.record.run_record import read_series
 from emea.run import signals, training_loop
 from emea.run.job import run_job
@@ -49,8 +49,11 @@ def essence(metrics: dict[str, Any]) -> dict[str, Any]:
     return {key: metrics[key] for key in SAME} | {"history": history}
 
 
+SWEPT = Launch("emea run em.iterations=2", "day/time", {"em.iterations": "2"})
+
+
 def killed_after(
-    stage: int, config: DictConfig, folder: Path, monkeypatch: Any, sweep: str | None = None
+    stage: int, config: DictConfig, folder: Path, monkeypatch: Any, launch: Launch | None = None
 ) -> None:
     """Run until the checkpoint after a stage is written, then die."""
     save = training_loop.save_checkpoint
@@ -63,7 +66,7 @@ def killed_after(
 
     with monkeypatch.context() as patch, pytest.raises(KilledError):
         patch.setattr(training_loop, "save_checkpoint", save_and_die)
-        run_job(config, folder, sweep)
+        run_job(config, folder, launch)
 
 
 @pytest.mark.parametrize(
@@ -96,12 +99,14 @@ def test_series_and_run_id_go_on(
 ) -> None:
     config = tiny_config("em.iterations=2", "data.num_entities=100")
     run_job(config, tmp_path / "whole")
-    killed_after(2, config, tmp_path / "half", monkeypatch, sweep="day/time")
+    killed_after(2, config, tmp_path / "half", monkeypatch, launch=SWEPT)
     before = json.loads((tmp_path / "half" / "run.json").read_text())
     run_job(config, tmp_path / "half")
     after = json.loads((tmp_path / "half" / "run.json").read_text())
     assert (after["run_id"], after["start_time"]) == (before["run_id"], before["start_time"])
     assert after["tags"]["sweep"] == "day/time"
+    assert after["tags"]["command"] == "emea run em.iterations=2"
+    assert after["name"] == before["name"] == "iterations=2 synthetic 20% rrea s0"
     assert after["status"] == "FINISHED"
     names = [
         sorted((point.step, *sorted(point.metrics)) for point in read_series(tmp_path / folder))

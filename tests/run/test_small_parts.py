@@ -17,7 +17,9 @@ from emea.config.paths import check_named_files
 from emea.em.protocol import Strict
 from emea.errors import ConfigError
 from emea.record.run_folder import finite
-from emea.record.run_header import flat_params, run_name, sweep_name
+from emea.record.run_header import sweep_name
+from emea.record.run_record import flat_params
+from emea.run.console import duration
 from emea.run.device import (
     choose_device,
     deterministic_mode,
@@ -27,25 +29,9 @@ from emea.run.device import (
 from emea.run.observer import flattened
 from emea.run.parts import build_parts, draw_split
 from emea.run.result_table import result_table
-from emea.run.training_loop import duration, seconds_per_step
+from emea.run.training_loop import seconds_per_step
 
 Configs = Callable[..., DictConfig]
-
-
-@pytest.mark.parametrize(
-    ("overrides", "name"),
-    [
-        (["ratio=0.01"], "emea-rrea-synthetic-1%-strict-s0"),
-        (["em=dual"], "emea-dual-rrea-synthetic-20%-strict-s0"),
-        (["em=none", "ratio.value=0.075"], "neural-rrea-synthetic-7.5%-strict-s0"),
-        (["protocol=released", "split_seed=3"], "emea-rrea-synthetic-20%-released-s3"),
-        (["seed=2"], "emea-rrea-synthetic-20%-strict-s0-seed2"),
-        (["split=official"], "emea-rrea-synthetic-official-strict-s0"),
-        (["training=semi", "em=none"], "neural-rrea-semi-synthetic-20%-strict-s0"),
-    ],
-)
-def test_run_names_read(overrides: list[str], name: str, tiny_config: Configs) -> None:
-    assert run_name(tiny_config(*overrides), "synthetic") == name
 
 
 def test_params_are_flat() -> None:

@@ -3,6 +3,7 @@ import json
 import os
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from emea.run import sweep as sweep_callback
 from emea.run.sweep import (
     SweepSummary,
     forget_outcome,
+    launch_of,
     print_summary,
     read_outcomes,
     write_outcome,
@@ -50,8 +52,11 @@ def test_seeds_are_taken_together_and_what_all_share_is_left_out(tmp_path: Path)
         job(tmp_path, number, ["data=zh", f"em={em}", f"split_seed={seed}"], hit)
     lines = [line for line in printed(tmp_path).splitlines() if "em=" in line]
     initial, final, mrr = "0.0750 ± 0.0354", "0.3000 ± 0.1414", "0.1500 ± 0.0707"
-    assert cells(lines[0]) == ["em=paper", "2", initial, final, mrr, "0.1250 ± 0.0000"]
-    assert cells(lines[1]) == ["em=dual", "1", "0.2250", "0.9000", "0.4500", "0.1250"]
+    first = ["em=paper", "2", initial, final, mrr, "0.1250 ± 0.0000", "0-synthetic"]
+    assert cells(lines[0]) == first
+    second = ["em=dual", "1", "0.2250", "0.9000", "0.4500", "0.1250", "2-synthetic"]
+    assert cells(lines[1]) == second
+    assert "1-synthetic" in printed(tmp_path)
 
 
 def cells(line: str) -> list[str]:
@@ -102,7 +107,7 @@ def test_the_table_is_written_into_the_folder(
         SweepSummary().on_multirun_end(sweep_config(tmp_path))
     assert f"Results: {tmp_path / 'results.md'}" in capsys.readouterr().out
     lines = (tmp_path / "results.md").read_text().splitlines()
-    assert "| em=dual | strict | 1 | 0.2250 | 0.9000 | 0.4500 | 0.1250 |" in lines
+    assert "| em=dual | strict | 1 | 0.2250 | 0.9000 | 0.4500 | 0.1250 | 1-synthetic |" in lines
     assert lines[-1] == f'- failed: {tmp_path / "2-synthetic"}: ConfigError: "no", he said'
     with (tmp_path / "results.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -116,7 +121,8 @@ def test_a_run_of_an_older_version_or_without_test_links_has_gaps(tmp_path: Path
     metrics = {"protocol": "strict", "initial": {"hit@1": None}, "final": {"hit@1": None}}
     (folder / "metrics.json").write_text(json.dumps(metrics))
     write_summary(tmp_path, read_outcomes(tmp_path))
-    assert "| all | strict | 1 | n/a | n/a | n/a | n/a |" in (tmp_path / "results.md").read_text()
+    row = "| all | strict | 1 | n/a | n/a | n/a | n/a | 0-synthetic |"
+    assert row in (tmp_path / "results.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -146,6 +152,46 @@ def test_each_job_says_its_number(
     config.hydra.mode = RunMode.RUN
     elsewhere.on_job_start(config)
     assert len(caplog.messages) == 1
+
+
+def test_a_job_says_how_long_the_sweep_will_take(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level("INFO")
+    now = [1000.0]
+    monkeypatch.setattr(sweep_callback.time, "time", lambda: now[0])
+    typed = ["data=zh,fr", "seed=range(3)", "em=dual"]
+    config = sweep_config(tmp_path, overrides={"task": typed}, job={"num": 2})
+    summary = SweepSummary()
+    summary.on_multirun_start(config)
+    recorded = job(tmp_path, 0, ["seed=0"], None)
+    write_outcome(recorded, recorded=str(recorded))  # took no time: not a measurement
+    summary.on_job_start(config)
+    job(tmp_path, 1, ["seed=1"], 0.5)
+    job(tmp_path, 2, ["seed=2"], None)  # still running
+    now[0] += 120.0
+    summary.on_job_start(config)
+    assert caplog.messages == ["Run 3 of 6", "Run 3 of 6, about 8 min left"]
+    plan = json.loads((tmp_path / "sweep.json").read_text())
+    assert plan == {"num_jobs": 6, "swept": ["data", "seed"]}
+
+
+def test_a_job_knows_what_its_sweep_varies(tmp_path: Path) -> None:
+    login = "tracking.uri=postgresql://ada:secret@host/db"
+    typed = ["ratio='0.05'", "em.ridge=0.1", "study=a b", login]
+    hydra: Any = SimpleNamespace(
+        mode=RunMode.MULTIRUN,
+        sweep=SimpleNamespace(dir=str(tmp_path / "multirun" / "day")),
+        overrides=SimpleNamespace(task=typed),
+    )
+    folder = tmp_path / "multirun" / "day"
+    folder.mkdir(parents=True)
+    (folder / "sweep.json").write_text(json.dumps({"swept": ["ratio", "em.ridge"]}))
+    launch = launch_of(hydra)
+    assert (launch.sweep, launch.swept) == ("day", {"ratio": "0.05", "em.ridge": "0.1"})
+    assert "secret" not in launch.command and "'study=a b'" in launch.command
+    hydra.mode = RunMode.RUN
+    assert launch_of(hydra).sweep is None
 
 
 def sweep_config(folder: Path, **others: Any) -> DictConfig:

@@ -1,0 +1,83 @@
+"""Names of runs: what was swept comes first, and no two runs of a sweep share a name."""
+
+from itertools import product
+
+import pytest
+from omegaconf import OmegaConf
+
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.record.run_name import run_name, swept_values
+from emea.record.run_record import flat_params
+
+
+def params(*overrides: str) -> dict[str, object]:
+    register_schema()
+    return flat_params(OmegaConf.to_container(composed(list(overrides)), resolve=True))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "name"),
+    [
+        (["ratio='0.01'"], "synthetic 1% rrea s0"),
+        (["em=dual"], "synthetic 5% rrea dual s0"),
+        (["em=none", "ratio.value=0.075"], "synthetic 7.5% rrea no EM s0"),
+        (["protocol=released", "split_seed=3"], "synthetic 5% rrea released s3"),
+        (["seed=2", "rule=avoid_conflict"], "synthetic 5% rrea avoid_conflict s0 seed2"),
+        (["training=semi", "em=none"], "synthetic 5% rrea semi no EM s0"),
+    ],
+)
+def test_names_of_single_runs(overrides: list[str], name: str) -> None:
+    assert run_name(params(*overrides)) == name
+
+
+@pytest.mark.parametrize(
+    ("swept", "name"),
+    [
+        ({"em.num_candidates": "5", "rule": "avoid_conflict"}, "K=5 avoid_conflict zh 5% rrea s0"),
+        (
+            {"rule": "avoid_conflict", "split_seed": "0", "ratio": "0.05", "data": "zh"},
+            "zh 5% avoid_conflict s0 rrea",
+        ),
+        ({"model.encoder.dim": "64"}, "dim=64 zh 5% rrea avoid_conflict s0"),
+        ({"variant": "candidates_5"}, "candidates_5 zh 5% rrea avoid_conflict s0"),
+        (
+            {"em.ridge": "0.1", "em.two_way.ridge": "0.2"},
+            "em.ridge=0.1 em.two_way.ridge=0.2 zh 5% rrea avoid_conflict s0",
+        ),
+    ],
+)
+def test_swept_settings_come_first(swept: dict[str, str], name: str) -> None:
+    values = {
+        "data.name": "dbp15k_zh",
+        "ratio.value": 0.05,
+        "split.name": "random",
+        "model.name": "rrea",
+        "em.name": "paper",
+        "rule.name": "avoid_conflict",
+        "split_seed": 0,
+        "seed": 0,
+    }
+    assert run_name(values | {key: swept[key] for key in swept if "." in key}, swept) == name
+
+
+def test_names_within_a_sweep_are_unique() -> None:
+    keys = ("data.name", "ratio.value", "em.num_candidates", "rule.name", "split_seed")
+    options = (("a", "b"), (0.01, 0.05), (5, 10), ("paris", "avoid_conflict"), (0, 1))
+    runs = [dict(zip(keys, values, strict=True)) for values in product(*options)]
+    names = {
+        run_name(run, swept)  # type: ignore[arg-type]
+        for run, swept in zip(runs, swept_values(runs), strict=True)  # type: ignore[arg-type]
+    }
+    assert len(names) == len(runs)
+
+
+def test_what_follows_from_an_option_is_not_swept() -> None:
+    runs = [
+        {"model.name": "rrea", "model.dim": 100, "em.k": 5},
+        {"model.name": "lightea", "model.dim": 64, "em.k": 5},
+        {"model.name": "lightea", "model.dim": 64, "em.k": 5},
+    ]
+    assert swept_values(runs)[0] == {"model.name": "rrea"}
+    runs.append({"model.name": "rrea", "model.dim": 200, "em.k": 5})
+    assert swept_values(runs)[1] == {"model.name": "lightea", "model.dim": "64"}
