@@ -53,7 +53,7 @@ def ui(arguments: Sequence[str]) -> int:
     options = _ui_parser().parse_args(arguments)
     _log_to_stdout()
     with _store_errors(options.uri):
-        serve_ui(options.uri, options.artifact_root, options.port)
+        serve_ui(options.uri, options.artifact_root, options.port, options.study)
     return 0
 
 
@@ -105,10 +105,13 @@ def _sync_parser() -> argparse.ArgumentParser:
 def _ui_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="emea ui",
-        description="Serves the store at http://127.0.0.1:PORT with one worker until interrupted. "
+        description="Starts the MLflow server at 127.0.0.1:PORT and prints the address of a "
+        "study's results: a table of its runs with Hit@1 before and after EM, MRR and all settings "
+        "that differ. "
         "The server has no login, so it is never opened to other machines.",
     )
     parser.add_argument("--port", type=int, default=5000, help="default: %(default)d")
+    parser.add_argument("--study", metavar="NAME", help="default: the study of the latest run")
     _add_store(parser)
     return parser
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from emea.config.files import OPTIONAL
 from emea.settings.em import PAPER_FEATURES, TwoWaySettings
@@ -184,3 +185,20 @@ def idle_settings(config: DictConfig, overrides: Sequence[str]) -> dict[str, str
             if typed == key or typed.startswith(f"{key}."):
                 found.setdefault(typed, reason.format(config=config))
     return found
+
+
+def keys_without_effect(config: DictConfig) -> list[str]:
+    """Keys that do nothing in a config, each with all keys below it.
+
+    Args:
+        config: a composed config, or the settings of an earlier run, which may lack some keys.
+    """
+    found: dict[str, None] = {}
+    for entry in IDLE:
+        try:
+            holds = entry.when(config)
+        except (AttributeError, KeyError, TypeError, OmegaConfBaseException):
+            continue  # an earlier run without the settings that this condition looks at
+        if holds:
+            found |= dict.fromkeys(entry.keys)
+    return list(found)

@@ -1,14 +1,20 @@
 """Runs in an MLflow store: names, parameters, metrics and files."""
 
+import json
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from emea.config.files import OPTIONAL
+from emea.record.description import describe_run
 from emea.record.mlflow_client import open_client
-from emea.record.run_record import MetricPoint, ParamValue, RunClosing, RunHeader, read_header
+from emea.record.mlflow_params import compared_params
+from emea.record.mlflow_sweep import PARENT_TAG, close_sweep, sweep_parent
+from emea.record.mlflow_view import save_view
+from emea.record.run_files import run_files
+from emea.record.run_header import COMMAND_TAG, USER_TAG
+from emea.record.run_record import SWEEP_TAG, MetricPoint, RunClosing, RunHeader, read_header
 from emea.record.store_uri import (
     DEFAULT_ARTIFACT_ROOT,
     DEFAULT_URI,
@@ -18,49 +24,9 @@ from emea.record.store_uri import (
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities import Run
+    from mlflow.entities import DatasetInput, Run
 
 logger = logging.getLogger(__name__)
-
-
-HIDDEN = (
-    "data.download",
-    "data.root",
-    "export.formats",
-    "export.top_k",
-    "hydra",
-    "initial_from",
-    "method.label",
-    "method.uses",
-    "split.ratio",
-    "split.seed",
-    "study",
-    "tracking",
-    "trainer",
-)
-"""Places on a machine, repetitions of other keys, and how a run is carried out and recorded."""
-
-
-def compared_params(params: Mapping[str, ParamValue]) -> dict[str, ParamValue]:
-    """The parameters that can make one run's numbers differ from another's.
-
-    Args:
-        params: The complete ones, as `run.json` holds them.
-    """
-    hidden = (*HIDDEN, *_unused_groups(params))
-    return {key: value for key, value in params.items() if not _is_hidden(key, hidden)}
-
-
-def _is_hidden(key: str, hidden: tuple[str, ...]) -> bool:
-    # _target_ and _partial_ tell Hydra what an option's name tells a person
-    is_machinery = key.rpartition(".")[2].startswith("_")
-    return is_machinery or any(key == name or key.startswith(f"{name}.") for name in hidden)
-
-
-def _unused_groups(params: Mapping[str, ParamValue]) -> list[str]:
-    """Groups that the run's method has no use for; records keep the list as text."""
-    uses = params.get("method.uses")
-    return [] if uses is None else [group for group in OPTIONAL if f"'{group}'" not in str(uses)]
 
 
 # The smallest limits among the MLflow versions in use; the sqlite store allows a little more.
@@ -85,57 +51,43 @@ def cut(value: object, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-RUN_FILES = (
-    "config.yaml",
-    "metrics.json",
-    "run.json",
-    "series.jsonl",
-    "alignment.tsv",
-    "alignment.nt",
-    "alignment.sssom.tsv",
-    "alignment.jsonl",
-    "unmatched.tsv",
-    "ranks.npz",
-    "beliefs.npz",
-    "pair.npz",
-    "checkpoint.safetensors",
-    "run.log",
-    ".hydra/*.yaml",
-)
-"""What a run leaves behind."""
-
-
-def run_files(folder: Path, max_mb: float) -> tuple[list[Path], list[Path]]:
-    """The run's own files, sorted, as those to copy and those that are too large.
-
-    Args:
-        folder: The run's folder; whatever else lies in it is left alone.
-        max_mb: Files larger than this many megabytes stay behind.
-    """
-    small: list[Path] = []
-    large: list[Path] = []
-    for path in sorted(_own_files(folder)):
-        fits = path.stat().st_size <= max_mb * 1e6
-        (small if fits else large).append(path)
-    return small, large
-
-
-def _own_files(folder: Path) -> list[Path]:
-    # By name: the folder may be one in which the user keeps other things, too.
-    found = [path for pattern in RUN_FILES for path in folder.glob(pattern)]
-    # A broken link, or a pipe, has nothing to copy.
-    return [path for path in found if path.is_file()]
-
-
 T = TypeVar("T")
 
 RUN_ID_TAG = "emea.run_id"
 REASON_TAG = "emea.reason"
+NOTE_TAG = "mlflow.note.content"
 SKIPPED_TAG = "emea.skipped_files"
 COMPLETE_TAG = "emea.complete"
 
 PARAMS_PER_BATCH = 100  # MLflow refuses more
 METRICS_PER_BATCH = 1000  # MLflow refuses more
+
+
+def mlflow_tags(header: RunHeader) -> dict[str, str]:
+    """The tags that fill the columns of MLflow's own: source, user and version."""
+    named = {
+        "mlflow.source.name": header.tags.get(COMMAND_TAG, "emea run"),
+        "mlflow.source.type": "LOCAL",
+        "mlflow.user": header.tags.get(USER_TAG, ""),
+        "mlflow.source.git.commit": header.tags.get("commit", ""),
+    }
+    return {key: value for key, value in named.items() if value and value != "unknown"}
+
+
+def dataset_input(header: RunHeader) -> "DatasetInput":
+    """The pair of graphs of a run as a dataset of MLflow."""
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    name = header.tags.get("data") or str(header.params.get("data.name", "unknown"))
+    checksum = header.tags.get("data_checksum", "unknown")
+    places = {
+        key: value
+        for key, value in header.params.items()
+        if key.startswith("data.") and key.rpartition(".")[2] in ("folder", "source", "target")
+    }
+    source = json.dumps({"uri": str(places.get("data.folder") or name), **places})
+    dataset = Dataset(name, checksum[:36], "local", source, profile=json.dumps({"pair": name}))
+    return DatasetInput(dataset, [InputTag("mlflow.data.context", "align")])
 
 
 class MlflowStore:
@@ -232,14 +184,20 @@ class MlflowStore:
         from mlflow.entities import Param
 
         self.drop_copies(header)
-        tags = {metric_name(key): cut(value, MAX_TAG_LENGTH) for key, value in header.tags.items()}
+        experiment = self.experiment_id(header.experiment)
+        tags = header.tags | mlflow_tags(header)
+        sweep = header.tags.get(SWEEP_TAG)
+        if sweep is not None:
+            tags |= {PARENT_TAG: sweep_parent(self.client, experiment, sweep, header)}
         run = self.client.create_run(
-            self.experiment_id(header.experiment),
+            experiment,
             start_time=header.start_time,
-            tags=tags | {RUN_ID_TAG: header.run_id},
+            tags={metric_name(key): cut(value, MAX_TAG_LENGTH) for key, value in tags.items()}
+            | {RUN_ID_TAG: header.run_id},
             run_name=header.name,
         )
         run_id: str = run.info.run_id
+        self.client.log_inputs(run_id, [dataset_input(header)])
         params = [
             Param(metric_name(key), cut(value, MAX_PARAM_LENGTH))
             for key, value in compared_params(header.params).items()
@@ -270,14 +228,34 @@ class MlflowStore:
             complete: Whether nothing is to come any more, so that no import need look again.
         """
         self._copy_files(run_id, folder)
+        header = read_header(folder)
+        note = cut(describe_run(header, closing, folder), MAX_TAG_LENGTH)
+        self.client.set_tag(run_id, NOTE_TAG, note)
         if closing.reason:
             self.client.set_tag(run_id, REASON_TAG, cut(closing.reason, MAX_TAG_LENGTH))
         self.client.set_terminated(run_id, closing.status, closing.end_time)
         # A server that is slow to answer is asked again, and may have made the run twice.
-        self.drop_copies(read_header(folder), but=run_id)
+        self.drop_copies(header, but=run_id)
         # Last of all: a run without this tag is a torn copy that an import may replace.
         if complete:
             self.client.set_tag(run_id, COMPLETE_TAG, "true")
+
+    def finish_sweep(self, experiment: str, sweep: str, folder: Path | None, status: str) -> None:
+        """Close the parent run of a sweep with its summary, and renew the view of the study.
+
+        Args:
+            experiment: Name of the study.
+            sweep: Name of the sweep.
+            folder: The folder with its tables; None: only the runs are known.
+            status: FINISHED or FAILED.
+        """
+        experiment_id = self.experiment_id(experiment)
+        close_sweep(self.client, experiment_id, sweep, folder, status)
+        save_view(self.client, experiment_id)
+
+    def save_view(self, experiment: str) -> None:
+        """Let the UI open the study on its results."""
+        save_view(self.client, self.experiment_id(experiment))
 
     def _copy_files(self, run_id: str, folder: Path) -> None:
         small, large = run_files(folder, self.max_artifact_mb)

@@ -199,6 +199,12 @@ class MlflowTracker:
 
         self._attempt(lambda: self._ask(close_run), record.folder)
 
+    def finish_sweep(self, experiment: str, sweep: str, folder: Path, status: str) -> None:
+        """Close the parent run of a sweep with its summary."""
+        if not self._is_left_alone:
+            work = partial(self._store.finish_sweep, experiment, sweep, folder, status)
+            self._attempt(lambda: self._ask(work), folder)
+
     def _ask(self, action: Callable[[], T]) -> T:
         # Beforehand: the store is not to blame for the time that this takes.
         load_mlflow()

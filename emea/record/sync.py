@@ -3,14 +3,18 @@
 import logging
 import os
 import tempfile
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from emea.errors import UserError
+from emea.record.mlflow_params import compared_params
 from emea.record.mlflow_store import MlflowStore
 from emea.record.packing import restore_run
+from emea.record.run_header import USER_TAG
+from emea.record.run_name import run_name, swept_values
 from emea.record.run_record import (
+    SWEEP_TAG,
     RunClosing,
     RunHeader,
     is_run_folder,
@@ -32,7 +36,7 @@ NO_END = "the run left no closing record"
 
 @dataclass
 class SyncCounts:
-    """What became of the run folders that were found."""
+    """How many runs were imported, and how many were not and why."""
 
     imported: int = 0
     present: int = 0
@@ -46,8 +50,8 @@ class SyncCounts:
             f"skipped {self.unfinished + self.failed}"
         )
         reasons = {"unfinished": self.unfinished, "failed": self.failed}
-        told = ", ".join(f"{number} {reason}" for reason, number in reasons.items() if number)
-        return f"{text} ({told})" if told else text
+        skipped = ", ".join(f"{number} {reason}" for reason, number in reasons.items() if number)
+        return f"{text} ({skipped})" if skipped else text
 
 
 def find_run_folders(roots: Iterable[Path | str], exclude: Path | None = None) -> list[Path]:
@@ -90,48 +94,54 @@ def sync(
     Args:
         runs: Run folders and recorded runs, as `find_run_folders` and `find_recorded_runs` give
             them.
-        store: Where to.
+        store: The store to import into.
         unfinished: Also import runs without a closing record, as KILLED; a later sync replaces
-            them when there is more to tell. Not for runs that still go on.
+            them when they have ended. Not for runs that are still running.
     """
-    counts = SyncCounts()
+    counts, runs = SyncCounts(), list(runs)
+    names = _names_of_older_runs(runs)
+    imported: list[tuple[Path | None, RunHeader]] = []
     for run in runs:
         try:
+            header = _header(run)
+            header = replace(header, name=names.get(header.run_id, header.name))
             if isinstance(run, StudyRun):
-                outcome = _sync_recorded(run, store)
+                outcome = _sync_recorded(run, header, store)
             else:
-                outcome = _sync_one(run, store, unfinished)
-        # One damaged folder must not keep the others out.
+                outcome = _sync_one(run, header, store, unfinished)
+            if outcome == "imported":
+                imported.append((run.parent if isinstance(run, Path) else None, header))
+        # one damaged folder must not keep the others out
         except Exception as error:
             place = f"{run.study}, {run.name}" if isinstance(run, StudyRun) else run
             logger.error("%s was not imported: %s", place, without_login(str(error), store.uri))
             outcome = "failed"
         setattr(counts, outcome, getattr(counts, outcome) + 1)
+    _finish_studies(imported, store)
     return counts
 
 
-def _sync_one(folder: Path, store: MlflowStore, unfinished: bool) -> str:
-    header = read_header(folder)
+def _header(run: Path | StudyRun) -> RunHeader:
+    if isinstance(run, StudyRun):
+        return parsed_header(run.header, run.study / RUNS_FILE)
+    return read_header(run)
+
+
+def _sync_one(folder: Path, header: RunHeader, store: MlflowStore, unfinished: bool) -> str:
     closing = read_closing(folder)
     if closing is None and not unfinished:
         logger.info("%s is unfinished; --unfinished imports it as KILLED.", folder)
         return "unfinished"
-    kept = store.complete_copy(header, closing)
-    if kept is not None:
-        # What a server made after the run had stopped waiting for it may lie beside.
-        store.drop_copies(header, but=kept)
+    if _is_present(header, closing, store):
         return "present"
     import_run(folder, header, closing, store)
     return "imported"
 
 
-def _sync_recorded(run: StudyRun, store: MlflowStore) -> str:
+def _sync_recorded(run: StudyRun, header: RunHeader, store: MlflowStore) -> str:
     """Import a run of a study; its files are restored only if the store needs them."""
-    path = run.study / RUNS_FILE
-    header, closing = parsed_header(run.header, path), parsed_closing(run.header, path)
-    kept = store.complete_copy(header, closing)
-    if kept is not None:
-        store.drop_copies(header, but=kept)
+    closing = parsed_closing(run.header, run.study / RUNS_FILE)
+    if _is_present(header, closing, store):
         return "present"
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / run.name
@@ -140,10 +150,52 @@ def _sync_recorded(run: StudyRun, store: MlflowStore) -> str:
     return "imported"
 
 
+def _is_present(header: RunHeader, closing: RunClosing | None, store: MlflowStore) -> bool:
+    kept = store.complete_copy(header, closing)
+    if kept is not None:
+        # a server may have made another copy after the run had stopped waiting for it
+        store.drop_copies(header, but=kept)
+    return kept is not None
+
+
+def _names_of_older_runs(runs: Sequence[Path | StudyRun]) -> dict[str, str]:
+    """New names, by id, for runs of versions whose names lacked what differs between runs.
+
+    What differs is found among the runs of the same study that are imported together.
+    """
+    by_study: dict[str, list[RunHeader]] = {}
+    for run in runs:
+        try:
+            header = _header(run)
+        except UserError:
+            continue  # reported when it is imported
+        if USER_TAG not in header.tags and "method.name" in header.params:
+            by_study.setdefault(header.experiment, []).append(header)
+    names: dict[str, str] = {}
+    for headers in by_study.values():
+        swept = swept_values([compared_params(header.params) for header in headers])
+        for header, values in zip(headers, swept, strict=True):
+            names[header.run_id] = run_name(header.params, values)
+    return names
+
+
+def _finish_studies(imported: Sequence[tuple[Path | None, RunHeader]], store: MlflowStore) -> None:
+    """Close the parent runs of imported sweeps, and let the UI open on the results."""
+    sweeps = {
+        (header.experiment, header.tags[SWEEP_TAG]): folder
+        for folder, header in imported
+        if SWEEP_TAG in header.tags
+    }
+    for (experiment, sweep), folder in sweeps.items():
+        store.finish_sweep(experiment, sweep, folder, "FINISHED")
+    for experiment in {header.experiment for _, header in imported}:
+        store.save_view(experiment)
+
+
 def import_run(
     folder: Path, header: RunHeader, closing: RunClosing | None, store: MlflowStore
 ) -> str:
-    """Replay a run's records into the store, in place of any torn copy of it.
+    """Copy a run's records into the store; an incomplete copy is replaced.
 
     Returns:
         MLflow's id of the run.

@@ -7,10 +7,12 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from emea.errors import UserError
 from emea.record.mlflow_client import open_client, set_environment
+from emea.record.mlflow_view import VIEW_KEY, save_view
 from emea.record.store_uri import absolute_uri, artifact_location, shown_uri
 
 if TYPE_CHECKING:
@@ -19,91 +21,142 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-# The server has no login, so it is for this machine's own loopback and nothing else.
+# the server has no login, so only this machine may reach it
 HOST = "127.0.0.1"
 
-# Part of the addresses of runs: without it the UI opens on its pages for chats and prompts.
+# without this part of the address the UI opens on its pages for chats and prompts
 TRAINING_VIEW = "workflowType=machine_learning"
 
 POLL_SECONDS = 0.5
+
+REPORT_SECONDS = 15
+"""Between two lines that say that the server is not ready."""
+
+MAX_STUDIES = 5
+"""Other studies that are named."""
 
 
 def server_command(uri: str, artifact_root: str, port: int) -> list[str]:
     """The command that serves the store on the loopback address with a single worker."""
     command = [sys.executable, "-m", "mlflow", "server", "--host", HOST, "--port", str(port)]
+    # the server would print its bare address, which opens on pages for chats and prompts
+    command += ["--uvicorn-opts", "--log-level warning"]
     command += ["--workers", "1", "--backend-store-uri", uri]
     location = artifact_location(uri, artifact_root)
-    # Files lie where the experiments say; a proxy folder of the server's own would stay empty.
+    # files are where the experiments say; a proxy folder of the server would stay empty
     return [*command, "--no-serve-artifacts", "--default-artifact-root", location or "mlruns"]
 
 
-def study_addresses(client: "MlflowClient", port: int) -> dict[str, str]:
-    """Where the UI shows the runs of each study that has some, the latest first."""
-    return {
-        found.name: f"http://{HOST}:{port}/#/experiments/{found.experiment_id}/runs?{TRAINING_VIEW}"
-        for found in client.search_experiments(order_by=["last_update_time DESC"])
-        if client.search_runs([found.experiment_id], max_results=1)
-    }
+def study_address(server: str, experiment_id: str) -> str:
+    """The page of a study's runs, opened on its saved view."""
+    view = f"viewStateShareKey={VIEW_KEY}"
+    return f"{server}/#/experiments/{experiment_id}/runs?{TRAINING_VIEW}&{view}"
 
 
-def serve_ui(uri: str, artifact_root: str, port: int) -> None:
-    """Become the MLflow server, until interrupted.
+def studies(client: "MlflowClient") -> dict[str, str]:
+    """MLflow's id of each study that has runs, by name; the latest study comes first."""
+    latest: dict[str, tuple[int, str]] = {}
+    for found in client.search_experiments():
+        runs = client.search_runs(
+            [found.experiment_id], order_by=["attributes.start_time DESC"], max_results=1
+        )
+        if runs:
+            latest[found.name] = (runs[0].info.start_time, found.experiment_id)
+    ordered = sorted(latest, key=lambda name: latest[name], reverse=True)
+    return {name: latest[name][1] for name in ordered}
+
+
+def results_address(client: "MlflowClient", server: str, study: str | None = None) -> str:
+    """The address to open: the runs table of a study with its results as columns.
+
+    Args:
+        client: of the store.
+        server: address of the MLflow server.
+        study: name of the study; ``None``: the one with the latest run.
 
     Raises:
-        UserError: If the port is taken or the address is not a database.
+        UserError: there is no such study.
+    """
+    found = studies(client)
+    if study is not None and study not in found:
+        known = f" It has: {', '.join(found)}." if found else " It has no runs yet."
+        raise UserError(f"The store has no runs of study {study}.{known}")
+    if not found:
+        logger.info("The store has no runs yet.")
+        return server
+    name = study or next(iter(found))
+    save_view(client, found[name])
+    others = [other for other in found if other != name]
+    logger.info("Study %s.%s", name, _other_studies(others))
+    return study_address(server, found[name])
+
+
+def _other_studies(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    more = ", ..." if len(names) > MAX_STUDIES else ""
+    return f" Other studies (--study NAME): {', '.join(names[:MAX_STUDIES])}{more}"
+
+
+def serve_ui(uri: str, artifact_root: str, port: int, study: str | None = None) -> None:
+    """Replace this process by the MLflow server, which runs until it is interrupted.
+
+    If the store is a server already, only its address is printed.
+
+    Raises:
+        UserError: The port is taken, or the study does not exist.
     """
     if uri.startswith("http"):
-        raise UserError(f"{shown_uri(uri)} is a server already: open it in a browser.")
+        logger.info("Open %s", results_address(open_client(uri), uri.rstrip("/"), study))
+        return
     _check_port(port)
     uri = absolute_uri(uri)
-    # The server's own processes would race to create the tables.
+    logger.info("Opening the store %s", shown_uri(uri))
+    # the server's own processes would race to create the tables
     client = open_client(uri)
     set_environment()
-    # The job runner starts a dozen processes that runs and charts do not need.
+    # the job runner starts a dozen processes that runs and charts do not need
     os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
-    addresses = study_addresses(client, port)
-    for study, address in addresses.items():
-        logger.info("Runs of study=%s: %s", study, address)
-    if not addresses:
-        logger.info("The store has no runs yet.")
-    logger.info(
-        "Starting the MLflow UI of %s. This takes about half a minute; Ctrl-C ends it.",
-        shown_uri(uri),
-    )
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
+    address = results_address(client, f"http://{HOST}:{port}", study)
+    logger.info("Waiting for the MLflow server to start (about half a minute). Ctrl-C stops it.")
     sys.stdout.flush()
-    address = next(iter(addresses.values()), f"http://{HOST}:{port}")
-    # This process becomes the server, so another one waits for it.
+    # this process becomes the server, so another one waits until it answers
     subprocess.Popen([sys.executable, "-m", __name__, str(port), str(os.getpid()), address])
     command = server_command(uri, artifact_root, port)
-    # Replaces this process, so that a signal that ends it ends the server.
+    # exec, so that a signal to this process ends the server
     os.execv(command[0], command)
 
 
-def tell_when_ready(port: int, server: int, address: str) -> None:
+def print_when_ready(port: int, server: int, address: str) -> None:
     """Print the address once the server answers.
 
     Args:
-        port: Where it will answer.
-        server: Its process; if that ends, there is nothing to wait for.
-        address: What to open.
+        port: The port of the server.
+        server: The process id of the server; if the process ends, waiting ends.
+        address: The address to open.
     """
+    started = reported = time.monotonic()
     while os.getppid() == server:
         connection = http.client.HTTPConnection(HOST, port, timeout=10)
         try:
             connection.request("GET", "/health")
             if connection.getresponse().status == http.client.OK:
-                print(f"MLflow UI is ready: {address}", flush=True)
+                print(f"Open {address}", flush=True)
                 return
         except (OSError, http.client.HTTPException):
             pass
         finally:
             connection.close()
+        if time.monotonic() - reported > REPORT_SECONDS:
+            reported = time.monotonic()
+            print(f"Still waiting for the server ({reported - started:.0f} s)", flush=True)
         time.sleep(POLL_SECONDS)
 
 
 def _check_port(port: int) -> None:
     with socket.socket() as probe:
-        # As the server does: a port that only waits for old connections to fade is free.
+        # as the server does: a port that only waits for old connections to close is free
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
@@ -113,6 +166,6 @@ def _check_port(port: int) -> None:
 
 if __name__ == "__main__":
     try:
-        tell_when_ready(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+        print_when_ready(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
     except KeyboardInterrupt:
         sys.exit(130)

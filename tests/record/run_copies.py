@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from emea.record.mlflow_store import MlflowStore, compared_params, metric_name, run_files
+from emea.record.mlflow_params import compared_params
+from emea.record.mlflow_store import MlflowStore, metric_name
+from emea.record.run_files import run_files
 from emea.record.run_record import read_closing, read_header, read_series
 
 STILL_WRITTEN = "run.log"

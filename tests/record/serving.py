@@ -80,7 +80,7 @@ class Server:
 def served(uri: str, folder: Path) -> Iterator[str]:
     """The address of a UI of the store; what the server says lies in the folder."""
     port = free_port()
-    command = [sys.executable, "-m", "emea.tracking", "ui", "--port", str(port), "--uri", uri]
+    command = [sys.executable, "-m", "emea", "ui", "--port", str(port), "--uri", uri]
     server = Server(command, port, folder)
     try:
         server.wait()

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from emea.record.mlflow_store import MlflowStore, compared_params
+from emea.record.mlflow_params import compared_params
+from emea.record.mlflow_store import MlflowStore
 from emea.record.run_record import RunHeader
 
 
@@ -61,3 +62,22 @@ def test_the_store_shows_a_part_and_the_header_keeps_all(
     run = store.client.get_run(store.create_run(header))
     assert run.data.params == {"seed": "0"}
     assert set(header.params) == {"seed", "tracking.uri"}
+
+
+def test_settings_without_effect_are_left_out() -> None:
+    params = {
+        "method.uses": "['model', 'em', 'rule']",
+        "method.name": "emea",
+        "em.name": "none",
+        "em.iterations": 0,
+        "em.ridge": 0.1,
+        "rule.name": "paris",
+        "model.name": "rrea",
+        "model.epochs_per_iteration": 10,
+        "split.name": "official",
+        "ratio.value": 0.05,
+    }
+    shown = compared_params(params)
+    assert set(shown) == {"method.name", "em.name", "em.iterations", "model.name", "split.name"}
+    with_em = compared_params({**params, "em.name": "paper", "em.iterations": 5})
+    assert {"rule.name", "em.ridge", "model.epochs_per_iteration"} <= set(with_em)

@@ -67,7 +67,7 @@ def seconds_of_training(folder: Path) -> float:
 
 def assert_imported_once(store: MlflowStore, folder: Path) -> None:
     for expected in ("imported 1, already there 0", "imported 0, already there 1"):
-        done = called(folder, "-m", "emea.tracking", "sync", "run", "--uri", store.uri)
+        done = called(folder, "-m", "emea", "sync", "run", "--uri", store.uri)
         assert done.returncode == 0, done.stdout + done.stderr
         assert expected in done.stdout
     assert_holds_only(store, "emea", [folder / "run"])

@@ -16,7 +16,14 @@ from emea.errors import UserError
 from emea.record import ui
 from emea.record.mlflow_store import MlflowStore
 from emea.record.sync import sync
-from emea.record.ui import HOST, serve_ui, server_command, study_addresses
+from emea.record.ui import (
+    HOST,
+    results_address,
+    serve_ui,
+    server_command,
+    studies,
+    study_address,
+)
 
 from .serving import LOG_FILE, ask, free_port, served
 
@@ -50,7 +57,7 @@ def test_server_lists_runs_and_shows_files(
     assert content == (folder / "metrics.json").read_bytes()
     assert b"<html" in ask(f"{server}/").lower()
     deadline = time.monotonic() + 10
-    while (ready := f"MLflow UI is ready: {server}") not in (tmp_path / LOG_FILE).read_text():
+    while (ready := f"Open {server}") not in (tmp_path / LOG_FILE).read_text():
         assert time.monotonic() < deadline, ready
         time.sleep(0.1)
 
@@ -65,11 +72,12 @@ def test_command_is_for_this_machine_only() -> None:
 def test_the_addresses_of_studies_with_runs_are_told(
     store: MlflowStore, make_folder: Callable[..., Path]
 ) -> None:
-    assert study_addresses(store.client, 5001) == {}
+    assert studies(store.client) == {}
     sync([make_folder()], store)
     experiment = store.experiment_id("tests")
-    address = f"http://127.0.0.1:5001/#/experiments/{experiment}/runs?workflowType=machine_learning"
-    assert study_addresses(store.client, 5001) == {"tests": address}
+    assert studies(store.client) == {"tests": experiment}
+    address = f"http://x/#/experiments/{experiment}/runs?workflowType=machine_learning"
+    assert study_address("http://x", experiment) == f"{address}&viewStateShareKey=emea"
 
 
 @contextmanager
@@ -97,19 +105,22 @@ class Healthy(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def test_it_says_when_the_server_answers(
+def test_it_prints_the_address_when_the_server_answers(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ui, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(ui, "REPORT_SECONDS", 0.1)
     with answering(0.3) as port:
         assert not capsys.readouterr().out
-        ui.tell_when_ready(port, os.getppid(), "http://runs")
-    assert capsys.readouterr().out == "MLflow UI is ready: http://runs\n"
-    ui.tell_when_ready(port, -1, "http://runs")  # the server has ended
+        ui.print_when_ready(port, os.getppid(), "http://runs")
+    *waiting, last = capsys.readouterr().out.splitlines()
+    assert last == "Open http://runs"
+    assert all(line.startswith("Still waiting for the server") for line in waiting)
+    ui.print_when_ready(port, -1, "http://runs")  # the server has ended
     assert not capsys.readouterr().out
 
 
-def test_the_runs_of_the_newest_study_come_first(
+def test_the_latest_study_is_opened(
     store: MlflowStore,
     make_folder: Callable[..., Path],
     monkeypatch: pytest.MonkeyPatch,
@@ -120,18 +131,22 @@ def test_the_runs_of_the_newest_study_come_first(
     monkeypatch.setattr(ui.subprocess, "Popen", commands.append)
     monkeypatch.setattr(ui.os, "execv", lambda program, command: commands.append(command))
     monkeypatch.setenv("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "true")
+    monkeypatch.setenv("MLFLOW_LOGGING_LEVEL", "WARNING")
     port = free_port()
     serve_ui(store.uri, "mlruns", port)
-    assert caplog.messages[0] == "The store has no runs yet."
+    assert caplog.messages[1] == "The store has no runs yet."
     assert commands[0][-1] == f"http://127.0.0.1:{port}"
     sync([make_folder()], store)
     caplog.clear()
     serve_ui(store.uri, "mlruns", port)
-    (address,) = study_addresses(store.client, port).values()
-    assert caplog.messages[0] == f"Runs of study=tests: {address}"
-    assert "half a minute" in caplog.messages[1]
+    address = results_address(store.client, f"http://127.0.0.1:{port}")
+    assert address.endswith("workflowType=machine_learning&viewStateShareKey=emea")
+    assert caplog.messages[1] == "Study tests."
+    assert "half a minute" in caplog.messages[2]
     assert commands[2][-3:] == [str(port), str(os.getpid()), address]
     assert commands[3] == server_command(store.uri, "mlruns", port)
+    with pytest.raises(UserError, match="no runs of study other"):
+        results_address(store.client, "http://x", "other")
 
 
 def test_taken_port_is_one_sentence() -> None:
@@ -142,6 +157,14 @@ def test_taken_port_is_one_sentence() -> None:
             serve_ui("sqlite:///never_opened.db", "mlruns", taken.getsockname()[1])
 
 
-def test_a_server_needs_no_server() -> None:
-    with pytest.raises(UserError, match="open it in a browser"):
-        serve_ui("http://host:5000", "mlruns", 5001)
+def test_a_server_is_only_given_its_address(
+    store: MlflowStore,
+    make_folder: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", logger="emea")
+    sync([make_folder()], store)
+    monkeypatch.setattr(ui, "open_client", lambda uri: store.client)
+    serve_ui("http://host:5000/", "mlruns", 5001)
+    assert caplog.messages[-1].startswith("Open http://host:5000/#/experiments/")

@@ -1,0 +1,81 @@
+"""The description of a run for people: results, warnings, or why it failed."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from emea.errors import DataError
+from emea.record.run_folder import METRICS_FILE, read_metrics
+from emea.record.run_header import COMMAND_TAG
+from emea.record.run_record import RunClosing, RunHeader
+
+COLUMNS = (("hit@1", "Hit@1"), ("hit@10", "Hit@10"), ("mrr", "MRR"), ("mr", "MR"))
+SHARES = ("hit@1", "hit@10", "mrr")
+"""Metrics between 0 and 1."""
+
+
+def describe_run(header: RunHeader, closing: RunClosing, folder: Path) -> str:
+    """Markdown with the results of a run, or with the reason why it has none.
+
+    Args:
+        header: of the run.
+        closing: how it ended.
+        folder: with its ``metrics.json``, if it finished.
+    """
+    try:
+        metrics = read_metrics(folder) if (folder / METRICS_FILE).is_file() else {}
+    except DataError:
+        metrics = {}
+    parts = []
+    if closing.status != "FINISHED":
+        reason = closing.reason or "no reason was recorded"
+        parts.append(f"**{closing.status.capitalize()}**: {reason}")
+    if metrics.get("initial") and metrics.get("final"):
+        parts.append(_results(metrics))
+    parts += _warnings(metrics)
+    if metrics.get("history"):
+        parts.append(_iterations(metrics["history"]))
+    if COMMAND_TAG in header.tags:
+        parts.append(f"```\n{header.tags[COMMAND_TAG]}\n```")
+    return "\n\n".join(parts)
+
+
+def _results(metrics: Mapping[str, Any]) -> str:
+    rows = []
+    for pool, title in ((None, "test targets"), ("all_targets", "all targets")):
+        for stage, name in (("initial", "before EM"), ("final", "after EM")):
+            values = metrics[stage] if pool is None else metrics[stage].get(pool) or {}
+            rows.append([title, name, *(_shown(values.get(key), key) for key, _ in COLUMNS)])
+    titles = ["ranked among", "", *(title for _, title in COLUMNS)]
+    protocol = metrics.get("protocol", "unknown")
+    return f"Test links, protocol={protocol}.\n\n{markdown_table(titles, rows)}"
+
+
+def _iterations(history: list[dict[str, Any]]) -> str:
+    """Hit@1 of the encoder and of the joint distribution in each iteration."""
+    rows = []
+    for entry in history:
+        validation = entry.get("validation_answer") or entry.get("validation") or {}
+        scores = [(entry.get("neural") or {}), (entry.get("joint") or {}), validation]
+        shown = [_shown(values.get("hit@1"), "hit@1") for values in scores]
+        rows.append([str(entry.get("iteration", "")), *shown])
+    titles = ["iteration", "encoder Hit@1", "joint Hit@1", "validation Hit@1"]
+    return markdown_table(titles, rows)
+
+
+def _warnings(metrics: Mapping[str, Any]) -> list[str]:
+    found = metrics.get("warnings") or []
+    return ["\n".join(["Warnings:", "", *(f"- {text}" for text in found)])] if found else []
+
+
+def markdown_table(titles: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table whose cells are escaped; all but the first two columns are numbers."""
+    aligned = ["---" if index < 2 else "---:" for index in range(len(titles))]
+    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (titles, aligned, *escaped))
+
+
+def _shown(value: object, key: str) -> str:
+    if not isinstance(value, int | float):
+        return "n/a"
+    return f"{value:.4f}" if key in SHARES else f"{value:.1f}"

@@ -1,0 +1,35 @@
+"""A run describes its results, its warnings, or why it failed."""
+
+import json
+from pathlib import Path
+
+from emea.record.description import describe_run
+from emea.record.run_record import RunClosing, RunHeader
+
+HEADER = RunHeader("a" * 32, "name", "study", tags={"command": "emea run data=zh"})
+SCORES = {"hit@1": 0.25, "hit@10": 0.5, "mrr": 0.3, "mr": 12.0}
+
+
+def test_a_finished_run_has_its_table_and_warnings(tmp_path: Path) -> None:
+    metrics = {
+        "protocol": "strict",
+        "initial": {**SCORES, "all_targets": SCORES},
+        "final": {**SCORES, "hit@1": 0.75, "all_targets": SCORES},
+        "history": [{"iteration": 0, "neural": SCORES, "joint": None, "validation": SCORES}],
+        "warnings": ["EM lowered the score."],
+    }
+    (tmp_path / "metrics.json").write_text(json.dumps(metrics))
+    text = describe_run(HEADER, RunClosing("FINISHED", 1), tmp_path)
+    assert "| test targets | before EM | 0.2500 | 0.5000 | 0.3000 | 12.0 |" in text
+    assert "| test targets | after EM | 0.7500 | 0.5000 | 0.3000 | 12.0 |" in text
+    assert "- EM lowered the score." in text
+    assert "| 0 | 0.2500 | n/a | 0.2500 |" in text
+    assert "emea run data=zh" in text
+
+
+def test_a_failed_run_says_why(tmp_path: Path) -> None:
+    text = describe_run(HEADER, RunClosing("FAILED", 1, "UserError: no disk"), tmp_path)
+    assert text.startswith("**Failed**: UserError: no disk")
+    assert "Hit@1" not in text
+    (tmp_path / "metrics.json").write_text("{")
+    assert describe_run(HEADER, RunClosing("KILLED", 1), tmp_path).startswith("**Killed**: no ")
