@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LAYERS = (
     ("settings",),
     ("data",),
-    ("config", "matching"),
+    ("config", "matching", "literals"),
     ("evaluation",),
     ("record",),
     ("encoders", "rules", "answer"),

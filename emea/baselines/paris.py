@@ -1,4 +1,4 @@
-"""PARIS (Suchanek, Abiteboul and Senellart, VLDB 2011) without literals, from seed links."""
+"""PARIS (Suchanek, Abiteboul and Senellart, VLDB 2011), from seed links or from literals."""
 
 import logging
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.matching import Matching
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.implied_pairs import ImpliedPairs, implied_pairs
+from emea.rules.literal_rows import literal_rows, with_values
 from emea.rules.neighbour_join import TailGroups, TargetEdges, join_neighbours
 from emea.rules.pair_evidence import log_doubt
 from emea.rules.subsumption import Subsumption, estimate_subsumption, matched_sizes
@@ -26,8 +27,9 @@ class PARIS(Reasoner):
     Inclusions come from the current matching (Eq. 12 of PARIS). Equivalences come from matched
     neighbours and inclusions (Eq. 13, in both directions of every relation). Between iterations
     only the maximal assignment is kept: one counterpart for each entity of either side. Seed
-    links replace the literals of the original method and stay certain. Validation links are not
-    seeds, because the other methods do not train on them either.
+    links stay certain. If the pair has matched literals, these are matched neighbours like any
+    other, and seed links are optional. Validation links are not seeds, because the other methods do
+    not train on them either.
 
     Args:
         pair: The two graphs.
@@ -65,8 +67,11 @@ class PARIS(Reasoner):
                 raise ValueError(f"{name} must be between 0 and 1, got {share}")
         if smoothing < 0 or theta == 0:
             raise ValueError("theta must be greater than 0, and smoothing must not be negative")
-        self.source = DirectedTriples(pair.source).to(device)
-        self.target = DirectedTriples(pair.target).to(device)
+        extended = with_values(pair)
+        self.literals = literal_rows(pair, device)
+        self.num_source, self.num_target = pair.source.num_entities, pair.target.num_entities
+        self.source = DirectedTriples(extended.source).to(device)
+        self.target = DirectedTriples(extended.target).to(device)
         self.edges = TargetEdges(self.target)
         self.groups = TailGroups(self.source), TailGroups(self.target)
         self.functionality = (
@@ -84,7 +89,7 @@ class PARIS(Reasoner):
 
     def align(self, seeds: Tensor, embed: Embed, observer: Observer) -> Matching:
         """Align from seed links; the encoder is not used."""
-        known = Matching.of_links(seeds, self.source.num_entities, self.target.num_entities)
+        known = Matching.of_links(seeds, self.num_source, self.num_target)
         return self.settled(known, known, observer)
 
     def settled(
@@ -136,16 +141,21 @@ class PARIS(Reasoner):
     ) -> Iterator[ImpliedPairs]:
         """Yield the pairs that a matching implies for the wanted source entities (Eq. 13)."""
         included = self.inclusions(matching)
+        if self.literals is not None:
+            matching, wanted = self.literals.matching(matching), self.literals.wanted(wanted)
 
         def doubt(relation: Tensor, target_relation: Tensor, prob: Tensor) -> Tensor:
             forth, back = self._used_inclusions(included, relation, target_relation, initial)
             of_source, of_target = self.functionality
             return log_doubt(forth, back, of_source[relation], of_target[target_relation], prob)
 
-        return implied_pairs(*self.groups, matching, wanted, doubt, self.least_evidence)
+        for pairs in implied_pairs(*self.groups, matching, wanted, doubt, self.least_evidence):
+            yield pairs.to_targets_below(self.num_target)
 
     def inclusions(self, matching: Matching) -> Subsumption:
         """Estimate inclusions (Eq. 12): the share of the triples with matched ends that match."""
+        if self.literals is not None:
+            matching = self.literals.matching(matching)
         beliefs = matching.beliefs()
         join = join_neighbours(self.source, self.target, self.edges, beliefs)
         sizes = (

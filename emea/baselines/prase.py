@@ -57,8 +57,7 @@ class PRASE(Reasoner):
             num_reports += 1
             observer(report)
 
-        sizes = self.paris.source.num_entities, self.paris.target.num_entities
-        certain = Matching.of_links(seeds, *sizes)
+        certain = Matching.of_links(seeds, self.paris.num_source, self.paris.num_target)
         matching = self.paris.settled(certain, certain, counting)
         for _ in range(self.rounds):
             similarity = embed(self.labels(matching))

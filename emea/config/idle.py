@@ -145,8 +145,13 @@ IDLE = (
     ),
     Idle(
         ("ratio",),
-        lambda config: config.split.name in ("official", "known"),
+        lambda config: config.split.name in ("official", "known", "none"),
         "split={config.split.name} does not use a ratio",
+    ),
+    Idle(
+        ("data.iri_names", "data.attributes"),
+        lambda config: _value(config, "literals.name") == "none",
+        "literals=none does not use literals; use literals=equal or literals=similar",
     ),
     Idle(
         ("split.validation_from", "split.validation_share"),

@@ -8,12 +8,13 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from emea.config.files import CONF
+from emea.data.split import NO_SEEDS
 from emea.errors import ConfigError, DataError
 
 READER = "emea.data.sources.own_files.read_own_files"
 """Of ``data=files``; what other readers call a source need not be a file."""
 
-NEEDED = ("data.source", "data.target", "data.links")
+NEEDED = ("data.source", "data.target")
 
 
 def check_named_files(config: DictConfig) -> None:
@@ -23,7 +24,7 @@ def check_named_files(config: DictConfig) -> None:
         ConfigError: names the key and the file.
     """
     reads_files = OmegaConf.select(config, "data._target_") == READER
-    keys = (*NEEDED, "data.test_links") if reads_files else ()
+    keys = (*NEEDED, "data.links", "data.test_links") if reads_files else ()
     for key in (*keys, "initial_from"):
         value = OmegaConf.select(config, key)
         if value is not None:
@@ -33,6 +34,8 @@ def check_named_files(config: DictConfig) -> None:
                 f"{key} must name a file: data=files data.source=a.nt data.target=b.ttl "
                 "data.links=seeds.tsv"
             )
+        elif key == "data.links" and not OmegaConf.select(config, "data.keep_literals"):
+            raise ConfigError(f"There is nothing to start from. {NO_SEEDS}")
 
 
 def _check_file(key: str, name: str) -> None:

@@ -16,6 +16,7 @@ OURS = (
     "emea.data.",
     "emea.em.",
     "emea.encoders.",
+    "emea.literals.",
     "emea.matching.",
     "emea.record.mlflow_tracker.",
     "emea.record.tracker.",

@@ -11,6 +11,7 @@ from emea.data.arrays import IntArray, frozen
 from emea.data.formats.tab_file import Key, TabTable, Vocabulary
 from emea.data.formats.triple_collector import first_occurrences
 from emea.data.graph import KnowledgeGraph, check_ids
+from emea.data.literal_matches import LiteralMatches
 from emea.data.reading import PairReading
 from emea.errors import DataError
 
@@ -44,6 +45,7 @@ class GraphPair:
         links: ``[num_links, 2]`` all known links (source id, target id), one-to-one.
         official: the data set's own parts of the links, if it has any.
         reading: what was read from files and left out, where a reader counts it.
+        literals: values of both graphs that match, if they are used as evidence.
     """
 
     name: str
@@ -52,6 +54,7 @@ class GraphPair:
     links: IntArray
     official: OfficialSplit | None = None
     reading: PairReading | None = None
+    literals: LiteralMatches | None = None
 
     def __post_init__(self) -> None:
         links = frozen(self.links, 2)
@@ -76,6 +79,7 @@ class GraphPair:
             target=self.target.relabelled(target_ids),
             links=relabel_links(self.links, source_ids, target_ids),
             official=official,
+            literals=None,
         )
 
     def shuffled(self, seed: int) -> "GraphPair":

@@ -9,6 +9,10 @@ from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.errors import ConfigError, DataError
 
 VALIDATION_FROM = ("rest", "train")
+NO_SEEDS = (
+    "Give links that are known (data.links=FILE, or --links FILE), or use the literals of the "
+    "graphs as evidence (literals=equal)."
+)
 FEWEST_LABELS = 2
 """Training links below which there is nothing to learn from."""
 
@@ -143,12 +147,34 @@ def known_split(
     if not len(validation):
         cut = len(labels) - min(num_validation, int(validation_share * len(labels)))
         labels, validation = labels[:cut], labels[cut:]
-    if len(labels) < FEWEST_LABELS:
+    if not len(labels) and not has_literals(pair):
+        raise DataError(f"{pair.name} has no links to learn from. {NO_SEEDS}")
+    if len(labels) < FEWEST_LABELS and not has_literals(pair):
         raise DataError(
             f"{pair.name} has {len(labels)} link to learn from, which is too few: give at least "
             f"{FEWEST_LABELS}, better 10 or more, of the entities with most triples"
         )
     return Split(Supervision(labels, validation), official.test)
+
+
+def no_links_split(pair: GraphPair) -> Split:
+    """No link is given, and all links are test links.
+
+    Args:
+        pair: the graphs, with literals to start from.
+
+    Raises:
+        DataError: the pair has no literals.
+    """
+    if not has_literals(pair):
+        raise DataError(f"{pair.name} has no links to learn from. {NO_SEEDS}")
+    none = pair.links[:0]
+    return Split(Supervision(none, none), pair.links)
+
+
+def has_literals(pair: GraphPair) -> bool:
+    """Whether literals of both graphs were kept, which can take the place of links."""
+    return pair.source.attributes is not None and pair.target.attributes is not None
 
 
 def _with_validation(

@@ -9,6 +9,7 @@ from emea.matching.pair_table import places_in_groups
 from emea.matching.similarity import Similarity
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.implied_pairs import ImpliedPairs, implied_pairs
+from emea.rules.literal_rows import LiteralRows
 from emea.rules.neighbour_join import TailGroups
 from emea.rules.pair_evidence import log_doubt
 from emea.rules.subsumption import Subsumption
@@ -25,6 +26,7 @@ class Propagation:
         target: the target graph.
         num_pairs: pairs kept of each entity.
         least_evidence: a single piece of evidence this weak is dropped; bounds what hubs imply.
+        literals: matched values, if the graphs are extended by them.
     """
 
     def __init__(
@@ -33,7 +35,9 @@ class Propagation:
         target: DirectedTriples,
         num_pairs: int = 5,
         least_evidence: float = 0.01,
+        literals: LiteralRows | None = None,
     ) -> None:
+        self.literals = literals
         self.groups = TailGroups(source), TailGroups(target)
         self.functionality = (
             source.inverse_functionality.double(),
@@ -59,8 +63,11 @@ class Propagation:
                 prob,
             )
 
-        everyone = torch.ones_like(matching.targets, dtype=torch.bool)
-        found = list(implied_pairs(*self.groups, matching, everyone, doubt, self.least_evidence))
+        wanted = torch.ones_like(matching.targets, dtype=torch.bool)
+        if self.literals is not None:
+            matching, wanted = self.literals.matching(matching), self.literals.wanted(wanted)
+        blocks = implied_pairs(*self.groups, matching, wanted, doubt, self.least_evidence)
+        found = [pairs.to_targets_below(similarity.num_target) for pairs in blocks]
         if not found:
             nobody = matching.targets[:0]
             return nobody, nobody

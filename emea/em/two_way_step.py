@@ -93,7 +93,7 @@ class TwoWayStep(JointStep):
         self.two_way = TwoWay(
             evidence,
             self.model,
-            Propagation(evidence.source, evidence.target),
+            Propagation(evidence.source, evidence.target, literals=evidence.literals),
             num_candidates=num_candidates,
             max_candidates=max_candidates,
             max_updates=sweeps,

@@ -41,6 +41,11 @@ class ImpliedPairs(NamedTuple):
     targets: Tensor
     log_doubt: Tensor
 
+    def to_targets_below(self, num_target: int) -> "ImpliedPairs":
+        """The pairs with target entities; values of literals have larger ids."""
+        kept = self.targets < num_target
+        return self if bool(kept.all()) else ImpliedPairs(*(column[kept] for column in self))
+
 
 class _GroupEvidence(NamedTuple):
     """What matches say of whole groups: one row a group of the source and one of the target.

@@ -8,6 +8,7 @@ from torch import Tensor
 from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import PairTable
 from emea.rules.directed_triples import DirectedTriples
+from emea.rules.literal_rows import LiteralRows
 from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
 from emea.rules.subsumption import Subsumption, estimate_subsumption, matched_sizes
 
@@ -72,6 +73,8 @@ class EvidenceModel:
         least_belief: pairs believed less carry none.
         smoothing: matched triples added to a relation's number.
         of_matched: take inclusions of matched triples; off, of all.
+        literals: matched values, which are neighbours like matched entities; ``None``: structure
+            only. The graphs must be extended by the values.
     """
 
     def __init__(
@@ -83,7 +86,9 @@ class EvidenceModel:
         least_belief: float = 0.01,
         smoothing: float = 0.5,
         of_matched: bool = True,
+        literals: LiteralRows | None = None,
     ) -> None:
+        self.literals = literals
         self.source = source
         self.target = target
         self.edges = edges
@@ -99,6 +104,9 @@ class EvidenceModel:
             table: the pairs.
             probs: ``[num_source, width]`` belief in each pair, 0 in empty slots.
         """
+        num_source = table.num_source
+        if self.literals is not None:
+            table, probs = self.literals.table(table, probs)
         beliefs = Beliefs(table.targets, probs)
         carriers = self.carriers(beliefs)
         join = join_neighbours(
@@ -112,8 +120,8 @@ class EvidenceModel:
         matched = matched_probs(table, probs)
         subsumption = self._subsumption(join, beliefs, carriers, matched)
         return PairEvidence(
-            self._log_doubt(join, carriers, table, subsumption),
-            self._coverage(join, carriers, table, subsumption, matched),
+            self._log_doubt(join, carriers, table, subsumption)[:num_source],
+            self._coverage(join, carriers, table, subsumption, matched)[:num_source],
             subsumption,
         )
 

@@ -6,6 +6,7 @@ from torch import Tensor
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs, certain_beliefs
 from emea.rules.directed_triples import DirectedTriples
+from emea.rules.literal_rows import literal_rows, with_values
 from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
 from emea.rules.pair_evidence import EvidenceModel, log_doubt
 from emea.rules.rule import Rule, RuleView
@@ -38,6 +39,8 @@ class PARIS(Rule):
     ) -> None:
         if subsumption_from not in ("best", "expected"):
             raise ValueError(f"subsumption_from is best or expected, not {subsumption_from}")
+        self.pair = pair
+        self.device = device
         self.source = DirectedTriples(pair.source).to(device)
         self.target = DirectedTriples(pair.target).to(device)
         self.edges = TargetEdges(self.target)
@@ -78,8 +81,16 @@ class PARIS(Rule):
         return values.unsqueeze(2)
 
     def pair_evidence(self, of_matched: bool = True) -> EvidenceModel:
-        """Eq. 19 for pairs of a table, on this rule's graphs."""
-        return EvidenceModel(self.source, self.target, self.edges, of_matched=of_matched)
+        """Eq. 19 for pairs of a table, on this rule's graphs and on matched literals."""
+        literals = literal_rows(self.pair, self.device)
+        if literals is None:
+            return EvidenceModel(self.source, self.target, self.edges, of_matched=of_matched)
+        extended = with_values(self.pair)
+        source = DirectedTriples(extended.source).to(self.device)
+        target = DirectedTriples(extended.target).to(self.device)
+        return EvidenceModel(
+            source, target, TargetEdges(target), of_matched=of_matched, literals=literals
+        )
 
     def inclusions(self) -> dict[tuple[int, int], tuple[float, float]]:
         """Pr(r in r') and Pr(r' in r) of the relation pairs seen together, as estimated last."""

@@ -42,9 +42,16 @@ from emea.run.device import (
 )
 from emea.run.em_run import EMRun
 from emea.run.observer import flattened
-from emea.run.parts import draw_split
+from emea.run.parts import draw_split, with_literals
 from emea.run.reasoning_run import ReasoningRun
-from emea.run.result import AnswerScores, RunMetrics, RunResult, RunSettings, Seconds
+from emea.run.result import (
+    AnswerScores,
+    RunMetrics,
+    RunResult,
+    RunSettings,
+    Seconds,
+    literal_numbers,
+)
 from emea.run.resuming import Start, forget_previous, locked_folder
 from emea.run.run import Log, Run
 from emea.run.signals import TERMINATED, exit_status, sigterm_as_interrupt
@@ -98,14 +105,15 @@ def run_job(
     export = export_settings(config)
     check_founded(export, split)
     visible = maker(config.protocol)()(split)
+    # what is built gets graphs without links: only what is visible reaches it
+    graphs = replace(pair, links=pair.links[:0], official=None, reading=None)
+    graphs = with_literals(config, graphs)
     _log_data(config, pair, split)
     tracker: Tracker = maker(config.tracking)()
     shown = without_secrets(config)
     header = make_header(shown, pair, visible.uses_test_links, launch)
     folder = _folder_of(config, folder, header, tracker, launch)
     with _recorded(shown, pair, folder, header, tracker, resumes) as start:
-        # what is built gets graphs without links: only what is visible reaches it
-        graphs = replace(pair, links=pair.links[:0], official=None, reading=None)
         run = make_run(config, graphs, visible, split, tracker.log, device)
         answering = build_answering(config)  # it refuses wrong settings before training
         built = time.perf_counter()
@@ -120,6 +128,7 @@ def run_job(
             AnswerScores.of(decision, export, found.judged, decoder_name(config)),
             Seconds.until_now(started, built, trained, found.scores.history),
             peak_memory_mb(device),
+            literal_numbers(graphs, found.judged.test),
         )
         hint = tracker.ui_hint
         result = RunResult(
@@ -224,7 +233,12 @@ def _log_data(config: DictConfig, pair: GraphPair, split: Split) -> None:
         f"{len(split.test):,} test"
     )
     logger.info(summary)
-    if len(known.train) < FEW_LINKS:
+    uses_literals = OmegaConf.select(config, "literals.name", default="none") != "none"
+    if not uses_literals and pair.source.labels and pair.target.labels:
+        logger.info(
+            "Both graphs have labels, which are not used as evidence: literals=equal uses them"
+        )
+    if len(known.train) < FEW_LINKS and not uses_literals:
         logger.warning(
             "only %d labelled links: the first model will know little, and what EM builds on it "
             "varies much between splits",

@@ -1,16 +1,19 @@
 """Everything one run is made of, built from its config."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
-from torch import nn
+from torch import Tensor, nn
 
 from emea.config.instantiate import make, maker
+from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
+from emea.data.literal_matches import LiteralMatches
 from emea.data.split import Split
 from emea.em.em_callback import Decoder, EMCallback, Observer
 from emea.em.joint import JointStep
@@ -20,7 +23,7 @@ from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.joint_graph import JointGraph, join_graphs
 from emea.encoders.objective import Objective
 from emea.encoders.step_block import LabelDataModule
-from emea.errors import ConfigError
+from emea.errors import ConfigError, DataError
 from emea.rules.rule import Rule
 from emea.run.lightning_settings import LightningSettings
 from emea.training.early_stopping import EarlyStopping
@@ -62,6 +65,32 @@ def draw_split(config: DictConfig, pair: GraphPair) -> Split:
     return split
 
 
+def with_literals(config: DictConfig, pair: GraphPair) -> GraphPair:
+    """The pair with its matched literals, if the config uses them; links play no part in it."""
+    settings = OmegaConf.select(config, "literals")
+    if settings is None or "_target_" not in settings:
+        return pair
+    literals = maker(settings)()(pair)
+    if not isinstance(literals, LiteralMatches):
+        raise ConfigError(f"{settings._target_} does not match literals: choose another option")
+    return replace(pair, literals=literals)
+
+
+def initial_labels(visible: Visible, pair: GraphPair) -> tuple[IntArray, Tensor | None]:
+    """Links for the first fit, and their weights: training links, then anchors from literals."""
+    if pair.literals is None:
+        return visible.train, None
+    anchors, train = pair.literals.anchors, visible.train
+    free = ~np.isin(anchors[:, 0], train[:, 0]) & ~np.isin(anchors[:, 1], train[:, 1])
+    if not len(train) and not free.any():
+        raise DataError(
+            f"{pair.name} has no links to learn from, and no value that exactly one entity of each "
+            "graph has. Give links that are known."
+        )
+    weights = np.concatenate([np.ones(len(train)), pair.literals.anchor_probs[free]])
+    return np.concatenate([train, anchors[free]]), torch.from_numpy(weights).float()
+
+
 def build_parts(
     config: DictConfig, pair: GraphPair, visible: Visible, observer: Observer, device: torch.device
 ) -> Parts:
@@ -85,15 +114,14 @@ def build_parts(
     check_every = stopping.every if stopping else None
     uses_rule = config.em.iterations and "rule" in config.method.uses
     rule = maker(config.rule)(pair=pair, device=device) if uses_rule else None
+    labels, label_weights = initial_labels(visible, pair)
+    data = LabelDataModule(
+        labels, num_source, config.trainer.block_size, check_every, pair.target.num_entities
+    )
+    data.relabel(labels, label_weights)
     return Parts(
         module=module,
-        data=LabelDataModule(
-            visible.train,
-            num_source,
-            config.trainer.block_size,
-            check_every,
-            pair.target.num_entities,
-        ),
+        data=data,
         em=_build_em(config, visible, decoder, observer, rule),
         training=maker(config.training)(visible=visible, decoder=decoder),
         stopping=stopping,

@@ -16,10 +16,11 @@ from emea.answer.decision import (
 )
 from emea.answer.exporting import write_alignment
 from emea.config.files import OPTIONAL
+from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.evaluation.calibration import answer_calibration
-from emea.evaluation.metrics import answer_metrics
+from emea.evaluation.metrics import answer_metrics, num_shared
 from emea.record import run_folder
 from emea.record.run_header import method_name
 from emea.record.run_record import RunHeader, now_ms
@@ -137,6 +138,30 @@ class AnswerScores:
         )
 
 
+def literal_numbers(pair: GraphPair, test: IntArray) -> Numbers | None:
+    """What literals contribute: matched values, anchors, and the test links anchors find.
+
+    Args:
+        pair: the graphs, with the literals that the run used.
+        test: links that evaluate the anchors.
+
+    Returns:
+        The section of ``metrics.json``; ``None`` if the run did not use literals.
+    """
+    if pair.literals is None:
+        return None
+    found, probs = pair.literals, pair.literals.anchor_probs
+    judged = np.isin(found.anchors[:, 0], test[:, 0])
+    right = num_shared(found.anchors, test)
+    return {
+        "num_matched_values": len(found.pairs),
+        "num_anchors": len(found.anchors),
+        "anchor_precision_estimate": float(probs.mean()) if len(probs) else None,
+        "anchor_precision": right / int(judged.sum()) if judged.any() else None,
+        "anchor_recall": right / len(test) if len(test) else None,
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class RunMetrics:
     """All numbers of a run: the content of ``metrics.json``."""
@@ -146,6 +171,7 @@ class RunMetrics:
     answer: AnswerScores
     seconds: Seconds
     peak_memory_mb: float
+    literals: Numbers | None = None
 
     def as_dict(self) -> Numbers:
         """The sections by their names in ``metrics.json``."""
@@ -165,6 +191,7 @@ class RunMetrics:
             "export": answer.export,
             "seconds": asdict(self.seconds),
             "peak_memory_mb": self.peak_memory_mb,
+            **({} if self.literals is None else {"literals": self.literals}),
         }
 
 

@@ -16,6 +16,8 @@ from emea.settings.setting import (
 ROOT = "${oc.env:EMEA_DATA,data}"
 ROOT_HELP = "folder of all data sets; the variable EMEA_DATA sets it, too"
 NUM_VALIDATION = up_to(100_000_000, least=0)
+KEEP_HELP = "keep literals when reading; the literals group decides"
+IRI_NAMES_HELP = "make a name literal from the local part of each IRI, if literals are kept"
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,8 @@ class IdFormatSettings:
     download: str | None = setting(
         None, "entry in the list of sources from which missing files are fetched; null: none"
     )
+    keep_literals: bool = setting("${literals.reads}", KEEP_HELP)
+    iri_names: bool = setting(False, IRI_NAMES_HELP)
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class OpenEASettings:
     folder: str = setting("openea/D_Y_15K_V1", "folder of the data set in data.root")
     folds: str = setting("721_5fold", "subfolder of the official folds (split=official)")
     fold: int = setting(1, "official fold (split=official)", up_to(1000))
+    keep_literals: bool = setting("${literals.reads}", KEEP_HELP)
+    iri_names: bool = setting(False, IRI_NAMES_HELP)
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,9 @@ class OwnFilesSettings:
 
     source: str | None = setting(None, "file of the source graph")
     target: str | None = setting(None, "file of the target graph")
-    links: str | None = setting(None, "file of the links to learn from")
+    links: str | None = setting(
+        None, "file of the links to learn from; null: start from literals (literals=equal)"
+    )
     test_links: str | None = setting(
         None, "file of the links for the evaluation; null: the run predicts and evaluates nothing"
     )
@@ -75,6 +83,17 @@ class OwnFilesSettings:
         False,
         "keep entities that have literals but no other triple",
         source="ours: nothing can be learnt about them",
+    )
+    keep_literals: bool = setting("${literals.reads}", KEEP_HELP)
+    iri_names: bool = setting(False, IRI_NAMES_HELP)
+    attributes: list[str] = setting(
+        (),
+        "tables only: relations whose tail is a literal, and columns that hold a literal of the "
+        "head",
+        example="[name,birth_date]",
+    )
+    label_language: str | None = setting(
+        None, "preferred language of the labels in results; null: no preference", example="de"
     )
 
 
@@ -183,3 +202,37 @@ class ReleasedSettings:
         source="released EMEA",
     )
     seed: int = setting("${seed}", "seed that draws these links", SEED)
+
+
+@dataclass(frozen=True)
+class NoLiteralsSettings:
+    """Structure only."""
+
+    reads: bool = setting(False, "keep literals when graphs are read")
+
+
+@dataclass(frozen=True)
+class EqualLiteralsSettings:
+    """Literals with equal normal forms are evidence."""
+
+    reads: bool = setting(True, "keep literals when graphs are read")
+    pairs_per_triple: int = setting(
+        20,
+        "pairs of entities that matched values may imply, for each literal triple; values of the "
+        "most entities are left out",
+        up_to(100_000),
+        source="ours",
+    )
+
+
+@dataclass(frozen=True)
+class SimilarLiteralsSettings(EqualLiteralsSettings):
+    """As equal, and similar texts are weaker evidence."""
+
+    similar: bool = setting(True, "match similar texts of values that have no equal one")
+    least_similarity: float = setting(
+        0.6, "least cosine of two texts that match", SHARE_ABOVE_ZERO, source="ours"
+    )
+    num_similar: int = setting(
+        3, "most similar texts to keep for each value", up_to(1000), source="ours"
+    )

@@ -59,6 +59,14 @@ GROUPS = {
         "the first training: supervised or semi-supervised",
         {"sup": em.SupervisedSettings, "semi": em.SemiSettings},
     ),
+    "literals": Group(
+        "evidence from literals: none, equal values, or similar texts, too",
+        {
+            "none": data.NoLiteralsSettings,
+            "equal": data.EqualLiteralsSettings,
+            "similar": data.SimilarLiteralsSettings,
+        },
+    ),
     "rule": Group(
         "the rules that measure compatibility",
         {

@@ -15,12 +15,9 @@ from emea.data.iri_names import with_iri_names
 from emea.data.links import EntityFinder, LinkRegister, LinkResolver
 from emea.data.names import Prefixes
 from emea.data.reading import LinkReading, PairReading
+from emea.data.split import NO_SEEDS
 from emea.errors import ConfigError, DataError
 
-NO_SEEDS = (
-    "There is nothing to start from: give links that are known (data.links=FILE, or --links FILE), "
-    "or use the literals of the graphs as evidence (literals=equal)."
-)
 NO_LINKS: IntArray = np.zeros((0, 2), dtype=np.int64)
 
 
@@ -99,7 +96,7 @@ def read_own_files(
 def _paths(**given: str | Path | None) -> dict[str, Path]:
     missing = [f"data.{key}" for key, value in given.items() if value is None]
     if missing == ["data.links"]:
-        raise ConfigError(NO_SEEDS)
+        raise ConfigError(f"There is nothing to start from. {NO_SEEDS}")
     if missing:
         raise ConfigError(
             f"{' and '.join(missing)} must name a file: data=files data.source=a.nt "

@@ -1,0 +1,1 @@
+"""Literals as evidence: values of both graphs that match, and anchors found from them."""

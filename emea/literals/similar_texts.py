@@ -1,0 +1,92 @@
+"""Similar texts of two lists, by the cosine of their character n-grams."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from emea.data.arrays import FloatArray, IntArray
+
+NGRAMS = (2, 3)
+MOST_PRODUCTS = 2**26
+"""Products of n-gram weights that are computed at a time; bounds the memory."""
+
+MOST_TEXTS = 2_000
+"""N-grams in more texts than this are left out of the search, unless texts are few."""
+
+
+def similar_texts(
+    source: Sequence[str], target: Sequence[str], least: float, num_similar: int
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Pairs of similar texts: the best few of each text of either side.
+
+    Texts are vectors of TF-IDF weights of their character n-grams. The search multiplies sparse
+    matrices, which is an inverted index: only texts that share an n-gram are compared. N-grams of
+    very many texts are left out of the search; they hardly change a cosine.
+
+    Args:
+        source: Normal forms of the source values.
+        target: Normal forms of the target values.
+        least: Least cosine.
+        num_similar: Pairs to keep for each text.
+
+    Returns:
+        Positions in the source, positions in the target, and cosines.
+    """
+    nothing = np.zeros(0, dtype=np.int64)
+    if not source or not target:
+        return nothing, nothing, np.zeros(0)
+    vectoriser = TfidfVectorizer(
+        analyzer="char_wb", ngram_range=NGRAMS, sublinear_tf=True, dtype=np.float32
+    )
+    vectoriser.fit([*source, *target])
+    first, second = (vectoriser.transform(texts).tocsr() for texts in (source, target))
+    common = np.maximum(np.diff(first.tocsc().indptr), np.diff(second.tocsc().indptr))
+    keep = sp.diags((common <= MOST_TEXTS).astype(np.float32))
+    index = (second @ keep).T.tocsr()
+    index.eliminate_zeros()
+    wanted = (first @ keep).tocsr()
+    wanted.eliminate_zeros()
+    found = [
+        _best(block @ index, start, least, num_similar)
+        for start, block in _blocks(wanted, np.diff(index.indptr))
+    ]
+    rows, columns, cosines = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    kept = _best_few(columns, cosines, num_similar)
+    return rows[kept], columns[kept], np.minimum(cosines[kept], 1.0).astype(np.float64)
+
+
+def _blocks(matrix: sp.csr_matrix, sizes: IntArray) -> list[tuple[int, sp.csr_matrix]]:
+    """Blocks of rows, each with a bounded number of products."""
+    products = np.add.reduceat(
+        np.append(sizes[matrix.indices], 0), np.minimum(matrix.indptr[:-1], matrix.nnz)
+    )
+    products[np.diff(matrix.indptr) == 0] = 0
+    number = np.cumsum(products) // MOST_PRODUCTS
+    starts = np.flatnonzero(np.diff(number, prepend=-1))
+    ends = np.append(starts[1:], matrix.shape[0])
+    ranges = zip(starts.tolist(), ends.tolist(), strict=True)
+    return [(start, matrix[start:end]) for start, end in ranges]
+
+
+def _best(
+    cosines: sp.csr_matrix, start: int, least: float, num_similar: int
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """The largest entries of each row that reach the least cosine."""
+    entries = cosines.tocoo()
+    kept = entries.data >= least
+    rows, columns = (ids[kept].astype(np.int64) for ids in (entries.row, entries.col))
+    values = entries.data[kept]
+    best = _best_few(rows, values, num_similar)
+    return rows[best] + start, columns[best], values[best]
+
+
+def _best_few(groups: IntArray, values: FloatArray, number: int) -> np.ndarray:
+    """Whether an entry is among the largest of its group; ties go to the first."""
+    order = np.lexsort((-values, groups))
+    ordered = groups[order]
+    starts = np.searchsorted(ordered, ordered)
+    kept = np.zeros(len(groups), dtype=bool)
+    kept[order[np.arange(len(groups)) - starts < number]] = True
+    return kept

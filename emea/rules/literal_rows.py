@@ -1,0 +1,96 @@
+"""Matched values as further rows of matchings and tables, so that rules reason with them."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from emea.data.graph_pair import GraphPair
+from emea.data.literal_matches import LiteralMatches
+from emea.matching.matching import NOBODY, Matching
+from emea.matching.pair_table import PairTable, places_in_groups
+
+
+class LiteralRows:
+    """Extends what is known about entities by what is known about values.
+
+    Values follow the entities in the extended graphs. Their matches are fixed: no evidence changes
+    them.
+
+    Args:
+        matches: The values that match.
+        num_source: Entities of the source graph.
+        num_target: Entities of the target graph.
+        device: Where to compute.
+    """
+
+    def __init__(
+        self,
+        matches: LiteralMatches,
+        num_source: int,
+        num_target: int,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.num_source = num_source
+        self.num_target = num_target
+        self.num_all_target = matches.target.num_entities
+        pairs = torch.from_numpy(matches.pairs.copy()).to(device)
+        probs = torch.from_numpy(matches.probs.copy()).to(device)
+        order = torch.argsort(probs, descending=True, stable=True)
+        order = order[torch.argsort(pairs[order, 0], stable=True)]
+        rows, targets, probs = pairs[order, 0] - num_source, pairs[order, 1], probs[order]
+        num_values = matches.source.num_entities - num_source
+        slots = places_in_groups(rows, num_values)
+        shape = num_values, int(slots.max()) + 1 if len(slots) else 1
+        self.targets = torch.zeros(shape, dtype=torch.int64, device=device)
+        self.probs = torch.zeros(shape, dtype=torch.float64, device=device)
+        self.targets[rows, slots] = targets
+        self.probs[rows, slots] = probs
+
+    def matching(self, matching: Matching) -> Matching:
+        """The matching with each source value matched to its most probable target value."""
+        found = torch.where(self.probs[:, 0] > 0, self.targets[:, 0], NOBODY)
+        return Matching(
+            torch.cat([matching.targets, found]),
+            torch.cat([matching.probs, self.probs[:, 0].to(matching.probs)]),
+            self.num_all_target,
+        )
+
+    def wanted(self, wanted: Tensor) -> Tensor:
+        """A mask of source entities, extended: values are not wanted."""
+        return torch.cat([wanted, wanted.new_zeros(len(self.targets))])
+
+    def table(self, table: PairTable, probs: Tensor) -> tuple[PairTable, Tensor]:
+        """The table and its beliefs with the matches of values as further rows."""
+        width = max(table.targets.shape[1], self.targets.shape[1])
+        beliefs = _stacked(probs, self.probs, width)
+        extended = PairTable(
+            targets=_stacked(table.targets, self.targets, width),
+            scores=_stacked(table.scores, self.probs, width),
+            filled=_stacked(table.filled, self.probs > 0, width),
+            num_target=self.num_all_target,
+        )
+        return extended, beliefs
+
+
+def _stacked(first: Tensor, second: Tensor, width: int) -> Tensor:
+    """Both tables, one below the other, padded with zeros to one width."""
+    rows = [
+        torch.nn.functional.pad(part.to(first.dtype), (0, width - part.shape[1]))
+        for part in (first, second)
+    ]
+    return torch.cat(rows)
+
+
+def literal_rows(pair: GraphPair, device: torch.device | str = "cpu") -> LiteralRows | None:
+    """The rows of a pair's matched values; ``None`` if the pair has structure only."""
+    if pair.literals is None:
+        return None
+    return LiteralRows(pair.literals, pair.source.num_entities, pair.target.num_entities, device)
+
+
+def with_values(pair: GraphPair) -> GraphPair:
+    """The pair of extended graphs; the same pair if it has structure only."""
+    if pair.literals is None:
+        return pair
+    return replace(pair, source=pair.literals.source, target=pair.literals.target, literals=None)

@@ -1,0 +1,38 @@
+"""The search for similar texts, against all pairs."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from emea.literals import similar_texts as module
+from emea.literals.similar_texts import NGRAMS, similar_texts
+
+texts = st.lists(st.text("abc ", min_size=1).filter(str.strip), min_size=1, max_size=8)
+
+
+@given(texts, texts, st.sampled_from([1, 2**26]))
+def test_as_all_pairs_would_have_it(source: list[str], target: list[str], products: int) -> None:
+    usual, module.MOST_PRODUCTS = module.MOST_PRODUCTS, products
+    try:
+        rows, columns, cosines = similar_texts(source, target, 0.4, 100)
+    finally:
+        module.MOST_PRODUCTS = usual
+    vectors = TfidfVectorizer(analyzer="char_wb", ngram_range=NGRAMS, sublinear_tf=True)
+    vectors.fit([*source, *target])
+    every = (vectors.transform(source) @ vectors.transform(target).T).toarray()
+    found = np.zeros_like(every)
+    found[rows, columns] = cosines
+    clear = np.abs(every - 0.4) > 1e-5
+    np.testing.assert_allclose(found[clear], np.where(every >= 0.4, every, 0)[clear], atol=1e-5)
+
+
+def test_each_text_keeps_its_best() -> None:
+    source, target = ["abcdef"], ["abcdef", "abcdeg", "abcxyz", "zzz"]
+    rows, columns, cosines = similar_texts(source, target, 0.1, 2)
+    assert rows.tolist() == [0, 0] and sorted(columns.tolist()) == [0, 1]
+    assert cosines.max() <= 1
+
+
+def test_nothing_is_similar_to_nothing() -> None:
+    assert all(not len(column) for column in similar_texts([], ["a"], 0.5, 3))
