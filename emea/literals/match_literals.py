@@ -16,15 +16,15 @@ from emea.literals.value_nodes import ValueNodes, extended_graph, value_nodes
 logger = logging.getLogger(__name__)
 
 NO_LITERALS = (
-    "{pair} has no literals on the {side} side, so literals={name} has nothing to compare. Mark "
+    "{pair} has no literals on the {side} side, so there is nothing to compare. Mark "
     "attributes of tables with data.attributes, make names from IRIs with data.iri_names=true, or "
     "use literals=none."
 )
 
 
 @dataclass(frozen=True)
-class LiteralMatcher:
-    """Finds the values of two graphs that match.
+class EqualLiterals:
+    """Finds the values of two graphs that are equal.
 
     Equal values match with certainty. A value that many entities share identifies less than its
     attribute promises, so its probability is lowered (``ValueNodes.local_weight``), and the values
@@ -32,17 +32,11 @@ class LiteralMatcher:
 
     Args:
         reads: Whether readers keep literals, which a matcher needs.
-        similar: Also match similar texts.
-        least_similarity: Least cosine of two texts that match.
-        num_similar: Most similar texts to keep for each value.
         pairs_per_triple: Pairs of holders that all matched values may imply, for each literal
             triple; bounds the memory.
     """
 
     reads: bool = True
-    similar: bool = False
-    least_similarity: float = 0.6
-    num_similar: int = 3
     pairs_per_triple: int = 20
 
     def __call__(self, pair: GraphPair) -> LiteralMatches:
@@ -53,16 +47,14 @@ class LiteralMatcher:
         """
         for side, graph in (("source", pair.source), ("target", pair.target)):
             if graph.attributes is None or not len(graph.attributes):
-                name = "similar" if self.similar else "equal"
-                raise DataError(NO_LITERALS.format(pair=pair.name, side=side, name=name))
+                raise DataError(NO_LITERALS.format(pair=pair.name, side=side))
         assert pair.source.attributes is not None and pair.target.attributes is not None
         source, target = value_nodes(pair.source.attributes), value_nodes(pair.target.attributes)
         equal = _equal(source, target)
         anchors, anchor_probs = find_anchors(source, target, equal)
-        pairs, probs = equal, np.ones(len(equal))
-        if self.similar:
-            found, cosines = self._similar(source, target, equal)
-            pairs, probs = np.concatenate([pairs, found]), np.concatenate([probs, cosines])
+        others, other_probs = self.similar(source, target, equal)
+        pairs = np.concatenate([equal, others])
+        probs = np.concatenate([np.ones(len(equal)), other_probs])
         kept = self._within_budget(source, target, pairs)
         pairs, probs = pairs[kept], probs[kept]
         probs = probs * np.minimum(
@@ -78,7 +70,46 @@ class LiteralMatcher:
             anchor_probs,
         )
 
-    def _similar(
+    def similar(
+        self, source: ValueNodes, target: ValueNodes, equal: IntArray
+    ) -> tuple[IntArray, FloatArray]:
+        """Further pairs of values, and their probabilities: none, if only equal values match.
+
+        Args:
+            source: Values of the source graph.
+            target: Values of the target graph.
+            equal: ``[num_pairs, 2]`` values that are equal.
+        """
+        return equal[:0], np.zeros(0)
+
+    def _within_budget(self, source: ValueNodes, target: ValueNodes, pairs: IntArray) -> np.ndarray:
+        """Whether a pair of values stays: those with the fewest pairs of holders come first."""
+        implied = source.num_holders[pairs[:, 0]] * target.num_holders[pairs[:, 1]]
+        budget = self.pairs_per_triple * (len(source.triples) + len(target.triples))
+        ascending = np.sort(implied)
+        num_kept = int(np.searchsorted(np.cumsum(ascending), budget, side="right"))
+        if num_kept == len(pairs):
+            return np.ones(len(pairs), dtype=bool)
+        # values of equal size stay or go together, whatever their order
+        kept: np.ndarray = implied < ascending[num_kept]
+        return kept
+
+
+@dataclass(frozen=True)
+class SimilarLiterals(EqualLiterals):
+    """Also matches similar texts, with their cosine as probability.
+
+    Args:
+        reads: Whether readers keep literals, which a matcher needs.
+        pairs_per_triple: See ``EqualLiterals``.
+        least_similarity: Least cosine of two texts that match.
+        num_similar: Most similar texts to keep for each value.
+    """
+
+    least_similarity: float = 0.6
+    num_similar: int = 3
+
+    def similar(
         self, source: ValueNodes, target: ValueNodes, equal: IntArray
     ) -> tuple[IntArray, FloatArray]:
         """Similar texts of values that have no equal value in the other graph."""
@@ -97,18 +128,6 @@ class LiteralMatcher:
             self.num_similar,
         )
         return np.stack([first[rows], second[columns]], axis=1).astype(np.int64), cosines
-
-    def _within_budget(self, source: ValueNodes, target: ValueNodes, pairs: IntArray) -> np.ndarray:
-        """Whether a pair of values stays: those with the fewest pairs of holders come first."""
-        implied = source.num_holders[pairs[:, 0]] * target.num_holders[pairs[:, 1]]
-        budget = self.pairs_per_triple * (len(source.triples) + len(target.triples))
-        ascending = np.sort(implied)
-        num_kept = int(np.searchsorted(np.cumsum(ascending), budget, side="right"))
-        if num_kept == len(pairs):
-            return np.ones(len(pairs), dtype=bool)
-        # values of equal size stay or go together, whatever their order
-        kept: np.ndarray = implied < ascending[num_kept]
-        return kept
 
 
 def has_letters(key: str) -> bool:

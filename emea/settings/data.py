@@ -229,7 +229,6 @@ class EqualLiteralsSettings:
 class SimilarLiteralsSettings(EqualLiteralsSettings):
     """As equal, and similar texts are weaker evidence."""
 
-    similar: bool = setting(True, "match similar texts of values that have no equal one")
     least_similarity: float = setting(
         0.6, "least cosine of two texts that match", SHARE_ABOVE_ZERO, source="ours"
     )

@@ -1,7 +1,7 @@
 """Anchors from unambiguous equal values."""
 
 from emea.data.graph import KnowledgeGraph
-from emea.literals.match_literals import LiteralMatcher
+from emea.literals.match_literals import EqualLiterals
 from tests.literals.pairs_with_values import Facts, graph_with_values, pair_with_values
 
 
@@ -11,7 +11,7 @@ def people(shift: int) -> Facts:
 
 
 def anchors(source: KnowledgeGraph, target: KnowledgeGraph) -> dict[tuple[int, int], float]:
-    matches = LiteralMatcher()(pair_with_values(source, target))
+    matches = EqualLiterals()(pair_with_values(source, target))
     pairs = map(tuple, matches.anchors.tolist())
     return dict(zip(pairs, matches.anchor_probs.tolist(), strict=True))
 

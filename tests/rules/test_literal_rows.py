@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from emea.baselines import paris as baseline
 from emea.data.graph_pair import GraphPair
-from emea.literals.match_literals import LiteralMatcher
+from emea.literals.match_literals import EqualLiterals
 from emea.matching.pair_table import PairTable
 from emea.rules.paris import PARIS
 from tests.literals.pairs_with_values import Facts, graph_with_values, pair_with_values
@@ -26,7 +26,7 @@ facts = st.lists(
 
 def matched(source: Facts, target: Facts) -> GraphPair:
     pair = pair_with_values(graph_with_values(NUM, source), graph_with_values(NUM, target))
-    return replace(pair, literals=LiteralMatcher(pairs_per_triple=1000)(pair))
+    return replace(pair, literals=EqualLiterals(pairs_per_triple=1000)(pair))
 
 
 def all_pairs() -> PairTable:
@@ -110,7 +110,7 @@ def test_paris_aligns_by_values_and_structure_without_seeds() -> None:
     source = graph_with_values(4, [(e, 0, f"n{e}") for e in range(3)], edges)
     target = graph_with_values(4, [(3 - e, 0, f"N{e}") for e in range(3)], [(3, 0, 0), (2, 0, 1)])
     pair = pair_with_values(source, target)
-    pair = replace(pair, literals=LiteralMatcher()(pair))
+    pair = replace(pair, literals=EqualLiterals()(pair))
     nothing = torch.zeros(0, 2, dtype=torch.int64)
     found = baseline.PARIS(pair).align(nothing, lambda links: None, lambda report: None)  # type: ignore
     assert found.targets.tolist() == [3, 2, 1, 0]
