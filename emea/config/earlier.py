@@ -31,6 +31,9 @@ MOVED = {
 }
 """Modules that configurations of earlier runs name, and where their classes are now."""
 
+RENAMED = {"emea.matching.search.CellSearch": "emea.matching.kmeans_search.KMeansSearch"}
+"""Classes that configurations of earlier runs name, and their names and modules now."""
+
 SIMILARITIES = ("csls", "cosine")
 """Options of ``similarity`` that were options of ``decoding``; each answered greedily."""
 
@@ -80,7 +83,8 @@ def _with_current_targets(settings: Any) -> Any:
     target = current.get("_target_")
     if isinstance(target, str):
         module, _, name = target.rpartition(".")
-        current["_target_"] = f"{MOVED.get(module, module)}.{name}"
+        moved = f"{MOVED.get(module, module)}.{name}"
+        current["_target_"] = RENAMED.get(moved, moved)
     return current
 
 
@@ -122,6 +126,10 @@ def _warn(earlier: str, current: str) -> None:
 def _current(argument: str) -> list[str]:
     """What an argument is today; itself where nothing changed."""
     key, equals, value = argument.partition("=")
+    if key == "search" and "cells" in _names(argument):
+        return [
+            f"search={','.join('kmeans' if one == 'cells' else one for one in _names(argument))}"
+        ]
     if not key.lstrip("+~").startswith("decoding"):
         return [argument]
     if key.endswith("decoding.k"):

@@ -18,7 +18,7 @@ from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
 from emea.evaluation.ranks import link_ranks, ranking_metrics
 from emea.matching.beliefs import Beliefs
-from emea.matching.candidates import search_recall
+from emea.matching.candidates import search_recall, warn_of_low_recall
 from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
 
@@ -129,8 +129,10 @@ class EMCallback(pl.Callback):
         source, target = module.embeddings()
         similarity = self.decoder(source, target)
         neural = self._normalised(similarity, source)
-        exact = similarity.cells is None
-        recall = None if exact else search_recall(similarity, neural.offered.targets, RECALL_SAMPLE)
+        recall = None
+        if similarity.scope is not None:
+            recall = search_recall(similarity, neural.offered.targets, RECALL_SAMPLE)
+            warn_of_low_recall(recall)
         validation = ranking_metrics(link_ranks(similarity, self.visible.validation).in_all)
         searched = _clock(source)
         joint = None

@@ -121,7 +121,7 @@ def joint_ranks(
     before = (probs > own) | ((probs == own) & (position < slot[:, None]))
     in_pool = np.isin(targets, links[:, 1] if pool is None else pool)
     passing = np.zeros(targets.shape)
-    if similarity.cells is not None:
+    if similarity.scope is not None:
         passing[~found] = _passing(similarity, targets[~found], links[~found])
     return Ranks(
         in_pool=_merged(found, before & in_pool, passing * in_pool, neural.in_pool),

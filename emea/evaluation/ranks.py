@@ -65,7 +65,7 @@ def _pool_first(similarity: Similarity, pool: Tensor) -> tuple[Similarity, Tenso
         similarity,
         target=similarity.target.index_select(0, order),
         target_offset=similarity.target_offset.index_select(0, order),
-        cells=None,
+        scope=None,
     )
     place = torch.empty_like(order)
     place[order] = torch.arange(len(order), device=order.device)

@@ -1,5 +1,6 @@
 """The best candidates of each entity, and pairs that choose each other."""
 
+import logging
 from dataclasses import dataclass
 
 import torch
@@ -7,6 +8,14 @@ from torch import Tensor
 
 from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.similarity import Similarity
+
+logger = logging.getLogger(__name__)
+
+LEAST_RECALL = 0.9
+"""Recall of an approximate search below which a warning is logged."""
+
+ROUNDING_STEPS = 8
+"""Rounding errors by which two computations of one score may differ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,13 +32,13 @@ class Candidates:
 
     @property
     def num_candidates(self) -> int:
-        """How many targets each source entity has."""
+        """Number of targets per source entity."""
         return self.targets.shape[1]
 
 
 @in_smaller_blocks
 def top_candidates(similarity: Similarity, k: int) -> Candidates:
-    """The k best targets of every source entity, as far as the similarity's search finds them."""
+    """Return the k best targets of every source entity that the search finds."""
     k = min(k, similarity.num_target)
     scores = similarity.source.new_empty(similarity.num_source, k)
     targets = torch.empty(scores.shape, dtype=torch.int64, device=scores.device)
@@ -40,33 +49,48 @@ def top_candidates(similarity: Similarity, k: int) -> Candidates:
 
 @in_smaller_blocks
 def search_recall(similarity: Similarity, targets: Tensor, num_rows: int, seed: int = 0) -> float:
-    """Share of the true best targets that a search found, on a sample of source entities.
+    """Return the share of found targets that are among the true best, on a sample of rows.
+
+    A target counts if its score is at least the k-th best score, up to rounding: where targets
+    tie for the last place, each of them is right.
 
     Args:
-        similarity: whose best targets were sought.
-        targets: ``[num_source, k]`` what was found.
-        num_rows: source entities to look at.
-        seed: which ones.
+        similarity: the similarity that was searched.
+        targets: ``[num_source, k]`` distinct targets that the search found.
+        num_rows: size of the sample.
+        seed: seed of the sample.
     """
     generator = torch.Generator().manual_seed(seed)
     sample = torch.randperm(similarity.num_source, generator=generator)[:num_rows]
+    rounding = ROUNDING_STEPS * torch.finfo(similarity.source.dtype).eps * abs(similarity.scale)
     right, total = 0, 0
     for rows, scores in similarity.blocks(sample.to(targets.device)):
-        best = scores.topk(targets.shape[1], dim=1).indices
-        right += int((best.unsqueeze(2) == targets[rows].unsqueeze(1)).any(2).sum())
-        total += best.numel()
+        bound = scores.topk(targets.shape[1], dim=1).values[:, -1:]
+        right += int((scores.gather(1, targets[rows]) >= bound - rounding).sum())
+        total += len(rows) * targets.shape[1]
     return right / total
 
 
+def warn_of_low_recall(recall: float) -> None:
+    """Log a warning if a search misses too many of the best targets."""
+    if recall < LEAST_RECALL:
+        logger.warning(
+            "The approximate search finds only %.0f%% of the best candidates, below %.0f%%. Set a "
+            "larger search.shortlist (faiss) or search.num_probes (kmeans), or search=exact.",
+            100 * recall,
+            100 * LEAST_RECALL,
+        )
+
+
 def mutual_best(forward: Candidates, backward: Candidates) -> Tensor:
-    """``[num_source]`` bool: whether a source entity's best target chooses it back."""
+    """Return ``[num_source]`` bool: whether the best target of a source entity chooses it back."""
     best = forward.targets[:, 0]
     back = backward.targets[:, 0].index_select(0, best)
     return back == torch.arange(len(best), device=best.device)
 
 
 def mutual_pairs(similarity: Similarity) -> Tensor:
-    """``[num_pairs, 2]`` source and target entities each of which is the other's best."""
+    """Return ``[num_pairs, 2]`` source and target entities that are each other's best."""
     forward = top_candidates(similarity, 1)
     mutual = mutual_best(forward, top_candidates(similarity.reversed(), 1))
     sources = mutual.nonzero().squeeze(1)

@@ -7,17 +7,17 @@ from torch import Tensor
 
 from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.candidates import top_candidates
-from emea.matching.search import ExactSearch
-from emea.matching.similarity import Cosine, Search, Similarity
+from emea.matching.search import ExactSearch, Search
+from emea.matching.similarity import Cosine, Similarity
 
 
 @dataclass(frozen=True)
 class CSLS:
-    """Twice the cosine less each side's mean cosine to its nearest neighbours on the other.
+    """Twice the cosine minus the mean cosine of both entities to their nearest neighbours.
 
     Args:
         k: neighbours in the mean.
-        search: how neighbours and best targets are found.
+        search: chooses the targets to compare.
     """
 
     k: int = 10
@@ -28,15 +28,15 @@ class CSLS:
             raise ValueError(f"CSLS needs at least one neighbour, got k={self.k}")
 
     def __call__(self, source: Tensor, target: Tensor) -> Similarity:
-        """Similarity of two sets of embeddings."""
+        """Return the similarity of two sets of embeddings."""
         cosine = Cosine(self.search)(source, target)
         of_source, of_target = neighbourhood_means(cosine, self.k)
         return replace(cosine, scale=2.0, source_offset=of_source, target_offset=of_target)
 
 
 def neighbourhood_means(similarity: Similarity, k: int) -> tuple[Tensor, Tensor]:
-    """Mean of each entity's k best scores, for both sides."""
-    if similarity.cells is None:
+    """Return the mean of the k best scores of each entity, for both sides."""
+    if similarity.scope is None:
         return _means_in_one_pass(similarity, k)
     both = (similarity, similarity.reversed())
     of_source, of_target = (top_candidates(side, k).scores.mean(1) for side in both)
@@ -45,10 +45,10 @@ def neighbourhood_means(similarity: Similarity, k: int) -> tuple[Tensor, Tensor]
 
 @in_smaller_blocks
 def _means_in_one_pass(similarity: Similarity, k: int) -> tuple[Tensor, Tensor]:
-    """Both sides' means from the same blocks of scores.
+    """Compute the means of both sides from the same blocks of scores.
 
-    Results are written into memory that is there from the start: small pieces kept from each
-    block would lie between the large ones, and the heap would grow with the number of blocks.
+    Results are written into memory that is allocated first. Small results allocated between
+    the large blocks would fragment the heap, which would grow with the number of blocks.
     """
     num_source, num_target = similarity.num_source, similarity.num_target
     of_source = similarity.source.new_empty(num_source)

@@ -62,7 +62,7 @@ def _whole_runs(folder: Path) -> list[str]:
 
 def _whole_run(run: dict[str, Any]) -> list[str]:
     recall = run["search_recall"]
-    search = "exact" if recall is None else f"cells, recall {recall:.3f}"
+    search = "exact" if recall is None else f"{run['search']}, recall {recall:.3f}"
     size = run["overrides"].split("num_entities=")
     name = run["data"] if len(size) == 1 else f"{run['data']} {int(size[1].split()[0]):,} x 2"
     return [

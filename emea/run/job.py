@@ -67,7 +67,7 @@ FULL_DISK = (
 
 OUT_OF_MEMORY = (
     "Out of memory, and smaller blocks cannot help here. Use a smaller model.encoder.dim or "
-    "model.objective.batch_size, or search=cells, or train in host memory with trainer=cpu."
+    "model.objective.batch_size, or search=kmeans, or train in host memory with trainer=cpu."
 )
 
 FEW_LINKS = 10

@@ -103,8 +103,12 @@ GROUPS = {
         },
     ),
     "search": Group(
-        "exact, or cells: approximate, for large graphs",
-        {"cells": matching.CellSearchSettings},
+        "auto or exact; approximate, for large graphs: faiss or kmeans",
+        {
+            "auto": matching.AutoSearchSettings,
+            "faiss": matching.FaissSearchSettings,
+            "kmeans": matching.KMeansSearchSettings,
+        },
     ),
     "trainer": Group("where to compute", {"auto": execution.TrainerSettings}),
     "tracking": Group(

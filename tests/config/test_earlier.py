@@ -120,3 +120,14 @@ def test_an_earlier_run_without_an_answer_is_greedy() -> None:
     assert current["decoding"] == composed([]).decoding
     assert current["method"] == {"uses": []}
     assert current_settings(current) == current
+
+
+def test_search_in_cells_is_called_kmeans(caplog: pytest.LogCaptureFixture) -> None:
+    overrides = ["search=exact,cells", "search.num_probes=4"]
+    assert current_overrides(overrides) == ["search=exact,kmeans", "search.num_probes=4"]
+    assert "search=exact,cells is deprecated. Use search=exact,kmeans" in caplog.text
+    assert composed(["search=cells"]) == composed(["search=kmeans"])
+    for module in ("search", "cells"):
+        stored = {"search": {"_target_": f"emea.matching.{module}.CellSearch"}}
+        target = composed(["search=kmeans"]).search._target_
+        assert current_settings(stored)["search"] == {"_target_": target}

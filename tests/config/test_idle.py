@@ -81,7 +81,7 @@ def test_a_setting_without_effect_is_refused(arguments: list[str], reason: str) 
         ["em=dual", "em.two_way.ridge=0.1", "em.num_candidates=5", "em.patience=3"],
         ["em=dual", "~em.ridge"],
         ["em=none", "rule=none", "em.num_candidates=5"],
-        ["method=prase", "model.initial_epochs=5", "search=cells", "search.num_probes=3"],
+        ["method=prase", "model.initial_epochs=5", "search=kmeans", "search.num_probes=3"],
     ],
 )
 def test_a_setting_with_an_effect_passes(arguments: list[str]) -> None:

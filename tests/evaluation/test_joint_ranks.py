@@ -9,7 +9,7 @@ from emea.data.arrays import IntArray
 from emea.evaluation.joint_ranks import candidate_ranks, joint_ranks
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
-from emea.matching.search import Cells
+from emea.matching.kmeans_search import KMeansCells
 from emea.matching.similarity import Similarity
 
 
@@ -20,11 +20,11 @@ def joint_order(scores: np.ndarray, probs: np.ndarray) -> list[int]:
     return [neural[slot] for slot in slots] + neural[len(probs) :]
 
 
-def similarity_of(scores: np.ndarray, cells: Cells | None = None) -> Similarity:
+def similarity_of(scores: np.ndarray, scope: KMeansCells | None = None) -> Similarity:
     """A similarity with exactly these scores."""
     num_source, num_target = scores.shape
     sizes = (torch.zeros(num_source), torch.zeros(num_target))
-    return Similarity(torch.from_numpy(scores).float(), torch.eye(num_target), *sizes, cells=cells)
+    return Similarity(torch.from_numpy(scores).float(), torch.eye(num_target), *sizes, scope=scope)
 
 
 def rank_in(order: list[int], target: int, pool: set[int]) -> int:
@@ -73,7 +73,8 @@ def test_ties_keep_the_neural_order_and_strangers_their_rank() -> None:
 def test_candidates_of_an_approximate_search_come_before_all_others() -> None:
     # the search saw targets 0 and 1 alone; the links' targets are the neural model's best
     scores = np.array([[0.1, 0.9, 0.9, 0.3], [0.2, 0.1, 0.0, 0.7]])
-    apart = Cells(torch.tensor([0, 0]), torch.tensor([0, 0, 1, 1]), torch.tensor([[0, 1]] * 2), 1)
+    cells = torch.tensor([0, 0, 1, 1])
+    apart = KMeansCells(cells[:2], cells, torch.tensor([[0, 1]] * 2), 1)
     beliefs = Beliefs(torch.tensor([[1, 0], [0, 1]]), torch.full((2, 2), 0.5))
     links = np.array([[0, 2], [1, 3]])
     pool = np.array([1, 2, 3])

@@ -11,9 +11,9 @@ from emea.answer.decoding import LEAST_REST, HungarianAnswer, MutualAnswer, Sink
 from emea.matching.beliefs import Beliefs
 from emea.matching.candidates import mutual_pairs, top_candidates
 from emea.matching.csls import CSLS
+from emea.matching.kmeans_search import KMeansSearch
 from emea.matching.matching import Matching
 from emea.matching.pair_table import PairTable, tabulate
-from emea.matching.search import CellSearch
 from emea.matching.similarity import Cosine, Similarity
 from emea.matching.two_sided import two_sided
 
@@ -67,7 +67,7 @@ def test_mutual_pairs_are_those_of_clear_choices(decoder: Decoder, error: float)
 
 @on_hard_embeddings
 def test_scores_of_an_approximate_search(embeddings: tuple[Tensor, Tensor]) -> None:
-    decoder = Cosine(CellSearch(num_probes=2, num_cells=6))
+    decoder = Cosine(KMeansSearch(num_probes=2, num_cells=6))
     single, double = both(decoder, *embeddings)
     found = top_candidates(single, 5)
     exact = all_scores(double).gather(1, found.targets)

@@ -190,9 +190,9 @@ def test_a_sample_observed_between_changes_no_final_number(
 def test_approximate_search_tells_its_recall(
     tiny_config: Callable[..., DictConfig], tmp_path: Path
 ) -> None:
-    config = tiny_config("em.iterations=1", "search=cells", "search.num_probes=4")
+    config = tiny_config("em.iterations=1", "search=kmeans", "search.num_probes=4")
     metrics = run_job(config, tmp_path).metrics.as_dict()
-    assert metrics["search"] == "cells"
+    assert metrics["search"] == "kmeans"
     assert all(0.3 < entry["search_recall"] <= 1 for entry in metrics["history"])
 
 

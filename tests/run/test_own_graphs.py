@@ -54,7 +54,7 @@ OTHER_METHODS = [
     ("method=paris",),
     ("split.num_validation=0",),
     ("observed_links=3",),
-    ("search=cells",),
+    ("search=faiss",),
 ]
 
 

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from emea.matching.candidates import search_recall, top_candidates
 from emea.matching.csls import CSLS, neighbourhood_means
-from emea.matching.search import Cells, CellSearch
+from emea.matching.kmeans_search import KMeansCells, KMeansSearch
 from emea.matching.similarity import Cosine
 
 
@@ -23,7 +23,7 @@ def clustered(num_source: int = 400, num_target: int = 300, dim: int = 16) -> tu
 
 
 def test_every_entity_is_searched_once_among_distinct_targets() -> None:
-    similarity = Cosine(CellSearch(num_probes=3))(*clustered())
+    similarity = Cosine(KMeansSearch(num_probes=3))(*clustered())
     blocks = list(similarity.search())
     rows = torch.cat([block.rows for block in blocks])
     assert sorted(rows.tolist()) == list(range(400))
@@ -37,7 +37,7 @@ def test_every_entity_is_searched_once_among_distinct_targets() -> None:
 def test_with_all_cells_probed_it_is_exact(decoder: type) -> None:
     source, target = clustered()
     exact = top_candidates(decoder()(source, target), 7)
-    everywhere = decoder(search=CellSearch(num_probes=10_000))(source, target)
+    everywhere = decoder(search=KMeansSearch(num_probes=10_000))(source, target)
     found = top_candidates(everywhere, 7)
     torch.testing.assert_close(found.scores, exact.scores)
     assert torch.equal(found.targets, exact.targets)
@@ -46,7 +46,7 @@ def test_with_all_cells_probed_it_is_exact(decoder: type) -> None:
 
 def test_few_cells_find_most_and_the_recall_says_how_many() -> None:
     source, target = clustered()
-    similarity = Cosine(CellSearch(num_probes=2))(source, target)
+    similarity = Cosine(KMeansSearch(num_probes=2))(source, target)
     found = top_candidates(similarity, 5).targets
     best = similarity.scores(torch.arange(400)).topk(5, dim=1).indices
     hits = [len(set(a) & set(b)) for a, b in zip(found.tolist(), best.tolist(), strict=True)]
@@ -56,15 +56,15 @@ def test_few_cells_find_most_and_the_recall_says_how_many() -> None:
 
 def test_too_few_targets_nearby_widen_the_search() -> None:
     # each target has a cell of its own, so one probe finds one target
-    cells = Cells(torch.zeros(2).long(), torch.arange(5), torch.arange(5).repeat(5, 1), 1)
-    ((rows, columns),) = cells.groups(3)
+    cells = KMeansCells(torch.zeros(2).long(), torch.arange(5), torch.arange(5).repeat(5, 1), 1)
+    ((rows, columns, _),) = cells.groups(3)
     assert rows.tolist() == [0, 1]
     assert columns.tolist() == [0, 1, 2]
 
 
 def test_reversed_cells_look_from_the_other_side() -> None:
     source, target = clustered()
-    similarity = Cosine(CellSearch(num_probes=10_000))(source, target)
+    similarity = Cosine(KMeansSearch(num_probes=10_000))(source, target)
     exact = Cosine()(source, target)
     assert torch.equal(
         top_candidates(similarity.reversed(), 4).targets,
@@ -77,6 +77,6 @@ def test_reversed_cells_look_from_the_other_side() -> None:
 
 
 def test_the_same_seed_gives_the_same_cells() -> None:
-    first, again, other = (CellSearch(seed=seed)(*clustered()) for seed in (0, 0, 1))
+    first, again, other = (KMeansSearch(seed=seed)(*clustered()) for seed in (0, 0, 1))
     assert torch.equal(first.source, again.source)
     assert not torch.equal(first.source, other.source)
