@@ -42,21 +42,15 @@ from emea.errors import ConfigError, DataError, UserError
 from emea.evaluation.joint_ranks import candidate_ranks
 from emea.evaluation.metrics import answer_metrics
 from emea.evaluation.ranks import ranking_metrics
-from emea.explain.explainer import Explainer
-from emea.explain.explanation import Explanation
-from emea.run.finished_run import (
-    FinishedRun,
-    WriteFiles,
-    load_run,
-    read_records,
-    write_records,
-    write_result,
-    write_run,
-)
-from emea.run.job import run_job
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from emea.explain.explainer import Explainer
+    from emea.explain.explanation import Explanation
+    from emea.run.finished_run import FinishedRun, WriteFiles
+
+# modules that need Lightning are imported where they are used: it takes seconds to load
 
 NOT_FITTED = "This Aligner is not fitted. Call fit(source, target, links) first."
 NONE: IntArray = np.empty((0, 2), dtype=np.int64)
@@ -205,6 +199,8 @@ class Aligner:
         Raises:
             UserError: The folder does not contain a finished run, or its files are damaged.
         """
+        from emea.run.finished_run import load_run, read_records, write_records
+
         place = _path(folder, "folder")
         aligner = cls.__new__(cls)
         run = load_run(place, trust)
@@ -224,6 +220,8 @@ class Aligner:
         Raises:
             DataError: The folder has other content or cannot be written.
         """
+        from emea.run.finished_run import write_run
+
         place, run = _path(folder, "folder"), self._fitted
         assert self._write_files is not None
         write_run(place, run, self._write_files)
@@ -251,6 +249,9 @@ class Aligner:
                     f"{side} must be a graph, got {_shown(graph)}. Use read_graph(path) to read "
                     "one from a file, or graph_of(triples) to build one."
                 )
+        from emea.run.finished_run import FinishedRun, write_result
+        from emea.run.job import run_job
+
         known = _link_ids(source, target, links)
         pair = assemble_pair("pair", source, target, known, OfficialSplit(known, NONE, NONE))
         config = self._config.copy()
@@ -263,8 +264,10 @@ class Aligner:
         self._take(FinishedRun.of(result), partial(write_result, result))
         return self
 
-    def _take(self, run: FinishedRun, write_files: WriteFiles) -> None:
+    def _take(self, run: "FinishedRun", write_files: "WriteFiles") -> None:
         """Use a finished run; its folder is no longer needed."""
+        from emea.explain.explainer import Explainer
+
         explainer = Explainer(run)
         explainer.prepare()
         self._run, self._explainer, self._write_files = run, explainer, write_files
@@ -396,7 +399,7 @@ class Aligner:
             num_known=len(given) - len(judged),
         )
 
-    def explain(self, source: str, target: str) -> Explanation:
+    def explain(self, source: str, target: str) -> "Explanation":
         """Explain why a source entity is matched to a target entity, or is not."""
         explainer = self._explainer
         if explainer is None:
@@ -429,7 +432,7 @@ class Aligner:
         return decide(answering, run.beliefs, run.labels, settings, validation), settings
 
     @property
-    def _fitted(self) -> FinishedRun:
+    def _fitted(self) -> "FinishedRun":
         if self._run is None:
             raise UserError(NOT_FITTED)
         return self._run

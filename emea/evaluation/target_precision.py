@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import beta
 
 from emea.data.arrays import FloatArray, IntArray
 from emea.matching.beliefs import Beliefs
@@ -49,6 +48,8 @@ class Acceptance:
         if not self.num_right:
             return 0.0 if self.num_accepted else float("nan")
         wrong = self.num_accepted - self.num_right
+        from scipy.stats import beta  # it takes a second to load
+
         return float(beta.ppf(1 - CONFIDENCE, self.num_right, wrong + 1))
 
 

@@ -3,7 +3,11 @@
 import ast
 import hashlib
 import json
+import os
+import re
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 from emea.config.trainer_settings import lightning_options
 from emea.data.graph_pair import GraphPair
 from emea.errors import DataError
+from emea.record.atomic import write_atomic
 
 PACKAGE = Path(__file__).resolve().parents[1]
 TELLS_ONLY = ("record", "reporting", "explain", "cli", "bench", "aligner.py", "__main__.py")
@@ -45,11 +50,31 @@ def _lightning(config: DictConfig) -> dict[str, object]:
 
 @cache
 def code_digest() -> str:
-    """Of the sources that compute, as the interpreter reads them: no comments, no docstrings."""
-    files = PACKAGE.rglob("*.py")
-    return _digest(
-        PACKAGE, (path for path in files if path.relative_to(PACKAGE).parts[0] not in TELLS_ONLY)
+    """Return a digest of the package's code that computes, without comments and docstrings.
+
+    Parsing the sources takes seconds. The digest is therefore kept in a cache file, next to a
+    digest of the unchanged files.
+    """
+    files = sorted(
+        path
+        for path in PACKAGE.rglob("*.py")
+        if path.relative_to(PACKAGE).parts[0] not in TELLS_ONLY
     )
+    written = hashlib.sha256(sys.version.encode())
+    for path in files:
+        content = path.read_bytes()
+        written.update(f"{path.relative_to(PACKAGE).as_posix()} {len(content)}\n".encode())
+        written.update(content)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    place = Path(base) / "emea" / f"code-{written.hexdigest()[:32]}"
+    with suppress(OSError, ValueError):
+        known = place.read_text("ascii")
+        if re.fullmatch("[0-9a-f]{64}", known):
+            return known
+    digest = _digest(PACKAGE, files)
+    with suppress(OSError):  # without a cache file it is computed again next time
+        write_atomic(place, digest)
+    return digest
 
 
 def trusted_code(module: str) -> str | None:

@@ -177,6 +177,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / room).mkdir()
         (tmp_path / room / "code.py").write_text("x = 1\n")
     monkeypatch.setattr(module, "PACKAGE", tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "record" / "cache"))
     return tmp_path
 
 
@@ -195,6 +196,28 @@ def test_code_that_computes_counts(place: str, source: str, same: bool, package:
     before = code_digest.__wrapped__()
     (package / place).write_text(source)
     assert (code_digest.__wrapped__() == before) is same
+
+
+def test_a_known_digest_is_not_computed_again(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = code_digest.__wrapped__()
+    (kept,) = (package / "record" / "cache" / "emea").iterdir()
+    assert kept.read_text() == first
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "_digest", lambda *_: pytest.fail("parsed the sources again"))
+        assert code_digest.__wrapped__() == first
+    kept.write_text("damaged")
+    assert code_digest.__wrapped__() == first == kept.read_text()
+
+
+def test_a_cache_that_cannot_be_written_changes_nothing(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = code_digest.__wrapped__()
+    (package / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(package / "file"))
+    assert code_digest.__wrapped__() == first
 
 
 def test_other_code_makes_another_run(
