@@ -102,7 +102,7 @@ def matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
         return sparse_kernels.matmul(
             pattern.chunks("row"), pattern.shape[0], pattern.cols, values, dense
         )
-    return _csr(pattern.row_starts, pattern.cols, values, pattern.shape) @ dense
+    return _product(pattern.row_starts, pattern.cols, values, pattern.shape, dense)
 
 
 def transposed_matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
@@ -113,9 +113,8 @@ def transposed_matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> 
         return sparse_kernels.matmul(
             pattern.chunks("transposed"), pattern.shape[1], cols, values, dense
         )
-    return (
-        _csr(pattern.transposed_starts, cols, values, (pattern.shape[1], pattern.shape[0])) @ dense
-    )
+    shape = (pattern.shape[1], pattern.shape[0])
+    return _product(pattern.transposed_starts, cols, values, shape, dense)
 
 
 def sampled_dots(pattern: SparsePattern, left: Tensor, right: Tensor) -> Tensor:
@@ -129,6 +128,22 @@ def sampled_dots(pattern: SparsePattern, left: Tensor, right: Tensor) -> Tensor:
     sample = _csr(pattern.row_starts, pattern.cols, zeros, pattern.shape)
     dots: Tensor = torch.sparse.sampled_addmm(sample, left, right.t(), beta=0.0).values()
     return dots
+
+
+def _product(
+    starts: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int], dense: Tensor
+) -> Tensor:
+    """Multiply a CSR matrix with a dense matrix.
+
+    In single precision on a CPU the rows are the bags of an ``embedding_bag``. It adds up in the
+    same order as torch's sparse product and takes about half its time with MKL, and less without.
+    """
+    if dense.device.type != "cpu" or dense.dtype != torch.float32 or not len(cols):
+        return _csr(starts, cols, values, shape) @ dense
+    sums: Tensor = torch.embedding_bag(
+        dense, cols, starts, mode=0, per_sample_weights=values, include_last_offset=True
+    )[0]
+    return sums
 
 
 def _csr(starts: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:

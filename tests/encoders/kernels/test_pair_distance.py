@@ -93,3 +93,25 @@ def test_rows_are_left_as_they_were() -> None:
     before = rows.detach().clone()
     pair_distances(rows, FIRST, SECOND).sum().backward()
     assert torch.equal(rows, before)
+
+
+@pytest.mark.parametrize("chunk", [3, 100])
+def test_single_precision_agrees_with_double(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Single precision adds up rows with other operations than double precision."""
+    monkeypatch.setattr(pair_distance, "ROWS_PER_CHUNK", chunk)
+    weights = torch.tensor([1.0, 2.0, 0.0, 3.0, -1.0, 0.25, 0.5])
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        rows = random_rows().float().to(dtype).requires_grad_()
+        distances = pair_distances(rows, FIRST, SECOND)
+        (distances * weights.to(dtype)).sum().backward()
+        assert rows.grad is not None
+        found.append((distances.detach().double(), rows.grad.double()))
+    for single, double in zip(*found, strict=True):
+        torch.testing.assert_close(single, double, rtol=0, atol=32 * torch.finfo().eps)
+
+
+def test_no_active_pair_has_no_gradient_in_single_precision() -> None:
+    rows = random_rows().float().requires_grad_()
+    (pair_distances(rows, FIRST, SECOND) * 0).sum().backward()
+    assert rows.grad is not None and not rows.grad.any()

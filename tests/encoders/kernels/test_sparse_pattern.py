@@ -209,3 +209,22 @@ def test_where_order_matters_rows_are_not_cut() -> None:
     assert whole.ends.tolist() == [100, 102, 102, 142, 142]
     assert whole.alone.tolist() == [1] * 5  # stored, not added to what others store
     assert whole.hubs.tolist() == cut.hubs.tolist() == [0, 3]
+
+
+@given(drawn_patterns())
+@example(EMPTY)
+@example(GAPS)
+@example(REPEATED)
+def test_single_precision_agrees_with_double(drawn: Drawn) -> None:
+    """Single precision on a CPU uses another product than double precision."""
+    pattern = drawn.pattern()
+    values, dense = drawn.random(len(drawn.positions)), drawn.random(drawn.shape[1], drawn.dim)
+    longest = 1 + len(drawn.positions)
+    bound = 4 * longest * torch.finfo().eps * (1 + float(values.abs().sum()))
+    single = matmul(pattern, values.float(), dense.float())
+    assert single.dtype == torch.float32
+    torch.testing.assert_close(single.double(), matmul(pattern, values, dense), rtol=0, atol=bound)
+    other = drawn.random(drawn.shape[0], drawn.dim)
+    back = transposed_matmul(pattern, values.float(), other.float())
+    expected = transposed_matmul(pattern, values, other)
+    torch.testing.assert_close(back.double(), expected, rtol=0, atol=bound)
