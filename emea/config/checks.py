@@ -48,8 +48,10 @@ def _problems(config: DictConfig) -> Iterator[str]:
     yield from _two_way_problems(config)
     if config.em.name == "none" and config.em.iterations:
         yield f"em=none has no iterations, got em.iterations={config.em.iterations}; use em=paper"
-    if _value(config, "em.patience") and not _value(config, "split.num_validation"):
+    if _value(config, "em.patience") and _value(config, "split.num_validation") == 0:
         yield "em.patience needs validation links: raise split.num_validation"
+    if _value(config, "em.keep") == "best" and _value(config, "split.num_validation") == 0:
+        yield "em.keep=best needs validation links: raise split.num_validation"
     yield from _training_problems(config)
     yield from _export_problems(config)
     uses_rule = _value(config, "em.iterations") and "rule" in config.method.uses

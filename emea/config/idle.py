@@ -85,7 +85,7 @@ PARIS_INCLUSIONS = ("rule.subsumption_from", "rule.rules.paris.subsumption_from"
 IDLE = (
     *(_not_used(group) for group in OPTIONAL),
     Idle(
-        ("rule", "em.m_step", "em.sampling", "em.ridge", "em.patience", "em.two_way"),
+        ("rule", "em.m_step", "em.sampling", "em.ridge", "em.patience", "em.keep", "em.two_way"),
         _has_no_em,
         "em={config.em.name} with em.iterations=0 does not reason",
     ),

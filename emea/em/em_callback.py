@@ -12,11 +12,13 @@ import torch
 from torch import Tensor
 
 from emea.em.joint import JointReport, JointStep, NeuralBeliefs, links_on
+from emea.em.kept_iteration import PREFIX, kept_report, kept_state
 from emea.em.normaliser import Normaliser
 from emea.em.protocol import Visible
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
-from emea.evaluation.ranks import link_ranks, ranking_metrics
+from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
+from emea.evaluation.ranks import Ranks, link_ranks, ranking_metrics
 from emea.matching.beliefs import Beliefs
 from emea.matching.candidates import search_recall, warn_of_low_recall
 from emea.matching.pair_table import PairRanking
@@ -42,6 +44,8 @@ class IterationReport:
         normaliser: its fitted parameters.
         joint: what the joint step made of it; ``None`` without one.
         validation: the neural model's metrics on the validation links, among all targets.
+        answer_validation: the same by the joint ranking; ``None`` if the run does not answer with
+            a joint ranking, or if there are no validation links.
         search_recall: share of the true best candidates that an approximate search found;
             ``None`` where the search was exact.
         seconds: spent on candidate search and on the M- and E-step.
@@ -53,6 +57,7 @@ class IterationReport:
     normaliser: dict[str, float]
     joint: JointReport | None
     validation: dict[str, float]
+    answer_validation: dict[str, float] | None
     search_recall: float | None
     seconds: dict[str, float]
 
@@ -82,8 +87,10 @@ class EMCallback(pl.Callback):
         step: both EM steps; ``None``: the labels stay, and the neural model is only observed.
         observer: called with the state after each fit.
         num_candidates: K, candidates per entity.
-        patience: iterations without a better MRR on the validation links after which the
-            model counts as converged; ``None``: never.
+        patience: iterations without a better MRR of the answer on the validation links after
+            which the model counts as converged; ``None``: never.
+        keep: ``last`` answers with the last iteration, ``best`` with the one whose answer has the
+            best MRR on the validation links.
 
     Attributes:
         certain: ``[num_links, 2]`` links of which q is certain.
@@ -99,6 +106,7 @@ class EMCallback(pl.Callback):
         observer: Observer,
         num_candidates: int = 10,
         patience: int | None = None,
+        keep: str = "last",
     ) -> None:
         self.visible = visible
         self.decoder = decoder
@@ -109,6 +117,8 @@ class EMCallback(pl.Callback):
         self.certain = visible.train if step is None else step.certain_links(visible)
         self.num_candidates = num_candidates
         self.patience = patience
+        self.keep = keep
+        self._kept: dict[str, Any] = {}
         self.iteration = 0
         self.best_mrr = -1.0
         self.num_idle = 0
@@ -133,7 +143,8 @@ class EMCallback(pl.Callback):
         if similarity.scope is not None:
             recall = search_recall(similarity, neural.offered.targets, RECALL_SAMPLE)
             warn_of_low_recall(recall)
-        validation = ranking_metrics(link_ranks(similarity, self.visible.validation).in_all)
+        ranks = link_ranks(similarity, self.visible.validation)
+        validation = ranking_metrics(ranks.in_all)
         searched = _clock(source)
         joint = None
         if self.step is not None:
@@ -142,7 +153,8 @@ class EMCallback(pl.Callback):
         seconds = {"search": searched - start, "joint": _clock(source) - searched}
         if joint is not None:
             self._relabel(data, joint)
-        self._watch(validation["mrr"])
+        of_answer = self._answer_validation(similarity, joint, ranks)
+        is_best = self._watch((of_answer or validation)["mrr"])
         report = IterationReport(
             self.iteration,
             similarity,
@@ -150,9 +162,12 @@ class EMCallback(pl.Callback):
             self.normaliser.parameters(),
             joint,
             validation,
+            of_answer,
             recall,
             seconds,
         )
+        if self.keep == "best" and is_best:
+            self._kept = kept_state(report, source, target)
         self.iteration += 1
         self.on_phase(EVALUATION)
         self.observer(report)
@@ -162,9 +177,13 @@ class EMCallback(pl.Callback):
         """The names of what follows each fit, in this order."""
         return (SEARCH, *(() if self.step is None else (REASONING,)), EVALUATION)
 
+    def kept(self, device: torch.device) -> IterationReport | None:
+        """The iteration to answer with; ``None``: the last one."""
+        return kept_report(self._kept, self.decoder, device) if self._kept else None
+
     @property
     def converged(self) -> bool:
-        """Whether the validation links' MRR has stopped rising for ``patience`` iterations."""
+        """Whether the answer's MRR on the validation links has not risen for ``patience``."""
         return self.patience is not None and self.num_idle >= self.patience
 
     def state_dict(self) -> dict[str, Any]:
@@ -175,6 +194,7 @@ class EMCallback(pl.Callback):
             "best_mrr": self.best_mrr,
             "num_idle": self.num_idle,
             "normaliser": self.normaliser.parameters(),
+            **self._kept,
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -183,15 +203,35 @@ class EMCallback(pl.Callback):
         self.best_mrr = float(state_dict["best_mrr"])
         self.num_idle = int(state_dict["num_idle"])
         self.normaliser.restore(dict(state_dict["normaliser"]))
+        self._kept = {
+            name: value
+            for name, value in state_dict.items()
+            if name == "best" or name.startswith(PREFIX)
+        }
         if self.step is not None:
             self.step.load_state_dict(state_dict)
 
-    def _watch(self, mrr: float) -> None:
+    def _watch(self, mrr: float) -> bool:
+        """Count iterations without a better MRR; whether this one is the best so far."""
         if math.isnan(mrr):  # no validation links: nothing to converge by
-            return
+            return False
         better = mrr > self.best_mrr
         self.best_mrr = mrr if better else self.best_mrr
         self.num_idle = 0 if better else self.num_idle + 1
+        return better
+
+    def _answer_validation(
+        self, similarity: Similarity, joint: JointReport | None, neural: Ranks
+    ) -> dict[str, float] | None:
+        """Metrics of the joint ranking on the validation links, if the run answers with it."""
+        links = self.visible.validation
+        if joint is None or not joint.is_answer or not len(links):
+            return None
+        if joint.ranking is None:
+            ranks = joint_ranks(neural, similarity, joint.beliefs, links, links[:, 1])
+        else:
+            ranks = fused_ranks(neural, similarity, joint.ranking, links, links[:, 1])
+        return ranking_metrics(ranks.in_all)
 
     def _normalised(self, similarity: Similarity, source: Tensor) -> NeuralBeliefs:
         """The neural model's q, and what the joint step may use of its search."""

@@ -190,12 +190,20 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         raise DataError(f"{path} cannot be read: {error}") from error
 
 
-def sweep_objective(metrics: dict[str, Any]) -> float:
-    """MRR of the validation links by the last model; never a number of test links.
+def answered_entry(metrics: dict[str, Any]) -> dict[str, Any]:
+    """The entry in the history of the iteration that a run answers with; empty without one."""
+    history = metrics.get("history") or [{}]
+    kept = metrics.get("kept_iteration")
+    entry: dict[str, Any] = history[-1 if kept is None else kept]
+    return entry
 
-    A search that chose by test links would report what it was fitted to. Reasoning methods rank
-    no validation links: theirs is NaN.
+
+def sweep_objective(metrics: dict[str, Any]) -> float:
+    """MRR of the validation links by the ranking that a run answers with.
+
+    It never uses test links: a search that chose by them would report what it was fitted to.
+    Reasoning methods do not rank validation links, so their objective is NaN.
     """
-    last = metrics["history"][-1] if metrics.get("history") else {}
-    found = (last.get("validation") or {}).get("mrr")
+    entry = answered_entry(metrics)
+    found = (entry.get("validation_answer") or entry.get("validation") or {}).get("mrr")
     return math.nan if found is None else float(found)

@@ -1,5 +1,6 @@
 """The run of an encoder with EM; with ``em=none`` only the encoder."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,10 @@ from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
 from emea.evaluation.ranks import Ranks, both_pools, link_ranks
 from emea.matching.candidates import Candidates, mutual_best, top_candidates
 from emea.record.run_folder import CHECKPOINT_FILE
+from emea.run.judgement import candidate_warning, score_warning
 from emea.run.observer import EvaluationObserver, compatibility_section, hard_mapping
 from emea.run.parts import build_parts
-from emea.run.run import LinkRanks, Log, Outcome, RunScores
+from emea.run.run import LinkRanks, Log, Numbers, Outcome, RunScores
 from emea.run.training_loop import train
 
 
@@ -65,8 +67,8 @@ class EMRun:
     def outcome(self, pair: GraphPair) -> Outcome:
         """The last beliefs, measured on all test links."""
         observer, certain = self.observer, self.parts.em.certain
-        observer.finish()
-        observer.warn_if_worse()
+        kept = self.parts.em.kept(self.device)
+        answered = observer.finish(kept)
         report = observer.last
         assert report is not None and observer.initial_ranks and observer.final_ranks
         judged = self.split.with_labels(certain)
@@ -77,20 +79,37 @@ class EMRun:
             labels=torch.from_numpy(np.array(certain)).to(report.answer.targets.device),
             judged=judged,
             ranks=LinkRanks(observer.initial_ranks, observer.final_ranks),
-            scores=self._scores(pair, judged, report, observer.final_ranks),
+            scores=self._scores(pair, judged, report, observer.final_ranks, kept is not None),
             losses=self.parts.module.losses,
+            warnings=self._warnings(report, answered, observer.final_ranks),
         )
 
+    def _warnings(self, report: IterationReport, answered: Numbers, ranks: Ranks) -> list[str]:
+        """What the scores and the candidates say about the run."""
+        history = self.observer.history
+        hit = both_pools(ranks)["hit@1"] if len(self.split.test) else math.nan
+        candidates = report.answer.targets.cpu().numpy()
+        found = [candidate_warning(candidates, self.split.supervision.validation)]
+        if len(history) > 1:
+            found.insert(0, score_warning(history, answered, hit))
+        return [text for text in found if text is not None]
+
     def _scores(
-        self, pair: GraphPair, judged: Split, report: IterationReport, ranks: Ranks
+        self,
+        pair: GraphPair,
+        judged: Split,
+        report: IterationReport,
+        ranks: Ranks,
+        was_chosen: bool,
     ) -> RunScores:
         """All numbers of the run.
 
         Args:
             pair: the graphs and all their links.
             judged: the split without the test links that the run took as labels.
-            report: of the last iteration.
+            report: of the iteration that the run answers with.
             ranks: of all test links by the result.
+            was_chosen: whether the iteration was chosen by its validation score.
         """
         observer, test = self.observer, self.split.test
         assert observer.initial_mapping is not None
@@ -103,6 +122,7 @@ class EMRun:
             compatibility=compatibility_section(pair, self.split, mappings, self.device),
             by_degree=accuracy_by_degree(ranks.in_pool, pair.source.degrees()[test[:, 0]]),
             history=observer.history,
+            extra={"kept_iteration": report.iteration} if was_chosen else {},
         )
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
+import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
 
@@ -41,7 +42,8 @@ from emea.run.device import (
     peak_memory_mb,
 )
 from emea.run.em_run import EMRun
-from emea.run.observer import flattened
+from emea.run.judgement import data_warnings, probability_warning, structure_warning
+from emea.run.observer import flattened, hard_mapping
 from emea.run.parts import draw_split, with_literals
 from emea.run.reasoning_run import ReasoningRun
 from emea.run.result import (
@@ -53,7 +55,7 @@ from emea.run.result import (
     literal_numbers,
 )
 from emea.run.resuming import Start, forget_previous, locked_folder
-from emea.run.run import Log, Run
+from emea.run.run import Log, Outcome, Run
 from emea.run.signals import TERMINATED, exit_status, sigterm_as_interrupt
 from emea.run.training_loop import quieten_lightning
 
@@ -69,9 +71,6 @@ OUT_OF_MEMORY = (
     "Out of memory, and smaller blocks cannot help here. Use a smaller model.encoder.dim or "
     "model.objective.batch_size, or search=kmeans, or train in host memory with trainer=cpu."
 )
-
-FEW_LINKS = 10
-"""Fewer labelled links than this cause a warning."""
 
 
 def run_job(
@@ -108,7 +107,7 @@ def run_job(
     # what is built gets graphs without links: only what is visible reaches it
     graphs = replace(pair, links=pair.links[:0], official=None, reading=None)
     graphs = with_literals(config, graphs)
-    _log_data(config, pair, split)
+    noticed = _log_data(config, pair, split)
     tracker: Tracker = maker(config.tracking)()
     shown = without_secrets(config)
     header = make_header(shown, pair, visible.uses_test_links, launch)
@@ -129,6 +128,7 @@ def run_job(
             Seconds.until_now(started, built, trained, found.scores.history),
             peak_memory_mb(device),
             literal_numbers(graphs, found.judged.test),
+            [*noticed, *_judge(found, pair)],
         )
         hint = tracker.ui_hint
         result = RunResult(
@@ -221,8 +221,8 @@ def _tracked(tracker: Tracker, folder: Path) -> Iterator[None]:
     tracker.finish("FINISHED")
 
 
-def _log_data(config: DictConfig, pair: GraphPair, split: Split) -> None:
-    """Log what was read and how many links there are; warn if there are few."""
+def _log_data(config: DictConfig, pair: GraphPair, split: Split) -> list[str]:
+    """Log what was read and how many links there are; log and return warnings."""
     if pair.reading is not None:
         logger.info("what was read:\n%s", statistics_table(pair))
     source, target, known = pair.source, pair.target, split.supervision
@@ -238,20 +238,26 @@ def _log_data(config: DictConfig, pair: GraphPair, split: Split) -> None:
         logger.info(
             "Both graphs have labels, which are not used as evidence: literals=equal uses them"
         )
-    if len(known.train) < FEW_LINKS and not uses_literals:
-        logger.warning(
-            "only %d labelled links: the first model will know little, and what EM builds on it "
-            "varies much between splits",
-            len(known.train),
-        )
     if not len(split.test):
         logger.info("no test links: the run predicts, nothing is evaluated")
-    if config.em.num_candidates > target.num_entities:
-        logger.warning(
-            "em.num_candidates=%d is more than there are targets: all %d are candidates",
-            config.em.num_candidates,
-            target.num_entities,
-        )
+    noticed = data_warnings(pair, split, config.em.num_candidates, uses_literals)
+    for text in noticed:
+        logger.warning("%s", text)
+    return noticed
+
+
+def _judge(found: Outcome, pair: GraphPair) -> list[str]:
+    """Log and return what the result says about the run."""
+    mapping = hard_mapping(found.beliefs)
+    labelled = found.labels.cpu().numpy()
+    mapping[labelled[:, 0]] = labelled[:, 1]
+    probs = found.beliefs.probs.max(1).values.cpu().numpy()
+    free = np.setdiff1d(np.flatnonzero(probs > 0), labelled[:, 0])
+    others = [probability_warning(probs[free]), structure_warning(pair, mapping)]
+    noticed = [*found.warnings, *(text for text in others if text is not None)]
+    for text in noticed:
+        logger.warning("%s", text)
+    return noticed
 
 
 CURVES = (

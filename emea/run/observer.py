@@ -18,7 +18,7 @@ from emea.em.joint import JointReport
 from emea.evaluation.compatibility import compatibility_metrics, conflict_share
 from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
 from emea.evaluation.metrics import mapping_metrics
-from emea.evaluation.ranks import Ranks, both_pools, link_ranks, ranking_metrics
+from emea.evaluation.ranks import Ranks, both_pools, link_ranks
 from emea.matching.beliefs import Beliefs
 from emea.matching.matching import NOBODY
 from emea.rules.paris import PARIS, mapping_compatibility
@@ -133,7 +133,8 @@ class EvaluationObserver:
             entry |= self._joint_entry(report.joint, joint)
             if report.joint.is_answer:
                 ranks = joint
-                entry |= self._validation_of_answer(report, report.joint)
+        if report.answer_validation is not None:
+            entry["validation_answer"] = report.answer_validation
         if report.search_recall is not None:
             entry["search_recall"] = report.search_recall
         self.final_ranks = ranks
@@ -172,12 +173,20 @@ class EvaluationObserver:
         self.log(flattened(entry), entry["iteration"])
         logger.info(self._line(entry))
 
-    def finish(self) -> None:
-        """Rank all test links by the last model, where only a sample was observed."""
+    def finish(self, kept: IterationReport | None = None) -> Numbers:
+        """Rank all test links by the iteration that the run answers with.
+
+        Args:
+            kept: its report; ``None``: the last iteration.
+
+        Returns:
+            The entry of this iteration in the history.
+        """
         assert self.last is not None
-        if self.history[-1]["num_observed"] == len(self.test):
-            return
-        report, entry = self.last, self.history[-1]
+        self.last = report = kept or self.last
+        entry = self.history[report.iteration]
+        if kept is None and entry["num_observed"] == len(self.test):
+            return entry
         self.final_ranks = neural = link_ranks(report.similarity, self.test)
         entry["neural"] = both_pools(neural)
         entry["num_observed"] = len(self.test)
@@ -185,38 +194,7 @@ class EvaluationObserver:
             joint = _joint_ranks(report, report.joint, neural, self.test, self.test[:, 1])
             entry |= self._joint_entry(report.joint, joint)
             self.final_ranks = joint if report.joint.is_answer else neural
-
-    def warn_if_worse(self) -> None:
-        """Warn if the final ranking has a lower Hit@1 than the model before EM.
-
-        Compares on the test links, or on the validation links where there are no test links.
-        """
-        first, last = self.history[0], self.history[-1]
-        if len(self.test):
-            assert self.final_ranks is not None
-            links, before = "test", first["neural"]["hit@1"]
-            after = both_pools(self.final_ranks)["hit@1"]
-        else:
-            links, before = "validation", first["validation"]["hit@1"]
-            after = (last.get("validation_answer") or last["validation"])["hit@1"]
-        if after < before:  # false for NaN, where there are no links at all
-            logger.warning(
-                "EM made the result worse: Hit@1 on the %s links fell from %.4f to %.4f. Try more "
-                "iterations (em.iterations), more dimensions (model.encoder.dim), or em=none, "
-                "which keeps the model of the first training.",
-                links,
-                before,
-                after,
-            )
-
-    def _validation_of_answer(self, report: IterationReport, joint: JointReport) -> Numbers:
-        """Metrics of the joint ranking on the validation links, among all targets."""
-        links = self.validation
-        if not len(links):
-            return {}
-        neural = link_ranks(report.similarity, links)
-        ranks = _joint_ranks(report, joint, neural, links, links[:, 1])
-        return {"validation_answer": ranking_metrics(ranks.in_all)}
+        return entry
 
     def _joint_entry(self, joint: JointReport, ranks: Ranks) -> Numbers:
         judged = joint.labels[~np.isin(joint.labels[:, 0], self.validation[:, 0])]

@@ -172,6 +172,7 @@ class RunMetrics:
     seconds: Seconds
     peak_memory_mb: float
     literals: Numbers | None = None
+    warnings: list[str] = field(default_factory=list)
 
     def as_dict(self) -> Numbers:
         """The sections by their names in ``metrics.json``."""
@@ -192,6 +193,7 @@ class RunMetrics:
             "seconds": asdict(self.seconds),
             "peak_memory_mb": self.peak_memory_mb,
             **({} if self.literals is None else {"literals": self.literals}),
+            "warnings": self.warnings,
         }
 
 

@@ -73,6 +73,7 @@ class Outcome:
         ranks: of the test links.
         scores: all numbers that the run measured.
         losses: steps and losses of the training.
+        warnings: what the run noticed about its own result.
     """
 
     neural: Beliefs | None
@@ -83,6 +84,7 @@ class Outcome:
     ranks: LinkRanks
     scores: RunScores
     losses: list[tuple[int, float]]
+    warnings: list[str] = field(default_factory=list)
 
 
 class Run(Protocol):

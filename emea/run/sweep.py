@@ -29,7 +29,7 @@ from emea.config.instantiate import maker
 from emea.record.atomic import write_atomic, write_json
 from emea.record.description import markdown_table
 from emea.record.mlflow_sweep import JOBS_FILE, TABLE_FILE
-from emea.record.run_folder import CONFIG_FILE, METRICS_FILE, read_config
+from emea.record.run_folder import CONFIG_FILE, METRICS_FILE, answered_entry, read_config
 from emea.record.run_header import Launch, sweep_name, with_secrets
 from emea.record.secrets import without_secret
 from emea.record.tracker import Tracker
@@ -90,8 +90,8 @@ class JobOutcome:
     def numbers(self) -> tuple[float | None, ...]:
         """The values of the columns; ``None`` for those that the run does not have."""
         metrics = self.metrics or {}
-        last = (metrics.get("history") or [{}])[-1]
-        validation = last.get("validation_answer") or last.get("validation") or {}
+        entry = answered_entry(metrics)
+        validation = entry.get("validation_answer") or entry.get("validation") or {}
         initial, final = metrics.get("initial") or {}, metrics.get("final") or {}
         return (
             initial.get("hit@1"),

@@ -1,17 +1,16 @@
-"""The log lines of a run name their numbers, and a run that gets worse warns."""
+"""The log lines of a run name their numbers."""
 
 import logging
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from omegaconf import DictConfig
 
 from emea.evaluation.joint_ranks import fused_ranks
-from emea.evaluation.ranks import Ranks, link_ranks
+from emea.evaluation.ranks import link_ranks
 from emea.run import em_run, observer
 from emea.run.job import run_job
 from emea.run.observer import EvaluationObserver
@@ -74,37 +73,3 @@ def test_the_validation_of_the_answer_is_that_of_its_ranking(
     found = metrics["history"][-1]["validation_answer"]
     assert found["hit@1"] == np.mean(ranks <= 1)
     assert found["mr"] == ranks.mean()
-
-
-def entry(hit: float, **others: Any) -> dict[str, Any]:
-    return {"neural": {"hit@1": hit}, "validation": {"hit@1": hit}, **others}
-
-
-@pytest.mark.parametrize(
-    ("num_test", "first", "last", "ranks", "warned"),
-    [
-        (2, entry(1.0), entry(1.0), [1, 2], "test links fell from 1.0000 to 0.5000"),
-        (2, entry(0.5), entry(0.4), [1, 2], ""),
-        (0, entry(0.5), entry(0.4), [], "validation links fell from 0.5000 to 0.4000"),
-        (0, entry(0.5), entry(0.4, validation_answer={"hit@1": 0.6}), [], ""),
-        (0, entry(0.5), entry(0.6, validation_answer={"hit@1": 0.2}), [], "to 0.2000"),
-        (0, entry(float("nan")), entry(float("nan")), [], ""),
-    ],
-)
-def test_a_run_that_gets_worse_warns(
-    num_test: int,
-    first: dict[str, Any],
-    last: dict[str, Any],
-    ranks: list[int],
-    warned: str,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    links = np.stack([np.arange(num_test)] * 2, axis=1)
-    seen = EvaluationObserver(links, links, "strict", lambda values, step: None)
-    seen.history = [first, last]
-    seen.final_ranks = Ranks(np.array(ranks, float), np.array(ranks, float))
-    seen.warn_if_worse()
-    assert bool(caplog.records) == bool(warned)
-    assert warned in caplog.text
-    if warned:
-        assert "em=none" in caplog.text and "em.iterations" in caplog.text

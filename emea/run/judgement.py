@@ -1,0 +1,180 @@
+"""Warnings of a run about its own result, each by one simple criterion (docs/run_folder.md)."""
+
+import numpy as np
+
+from emea.data.arrays import FloatArray, IntArray
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair
+from emea.data.split import Split
+from emea.matching.matching import NOBODY
+from emea.run.run import Numbers
+
+FEW_LINKS = 10
+"""Fewer training links than this are too few."""
+
+FEW_VALIDATION = 20
+"""Fewer validation links than this are too few, unless there are none at all."""
+
+CONFIDENT, CONFIDENT_SHARE = 0.5, 0.01
+"""Probabilities are all low if a smaller share of the answers has at least this probability."""
+
+LEAST_RECALL = 0.5
+"""Candidates are too few if they hold the targets of a smaller share of the validation links."""
+
+LEAST_SHARED, LEAST_TRIPLES = 0.05, 20
+"""Graphs share too little structure if a smaller share of so many triples has a counterpart."""
+
+
+def data_warnings(
+    pair: GraphPair, split: Split, num_candidates: int, uses_literals: bool = False
+) -> list[str]:
+    """Warnings that are known before training.
+
+    Args:
+        pair: the graphs.
+        split: of the links; test links are not looked at.
+        num_candidates: of each entity.
+        uses_literals: literals are evidence, so that few links can be enough.
+    """
+    known, found = split.supervision, []
+    if len(known.train) < FEW_LINKS and not uses_literals:
+        found.append(
+            f"only {len(known.train)} labelled links: the first model will know little, and the "
+            "result will vary much between splits. Give more links if you can."
+        )
+    if 0 < len(known.validation) < FEW_VALIDATION:
+        found.append(
+            f"only {len(known.validation)} validation links: probabilities, thresholds and "
+            "validation scores are unreliable. Raise split.num_validation."
+        )
+    if num_candidates > pair.target.num_entities:
+        found.append(
+            f"em.num_candidates={num_candidates} is more than the target graph has entities: all "
+            f"{pair.target.num_entities} are candidates."
+        )
+    links = np.concatenate([known.train, known.validation])
+    mapping = np.full(pair.source.num_entities, NOBODY, dtype=np.int64)
+    mapping[links[:, 0]] = links[:, 1]
+    share = shared_structure(pair.source, pair.target, mapping)
+    if share is not None and share < LEAST_SHARED:
+        found.append(
+            f"The graphs share little structure: {share:.1%} of the triples between labelled "
+            "source entities connect their counterparts, too. Results from structure will be poor."
+        )
+    return found
+
+
+def shared_structure(
+    source: KnowledgeGraph, target: KnowledgeGraph, mapping: IntArray
+) -> float | None:
+    """The share of mapped source triples whose ends are also connected in the target graph.
+
+    Relations and directions are ignored.
+
+    Args:
+        source: the source graph.
+        target: the target graph.
+        mapping: ``[num_source]`` target entities, ``NOBODY`` where there is none.
+
+    Returns:
+        The share; ``None`` if fewer than ``LEAST_TRIPLES`` triples have both ends mapped.
+    """
+    heads, tails = mapping[source.triples[:, 0]], mapping[source.triples[:, 2]]
+    both = (heads != NOBODY) & (tails != NOBODY)
+    if int(both.sum()) < LEAST_TRIPLES:
+        return None
+    connected = _edges(target.triples[:, 0], target.triples[:, 2], target.num_entities)
+    found = np.isin(_edges(heads[both], tails[both], target.num_entities), connected)
+    return float(found.mean())
+
+
+def _edges(heads: IntArray, tails: IntArray, num_entities: int) -> IntArray:
+    """One number for each undirected edge."""
+    edges: IntArray = np.minimum(heads, tails) * num_entities + np.maximum(heads, tails)
+    return edges
+
+
+def score_warning(history: list[Numbers], answered: Numbers, test_hit: float) -> str | None:
+    """A warning if EM lowered Hit@1 on the validation links, or else on the test links.
+
+    Args:
+        history: one entry for each iteration.
+        answered: the entry of the iteration that the run answers with.
+        test_hit: Hit@1 of its answer on the test links; NaN without test links.
+    """
+    first = history[0]
+    pairs = (
+        ("validation", (first.get("validation") or {}).get("hit@1"), _validation(answered)),
+        ("test", (first.get("neural") or {}).get("hit@1"), test_hit),
+    )
+    for links, before, after in pairs:
+        # comparisons with NaN are false: there are no links
+        if before is None or after is None or not after < before:
+            continue
+        best = max(history, key=lambda entry: _validation(entry) or 0.0)
+        keep = ""
+        if links == "validation" and (_validation(best) or 0.0) > after:
+            keep = f"em.keep=best answers with iteration {best['iteration']}, "
+            keep += f"whose score is {_validation(best):.4f}. "
+        return (
+            f"EM made the result worse: Hit@1 on the {links} links fell from {before:.4f} to "
+            f"{after:.4f}. {keep}Try more iterations (em.iterations), more dimensions "
+            "(model.encoder.dim), or em=none, which keeps the model of the first training."
+        )
+    return None
+
+
+def _validation(entry: Numbers) -> float | None:
+    """Hit@1 of the validation links by the ranking that the run answers with."""
+    found = (entry.get("validation_answer") or entry.get("validation") or {}).get("hit@1")
+    return None if found is None else float(found)
+
+
+def candidate_warning(candidates: IntArray, validation: IntArray) -> str | None:
+    """A warning if too few validation links have their target among the candidates.
+
+    Args:
+        candidates: ``[num_source, k]`` target entities.
+        validation: ``[num_links, 2]`` the validation links.
+    """
+    if not len(validation):
+        return None
+    recall = float((candidates[validation[:, 0]] == validation[:, 1:]).any(1).mean())
+    if recall >= LEAST_RECALL:
+        return None
+    return (
+        f"Candidates are too few: only {recall:.1%} of the validation links have their target "
+        f"among the {candidates.shape[1]} candidates, and reasoning cannot find the others. Raise "
+        "em.num_candidates, or give more training links."
+    )
+
+
+def probability_warning(probs: FloatArray) -> str | None:
+    """A warning if hardly any answer has a high probability.
+
+    Args:
+        probs: probability of each answer for an unlabelled source entity.
+    """
+    if not len(probs) or float((probs >= CONFIDENT).mean()) >= CONFIDENT_SHARE:
+        return None
+    return (
+        f"Probabilities are all low: fewer than {CONFIDENT_SHARE:.0%} of the answers have a "
+        f"probability of at least {CONFIDENT} (the highest is {float(probs.max()):.3f}). Do not "
+        "use the answers without a check; more training links or epochs may help."
+    )
+
+
+def structure_warning(pair: GraphPair, mapping: IntArray) -> str | None:
+    """A warning if the answers connect hardly any triples of both graphs.
+
+    Args:
+        pair: the graphs.
+        mapping: ``[num_source]`` the answers and labels, ``NOBODY`` where there is none.
+    """
+    share = shared_structure(pair.source, pair.target, mapping)
+    if share is None or share >= LEAST_SHARED:
+        return None
+    return (
+        f"The matched entities share little structure: {share:.1%} of the source triples between "
+        "them have a counterpart. The graphs may be too different, or the answers are wrong."
+    )

@@ -1,0 +1,166 @@
+"""Runs that judge themselves: each warning by its criterion, and ``em.keep=best``."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from omegaconf import DictConfig
+
+from emea.data.graph import KnowledgeGraph
+from emea.em.em_callback import EMCallback
+from emea.matching.matching import NOBODY
+from emea.record.run_folder import answered_entry, read_arrays, read_metrics, sweep_objective
+from emea.run import training_loop
+from emea.run.job import run_job
+from emea.run.judgement import (
+    candidate_warning,
+    data_warnings,
+    probability_warning,
+    score_warning,
+    shared_structure,
+)
+
+Configs = Callable[..., DictConfig]
+QUICK = ("data.num_entities=100", "model.initial_epochs=3", "model.epochs_per_iteration=1")
+
+
+def entry(iteration: int, hit: float, test: float = 0.5, **others: Any) -> dict[str, Any]:
+    scores = {"neural": {"hit@1": test}, "validation": {"hit@1": hit}}
+    return {"iteration": iteration, **scores, **others}
+
+
+@pytest.mark.parametrize(
+    ("history", "test_hit", "words"),
+    [
+        ([entry(0, 0.5), entry(1, 0.6)], 0.5, []),
+        ([entry(0, 0.5), entry(1, 0.4)], 0.9, ["validation links fell", "0.5000 to 0.4000"]),
+        ([entry(0, 0.5), entry(1, 0.7), entry(2, 0.4)], 0.5, ["em.keep=best", "iteration 1"]),
+        ([entry(0, 0.5), entry(1, 0.5)], 0.4, ["test links fell from 0.5000 to 0.4000"]),
+        ([entry(0, 0.5), entry(1, 0.6, validation_answer={"hit@1": 0.2})], 0.5, ["to 0.2000"]),
+        ([entry(0, 0.5), entry(1, 0.4, validation_answer={"hit@1": 0.6})], 0.5, []),
+        ([entry(0, float("nan")), entry(1, float("nan"))], float("nan"), []),
+    ],
+)
+def test_a_lower_score_is_a_warning(
+    history: list[dict[str, Any]], test_hit: float, words: list[str]
+) -> None:
+    found = score_warning(history, history[-1], test_hit)
+    assert bool(found) == bool(words)
+    for word in words:
+        assert found is not None and word in found
+    if found:
+        assert "em=none" in found and "em.iterations" in found
+
+
+def test_too_few_candidates_are_a_warning() -> None:
+    candidates = np.array([[0, 1], [2, 3], [0, 3], [1, 2]])
+    links = np.array([[0, 1], [1, 3], [2, 2], [3, 0]])
+    assert candidate_warning(candidates, links) is None  # half of them
+    found = candidate_warning(candidates, links[1:])
+    assert found is not None and "33.3%" in found and "em.num_candidates" in found
+    assert candidate_warning(candidates, links[:0]) is None
+
+
+def test_low_probabilities_are_a_warning() -> None:
+    low = np.full(200, 0.2)
+    found = probability_warning(low)
+    assert found is not None and "0.200" in found
+    low[:2] = 0.5
+    assert probability_warning(low) is None
+    assert probability_warning(low[:0]) is None
+
+
+def ring(num_entities: int, step: int) -> KnowledgeGraph:
+    heads = np.arange(num_entities)
+    tails = (heads + step) % num_entities
+    triples = np.stack([heads, np.zeros_like(heads), tails], axis=1)
+    return KnowledgeGraph(triples, num_entities, 1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shared_structure_is_that_of_a_loop(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    triples = [rng.integers(0, 30, (80, 3)) % [30, 4, 30] for _ in range(2)]
+    source, target = (KnowledgeGraph(part, 30, 4) for part in triples)
+    mapping = rng.permutation(30)
+    mapping[rng.integers(0, 30, 5)] = NOBODY
+    edges = {frozenset((head, tail)) for head, _, tail in target.triples.tolist()}
+    found = [
+        frozenset((int(mapping[head]), int(mapping[tail]))) in edges
+        for head, _, tail in source.triples.tolist()
+        if mapping[head] != NOBODY and mapping[tail] != NOBODY
+    ]
+    assert shared_structure(source, target, mapping) == pytest.approx(np.mean(found))
+
+
+def test_unlike_graphs_and_few_links_are_warnings(tiny_config: Configs) -> None:
+    from emea.config.instantiate import load_pair
+    from emea.run.parts import draw_split
+
+    config = tiny_config("ratio.value=0.5")
+    pair = load_pair(config)
+    assert data_warnings(pair, draw_split(config, pair), 10) == []
+    few = draw_split(tiny_config("ratio.value=0.02", "split.num_validation=5"), pair)
+    texts = " ".join(data_warnings(pair, few, 10_000))
+    for words in ("labelled links", "only 5 validation links", "em.num_candidates=10000"):
+        assert words in texts
+    identity = np.arange(100)
+    assert shared_structure(ring(100, 1), ring(100, 1), identity) == 1.0
+    assert shared_structure(ring(100, 1), ring(100, 7), identity) == 0.0
+    assert shared_structure(ring(19, 1), ring(19, 1), np.arange(19)) is None
+
+
+class KilledError(Exception):
+    """Stands for a kill."""
+
+
+def best_is_iteration_one(em: EMCallback, mrr: float) -> bool:
+    return em.iteration <= 1
+
+
+@pytest.mark.parametrize("em", ["paper", pytest.param("dual", marks=pytest.mark.slow)])
+def test_keep_best_answers_with_that_iteration_also_after_resuming(
+    em: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(EMCallback, "_watch", best_is_iteration_one)
+    short = tiny_config(*QUICK, f"em={em}", "em.iterations=1")
+    config = tiny_config(*QUICK, f"em={em}", "em.iterations=3", "em.keep=best")
+    run_job(short, tmp_path / "short")
+    run_job(config, tmp_path / "whole")
+    expected, found = read_metrics(tmp_path / "short"), read_metrics(tmp_path / "whole")
+    assert found["kept_iteration"] == 1 and len(found["history"]) == 4
+    for key in ("final", "final_reverse", "mapping", "answer", "calibration"):
+        assert found[key] == expected[key]
+    for name in ("beliefs.npz", "ranks.npz"):
+        arrays, others = (read_arrays(tmp_path / run / name) for run in ("whole", "short"))
+        assert set(arrays) == set(others)
+        assert all(np.array_equal(arrays[key], others[key]) for key in arrays)
+
+    save = training_loop.save_checkpoint
+
+    def save_and_die(*arguments: Any) -> None:
+        save(*arguments)
+        if arguments[-1] and arguments[-1].num_stages == 3:
+            raise KilledError
+
+    with monkeypatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr(training_loop, "save_checkpoint", save_and_die)
+        run_job(config, tmp_path / "half")
+    run_job(config, tmp_path / "half")
+    for name in ("alignment.tsv", "ranks.npz", "beliefs.npz"):
+        assert (tmp_path / "half" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert read_metrics(tmp_path / "half")["final"] == found["final"]
+
+
+def test_the_best_iteration_is_that_of_the_best_validation_score(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
+    config = tiny_config(*QUICK, "em=dual", "em.iterations=2", "em.keep=best")
+    metrics = run_job(config, tmp_path).metrics.as_dict()
+    scores = [one["validation_answer"]["mrr"] for one in metrics["history"]]
+    assert metrics["kept_iteration"] == int(np.argmax(scores))
+    assert sweep_objective(metrics) == max(scores)
+    assert answered_entry(metrics)["iteration"] == metrics["kept_iteration"]
+    assert isinstance(metrics["warnings"], list)
