@@ -19,7 +19,7 @@ LAYERS = (
     ("em", "baselines"),
     ("training",),
     ("run",),
-    ("reporting",),
+    ("reporting", "compare"),
     ("explain",),
     ("bench",),
     ("cli",),

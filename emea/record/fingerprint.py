@@ -20,8 +20,17 @@ from emea.errors import DataError
 from emea.record.atomic import write_atomic
 
 PACKAGE = Path(__file__).resolve().parents[1]
-TELLS_ONLY = ("record", "reporting", "explain", "cli", "bench", "aligner.py", "__main__.py")
-"""Rooms and files of the package that record and show numbers and change none."""
+TELLS_ONLY = (
+    "record",
+    "reporting",
+    "compare",
+    "explain",
+    "cli",
+    "bench",
+    "aligner.py",
+    "__main__.py",
+)
+"""Packages and files that record and show results, but do not change them."""
 
 NO_MATTER = ("data", "tracking", "trainer", "study", "skip_recorded", "initial_from", "trust")
 """Keys of the config that a run's numbers do not come from, or that are told by contents: of

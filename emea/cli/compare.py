@@ -1,0 +1,48 @@
+"""``emea compare``: what differs between finished runs."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+DESCRIPTION = """Compares finished runs with the first one: settings that differ, metrics side by
+side, a paired t-test over the test links, and links won and lost.
+
+RUN is a run folder, or STUDY/NAME for a recorded run (see emea record list). Runs are paired only
+if they were tested on the same links."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the comparison and write the files that the arguments ask for; the exit status."""
+    options = _parser().parse_args(arguments)
+    from emea.compare.compared_run import find_compared_run
+    from emea.compare.comparison import compare
+    from emea.compare.rendering import as_csv, as_html, as_text
+    from emea.record.atomic import write_atomic
+
+    runs = [find_compared_run(place) for place in options.runs]
+    comparison = compare(runs, options.examples)
+    print(as_text(comparison))
+    for path, render in ((options.csv, as_csv), (options.html, as_html)):
+        if path is not None:
+            write_atomic(path, render(comparison))
+            print(f"\nwrote {path}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="emea compare",
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="two or more finished runs")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write a CSV file")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write an HTML page")
+    parser.add_argument(
+        "--examples",
+        type=int,
+        default=5,
+        metavar="N",
+        help="links won and lost to name; 0 does not read the data (default: %(default)d)",
+    )
+    return parser

@@ -1,0 +1,1 @@
+"""Comparison of finished runs: settings, metrics and test links."""

@@ -1,0 +1,104 @@
+"""``emea compare``, as a person uses it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from emea.cli.main import main
+from emea.data.sources.synthetic import synthetic_pair
+from emea.data.split import random_split
+from emea.record.packing import packed_runs
+from emea.record.run_folder import links_checksum
+from emea.record.study import add_runs
+
+from ..record.study_runs import CONFIG, write_run_folder
+
+DATA = {"name": "synthetic", "_target_": "emea.data.sources.synthetic.synthetic_pair"}
+DATA |= {"num_entities": 100, "seed": 1}
+SPLIT = {"name": "random", "_target_": "emea.data.split.random_split", "_partial_": True}
+SPLIT |= {"ratio": 0.2, "seed": 0, "num_validation": 4, "validation_from": "rest"}
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs on the same links, and one on others."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("emea.record.study.PROJECT", tmp_path)
+    pair = synthetic_pair(num_entities=100, seed=1)
+    for name, seed, model in (("a", 0, "rrea"), ("b", 0, "lightea"), ("c", 1, "rrea")):
+        links = random_split(pair, 0.2, seed, 4).test
+        ranks = [1.0] * len(links)
+        ranks[0] = 3 if name == "a" else 1
+        ranks[1] = 2.5 if name == "b" else 1
+        config: dict[str, Any] = CONFIG | {"data": DATA, "split": {**SPLIT, "seed": seed}}
+        config |= {"model": {"name": model}, "method": {"uses": []}}
+        tags = {"commit": "c" * 40, "dirty": "false", "data_checksum": pair.checksum()}
+        folder = write_run_folder(tmp_path / name, name * 32, config, links=links, tags=tags)
+        checksum, final = links_checksum(links), np.float32(ranks)
+        np.savez(folder / "ranks.npz", links=links, links_checksum=checksum, final_in_pool=final)
+
+
+def first_link() -> str:
+    pair = synthetic_pair(num_entities=100, seed=1)
+    source, target = random_split(pair, 0.2, 0, 4).test[0]
+    names = [
+        str(number) if graph.entity_names is None else graph.entity_names[number]
+        for graph, number in ((pair.source, source), (pair.target, target))
+    ]
+    return " = ".join(names)
+
+
+def test_two_folders(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "a", "b", "--csv", "out/c.csv", "--html", "out/c.html"]) == 0
+    text = capsys.readouterr().out
+    assert "model.name" in text and "lightea" in text
+    assert "links won 1, lost 1" in text
+    assert f"won: {first_link()} (rank 3 to 1)" in text
+    assert Path("out/c.csv").read_text().startswith("section,name,run,value\n")
+    assert first_link().split(" = ")[0] in Path("out/c.html").read_text()
+
+
+def test_recorded_runs_give_the_same_as_their_folders(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in "ab":
+        add_runs(Path("experiments/mine"), packed_runs(Path(name)))
+    assert main(["compare", "a", "b"]) == 0
+    of_folders = capsys.readouterr().out
+    assert main(["compare", "mine/a", "experiments/mine/b"]) == 0
+    of_study = capsys.readouterr().out
+    assert of_study.replace("mine/", "").split() == of_folders.split()
+    assert f"won: {first_link()} (rank 3 to 1)" in of_study
+
+
+def test_other_links_are_not_paired(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "a", "b", "c"]) == 0
+    text = capsys.readouterr().out
+    assert "b: " in text and "links won 1" in text
+    assert "c: not paired with the first run, because they were tested on different links" in text
+
+
+def test_names_of_other_data_are_not_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a" / "config.yaml"
+    path.write_text(path.read_text().replace("num_entities: 100", "num_entities: 110"))
+    assert main(["compare", "a", "b"]) == 0
+    text = capsys.readouterr().out
+    assert "links won 1, lost 1" in text and "no examples: the data of synthetic changed" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a"], "at least two runs"),
+        (["a", "nowhere"], "nowhere is neither a run folder nor a recorded run"),
+        (["a", "x/y"], "x/y is neither a run folder nor a recorded run"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", *arguments]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and message in error and error.count("\n") == 1
