@@ -1,4 +1,4 @@
-"""Runs the cells of an experiment in one process and packs their records.
+"""Runs the cells of an experiment in one process and adds them to a study.
 
     python -m experiments.batch table2 data=zh ratio=0.01,0.05 --out outputs/table2 --part 0/2
 
@@ -14,35 +14,28 @@ import json
 import logging
 import re
 import sys
-import tarfile
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from omegaconf import DictConfig, OmegaConf
 
 from emea.config.experiment import jobs
 from emea.config.overrides import composed, quote_numeric_choices
 from emea.config.schema import register_schema
 from emea.errors import UserError
+from emea.record.packing import packed_runs
 from emea.record.provenance import code_state, is_of_committed_code
 from emea.record.run_folder import (
     CHECKPOINT_FILE,
     CONFIG_FILE,
     METRICS_FILE,
-    RANKS_FILE,
     config_text,
 )
+from emea.record.study import add_runs
+from emea.record.study_files import PackedRun
 
 logger = logging.getLogger("experiments.batch")
-
-KEPT = ("config.yaml", "metrics.json", "run.json", "series.jsonl")
-"""Files of a run that are kept, but for where files lay."""
-
-RANKS_KEPT = ("initial_in_pool", "final_in_pool")
-"""What is kept of its ranks."""
 
 UNCOMMITTED = (
     "reports will leave these runs out: their code is not known to be committed (commit it; in a "
@@ -51,7 +44,7 @@ UNCOMMITTED = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the cells, print a table, pack the records; the status tells whether all were run."""
+    """Run the cells, print a table, record the runs; the status is 1 if any is missing."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     register_schema()
@@ -70,8 +63,8 @@ def main(arguments: list[str] | None = None) -> int:
             logger.exception("%s failed", name)  # and does not stop the others
             missing += 1
     print(table(options.out))
-    if options.pack:
-        pack(options.out, options.pack)
+    if options.record:
+        print(f"{options.record}: added {len(record(options.out, options.record))} runs")
     return 1 if missing else 0
 
 
@@ -169,29 +162,12 @@ def _row(name: str, metrics: dict[str, Any]) -> str:
     return f"{name}  {values}  {joint}  {spent}  {metrics['peak_memory_mb']:.0f}"
 
 
-def pack(out: Path, archive: Path) -> None:
-    """The records of all runs in one archive, to be unpacked into a study's ``records``."""
-    archive.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(archive, "w:gz") as tar, tempfile.TemporaryDirectory() as scratch:
-        for metrics in sorted(out.glob(f"*/{METRICS_FILE}")):
-            folder = metrics.parent
-            for name in KEPT:
-                placeless = Path(scratch) / name
-                placeless.write_text(without_places((folder / name).read_text("utf-8")), "utf-8")
-                tar.add(placeless, arcname=f"{folder.name}/{name}")
-            ranks = Path(scratch) / RANKS_FILE
-            with np.load(folder / RANKS_FILE) as arrays:
-                kept = {name: arrays[name].astype(np.float32) for name in RANKS_KEPT}
-            np.savez_compressed(ranks, **kept)
-            tar.add(ranks, arcname=f"{folder.name}/{RANKS_FILE}")
-
-
-def without_places(text: str) -> str:
-    """A record without the folders in which data and first models lay: they tell of a machine."""
-    text = re.sub(r'("data\.root": )"[^"\n]*"', r'\1"data"', text)
-    text = re.sub(r"(?m)^(  root: ).*$", r"\1data", text)
-    # of a first model's file, its run's folder and its name
-    return re.sub(r'(?m)^( *"?initial_from"?: "?).*/([^/\n]+/[^/\n]+)$', r"\1\2", text)
+def record(out: Path, study: Path) -> list[str]:
+    """Add all finished runs to a study; names of those that were not in it."""
+    packed: dict[str, PackedRun] = {}
+    for metrics in sorted(out.glob(f"*/{METRICS_FILE}")):
+        packed |= packed_runs(metrics.parent)
+    return add_runs(study, packed)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -204,8 +180,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--share-first", action="store_true", help="train first models once")
     parser.add_argument("--budget", type=float, default=1e9, help="seconds to start cells in")
-    parser.add_argument("--table", action="store_true", help="run nothing, only tell and pack")
-    parser.add_argument("--pack", type=Path, help="archive for the records")
+    parser.add_argument("--table", action="store_true", help="run nothing, only print and record")
+    parser.add_argument("--record", type=Path, help="folder of a study to add finished runs to")
     return parser
 
 

@@ -75,6 +75,15 @@ def _check(options: argparse.Namespace) -> int:
     return 0
 
 
+def _bench(options: argparse.Namespace) -> int:
+    from emea.record.measurements import add_measurements
+    from emea.record.study import experiments_folder
+
+    folder = experiments_folder() / "speed"
+    print(f"{folder}: added {', '.join(add_measurements(folder, options.files))}")
+    return 0
+
+
 def _studies(names: Sequence[str]) -> list[Path]:
     from emea.record.study import experiments_folder, find_studies, study_folder
 
@@ -113,4 +122,9 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=summary)
         command.add_argument("studies", nargs="*", metavar="STUDY", help="default: all studies")
         command.set_defaults(run=run)
+    bench = commands.add_parser("bench", help="add measurements to experiments/speed")
+    bench.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="files that emea bench --json wrote"
+    )
+    bench.set_defaults(run=_bench)
     return parser

@@ -1,9 +1,8 @@
 """Recorded runs: what was measured, by which code, on which machine."""
 
-import json
 import logging
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +11,35 @@ import numpy as np
 from emea.data.arrays import FloatArray
 from emea.errors import DataError
 from emea.record.provenance import is_of_committed_code
+from emea.record.run_folder import RANKS_FILE, read_ranks
+from emea.record.study import find_studies, read_study
+from emea.record.study_files import RUNS_FILE
 from emea.reporting.markdown import machine_of, short_commit
 
 logger = logging.getLogger(__name__)
 
 
-RECORDS = "records"
-"""Folder of a study in which its runs lie."""
-
-
 @dataclass(frozen=True)
 class RecordedRun:
-    """One run's metrics and header, as its folder holds them.
+    """One run's metrics and header.
 
     Args:
-        folder: where its files lie.
+        folder: its folder; a run of a study has none, and is named as if it lay in the study's.
         metrics: what its ``metrics.json`` holds.
         header: what its ``run.json`` holds.
         is_own: whether it was made for the study that is being written.
+        line: of a study's table; 0: it is not of a study.
+        read_ranks: ranks of its test links at a stage, where they were kept.
     """
 
     folder: Path
     metrics: dict[str, Any]
     header: dict[str, Any]
     is_own: bool = False
+    line: int = 0
+    read_ranks: Callable[[str], FloatArray | None] = field(
+        default=lambda _: None, compare=False, repr=False
+    )
 
     @property
     def run_id(self) -> str:
@@ -58,14 +62,14 @@ class RecordedRun:
     @property
     def study(self) -> str:
         """What it was made for."""
-        if self.folder.parent.name == RECORDS:
-            return self.folder.parent.parent.name
+        if self.line:
+            return self.folder.parent.name
         return str(self.header["params"].get("study", ""))
 
     @property
     def reference(self) -> str:
-        """Where its records lie among the studies, such as ``table1/records/zh-0.01-s0``."""
-        return "/".join(self.folder.parts[-3:])
+        """Its study and its name, such as ``table1/zh-0.01-s0``."""
+        return "/".join(self.folder.parts[-2:])
 
     def value(self, metric: str, pool: str = "test", stage: str = "final") -> float | None:
         """A metric of a ranking, among test targets or all targets.
@@ -80,27 +84,23 @@ class RecordedRun:
         """Rank of each test link's target among test targets; ``None`` where it was not kept."""
         if self.metrics["method"] == "neural":
             stage = "final"  # before and after are one
-        try:
-            with np.load(self.folder / "ranks.npz") as arrays:
-                found = arrays.get(f"{stage}_in_pool")
-        except FileNotFoundError:
-            return None
-        return None if found is None else found.astype(np.float64)
+        return self.read_ranks(stage)
 
 
 def load_records(folder: Path) -> list[RecordedRun]:
-    """Every finished run under a folder, by name."""
-    files = sorted(folder.glob("*/metrics.json"))
-    if not files:
-        raise DataError(f"{folder} holds no recorded runs (folders with a metrics.json)")
+    """Every run of a study, by name."""
     return [
-        RecordedRun(
-            file.parent,
-            json.loads(file.read_text(encoding="utf-8")),
-            json.loads((file.parent / "run.json").read_text(encoding="utf-8")),
-        )
-        for file in files
+        RecordedRun(folder / run.name, run.metrics, run.header, False, run.line, run.ranks)
+        for run in read_study(folder)
     ]
+
+
+def ranks_in(folder: Path, stage: str) -> FloatArray | None:
+    """The same from a run's own folder."""
+    if not (folder / RANKS_FILE).exists():
+        return None
+    found = read_ranks(folder)[0].get(f"{stage}_in_pool")
+    return None if found is None else found.astype(np.float64)
 
 
 def load_committed(folder: Path) -> list[RecordedRun]:
@@ -120,8 +120,7 @@ def load_committed(folder: Path) -> list[RecordedRun]:
 
 def load_studies(experiments: Path) -> list[RecordedRun]:
     """The runs that count of all studies."""
-    folders = sorted(folder for folder in experiments.glob(f"*/{RECORDS}") if folder.is_dir())
-    return [run for folder in folders for run in load_committed(folder)]
+    return [run for folder in find_studies([experiments]) for run in load_committed(folder)]
 
 
 def seen_from(runs: Iterable[RecordedRun], study: str) -> list[RecordedRun]:
@@ -155,7 +154,7 @@ def provenance_line(runs: Sequence[RecordedRun]) -> str:
 
 
 def run_links(runs: Iterable[RecordedRun], studies: str = "..") -> str:
-    """The runs as numbered Markdown links to their headers, each once.
+    """The runs as numbered Markdown links to their lines, each once.
 
     Args:
         runs: recorded runs.
@@ -167,6 +166,6 @@ def run_links(runs: Iterable[RecordedRun], studies: str = "..") -> str:
 
 def _place(run: RecordedRun, studies: str) -> str:
     """Runs that are not of a study, such as a store's, are named by their whole address."""
-    if run.folder.parent.name != "records":
+    if not run.line:
         return (run.folder / "run.json").resolve().as_uri()
-    return f"{studies}/{run.reference}/run.json"
+    return f"{studies}/{run.study}/{RUNS_FILE}#L{run.line}"

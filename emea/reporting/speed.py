@@ -1,9 +1,8 @@
 """Measured times and memory as a table."""
 
-import json
 from pathlib import Path
-from typing import Any
 
+from emea.record.measurements import Measurement, read_measurements
 from emea.reporting.markdown import machine_of, markdown_table, short_commit
 
 COLUMNS = {
@@ -38,21 +37,21 @@ NO_MATTER = ("trainer", "tracking")
 
 def speed_tables(folder: Path) -> str:
     """What the benchmarks recorded."""
-    parts = [_load(path) for path in sorted(folder.glob("run_parts_*.json"))]
+    parts = read_measurements(folder, "run_parts_").values()
     titles = [title for title, _ in COLUMNS.values()] + ["machine", "commit"]
     rows = [
         [*(form.format(part[key]) for key, (_, form) in COLUMNS.items()), *_origin(part)]
         for part in parts
     ]
     table = markdown_table(titles, rows, num_left=2)
-    compared = [_compared(path) for path in sorted(folder.glob("compare_*.json"))]
-    default = [_default_run(path) for path in sorted(folder.glob("default_run_*.json"))]
-    shares = [_shares(path) for path in sorted(folder.glob("overhead_*.json"))]
+    compared = [_compared(run) for run in read_measurements(folder, "compare_").values()]
+    default = [_default_run(run) for run in read_measurements(folder, "default_run_").values()]
+    shares = [_shares(run) for run in read_measurements(folder, "overhead_").values()]
     return "\n\n".join([table, *_whole_runs(folder), *compared, *default, *shares])
 
 
 def _whole_runs(folder: Path) -> list[str]:
-    runs = [_load(path) for path in sorted(folder.glob("whole_run_*.json"))]
+    runs = list(read_measurements(folder, "whole_run_").values())
     if not runs:
         return []
     runs.sort(key=lambda run: float(run["total_s"]))
@@ -60,7 +59,7 @@ def _whole_runs(folder: Path) -> list[str]:
     return [markdown_table([*WHOLE_RUN, "machine", "commit"], rows, num_left=5)]
 
 
-def _whole_run(run: dict[str, Any]) -> list[str]:
+def _whole_run(run: Measurement) -> list[str]:
     recall = run["search_recall"]
     search = "exact" if recall is None else f"{run['search']}, recall {recall:.3f}"
     size = run["overrides"].split("num_entities=")
@@ -87,8 +86,7 @@ def _other_settings(overrides: str) -> str:
     return f"`{' '.join(told)}`" if told else ""
 
 
-def _shares(path: Path) -> str:
-    run = _load(path)
+def _shares(run: Measurement) -> str:
     machine, commit = _origin(run)
     return (
         f"Of a tracked run ({run['overrides'] or 'the default'}) Lightning takes "
@@ -99,8 +97,7 @@ def _shares(path: Path) -> str:
     )
 
 
-def _compared(path: Path) -> str:
-    run = _load(path)
+def _compared(run: Measurement) -> str:
     machine, commit = _origin(run)
     return (
         f"On {machine} ({run['pair']}): a step is {run['step ratio']:.1f} times faster than the "
@@ -112,8 +109,7 @@ def _compared(path: Path) -> str:
     )
 
 
-def _default_run(path: Path) -> str:
-    run = _load(path)
+def _default_run(run: Measurement) -> str:
     machine, commit = _origin(run)
     return (
         f"`make run` after the install: {run['seconds']:.0f} s on {machine}, Hit@1 "
@@ -122,10 +118,5 @@ def _default_run(path: Path) -> str:
     )
 
 
-def _origin(numbers: dict[str, Any]) -> tuple[str, str]:
+def _origin(numbers: Measurement) -> tuple[str, str]:
     return machine_of(numbers), short_commit(numbers)
-
-
-def _load(path: Path) -> dict[str, Any]:
-    numbers: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return numbers

@@ -1,6 +1,7 @@
 """Recorded runs from an MLflow store."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -8,7 +9,7 @@ from urllib.parse import urlsplit
 from emea.errors import DataError
 from emea.record.mlflow_store import MlflowStore
 from emea.record.store_uri import DEFAULT_URI, shown_uri, sqlite_path, without_login
-from emea.reporting.records import RecordedRun
+from emea.reporting.records import RecordedRun, ranks_in
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -66,4 +67,4 @@ def _recorded(run: "Run", uri: str) -> RecordedRun | None:
         metrics, header = (json.loads((folder / name).read_text("utf-8")) for name in FILES)
     except (OSError, MlflowException):
         return None
-    return RecordedRun(folder, metrics, header)
+    return RecordedRun(folder, metrics, header, read_ranks=partial(ranks_in, folder))

@@ -1,13 +1,16 @@
 """Small fabricated records, in the form in which runs leave them."""
 
 import json
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from emea.reporting.records import RecordedRun
+from emea.record.study import HEADER, add_runs
+from emea.record.study_files import HISTORY, SERIES, PackedRun, encoded_ranks
+from emea.reporting.records import RecordedRun, load_records
 
 TAGS = {"commit": "c" * 40, "dirty": "false", "gpu": "some GPU", "torch": "2"}
 PARAMS = {"em.iterations": 10, "em.num_candidates": 10, "training.epochs_per_turn": 100}
@@ -29,7 +32,12 @@ def made(
     metrics["history"] = history((0.1234, 0.2), (0.5, 0.4))
     header = {"run_id": f"id-{name}", "start_time": started}
     header |= {"tags": TAGS | (tags or {}), "params": PARAMS | (params or {})}
-    return RecordedRun(study / "records" / name, metrics | changes, header)
+    return RecordedRun(study / name, metrics | changes, header, line=line_of(name))
+
+
+def line_of(name: str) -> int:
+    """The line of a made run in its study's table: any number that is the name's own."""
+    return 1 + zlib.crc32(name.encode())
 
 
 def alone(hit: float, name: str = "alone", **changes: Any) -> RecordedRun:
@@ -47,15 +55,17 @@ def reasoned(method: str, hit: float, **changes: Any) -> RecordedRun:
 def write_run(
     study: Path, name: str, ranks: dict[str, Sequence[float]] | None = None, **changes: Any
 ) -> RecordedRun:
-    """The same on disk, with ranks of the test links where they are given."""
+    """The same in a study's tables, with ranks of the test links where they are given."""
     run = made(name, study, **changes)
-    run.folder.mkdir(parents=True)
-    (run.folder / "metrics.json").write_text(json.dumps(run.metrics))
-    (run.folder / "run.json").write_text(json.dumps(run.header))
-    if ranks is not None:
-        kept = {f"{stage}_in_pool": np.float32(values) for stage, values in ranks.items()}
-        np.savez(run.folder / "ranks.npz", **kept)  # type: ignore[arg-type]
-    return run
+    fields = dict.fromkeys(HEADER, "") | run.header
+    metrics = {key: None if key == "history" else run.metrics[key] for key in run.metrics}
+    entry = {"run": name, **fields, "config": {}, "metrics": metrics, "links": None}
+    details = {
+        f"{stage}_in_pool.npy": encoded_ranks(np.float64(ranks[stage])) for stage in ranks or {}
+    }
+    history = "".join(json.dumps(item) + "\n" for item in run.metrics["history"])
+    add_runs(study, {name: PackedRun(entry, {HISTORY: history.encode(), SERIES: b"", **details})})
+    return next(found for found in load_records(study) if found.folder.name == name)
 
 
 def scores(hit: float, others: bool = True) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from emea.reporting.comparison import Entry, comparison_table, csv_text, entries
 from emea.reporting.markdown import PaperNumbers
 from emea.reporting.methods import EMEA, PARIS, RREA, Method
 
-from .fabricated import alone, made, reasoned, rows_of, scores
+from .fabricated import alone, line_of, made, reasoned, rows_of, scores
 
 CELL = [("dbp15k_zh", 0.01)]
 ALONE = Method("RREA", "rrea", RREA.sources[:1])
@@ -75,7 +75,7 @@ def test_every_method_is_told_under_each_of_its_protocols() -> None:
 def test_a_row_holds_both_protocols_the_paper_and_links() -> None:
     released = "not run |  |"
     strict = "0.490 ± 0.014 | -0.027 | below"
-    links = "[1](../study/records/s0/run.json) [2](../study/records/s1/run.json)"
+    links = f"[1](../study/runs.jsonl#L{line_of('s0')}) [2](../study/runs.jsonl#L{line_of('s1')})"
     lines = comparison_table(found()).splitlines()
     assert lines[0] == (
         "| pair | ratio | method | paper | released | difference | verdict "

@@ -9,7 +9,7 @@ from emea.reporting.dual import NAMES, changed_setting, changes, study, summary
 from emea.reporting.methods import DUAL_PARTS
 from emea.reporting.records import RecordedRun
 
-from .fabricated import alone, made, rows_of, scores
+from .fabricated import alone, line_of, made, rows_of, scores
 
 PUBLISHED = "data,ratio,method,hit@1\ndbp15k_zh,0.01,Best,0.6\ndbp15k_zh,0.01,Second,0.5\n"
 COSTS = {"calibration": {"ece": 0.02}, "peak_memory_mb": 100.0, "seconds": {"total": 5.0}}
@@ -72,7 +72,7 @@ def test_every_part_has_a_name_for_being_off() -> None:
 
 
 def test_changes_are_told_from_the_whole_of_the_same_split() -> None:
-    link = "[1](../study/records/no_propagation/run.json)"
+    link = f"[1](../study/runs.jsonl#L{line_of('no_propagation')})"
     assert rows_of(changes(runs())) == [
         ["nothing", "0.700", "", "", ""],
         ["no propagation of candidates", "0.660 (-0.040)", "", "", link],
@@ -88,7 +88,7 @@ def test_changes_without_a_whole_have_no_difference() -> None:
             "",
             "",
             "0.660",
-            "[1](../study/records/a/run.json)",
+            f"[1](../study/runs.jsonl#L{line_of('a')})",
         ],
     ]
 
@@ -107,7 +107,7 @@ def test_of_several_runs_of_a_change_the_latest_counts(turned: bool) -> None:
     off = other("propagation", 0)
     found = [dual("early", 0.6, off, started=1), dual("late", 0.65, off, started=2)]
     row = rows_of(changes(found[::-1] if turned else found))[1]
-    assert row[1:] == ["0.650", "", "", "[1](../study/records/late/run.json)"]
+    assert row[1:] == ["0.650", "", "", f"[1](../study/runs.jsonl#L{line_of('late')})"]
 
 
 def test_beside_the_papers_em_and_the_best_published(folder: Path) -> None:
@@ -126,7 +126,7 @@ def test_beside_the_papers_em_and_the_best_published(folder: Path) -> None:
 
 
 def test_the_readme_links_from_where_it_lies(folder: Path) -> None:
-    link = f"({folder.parent.name}/study/records/no_propagation/run.json)"
+    link = f"({folder.parent.name}/study/runs.jsonl#L{line_of('no_propagation')})"
     assert link in summary(runs(), folder)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from emea.reporting.figure4 import MODELS, found_runs, study
 from emea.reporting.study import RATIOS
 
-from .fabricated import made, reasoned, rows_of, scores
+from .fabricated import line_of, made, reasoned, rows_of, scores
 
 ANEW = {"em.num_candidates": 50, "em.iterations": 1}
 
@@ -16,9 +16,15 @@ def test_rows_tell_the_lift_of_every_model(tmp_path: Path) -> None:
     rows = rows_of(study(runs, tmp_path).parts[-1])
     assert len(rows) == len(MODELS) * len(RATIOS)
     told = {(row[0], row[1]): row[2:] for row in rows}
-    link = "[1](../study/records/{}/run.json)"
+    link = "[1](../study/runs.jsonl#L{})"
     one = " (1 split)"
-    assert told["RREA", "1%"] == ["1", f"0.123{one}", f"0.500{one}", "+0.377", link.format("rrea")]
+    assert told["RREA", "1%"] == [
+        "1",
+        f"0.123{one}",
+        f"0.500{one}",
+        "+0.377",
+        link.format(line_of("rrea")),
+    ]
     assert told["Dual-AMN", "1%"][3] == "+0.000 (**no lift**)"
     assert told["LightEA", "5%"][3] == "-0.100 (**no lift**)"
     assert told["AliNet", "1%"] == ["", "not run", "not run", "", ""]

@@ -19,7 +19,7 @@ def test_rows_tell_the_lift_of_every_set_of_rules(tmp_path: Path) -> None:
     told = {tuple(row[:3]): row[3:] for row in rows}
     sup = told["supervised", "PARIS", "1%"]
     assert sup[:3] == ["0.123 ± 0.000", "0.550 ± 0.071", "+0.427"]
-    assert sup[3].count("run.json") == 2
+    assert sup[3].count("runs.jsonl#L") == 2
     semi = told["semi-supervised", "AvoidConf", "30%"]
     assert semi[:3] == ["0.123 (1 split)", "0.100 (1 split)", "-0.023"]
     assert told["supervised", "AvoidConf", "1%"] == ["not run", "not run", "", ""]

@@ -5,7 +5,7 @@ from pathlib import Path
 from emea.reporting.figure7 import PARAMETERS, Parameter, sensitivity, study
 from emea.reporting.records import RecordedRun
 
-from .fabricated import made, rows_of, scores
+from .fabricated import line_of, made, rows_of, scores
 
 
 def with_k(value: int, hit: float, **changes: float) -> RecordedRun:
@@ -47,7 +47,7 @@ def test_rows_tell_both_metrics(tmp_path: Path) -> None:
     rows = rows_of(study([with_k(20, 0.6), with_n(15, 0.3, ratio=0.1)], tmp_path).parts[-1])
     assert len(rows) == 2 * 4 * 3
     told = {tuple(row[:3]): row[3:] for row in rows}
-    link = "[1](../study/records/k20/run.json)"
+    link = f"[1](../study/runs.jsonl#L{line_of('k20')})"
     assert told["K", "20", "1%"] == ["0.600 (1 split)", "6.0 (1 split)", link]
     assert told["N", "15", "10%"][:2] == ["0.300 (1 split)", "3.0 (1 split)"]
     assert told["K", "50", "1%"] == ["not run", "not run", ""]

@@ -40,7 +40,7 @@ def runs(tmp_path: Path) -> list[RecordedRun]:
     others += [{"em": "dual"}, {"data": "dbp15k_ja"}, {"rule": "avoid_conflict"}, {"ratio": None}]
     for index, other in enumerate(others):
         write_run(tmp_path, f"other{index}", **usual | other, compatibility=told(0.1, 0.1))
-    return load_records(tmp_path / "records")
+    return load_records(tmp_path)
 
 
 def test_the_table_holds_what_the_runs_told(runs: list[RecordedRun]) -> None:
@@ -50,7 +50,7 @@ def test_the_table_holds_what_the_runs_told(runs: list[RecordedRun]) -> None:
         ["30%", "0.700 (1 split)", "0.750 (1 split)", "0.300 (1 split)", "0.250 (1 split)"],
         ["oracle", "0.900", "", "0.000", ""],
     ]
-    assert [row[-1].count("/run.json)") for row in rows] == [2, 1, 0]
+    assert [row[-1].count("/runs.jsonl#L") for row in rows] == [2, 1, 0]
 
 
 def test_of_several_runs_of_a_split_the_latest_counts(runs: list[RecordedRun]) -> None:

@@ -25,7 +25,7 @@ def test_two_rows_per_method_and_pair(tmp_path: Path) -> None:
     write_answers(tmp_path, "c", 0.6, method="prase", ratio=0.05)
     write_run(tmp_path, "em")
     paper = {("dbp15k_zh", 0.01, "paris"): {"hit@1": 0.01}}
-    table, origin = summary(load_records(tmp_path / "records"), paper, PAIRS[:1])
+    table, origin = summary(load_records(tmp_path), paper, PAIRS[:1])
     assert table.splitlines()[2:] == [
         "| PARIS | dbp15k_zh | paper | 0.010 |  |",
         "| PARIS | dbp15k_zh | here | 0.450 ± 0.071 | no record |",
@@ -38,7 +38,7 @@ def test_two_rows_per_method_and_pair(tmp_path: Path) -> None:
 def test_of_several_runs_of_a_split_the_latest_counts(tmp_path: Path) -> None:
     for name, hit, started in (("a", 0.4, 2), ("b", 0.9, 1)):
         write_answers(tmp_path, name, hit, started=started)
-    runs = load_records(tmp_path / "records")
+    runs = load_records(tmp_path)
     table, origin = summary(runs, {}, PAIRS[:1])
     assert "| PARIS | dbp15k_zh | here | 0.400 (1 split) |" in table
     assert origin.startswith("1 recorded runs")
@@ -51,7 +51,7 @@ def test_a_split_that_is_no_share_of_the_links_has_no_cell(tmp_path: Path) -> No
     write_answers(tmp_path, "own", 0.4, data="mine-yours", ratio=None)
     write_answers(tmp_path, "official", 0.4, ratio=None)
     write_answers(tmp_path, "other", 0.4, data="mine-yours", ratio=0.3)
-    runs = load_records(tmp_path / "records")
+    runs = load_records(tmp_path)
     assert summary(runs, {}, PAIRS) == []
     assert mapping_table(runs, PAIRS).count("PARIS") == 0
     assert other_pairs(runs, PAIRS).count("| PARIS | mine-yours | 30% |") == 1
@@ -59,13 +59,13 @@ def test_a_split_that_is_no_share_of_the_links_has_no_cell(tmp_path: Path) -> No
 
 def test_without_such_runs_there_is_no_table(tmp_path: Path) -> None:
     write_run(tmp_path, "em")
-    assert summary(load_records(tmp_path / "records"), {}, PAIRS) == []
+    assert summary(load_records(tmp_path), {}, PAIRS) == []
 
 
 def test_precision_and_f1_of_the_answers(tmp_path: Path) -> None:
     write_answers(tmp_path, "a", 0.4)
     write_answers(tmp_path, "elsewhere", 0.4, data="other")
-    rows = mapping_table(load_records(tmp_path / "records"), PAIRS).splitlines()
+    rows = mapping_table(load_records(tmp_path), PAIRS).splitlines()
     assert rows[2:] == [
         "| PARIS | dbp15k_zh | 1% | 0.500 (1 split) | 0.450 (1 split) |",
         "| PRASE | dbp15k_zh | 1% | no record | no record |",
@@ -76,7 +76,7 @@ def test_other_pairs_tell_time_memory_and_machine(tmp_path: Path) -> None:
     write_answers(tmp_path, "a", 0.4, data="other", tags=CORES)
     write_answers(tmp_path, "b", 0.5, data="other", split_seed=1, tags=CORES)
     write_answers(tmp_path, "c", 0.5)
-    rows = other_pairs(load_records(tmp_path / "records"), PAIRS).splitlines()
+    rows = other_pairs(load_records(tmp_path), PAIRS).splitlines()
     assert rows[2:] == [
         "| PARIS | other | 1% | 2 x86_64 cores | 0.450 ± 0.071 | 0.550 ± 0.071 | 0.500 ± 0.071 "
         "| 4.5 | 500 |",

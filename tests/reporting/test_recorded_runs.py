@@ -9,10 +9,11 @@ from emea.config.checks import check_config
 from emea.config.files import option_names
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
+from emea.record.study import find_studies
 from emea.reporting.records import RecordedRun, load_records
 from emea.reporting.studies import EXPERIMENTS
 
-RECORDED = sorted(path.parent.name for path in EXPERIMENTS.glob("*/records"))
+RECORDED = [folder.name for folder in find_studies([EXPERIMENTS])]
 GROUPS = ("protocol", "model", "training", "rule", "em")
 
 
@@ -23,7 +24,7 @@ def schema() -> None:
 
 @cache
 def records(study: str) -> list[RecordedRun]:
-    return load_records(EXPERIMENTS / study / "records")
+    return load_records(EXPERIMENTS / study)
 
 
 @pytest.mark.parametrize("study", RECORDED)

@@ -13,11 +13,14 @@ from .fabricated import made, write_run
 
 def test_a_run_tells_who_it_is_and_where_it_lies(tmp_path: Path) -> None:
     written = write_run(tmp_path / "table1", "zh-0.01-s0", started=7)
-    [run] = load_records(tmp_path / "table1" / "records")
-    assert run == written
+    [run] = load_records(tmp_path / "table1")
+    expected = made("zh-0.01-s0", started=7)
+    assert run.metrics == written.metrics == expected.metrics
+    assert {key: run.header[key] for key in expected.header} == expected.header
+    assert run.study == "table1" and run.line == 1
     assert run.run_id == "id-zh-0.01-s0"
     assert run.started == 7
-    assert run.reference == "table1/records/zh-0.01-s0"
+    assert run.reference == "table1/zh-0.01-s0"
 
 
 def test_values_by_pool_and_stage() -> None:
@@ -48,10 +51,10 @@ def test_runs_of_uncommitted_code_do_not_count_and_are_told(
 ) -> None:
     write_run(tmp_path, "a", tags=tags)
     with pytest.raises(DataError, match="committed code"):
-        load_committed(tmp_path / "records")
+        load_committed(tmp_path)
     write_run(tmp_path, "b")
     caplog.clear()
-    assert [run.folder.name for run in load_committed(tmp_path / "records")] == ["b"]
+    assert [run.folder.name for run in load_committed(tmp_path)] == ["b"]
     assert "left out, not of committed code: a" in caplog.text
 
 
@@ -60,7 +63,7 @@ def test_the_runs_of_all_studies_are_one_pool(tmp_path: Path) -> None:
         write_run(tmp_path / study, "a")
     (tmp_path / "figure5").mkdir()
     found = [run.reference for run in load_studies(tmp_path)]
-    assert found == ["table1/records/a", "table2/records/a"]
+    assert found == ["table1/a", "table2/a"]
 
 
 def test_where_runs_come_from_is_told_in_a_sentence() -> None:
@@ -80,7 +83,7 @@ def test_a_run_that_stands_in_several_rows_is_one() -> None:
 
 def test_what_a_run_was_made_for(tmp_path: Path) -> None:
     assert made("a", tmp_path / "table1").study == "table1"
-    kept = replace(made("a"), folder=tmp_path / "artifacts")
+    kept = replace(made("a"), folder=tmp_path / "artifacts", line=0)
     assert kept.study == ""
     of_sweep = replace(kept, header=kept.header | {"params": {"study": "figure4"}})
     assert of_sweep.study == "figure4"

@@ -1,16 +1,22 @@
 import json
 from pathlib import Path
+from typing import Any
 
+from emea.record.measurements import MEASUREMENTS_FILE, read_measurements
 from emea.reporting.speed import speed_tables
 
 MEASUREMENTS = Path(__file__).resolve().parents[2] / "experiments" / "speed"
+
+
+def write_measurement(folder: Path, name: str, numbers: dict[str, Any]) -> None:
+    (folder / MEASUREMENTS_FILE).write_text(json.dumps({"name": name, **numbers}) + "\n")
 
 
 def test_a_row_per_measurement(tmp_path: Path) -> None:
     numbers = {"data": "pair", "device": "cpu", "ms_per_step": 12.34, "search_s": 1.0}
     numbers |= {"joint_s": 0.5, "peak_memory_mb": 99.6, "cpu_count": "2", "machine": "x86_64"}
     numbers |= {"commit": "c" * 40}
-    (tmp_path / "run_parts_a.json").write_text(json.dumps(numbers))
+    write_measurement(tmp_path, "run_parts_a", numbers)
     row = speed_tables(tmp_path).splitlines()[-1]
     assert row == "| pair | cpu | 12.3 | 1.00 | 0.50 | 100 | 2 x86_64 cores | cccccccccc |"
 
@@ -31,7 +37,7 @@ def test_a_whole_run_tells_its_search_and_protocol(tmp_path: Path) -> None:
     }
     numbers |= {"joint_s": 0.2, "peak_memory_mb": 2048, "search_recall": 0.9876, "gpu": "G"}
     numbers |= {"initial": {"hit@1": 0.25}, "final": {"hit@1": 0.5}, "protocol": "strict"}
-    (tmp_path / "whole_run_a.json").write_text(json.dumps(numbers | {"commit": "c" * 40}))
+    write_measurement(tmp_path, "whole_run_a", numbers | {"commit": "c" * 40})
     row = speed_tables(tmp_path).splitlines()[-1]
     assert row == (
         "| synthetic 2,000 x 2 | 5% | rrea | dual | 3 + 1 x 2 | 9.9 | 5.0 "
@@ -41,7 +47,7 @@ def test_a_whole_run_tells_its_search_and_protocol(tmp_path: Path) -> None:
 
 
 def test_what_is_shown_was_measured_on_committed_code() -> None:
-    files = list(MEASUREMENTS.glob("*.json"))
-    assert files
-    for file in files:
-        assert json.loads(file.read_text())["dirty"] == "false", file.name
+    found = read_measurements(MEASUREMENTS)
+    assert len(found) >= 15
+    for name, measurement in found.items():
+        assert measurement["dirty"] == "false", name

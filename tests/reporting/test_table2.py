@@ -5,7 +5,7 @@ from pathlib import Path
 from emea.reporting.records import RecordedRun
 from emea.reporting.table2 import study
 
-from .fabricated import alone, made, rows_of, scores, write_run
+from .fabricated import alone, line_of, made, rows_of, scores, write_run
 
 PAPER = "data,ratio,method,hit@1,mrr\ndbp15k_zh,0.01,rrea_semi,0.3,0.35\n"
 PAPER += "dbp15k_zh,0.01,emea_semi,0.49,\n"
@@ -26,7 +26,7 @@ def test_both_stages_of_a_run_stand_beside_the_paper(tmp_path: Path) -> None:
     rrea, emea = rows[:2]
     assert rrea[2:-1] == ["RREA (semi)", "0.300", "0.310 (1 split)", "+0.010", "within", *missing]
     assert emea[2:-1] == ["EMEA (semi)", "0.490", "0.500 (1 split)", "+0.010", "within", *missing]
-    assert rrea[-1] == emea[-1] == "[1](../study/records/a/run.json)"
+    assert rrea[-1] == emea[-1] == f"[1](../study/runs.jsonl#L{line_of('a')})"
     mrr = rows_of(parts[parts.index("## MRR among test targets") + 1])
     assert mrr[0][3:7] == ["0.350", "0.310 (1 split)", "-0.040", "below"]
     assert mrr[1][3:7] == ["", "0.500 (1 split)", "", ""]

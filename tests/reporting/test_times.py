@@ -6,7 +6,7 @@ from pathlib import Path
 from emea.reporting.study import RATIOS
 from emea.reporting.times import table4, table5
 
-from .fabricated import history, made, rows_of
+from .fabricated import history, line_of, made, rows_of
 
 SECONDS = (100.0, 20.0, 30.0)
 
@@ -25,7 +25,9 @@ def test_parts_are_means_over_iterations(tmp_path: Path) -> None:
     later = made("later", history=history(*hits, neural=(0.0, 40.0, 50.0)), **taken)
     rows = rows_of(table4([whole, later], paper(tmp_path, "dbp15k_zh")).parts[-1])
     assert len(rows) == 5
-    links = "[1](../study/records/whole/run.json) [2](../study/records/later/run.json)"
+    links = (
+        f"[1](../study/runs.jsonl#L{line_of('whole')}) [2](../study/runs.jsonl#L{line_of('later')})"
+    )
     # weights taken over took no training, and iteration 0 is the first training
     assert rows[0] == [
         "dbp15k_zh",
@@ -52,7 +54,7 @@ def test_the_tables_own_runs_are_timed_alone(tmp_path: Path) -> None:
     shared = [made("shared", split_seed=1), made("latest", split_seed=2)]
     own = replace(made("own"), is_own=True)
     [row, *_] = rows_of(table4([*shared, own], paper(tmp_path, "dbp15k_zh")).parts[-1])
-    assert row[-1] == "[1](../study/records/own/run.json)"
+    assert row[-1] == f"[1](../study/runs.jsonl#L{line_of('own')})"
 
 
 def test_the_papers_minutes_are_seconds_beside_another_pair(tmp_path: Path) -> None:
@@ -60,4 +62,4 @@ def test_the_papers_minutes_are_seconds_beside_another_pair(tmp_path: Path) -> N
     runs = [made("five", params={"em.iterations": 5}, **kind), made("ten", split_seed=1, **kind)]
     rows = rows_of(table5(runs, paper(tmp_path, "dwy100k_dbp_wd")).parts[-1])
     assert rows[0][:5] == ["contea_fr_en", "1%", "15024", "6000 ± 120", "5400"]
-    assert rows[3][-1] == "[1](../study/records/five/run.json)"
+    assert rows[3][-1] == f"[1](../study/runs.jsonl#L{line_of('five')})"
