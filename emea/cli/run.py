@@ -26,6 +26,7 @@ from emea.config.overrides import (
 )
 from emea.config.paths import check_run_folder
 from emea.config.schema import register_schema
+from emea.config.single_run import is_single, run_once
 from emea.errors import DataError, UserError
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_header import Launch
@@ -63,10 +64,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             check_run_folder(sys.argv[1:])
             resume_run(*resume)
             return 0
+        if is_single(sys.argv[1:]):
+            check_run_folder(sys.argv[1:])
+            run_once(sys.argv[1:], job)
+            return 0
         if not any(argument.split("=")[0] in PRINT_ONLY for argument in sys.argv[1:]):
             check_overrides(sys.argv[1:])
             check_run_folder(sys.argv[1:])
-        job()
+        hydra.main(str(CONF), "config", version_base="1.3")(job)()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -87,7 +92,6 @@ def _print_help(arguments: Sequence[str]) -> int:
     return 0
 
 
-@hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
 def job(config: DictConfig) -> float:
     """Run one configuration; the value, of validation links, is what a sweeper may maximise."""
     hydra_config = HydraConfig.get()
@@ -114,7 +118,8 @@ def job(config: DictConfig) -> float:
 
 def _run(config: DictConfig, folder: Path, launch: Launch) -> float:
     """Read the data, then run: a mistake in a file is reported before torch is imported."""
-    check_config(config)
+    if launch.sweep is not None:  # before a sweep, not every combination of its values is checked
+        check_config(config)
     started = time.perf_counter()
     pair = load_pair(config)
     read_s = time.perf_counter() - started
@@ -124,7 +129,7 @@ def _run(config: DictConfig, folder: Path, launch: Launch) -> float:
     from emea.run.result_table import print_results
 
     try:
-        result = run_job(config, folder, launch, pair, read_s=read_s)
+        result = run_job(config, folder, launch, pair, read_s=read_s, is_checked=True)
     except AlreadyRecordedError as recorded:
         logger.info("%s", recorded)
         write_outcome(folder, recorded=recorded.place)

@@ -5,6 +5,7 @@ import difflib
 import math
 import shlex
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from itertools import product
 from typing import Any, cast
 
@@ -33,6 +34,8 @@ from emea.config.files import (
 from emea.config.idle import DECIDING, idle_settings
 from emea.config.paths import check_named_files
 from emea.errors import ConfigError
+from emea.settings.groups import GROUPS
+from emea.settings.run import RunSettings
 
 MOST_VALUES = 1000
 """Of a range: each of them is looked at before anything runs."""
@@ -42,6 +45,8 @@ MOST_JOBS = 100
 
 SWEEP_MODE = "hydra.mode=MULTIRUN"
 """Has the same effect as ``-m``."""
+
+NO_EFFECT = "{key} has no effect here: {reason}. Leave {key} out."
 
 PLUGIN_GROUPS = ("hydra/launcher", "hydra/sweeper")
 PLUGIN_EXTRAS = {
@@ -86,13 +91,53 @@ def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> N
         arguments: the command line.
         defaults: those of them that were not typed; they may be without effect.
     """
+    typed = check_command(arguments)
+    check_settings(typed, defaults)
+
+
+def check_command(arguments: Sequence[str]) -> list[str]:
+    """Check everything on a command line that needs no composed config.
+
+    Args:
+        arguments: the command line; its ``--config-dir`` folders are searched from now on.
+
+    Returns:
+        The settings, with the sweep of an experiment.
+
+    Raises:
+        ConfigError: an argument cannot be read, or names an option, plugin or key that does not
+            exist.
+    """
     without_folders, folders = without_config_dirs(arguments)
     search_also(folders)
     typed = [one for one in with_sweep(without_folders) if not one.startswith("-")]
     parsed = _parsed(typed)
     _check_plugins(parsed)
-    check_settings(typed, defaults)
+    for override in parsed:
+        if _is_group(override):
+            _check_options(override)
+        else:
+            _check_added(override)
     _check_sweep_flag(arguments, parsed)
+    return typed
+
+
+def check_composed(config: DictConfig, typed: Sequence[str]) -> None:
+    """Refuse the config of a single run if it cannot run or if a setting has no effect.
+
+    Args:
+        config: composed with these settings.
+        typed: settings without Hydra's own.
+
+    Raises:
+        ConfigError: names the key and the reason.
+    """
+    check_config(config)
+    check_named_files(config)
+    values = {one.key_or_group for one in _parsed(list(typed)) if not _is_group(one)}
+    for key, reason in idle_settings(config, typed).items():
+        if key in values:
+            raise ConfigError(NO_EFFECT.format(key=key, reason=reason))
 
 
 def check_settings(typed: list[str], defaults: Sequence[str] = ()) -> None:
@@ -100,8 +145,8 @@ def check_settings(typed: list[str], defaults: Sequence[str] = ()) -> None:
     parsed = _parsed(current_overrides(typed))
     overrides = [one for one in parsed if not one.key_or_group.startswith("hydra")]
     groups = {override.key_or_group: override for override in overrides if _is_group(override)}
-    for override in groups.values():
-        _check_options(override)
+    for override in overrides:
+        (_check_options if _is_group(override) else _check_added)(override)
     values = [override for override in overrides if not _is_group(override)]
     choices = _aligned(groups.values())
     configs = [composed(choice) for choice in choices]
@@ -154,7 +199,7 @@ def _refuse_idle(idle: dict[str, str], overrides: Sequence[Override]) -> None:
         if not idle:
             return
     key, reason = next(iter(idle.items()))
-    raise ConfigError(f"{key} has no effect here: {reason}. Leave {key} out.")
+    raise ConfigError(NO_EFFECT.format(key=key, reason=reason))
 
 
 def _quoted(argument: str) -> str:
@@ -294,10 +339,19 @@ def _aligned(groups: Iterable[Override]) -> list[list[str]]:
     return [[choices[index % len(choices)] for choices in lists] for index in range(longest)]
 
 
+def _check_added(override: Override) -> None:
+    """Refuse a new key outside of the groups."""
+    key = override.key_or_group
+    if not (override.is_add() or override.is_force_add()) or key.startswith("hydra"):
+        return
+    known = [*GROUPS, *(one.name for one in fields(RunSettings))]
+    if key.split(".")[0] not in known or ("." not in key and override.is_add()):
+        raise ConfigError(f"there is no key {key}{_nearest(key, known)}")
+
+
 def _has_key(config: DictConfig, override: Override) -> bool:
     if override.is_add() or override.is_force_add():
-        # only inside a group: the root is closed
-        return "." in override.key_or_group and override.key_or_group.split(".")[0] in config
+        return True  # _check_added has checked it
     missing = object()
     found = OmegaConf.select(config, override.key_or_group, default=missing)
     return found is not missing or override.key_or_group in _all_keys(config)

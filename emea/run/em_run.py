@@ -5,14 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from omegaconf import DictConfig
 from torch import Tensor
 
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.em.em_callback import IterationReport
-from emea.em.protocol import Visible
 from emea.evaluation.joint_ranks import fused_ranks
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
 from emea.evaluation.ranks import Ranks, both_pools, link_ranks
@@ -21,7 +19,7 @@ from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.judgement import candidate_warning, score_warning
 from emea.run.observer import EvaluationObserver, compatibility_section, hard_mapping
 from emea.run.parts import build_parts
-from emea.run.run import LinkRanks, Log, Numbers, Outcome, RunScores
+from emea.run.run import LinkRanks, Numbers, Outcome, RunInputs, RunScores
 from emea.run.training_loop import train
 
 
@@ -29,35 +27,25 @@ class EMRun:
     """Trains an encoder, with EM iterations between the fits.
 
     Args:
-        config: of the run.
-        graphs: the pair without its links.
-        visible: the links that the run may use.
-        split: its test and validation links are used for evaluation only.
-        log: records metrics of a step.
-        device: where to compute.
+        inputs: config, graphs, links and device of the run.
     """
 
-    def __init__(
-        self,
-        config: DictConfig,
-        graphs: GraphPair,
-        visible: Visible,
-        split: Split,
-        log: Log,
-        device: torch.device,
-    ) -> None:
+    def __init__(self, inputs: RunInputs) -> None:
+        config = inputs.config
         self.config = config
-        self.split = split
-        self.device = device
+        self.split = inputs.split
+        self.device = inputs.device
         self.observer = EvaluationObserver(
-            split.test,
-            split.supervision.validation,
+            self.split.test,
+            self.split.supervision.validation,
             config.protocol.name,
-            log,
+            inputs.log,
             config.observed_links,
             config.em.iterations,
         )
-        self.parts = build_parts(config, graphs, visible, self.observer, device)
+        self.parts = build_parts(
+            config, inputs.graphs, inputs.visible, self.observer, inputs.device
+        )
 
     def train(self, folder: Path, resume_from: Path | None) -> None:
         """One fit per stage; EM acts at the end of each, and then a checkpoint is written."""

@@ -25,7 +25,6 @@ from emea.config.instantiate import load_pair, maker
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.data.statistics import statistics_table
-from emea.em.protocol import Visible
 from emea.errors import UserError
 from emea.matching.block_memory import is_out_of_memory, limit_blocks
 from emea.record import run_folder
@@ -55,7 +54,7 @@ from emea.run.result import (
     literal_numbers,
 )
 from emea.run.resuming import Start, forget_previous, locked_folder
-from emea.run.run import Log, Outcome, Run
+from emea.run.run import Outcome, Run, RunInputs
 from emea.run.signals import TERMINATED, exit_status, sigterm_as_interrupt
 from emea.run.training_loop import quieten_lightning
 
@@ -80,6 +79,7 @@ def run_job(
     pair: GraphPair | None = None,
     resumes: bool = False,
     read_s: float = 0.0,
+    is_checked: bool = False,
 ) -> RunResult:
     """Run one configuration and write its records into the folder.
 
@@ -91,11 +91,13 @@ def run_job(
         resumes: resume the run of the folder or fail; otherwise a run with other settings, data or
             code is replaced.
         read_s: seconds that the caller spent on reading the pair.
+        is_checked: the caller has already checked the config.
 
     Raises:
         AlreadyRecordedError: ``skip_recorded`` is set and the same run is recorded.
     """
-    check_config(config)
+    if not is_checked:
+        check_config(config)
     started = time.perf_counter() - read_s
     device = _prepare_process(config)
     if pair is None:
@@ -113,7 +115,7 @@ def run_job(
     header = make_header(shown, pair, visible.uses_test_links, launch)
     folder = _folder_of(config, folder, header, tracker, launch)
     with _recorded(shown, pair, folder, header, tracker, resumes) as start:
-        run = make_run(config, graphs, visible, split, tracker.log, device)
+        run = make_run(RunInputs(config, graphs, visible, split, tracker.log, device))
         answering = build_answering(config)  # it refuses wrong settings before training
         built = time.perf_counter()
         run.train(folder, start.checkpoint)
@@ -139,17 +141,10 @@ def run_job(
     return result
 
 
-def make_run(
-    config: DictConfig,
-    graphs: GraphPair,
-    visible: Visible,
-    split: Split,
-    log: Log,
-    device: torch.device,
-) -> Run:
+def make_run(inputs: RunInputs) -> Run:
     """The run of the configured method: a method without a reasoner is EM around an encoder."""
-    kind = EMRun if config.method.reasoner is None else ReasoningRun
-    return kind(config, graphs, visible, split, log, device)
+    kind = EMRun if inputs.config.method.reasoner is None else ReasoningRun
+    return kind(inputs)
 
 
 def _prepare_process(config: DictConfig) -> torch.device:

@@ -24,7 +24,7 @@ from emea.run.checkpoint import save_matching
 from emea.run.observer import compatibility_section, flattened
 from emea.run.parts import Parts, build_parts
 from emea.run.progress import StepProgress
-from emea.run.run import LinkRanks, Log, Numbers, Outcome, RunScores
+from emea.run.run import LinkRanks, Log, Numbers, Outcome, RunInputs, RunScores
 from emea.run.training_loop import announce, fit
 
 logger = logging.getLogger(__name__)
@@ -186,29 +186,17 @@ class ReasoningRun:
     """Runs a baseline that reasons from training links.
 
     Args:
-        config: of the run.
-        graphs: the pair without its links.
-        visible: the links that the run may use.
-        split: its test and validation links are used for evaluation only.
-        log: records metrics of a step.
-        device: where to compute.
+        inputs: config, graphs, links and device of the run.
     """
 
-    def __init__(
-        self,
-        config: DictConfig,
-        graphs: GraphPair,
-        visible: Visible,
-        split: Split,
-        log: Log,
-        device: torch.device,
-    ) -> None:
-        self.split = split
+    def __init__(self, inputs: RunInputs) -> None:
+        config, graphs, device = inputs.config, inputs.graphs, inputs.device
+        self.split = inputs.split
         self.device = device
-        self.seeds = torch.from_numpy(visible.train.copy()).to(device)
-        self.observer = ReasoningObserver(split, log)
+        self.seeds = torch.from_numpy(inputs.visible.train.copy()).to(device)
+        self.observer = ReasoningObserver(inputs.split, inputs.log)
         self.reasoner: Reasoner = maker(config.method.reasoner)(pair=graphs, device=device)
-        self.embedder = Embedder(config, graphs, visible, self.observer, device)
+        self.embedder = Embedder(config, graphs, inputs.visible, self.observer, device)
         self.matching: Matching | None = None
 
     def train(self, folder: Path, resume_from: Path | None) -> None:

@@ -5,10 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import torch
+from omegaconf import DictConfig
 from torch import Tensor
 
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
+from emea.em.protocol import Visible
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
 
@@ -17,6 +20,27 @@ Numbers = dict[str, Any]
 
 Log = Callable[[dict[str, float], int], None]
 """Records metrics of a step."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunInputs:
+    """What every run is built from.
+
+    Args:
+        config: of the run.
+        graphs: the pair without its links.
+        visible: the links that the run may use.
+        split: its test and validation links are used for evaluation only.
+        log: records metrics of a step.
+        device: where to compute.
+    """
+
+    config: DictConfig
+    graphs: GraphPair
+    visible: Visible
+    split: Split
+    log: Log
+    device: torch.device
 
 
 @dataclass(frozen=True, eq=False)

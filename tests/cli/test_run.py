@@ -6,11 +6,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.hydra_config import HydraConfig
 
+from emea.config import checks
 from emea.config.files import compose_config
 from emea.config.schema import register_schema
 from emea.data.sources.synthetic import synthetic_pair
@@ -133,6 +136,47 @@ def test_help_lists_groups_and_examples(tmp_path: Path) -> None:
     assert done.returncode == 0
     for text in ("protocol    strict", "0.01, 0.05", "-m data=dbp15k_zh,fr,ja"):
         assert text in done.stdout
+
+
+def test_a_single_run_composes_and_checks_its_config_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+
+    def count(owner: Any, name: str) -> None:
+        function = getattr(owner, name)
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            calls.append(name)
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    count(ConfigLoaderImpl, "_load_configuration_impl")
+    count(checks, "value_problems")
+    done = called_here(tmp_path, "data.num_entities=150", "method=paris", "tracking=none")
+    assert done.returncode == 0, done.stderr
+    assert calls == ["_load_configuration_impl", "value_problems"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [
+        ("em.iteratons=3", "there is no key em.iteratons (nearest: em.iterations"),
+        ("+colour=3", "there is no key colour"),
+        ("em.iterations=x", "em.iterations must be a whole number"),
+        ("model.epochs_per_turn=5", "model.epochs_per_turn has no effect here: training=sup"),
+        ("seed=1,2", "which need the flag -m"),
+        ("initial_from=nowhere", "initial_from: there is no file nowhere"),
+    ],
+)
+def test_a_single_run_is_refused_before_its_folder_exists(
+    argument: str, sentence: str, tmp_path: Path
+) -> None:
+    done = called_here(tmp_path, argument)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ") and sentence in done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failing_job_does_not_stop_the_sweep(tmp_path: Path) -> None:
