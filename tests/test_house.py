@@ -10,6 +10,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = (
+    ("errors",),
     ("settings",),
     ("data",),
     ("config", "matching", "literals"),
@@ -21,10 +22,13 @@ LAYERS = (
     ("run",),
     ("reporting", "compare"),
     ("explain",),
-    ("bench",),
+    ("aligner",),
+    ("__init__", "bench"),
     ("cli",),
+    ("__main__", "run.py", "experiments"),
 )
-"""Each layer imports from those before it; neighbours do not import each other."""
+"""Packages and single modules. Each layer imports from those before it; neighbours do not import
+each other."""
 
 CONDA_NAMES = {"torch": "pytorch"}
 
@@ -47,33 +51,53 @@ def parsed(path: Path) -> ast.AST:
 def imported_packages(path: Path) -> set[str]:
     names: set[str] = set()
     for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.ImportFrom) and node.module:
+        if isinstance(node, ast.ImportFrom) and node.module == "emea":
+            names |= {f"emea.{alias.name}" for alias in node.names if is_module(alias.name)}
+        elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
     return names
 
 
+def is_module(name: str) -> bool:
+    """Whether a name in ``from emea import name`` is a module, not a value such as the version."""
+    return (ROOT / "emea" / name).is_dir() or (ROOT / "emea" / f"{name}.py").is_file()
+
+
 def within_emea(path: Path) -> tuple[str, ...]:
     return path.relative_to(ROOT / "emea").parts
 
 
+def layered_name(path: Path) -> str:
+    """The package or single module of a file, as the layers name it."""
+    if (ROOT / "emea") in path.parents:
+        return within_emea(path)[0].removesuffix(".py")
+    return path.relative_to(ROOT).parts[0]
+
+
 MODULES = [*(ROOT / "emea").rglob("*.py")]
-CODE = [*MODULES, ROOT / "run.py"]
+CODE = [*MODULES, ROOT / "run.py", *(ROOT / "experiments").rglob("*.py")]
+
+
+def wrong_imports(path: Path) -> list[str]:
+    """Imports of a file from its own layer or one above."""
+    name = layered_name(path)
+    level = next(index for index, layer in enumerate(LAYERS) if name in layer)
+    below = {name, *(one for layer in LAYERS[:level] for one in layer)}
+    inside = [one for one in imported_packages(path) if one.startswith("emea.")]
+    return [one for one in inside if one.split(".")[1] not in below]
 
 
 def test_imports_go_down() -> None:
-    wrong = []
-    for path in MODULES:
-        room, *rest = within_emea(path)
-        if not rest:
-            continue
-        level = next(index for index, layer in enumerate(LAYERS) if room in layer)
-        below = {name for layer in LAYERS[:level] for name in layer} | {room, "errors"}
-        for module in imported_packages(path):
-            if module.startswith("emea.") and module.split(".")[1] not in below:
-                wrong.append(f"{path.relative_to(ROOT)} imports {module}")
-    assert not wrong
+    wrong = {str(path.relative_to(ROOT)): wrong_imports(path) for path in CODE}
+    assert {path: names for path, names in wrong.items() if names} == {}
+
+
+def test_every_layer_has_files_and_every_file_a_layer() -> None:
+    known = {name for layer in LAYERS for name in layer}
+    assert {layered_name(path) for path in CODE} == known
+    assert is_module("aligner") and is_module("config") and not is_module("__version__")
 
 
 OMEGACONF = ("config", "record", "run", "answer", "explain", "cli")

@@ -33,7 +33,6 @@ ALLOWED: dict[str, int] = {
     "baselines": 6,
     "bench": 2,
     "cli": 1,
-    "config": 26,
     "data": 64,
     "em": 14,
     "emea": 8,

@@ -1,4 +1,4 @@
-"""``emea run [-m] key=value ...``: one run or a sweep; ``--help`` lists what can be chosen."""
+"""``emea run [-m] key=value ...``: one run or a sweep; ``--help`` lists all options."""
 
 import logging
 import math
@@ -40,11 +40,11 @@ logger = logging.getLogger(__name__)
 
 HELP = ("-h", "--help")
 PRINT_ONLY = ("--hydra-help", "--version", "-c", "--cfg", "--info", "-sc")
-"""Flags with which Hydra prints something and runs nothing, also as ``--flag=value``."""
+"""Flags with which Hydra only prints; some are written ``--flag=value``."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check the command line, then hand over to Hydra or resume a run.
+    """Check the command line, then start or resume a run, or start a sweep.
 
     Args:
         arguments: as typed after ``emea run``; ``None``: those of this process.
@@ -93,7 +93,7 @@ def _print_help(arguments: Sequence[str]) -> int:
 
 
 def job(config: DictConfig) -> float:
-    """Run one configuration; the value, of validation links, is what a sweeper may maximise."""
+    """Run one configuration and return its score on validation links, for sweepers that search."""
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
     clean_hydra_files(config, hydra_config)
@@ -107,7 +107,7 @@ def job(config: DictConfig) -> float:
         if isinstance(error, UserError):
             logger.error("%s", error)
         elif is_sweep:
-            logger.exception("the job failed")  # into its own log, too
+            logger.exception("the job failed")  # also into its own log
         else:
             raise
         if not is_sweep:
@@ -117,7 +117,7 @@ def job(config: DictConfig) -> float:
 
 
 def _run(config: DictConfig, folder: Path, launch: Launch) -> float:
-    """Read the data, then run: a mistake in a file is reported before torch is imported."""
+    """Read the data, then run; errors in a file are reported before torch is imported."""
     if launch.sweep is not None:  # before a sweep, not every combination of its values is checked
         check_config(config)
     started = time.perf_counter()
@@ -141,9 +141,9 @@ def _run(config: DictConfig, folder: Path, launch: Launch) -> float:
 
 
 def resumed_folder(arguments: Sequence[str]) -> tuple[Path, list[str]] | None:
-    """The run that ``resume=FOLDER`` names, and the user's modules that it may use.
+    """The folder of ``resume=FOLDER`` and the modules that the user trusts.
 
-    It keeps its settings, so no others may be given.
+    A resumed run keeps its settings, so other settings are refused.
 
     Raises:
         UserError: other settings are given.
@@ -165,7 +165,7 @@ def resume_run(folder: Path, trust: list[str]) -> None:
     """Finish an interrupted run in its own folder.
 
     Raises:
-        DataError: the folder holds no run, or its run is finished.
+        DataError: the folder has no run, or the run is finished.
     """
     if is_finished(folder):
         raise DataError(f"{folder} is finished: there is nothing to resume")
@@ -175,6 +175,6 @@ def resume_run(folder: Path, trust: list[str]) -> None:
 
     config = config_to_resume(folder)
     config.skip_recorded = False
-    config.trust = trust  # the folder may come from a stranger: its own list does not count
+    config.trust = trust  # the list in an untrusted folder does not count
     with logged(folder / LOG_FILE):
         print_results(run_job(config, folder, resumes=True))

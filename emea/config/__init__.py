@@ -1,1 +1,1 @@
-"""The configuration: composition, checks, and objects made from it."""
+"""The configuration: composition, checks, and the objects built from it."""

@@ -1,4 +1,4 @@
-"""Spellings of earlier versions: their command lines and the configs of their runs still work."""
+"""Support for earlier versions: their command lines and the configs of their runs."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -29,22 +29,22 @@ MOVED = {
     "emea.tracking.mlflow_tracker": "emea.record.mlflow_tracker",
     "emea.tracking.no_tracker": "emea.record.tracker",
 }
-"""Modules that configurations of earlier runs name, and where their classes are now."""
+"""Modules that the configs of earlier runs name, and the modules that have their classes now."""
 
 RENAMED = {"emea.matching.search.CellSearch": "emea.matching.kmeans_search.KMeansSearch"}
 """Classes that configurations of earlier runs name, and their names and modules now."""
 
 SIMILARITIES = ("csls", "cosine")
-"""Options of ``similarity`` that were options of ``decoding``; each answered greedily."""
+"""Options of ``similarity`` that were options of ``decoding``; their answer was greedy."""
 
 USUAL_SIMILARITY = "csls"
-"""What the other options of ``decoding`` ranked by."""
+"""The similarity of all other earlier options of ``decoding``."""
 
 GREEDY = {"name": "greedy", "_target_": "emea.answer.decoding.BestAnswer"}
 
 
 def current_settings(settings: dict[Any, Any]) -> dict[Any, Any]:
-    """The settings of an earlier run as this version has them."""
+    """Convert the settings of an earlier run to those of this version."""
     current: dict[Any, Any] = _with_current_targets(settings)
     decoding = current.get("decoding")
     if "similarity" in current or not isinstance(decoding, dict):
@@ -66,7 +66,7 @@ def current_settings(settings: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def current_params(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The flat parameters of a recorded run, with its similarity and decoding as two groups."""
+    """Convert the flat parameters of a recorded run: similarity and decoding are two groups."""
     name = params.get("decoding.name")
     if "similarity.name" in params or name not in SIMILARITIES:
         return params
@@ -74,7 +74,7 @@ def current_params(params: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_current_targets(settings: Any) -> Any:
-    """A copy of settings, in which each class is named by its current module."""
+    """A copy of the settings with the current module of each class."""
     if isinstance(settings, list):
         return [_with_current_targets(value) for value in settings]
     if not isinstance(settings, dict):
@@ -89,7 +89,7 @@ def _with_current_targets(settings: Any) -> Any:
 
 
 def current_overrides(arguments: Sequence[str]) -> list[str]:
-    """A command line with the spelling of this version; warns about each earlier one.
+    """Convert a command line to the spelling of this version, and warn about earlier ones.
 
     Raises:
         ConfigError: an earlier spelling conflicts with another setting, or has no equivalent.
@@ -111,20 +111,20 @@ def current_overrides(arguments: Sequence[str]) -> list[str]:
 
 
 def current_decoding(name: str) -> str:
-    """An option of ``decoding``; warns if an earlier name is given."""
+    """The current name of an option of ``decoding``; warns about an earlier name."""
     if name not in SIMILARITIES:
         return name
     _warn(f"decoding={name}", "decoding=greedy")
     return "greedy"
 
 
-@cache  # once for each spelling: a command line is read several times
+@cache  # one warning for each spelling, although a command line is read several times
 def _warn(earlier: str, current: str) -> None:
     logger.warning("%s is deprecated. Use %s", earlier, current)
 
 
 def _current(argument: str) -> list[str]:
-    """What an argument is today; itself where nothing changed."""
+    """The current spelling of an argument, or the argument if nothing changed."""
     key, equals, value = argument.partition("=")
     if key == "search" and "cells" in _names(argument):
         return [
@@ -150,7 +150,7 @@ def _current(argument: str) -> list[str]:
 
 
 def _names(argument: str) -> list[str]:
-    """The options that an override of a group names; none where it cannot be read."""
+    """The options that an override of a group names; empty if it cannot be read."""
     try:
         (override,) = OverridesParser.create().parse_overrides([argument])
         return [one.partition("=")[2].strip("'\"") for one in assignments(override)]

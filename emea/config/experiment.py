@@ -1,4 +1,4 @@
-"""The sweeps of tables and figures: what ``experiment=table1`` runs."""
+"""The sweeps of tables and figures, such as ``experiment=table1``."""
 
 from collections.abc import Iterable, Sequence
 from itertools import product
@@ -13,45 +13,45 @@ SWEEP_FLAGS = ("-m", "--multirun")
 
 
 def with_sweep(arguments: Sequence[str]) -> list[str]:
-    """A command line with its experiment's sweep spelled out; what was typed goes before it.
+    """Add the sweep of the chosen experiment to a command line; typed values take precedence.
 
     Raises:
-        ConfigError: where an experiment is asked for without a sweep, or more than one.
+        ConfigError: the command is not a sweep, or names several experiments.
     """
     name = chosen_experiment(arguments)
     if name is None:
         return list(arguments)
     if not any(argument in SWEEP_FLAGS for argument in arguments):
-        raise ConfigError(f"experiment={name} is a sweep: run it with python run.py -m")
+        raise ConfigError(f"experiment={name} is a sweep: add the flag -m")
     typed = {_key(argument) for argument in arguments}
     params = sweep_params(name)
     return [*arguments, *(f"{key}={params[key]}" for key in params if key not in typed)]
 
 
 def chosen_experiment(arguments: Iterable[str]) -> str | None:
-    """The experiment a command line names."""
+    """The experiment that a command line names."""
     chosen = [
         argument.partition("=")[2] for argument in arguments if _key(argument) == "experiment"
     ]
     if not chosen or chosen[-1] in ("", "null"):
         return None
     if "," in chosen[-1]:
-        raise ConfigError(f"experiment={chosen[-1]}: give each experiment a command of its own")
+        raise ConfigError(f"experiment={chosen[-1]}: run each experiment with its own command")
     return chosen[-1] if chosen[-1] in option_names("experiment") else None
 
 
 def sweep_params(experiment: str) -> dict[str, str]:
-    """What an experiment sweeps over: values as they would be typed, by key."""
+    """The values that an experiment sweeps over, as one would type them, by key."""
     config = compose_config([f"experiment={experiment}"], with_hydra=True)
     return {str(key): str(value) for key, value in config.hydra.sweeper.params.items()}
 
 
 def jobs(experiment: str, overrides: Sequence[str] = ()) -> list[list[str]]:
-    """Overrides of each job of an experiment, in the order of its sweep.
+    """The overrides of each job of an experiment, in the order of the sweep.
 
     Args:
         experiment: an option of the group.
-        overrides: as on the command line; they replace what the experiment sweeps over.
+        overrides: as on the command line; they replace values of the sweep.
     """
     arguments = with_sweep(["-m", f"experiment={experiment}", *overrides])[1:]
     parsed = OverridesParser.create().parse_overrides(arguments)
@@ -59,7 +59,7 @@ def jobs(experiment: str, overrides: Sequence[str] = ()) -> list[list[str]]:
 
 
 def assignments(override: Override) -> list[str]:
-    """The overrides without a sweep that an override stands for."""
+    """All single overrides of an override that can be a sweep."""
     if not override.is_sweep_override():
         return [str(override.input_line)]
     key = override.get_key_element()

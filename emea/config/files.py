@@ -1,4 +1,4 @@
-"""Where the configuration is, which options it offers, and how it is composed."""
+"""The folders of the configuration, their options, and the composition of a config."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,54 +9,49 @@ from omegaconf import DictConfig
 from emea.config.schema import register_schema
 from emea.errors import ConfigError
 
-NO_LIST = "is not a ListConfig, list or tuple"
-"""How OmegaConf says that a list was wanted."""
-
 
 def sentence(error: Exception) -> str:
-    """What is wrong, with the key where the error names it."""
+    """The text of an error of Hydra or OmegaConf, with the key if the error has one."""
     cause = error.__cause__ or error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     key = next((line.split(": ", 1)[1] for line in lines if line.startswith("full_key: ")), "")
-    if key and NO_LIST in lines[0]:
-        return f"{key} must be a list, such as {key}=[one,two]"
     return f"{key}: {lines[0]}" if key else first_line(error)
 
 
 def first_line(error: Exception) -> str:
-    """The line of an error that says it; Hydra's others advise on syntax."""
+    """The first line of an error; Hydra adds advice on syntax."""
     return next((line for line in str(error).splitlines() if line.strip()), repr(error))
 
 
 PACKAGE = Path(__file__).resolve().parents[1]
 SHIPPED = PACKAGE / "conf"
 CONF = SHIPPED if SHIPPED.is_dir() else PACKAGE.parent / "conf"
-"""Inside an installed package, next to the package in a checkout."""
+"""It is inside an installed package, and next to the package in a checkout."""
 
 PRESETS = ("experiment", "variant")
-"""Groups that set others' values and need not be chosen."""
+"""Groups that set values of other groups; they are optional."""
 
 OPTIONAL = ("model", "training", "rule", "em", "similarity", "decoding", "search")
-"""Groups that only some methods use: those that name them in `method.uses`."""
+"""Groups that only some methods use; ``method.uses`` lists them."""
 
 CONFIG_DIR_FLAGS = ("--config-dir", "-cd")
 _further: list[Path] = []
 
 
 def search_also(folders: Sequence[Path]) -> None:
-    """Look for options in these folders, too, and in no others that were named before.
+    """Also search these folders for options, instead of folders from an earlier call.
 
     Raises:
-        ConfigError: one of them is no folder.
+        ConfigError: one of them is not a folder.
     """
     for folder in folders:
         if not folder.is_dir():
-            raise ConfigError(f"--config-dir {folder} is no folder")
+            raise ConfigError(f"--config-dir {folder} is not a folder")
     _further[:] = [folder.resolve() for folder in folders]
 
 
 def without_config_dirs(arguments: Sequence[str]) -> tuple[list[str], list[Path]]:
-    """A command line without its ``--config-dir FOLDER``, and the folders."""
+    """Split a command line into other arguments and the folders of ``--config-dir``."""
     rest, folders = [], []
     waiting = iter(arguments)
     for argument in waiting:
@@ -69,7 +64,7 @@ def without_config_dirs(arguments: Sequence[str]) -> tuple[list[str], list[Path]
 
 
 def compose_config(overrides: Sequence[str], with_hydra: bool = False) -> DictConfig:
-    """The config of these overrides, from all folders that are searched."""
+    """Compose a config from all folders that are searched."""
     paths = ",".join(f"'file://{folder}'" for folder in _further)
     further = [f"hydra.searchpath=[{paths}]"] if _further else []
     register_schema()
@@ -78,17 +73,17 @@ def compose_config(overrides: Sequence[str], with_hydra: bool = False) -> DictCo
 
 
 def required_groups() -> list[str]:
-    """The groups of which each run has an option."""
+    """The groups from which each run has an option."""
     return [name for name in group_names() if name not in PRESETS]
 
 
 def group_names() -> list[str]:
-    """The groups of ``conf/``, Hydra's own apart."""
+    """The groups of ``conf/`` without those of Hydra."""
     return sorted(path.name for path in CONF.iterdir() if path.is_dir() and path.name != "hydra")
 
 
 def option_names(group: str) -> list[str]:
-    """The options of a group in all folders, those in subfolders with their path."""
+    """The options of a group in all folders; options in subfolders have their path."""
     folders = [folder / group for folder in (CONF, *_further)]
     return sorted(
         {

@@ -1,4 +1,4 @@
-"""Settings without effect: one table of what a composed config does not use, and why."""
+"""Settings that have no effect in a composed config, and the reasons."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from emea.settings.em import PAPER_FEATURES, TwoWaySettings
 
 @dataclass(frozen=True)
 class Idle:
-    """Settings that have no effect where a condition holds.
+    """Settings that have no effect under a condition.
 
     Args:
-        keys: each stands for all keys below it, too.
+        keys: each includes all keys below it.
         when: the condition, on a composed config.
-        reason: why; ``{config.em.name}`` stands for a value of the config.
+        reason: a text in which ``{config.em.name}`` is replaced by the value in the config.
     """
 
     keys: tuple[str, ...]
@@ -47,7 +47,7 @@ def _has_no_em(config: DictConfig) -> bool:
 
 
 def uses_two_way(config: DictConfig) -> bool:
-    """Whether the two-way step takes the place of the paper's E- and M-step."""
+    """Whether the two-way step replaces the paper's E- and M-step."""
     two_way = _value(config, "em.two_way")
     if not isinstance(two_way, DictConfig) or two_way.get("_target_") != TWO_WAY:
         return False
@@ -161,32 +161,32 @@ IDLE = (
     Idle(
         ("data.fold", "data.folds"),
         lambda config: config.split.name == "random",
-        "split=random does not use the official parts of the data; use split=official",
+        "split=random does not use the official split of the data; use split=official",
     ),
 )
-"""Settings under ``trainer`` and ``tracking`` are left out: they say how to run, not what."""
+"""Settings under ``trainer`` and ``tracking`` are not listed: they do not change results."""
 
 DECIDING = (
     *("data", "em", "initial_from", "method", "model"),
     *("protocol", "rule", "split", "training", "variant"),
 )
-"""Where the keys begin that the conditions look at."""
+"""The first part of the keys that the conditions read."""
 
 
 def idle_settings(config: DictConfig, overrides: Sequence[str]) -> dict[str, str]:
-    """The keys of a command line that have no effect in its config, and the reason of each.
+    """Find the keys of a command line that have no effect in its config, with the reasons.
 
     Args:
         config: composed with them.
-        overrides: as typed; what removes a key, and the choice of no rule, is never idle.
+        overrides: as typed; removing a key and choosing no rule always have an effect.
     """
-    held = [(key, entry.reason) for entry in IDLE if entry.when(config) for key in entry.keys]
+    active = [(key, entry.reason) for entry in IDLE if entry.when(config) for key in entry.keys]
     found: dict[str, str] = {}
     for text in overrides:
         typed = text.lstrip("+").partition("=")[0]
         if text.startswith("~") or text == "rule=none":
             continue
-        for key, reason in held:
+        for key, reason in active:
             if typed == key or typed.startswith(f"{key}."):
                 found.setdefault(typed, reason.format(config=config))
     return found

@@ -1,4 +1,4 @@
-"""From config nodes to objects: dispatch by ``_target_`` alone."""
+"""Objects from config nodes; ``_target_`` names the class."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,16 +16,16 @@ from emea.errors import ConfigError
 
 
 def maker(node: DictConfig, keep_name: bool = False) -> Callable[..., Any]:
-    """What a config node makes, waiting for the arguments only the run knows.
+    """A factory for the object of a config node; the caller adds the arguments of the run.
 
     Args:
         node: with a ``_target_``.
-        keep_name: pass the option's name on as an argument, too.
+        keep_name: also pass the name of the option as an argument.
     """
     values = _settings(node)
     name = {"name": values["name"]} if keep_name and "name" in values else {}
     try:
-        # as a partial, so that errors of the class arrive as they are, not wrapped by Hydra
+        # as a partial, so that Hydra does not wrap errors of the class
         made = instantiate({**_nameless(values), **name, "_partial_": True, "_convert_": "all"})
     except HydraException as error:
         raise ConfigError(f"{values['_target_']} cannot be used: {_reason(error)}") from error
@@ -33,35 +33,35 @@ def maker(node: DictConfig, keep_name: bool = False) -> Callable[..., Any]:
 
 
 def _reason(error: BaseException) -> str:
-    """What went wrong first: Hydra only says that it could not find something."""
+    """The first cause of an error; Hydra's own says only that something was not found."""
     while error.__cause__ is not None:
         error = error.__cause__
     if isinstance(error, ModuleNotFoundError):
-        return f"there is no module {error.name} (does PYTHONPATH hold its folder?)"
+        return f"there is no module {error.name} (PYTHONPATH must contain its folder)"
     if isinstance(error, SyntaxError):
         return f"{error.filename}, line {error.lineno}: {error.msg}"
     return str(error)
 
 
 def _settings(node: DictConfig) -> dict[str, Any]:
-    """What a node holds; it may come from a config that others wrote."""
+    """The values of a node, which may come from an untrusted config."""
     if not isinstance(node, DictConfig):
-        raise ConfigError(f"a part of the configuration is no group of settings: {node}")
+        raise ConfigError(f"a part of the configuration is not a group of settings: {node}")
     try:
         values: Any = OmegaConf.to_container(node, resolve=True)
-    except OmegaConfBaseException as error:  # it refers to what is not there
+    except OmegaConfBaseException as error:  # an interpolation refers to a missing key
         raise ConfigError(sentence(error)) from error
     if "_target_" not in values:
         raise ConfigError(f"a part of the configuration names no class (_target_): {values}")
-    if not all(isinstance(key, str) for key in values):  # YAML also has numbers as keys
-        raise ConfigError(f"{values['_target_']} has a setting whose name is no text: {values}")
+    if not all(isinstance(key, str) for key in values):  # keys in YAML can be numbers
+        raise ConfigError(f"{values['_target_']} has a setting whose name is not text: {values}")
     root = node._get_root()
     check_made(values, root.get("trust") or () if isinstance(root, DictConfig) else ())
     return dict(values)
 
 
 def _nameless(node: Any) -> Any:
-    """The node without the names of options, its own and those of options composed into it."""
+    """The node without option names, its own and those of nested options."""
     if not isinstance(node, dict):
         return node
     kept = {key: _nameless(value) for key, value in node.items()}
@@ -71,10 +71,10 @@ def _nameless(node: Any) -> Any:
 
 
 def load_pair(config: DictConfig) -> GraphPair:
-    """Read the pair of graphs that the config names; this needs no torch.
+    """Read the pair of graphs that the config names, without importing torch.
 
     Raises:
-        ConfigError: the config's data cannot be made, or is not a pair of graphs.
+        ConfigError: the data cannot be created, or is not a pair of graphs.
         DataError: a file cannot be used.
     """
     pair = maker(config.data, keep_name=True)()
@@ -86,7 +86,7 @@ def load_pair(config: DictConfig) -> GraphPair:
 
 
 def make(target: Callable[..., Any], /, *arguments: Any, **settings: Any) -> Any:
-    """Call a class or function; settings it does not take are the user's to mend."""
+    """Call a class or function; wrong settings become a `ConfigError`."""
     try:
         return target(*arguments, **settings)
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Command-line overrides: numbers as choices, and names that are nearly right."""
+"""Checks of command-line overrides, with suggestions for mistyped names."""
 
 import copy
 import difflib
@@ -38,10 +38,10 @@ from emea.settings.groups import GROUPS
 from emea.settings.run import RunSettings
 
 MOST_VALUES = 1000
-"""Of a range: each of them is looked at before anything runs."""
+"""Values of a range at most: each is checked before the sweep starts."""
 
 MOST_JOBS = 100
-"""Combinations in a sweep that are searched for one in which a setting has an effect."""
+"""Jobs of a sweep at most that are searched for one in which a setting has an effect."""
 
 SWEEP_MODE = "hydra.mode=MULTIRUN"
 """Has the same effect as ``-m``."""
@@ -57,25 +57,25 @@ PLUGIN_EXTRAS = {
     "ray_aws": "ray",
     "optuna": "optuna",
 }
-"""Launchers and sweepers of Hydra's plugins, and the extras of this package that install them."""
+"""Launchers and sweepers of Hydra's plugins, with the extra of this package that installs each."""
 
 
 def quote_numeric_choices(arguments: Sequence[str]) -> list[str]:
-    """Quote numbers given as choices of ``ratio``: Hydra takes a bare float for no choice.
+    """Quote numbers that are options of ``ratio``: Hydra does not accept a float as an option.
 
-    ``ratio=0.01,0.30`` becomes ``ratio='0.01','0.3'``. Anything else passes unchanged.
+    ``ratio=0.01,0.30`` becomes ``ratio='0.01','0.3'``. Other arguments stay unchanged.
     """
     return [_quoted(argument) for argument in arguments]
 
 
 def sweep_flag_first(arguments: Sequence[str]) -> list[str]:
-    """``-m`` in front of the overrides, where Hydra wants it, wherever it was typed."""
+    """Move ``-m`` in front of the overrides, where Hydra expects it."""
     flags = [argument for argument in arguments if argument in ("-m", "--multirun")]
     return [*flags, *(argument for argument in arguments if argument not in flags)]
 
 
 def composed(overrides: Sequence[str]) -> DictConfig:
-    """The config of these overrides, typed as on the command line."""
+    """Compose the config of these overrides, typed as on the command line."""
     try:
         return compose_config(quote_numeric_choices(current_overrides(overrides)))
     except (HydraException, OmegaConfBaseException, ValueError) as error:
@@ -83,13 +83,13 @@ def composed(overrides: Sequence[str]) -> DictConfig:
 
 
 def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> None:
-    """Refuse unknown options, keys and values, naming what comes nearest.
+    """Refuse unknown options, keys and values, and suggest the nearest names.
 
-    In a sweep every option and value is looked at, but not every combination of them.
+    In a sweep, every option and value is checked, but not every combination.
 
     Args:
         arguments: the command line.
-        defaults: those of them that were not typed; they may be without effect.
+        defaults: the arguments that the user did not type; they may have no effect.
     """
     typed = check_command(arguments)
     check_settings(typed, defaults)
@@ -141,7 +141,7 @@ def check_composed(config: DictConfig, typed: Sequence[str]) -> None:
 
 
 def check_settings(typed: list[str], defaults: Sequence[str] = ()) -> None:
-    """The same for settings without the command line's own options, such as ``-m``."""
+    """Check settings as `check_overrides` does; there are no flags such as ``-m``."""
     parsed = _parsed(current_overrides(typed))
     overrides = [one for one in parsed if not one.key_or_group.startswith("hydra")]
     groups = {override.key_or_group: override for override in overrides if _is_group(override)}
@@ -168,7 +168,7 @@ def check_settings(typed: list[str], defaults: Sequence[str] = ()) -> None:
 
 
 def _with_values(config: DictConfig, assignments: Sequence[str]) -> DictConfig:
-    """A composed config with single values set, as Hydra sets them after composing options."""
+    """A copy of a composed config with values set as Hydra sets them."""
     changed = copy.deepcopy(config)
     try:
         ConfigLoaderImpl._apply_overrides_to_config(_parsed(list(assignments)), changed)
@@ -178,10 +178,10 @@ def _with_values(config: DictConfig, assignments: Sequence[str]) -> DictConfig:
 
 
 def _refuse_idle(idle: dict[str, str], overrides: Sequence[Override]) -> None:
-    """Refuse a setting that has no effect, in a sweep only if it has none in any job.
+    """Refuse a setting that has no effect; in a sweep, only if it has none in any job.
 
     Args:
-        idle: what has no effect in one job, and why.
+        idle: settings without effect in one job, with the reasons.
         overrides: the whole command line.
     """
     if not idle:
@@ -223,7 +223,7 @@ def _parsed(arguments: list[str]) -> list[Override]:
             raise ConfigError(f"{argument!r} is not a setting: {_as_setting(argument)}")
     try:
         return OverridesParser.create().parse_overrides(arguments)
-    # beside Hydra's own errors: numbers of too many digits, brackets in too many brackets
+    # also numbers with too many digits and too deeply nested brackets
     except (HydraException, ValueError, RecursionError) as error:
         raise ConfigError(f"cannot read the command line: {first_line(error)}") from error
 
@@ -266,11 +266,11 @@ def _check_sweep_flag(arguments: Sequence[str], overrides: Sequence[Override]) -
 
 
 def _as_setting(word: str) -> str:
-    """How a word that stands alone was perhaps meant."""
+    """Suggest a setting for an argument without ``=``."""
     groups = [group for group in group_names() if word in option_names(group)]
     if groups:
         return f"did you mean {' or '.join(f'{group}={word}' for group in groups)}?"
-    return "settings are typed key=value, and --help lists what can be chosen"
+    return "settings are typed key=value, and --help lists all options"
 
 
 def _is_group(override: Override) -> bool:
@@ -278,7 +278,7 @@ def _is_group(override: Override) -> bool:
 
 
 def _assignments(override: Override) -> list[str]:
-    if override.is_interval_sweep():  # for sweepers that search: its ends must be possible
+    if override.is_interval_sweep():  # for sweepers that search: both ends must be allowed
         interval = cast(IntervalSweep, override.value())
         key = override.get_key_element()
         return [f"{key}={interval.start}", f"{key}={interval.end}"]
@@ -290,12 +290,12 @@ def _assignments(override: Override) -> list[str]:
             f"{override.input_line}: name the options one by one, separated by commas"
         ) from error
     if not found:
-        raise ConfigError(f"{override.input_line} names no value at all")
+        raise ConfigError(f"{override.input_line} has no values")
     return found
 
 
 def _check_range(override: Override) -> None:
-    """Refuse a range that does not end, or not before everything about it is looked at."""
+    """Refuse a range without end or with too many values to check."""
     value = override.value()
     if not isinstance(value, RangeSweep):
         return
@@ -304,9 +304,9 @@ def _check_range(override: Override) -> None:
         num_values = (stop - start) / step
     except (ZeroDivisionError, OverflowError):
         num_values = math.inf
-    if not num_values <= MOST_VALUES:  # of bounds that are no numbers (NaN) this is true, too
+    if not num_values <= MOST_VALUES:  # also true for NaN
         raise ConfigError(
-            f"{override.input_line} has no end or more than {MOST_VALUES:,} values: divide it"
+            f"{override.input_line} has no end or more than {MOST_VALUES:,} values: shorten it"
         )
 
 
@@ -333,7 +333,7 @@ def _check_options(override: Override) -> None:
 
 
 def _aligned(groups: Iterable[Override]) -> list[list[str]]:
-    """Lists of choices such that everything a sweep names stands in at least one of them."""
+    """Lists of choices that together contain every value of a sweep at least once."""
     lists = [_assignments(override) for override in groups]
     longest = max(map(len, lists), default=1)
     return [[choices[index % len(choices)] for choices in lists] for index in range(longest)]

@@ -1,4 +1,4 @@
-"""Files and folders that a command line names: checked before anything heavy loads."""
+"""Checks of the files and folders on a command line, before torch is imported."""
 
 import os
 import tempfile
@@ -12,13 +12,13 @@ from emea.data.split import NO_SEEDS
 from emea.errors import ConfigError, DataError
 
 READER = "emea.data.sources.own_files.read_own_files"
-"""Of ``data=files``; what other readers call a source need not be a file."""
+"""The reader of ``data=files``; the ``source`` of another reader may not be a file."""
 
 NEEDED = ("data.source", "data.target")
 
 
 def check_named_files(config: DictConfig) -> None:
-    """Refuse a config whose files are not there.
+    """Refuse a config that names missing files.
 
     Raises:
         ConfigError: names the key and the file.
@@ -47,21 +47,21 @@ def _check_file(key: str, name: str) -> None:
 
 
 def check_run_folder(arguments: Sequence[str]) -> None:
-    """Refuse a folder in which the run or the sweep cannot write.
+    """Refuse a run folder or sweep folder that cannot be written.
 
-    Hydra creates it before the run starts, and answers an error there with a traceback.
+    Hydra creates it before the run starts and would report an error with a traceback.
 
     Args:
         arguments: the command line.
 
     Raises:
-        DataError: says why, and how to choose another folder.
+        DataError: has the reason and says how to choose another folder.
     """
     given = dict(argument.lstrip("+").partition("=")[::2] for argument in arguments)
     if "resume" in given:
         folder, advice = given["resume"], "Resume a copy of it in a folder that you can write to."
         if not Path(folder).is_dir():
-            return  # resuming has its own sentence for that
+            return  # resuming reports it
     else:
         is_sweep = any(flag in given for flag in ("-m", "--multirun"))
         key = "hydra.sweep.dir" if is_sweep else "hydra.run.dir"
@@ -69,7 +69,7 @@ def check_run_folder(arguments: Sequence[str]) -> None:
         assert isinstance(usual, dict)
         default = usual["hydra"]["sweep" if is_sweep else "run"]["dir"]
         folder, advice = given.get(key, default).strip("'\""), f"Choose another with {key}=FOLDER."
-    # what Hydra fills in, such as the time, is a new folder below
+    # parts that Hydra fills in, such as the time, are new folders
     known = folder.split("${")[0]
     path = Path(known if known == folder else known.rpartition("/")[0])
     try:
@@ -79,10 +79,10 @@ def check_run_folder(arguments: Sequence[str]) -> None:
 
 
 def check_writable(folder: Path) -> None:
-    """Try whether a folder can be created, or written to where it exists.
+    """Test whether a folder can be created, or written if it exists.
 
     Raises:
-        DataError: says why not.
+        DataError: has the reason.
     """
     nearest = folder.absolute()
     while not os.path.lexists(nearest) and nearest != nearest.parent:
@@ -90,7 +90,7 @@ def check_writable(folder: Path) -> None:
     if not nearest.is_dir():
         raise DataError(f"The run folder {folder} cannot be created: {nearest} is not a folder.")
     try:
-        # permissions alone do not tell: the disk may be read-only, or the folder a system's
+        # permissions are not enough: the disk may be read-only
         with tempfile.TemporaryDirectory(prefix=".emea-", dir=nearest):
             return
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Which classes a configuration may name: a config from elsewhere must not run just anything."""
+"""The classes that a config may name: an untrusted config must not run arbitrary code."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -23,23 +23,23 @@ OURS = (
     "emea.rules.",
     "emea.training.",
 )
-"""What a run is made of. Other parts of this package write files wherever they are told to."""
+"""Packages of a run. Other parts of emea write files to any given path."""
 
 OPTIMISERS = "torch.optim"
 OBSERVERS = (
     "pytorch_lightning.callbacks.DeviceStatsMonitor",
     "pytorch_lightning.callbacks.Timer",
 )
-"""Callbacks of Lightning that write no files and call nothing that a config names."""
+"""Callbacks of Lightning that write no files and call nothing from the config."""
 
 LONGEST = 200
-"""Characters of a name of ours; what is longer no file can be called."""
+"""Most characters in the name of one of our classes."""
 
 PACKAGES = Path(__file__).resolve().parents[2]
 
 
 def check_trusted(config: DictConfig) -> None:
-    """Refuse a config that names a class from elsewhere.
+    """Refuse a config that names an untrusted class.
 
     Raises:
         ConfigError: names the key and the class.
@@ -50,16 +50,16 @@ def check_trusted(config: DictConfig) -> None:
 
 
 def untrusted_targets(config: DictConfig) -> Iterator[str]:
-    """A sentence for each class that is neither ours nor of a module the user vouches for."""
+    """A sentence for each class that is not ours and not in a module that the user trusts."""
     settings = OmegaConf.to_container(config, resolve=False)
     return _refusals(settings, config.get("trust") or ())
 
 
 def check_made(values: Any, trust: Sequence[str]) -> None:
-    """Refuse settings that would make, within what they are for, something from elsewhere.
+    """Refuse resolved settings that name an untrusted class.
 
-    They must be resolved: text that still refers to something would be resolved once more when
-    objects are made of it, to what nobody has looked at.
+    Text that still contains an interpolation is refused, too: Hydra would resolve it once more
+    when it creates objects, to a value that was not checked.
 
     Raises:
         ConfigError: names the key and the class or text.
@@ -68,7 +68,7 @@ def check_made(values: Any, trust: Sequence[str]) -> None:
         raise ConfigError(problem)
     for text in _texts(values):
         if "${" in text:
-            raise ConfigError(f"a setting refers to another one by way of text: {text}")
+            raise ConfigError(f"a setting contains an interpolation as text: {text}")
 
 
 def _texts(node: Any) -> Iterator[str]:
@@ -80,14 +80,14 @@ def _texts(node: Any) -> Iterator[str]:
 
 
 def _refusals(settings: Any, trust: Sequence[str]) -> Iterator[str]:
-    vouched = tuple(f"{module}." for module in trust)
+    trusted = tuple(f"{module}." for module in trust)
     for key, target in _targets(settings, ""):
-        if not _is_trusted(target, vouched):
+        if not _is_trusted(target, trusted):
             module = str(target).rpartition(".")[0] or target
             yield (
-                f"{key} names {target}, which is no part of emea's runs nor an optimiser of torch; "
-                f"if you know that module, say so: trust=[{module}], or --trust {module} to read a "
-                "finished run"
+                f"{key} names {target}, which is neither a class of emea's runs nor an optimiser "
+                f"of torch; if you trust that module, add trust=[{module}], or --trust {module} to "
+                "read a finished run"
             )
 
 
@@ -104,18 +104,18 @@ def _targets(node: Any, key: str) -> Iterator[tuple[str, Any]]:
                 yield from _targets(value, place)
 
 
-def _is_trusted(target: Any, vouched: Sequence[str]) -> bool:
-    # an interpolation is no name yet: what it will be is not known here
+def _is_trusted(target: Any, trusted: Sequence[str]) -> bool:
+    # the value of an interpolation is not known here
     if not isinstance(target, str) or "${" in target:
         return False
-    return target.startswith(tuple(vouched)) or _is_ours(target)
+    return target.startswith(tuple(trusted)) or _is_ours(target)
 
 
 def _is_ours(target: str) -> bool:
-    """Whether it is a class or function of ours, and not one that ours make use of.
+    """Whether it is our own class or function, and not one that our modules import.
 
-    The beginning of a name does not tell: ``emea.data.graph.np.save`` is a function of numpy.
-    What does not exist is no danger, and an older run may name what has another name today.
+    A prefix is not enough: ``emea.data.graph.np.save`` is a function of numpy. A missing name is
+    harmless, and an older run may use a name that has changed since.
     """
     if target in OBSERVERS:
         return True
@@ -143,9 +143,9 @@ def _is_public(part: str) -> bool:
 
 @cache
 def _borrowed(file: Path) -> frozenset[str]:
-    """Names that a module of ours has from elsewhere, or that stand for a value.
+    """Names that one of our modules imports or assigns.
 
-    Read from its text: what is looked at before a run need not be loaded for it.
+    They are read from its source, so that the module is not imported.
     """
     names: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

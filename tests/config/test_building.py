@@ -65,7 +65,7 @@ def test_why_a_module_of_ones_own_does_not_load_is_told(
 
 
 def test_a_settings_name_is_no_number() -> None:
-    with pytest.raises(ConfigError, match=r"builtins\.dict has a setting whose name is no text"):
+    with pytest.raises(ConfigError, match=r"builtins\.dict has a setting whose name is not text"):
         maker(OmegaConf.create({"_target_": "builtins.dict", 0: "a.nt"}))
 
 

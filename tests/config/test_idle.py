@@ -57,7 +57,7 @@ def test_settings_of_the_papers_steps_under_dual(setting: str) -> None:
         (["model=alinet", "model.epochs_per_iteration=5"], "model.restart=true trains"),
         (["initial_from=run.py", "model.initial_epochs=5"], "replaces the first training"),
         (["data=openea", "split=official", "ratio.value=0.3"], "official does not use a ratio"),
-        (["data=openea", "data.fold=2"], "split=random does not use the official parts"),
+        (["data=openea", "data.fold=2"], "split=random does not use the official split"),
         (["split.num_validation=0", "split.validation_from=train"], "draws no validation links"),
         (["protocol=released", "rule.subsumption_from=expected"], "from all links"),
         (["protocol=released", "protocol.num_unseen_links=5"], "only rules with avoid_conflict"),

@@ -45,7 +45,7 @@ def test_without_the_folder_there_is_no_such_option() -> None:
 
 
 def test_a_folder_that_is_none_is_refused() -> None:
-    with pytest.raises(ConfigError, match="nowhere is no folder"):
+    with pytest.raises(ConfigError, match="nowhere is not a folder"):
         check_overrides(["--config-dir", "nowhere"])
 
 
