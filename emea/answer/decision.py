@@ -12,8 +12,8 @@ from torch import Tensor
 
 from emea.answer.decoding import BestAnswer, accepted
 from emea.config.checks import check_config
-from emea.config.files import sentence
-from emea.config.instantiate import maker
+from emea.config.files import error_text
+from emea.config.instantiate import factory
 from emea.data.arrays import IntArray
 from emea.data.split import Split
 from emea.errors import ConfigError
@@ -76,7 +76,7 @@ def check_export(config: DictConfig, settings: ExportSettings) -> None:
         for name, value in vars(settings).items():
             asked.export[name] = value
     except OmegaConfBaseException as error:  # not a value that a config can hold
-        raise ConfigError(sentence(error)) from error
+        raise ConfigError(error_text(error)) from error
     check_config(asked)
 
 
@@ -86,7 +86,7 @@ Answering = Callable[[Beliefs, Tensor], Beliefs]
 
 def build_answering(config: DictConfig) -> Answering:
     """Build the decoder of a config; baselines without decoding keep their best candidates."""
-    answering: Answering = maker(config.decoding)() if _uses_decoding(config) else BestAnswer()
+    answering: Answering = factory(config.decoding)() if _uses_decoding(config) else BestAnswer()
     return answering
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from emea.config.instantiate import load_pair, maker
+from emea.config.instantiate import factory, load_pair
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.em.em_callback import IterationReport
@@ -53,7 +53,7 @@ def measure(overrides: list[str], num_steps: int) -> dict[str, Any]:
     pair = load_pair(config)
     loaded = time.perf_counter()
     reports: list[IterationReport] = []
-    visible = maker(config.protocol)()(draw_split(config, pair))
+    visible = factory(config.protocol)()(draw_split(config, pair))
     parts = build_parts(config, pair, visible, reports.append, device)
     parts.module.to(device)
     built = time.perf_counter()

@@ -6,7 +6,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from emea.config.files import required_groups, sentence
+from emea.config.files import error_text, required_groups
 from emea.config.trainer_settings import trainer_problems
 from emea.config.trusted_targets import untrusted_targets
 from emea.errors import ConfigError
@@ -26,7 +26,7 @@ def check_config(config: DictConfig) -> None:
     try:
         problem = next(_problems(config), None)
     except OmegaConfBaseException as error:  # a key is missing, or refers to one that is not there
-        raise ConfigError(sentence(error)) from error
+        raise ConfigError(error_text(error)) from error
     if problem is not None:
         raise ConfigError(problem)
 

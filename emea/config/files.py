@@ -10,7 +10,7 @@ from emea.config.schema import register_schema
 from emea.errors import ConfigError
 
 
-def sentence(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """The text of an error of Hydra or OmegaConf, with the key if the error has one."""
     cause = error.__cause__ or error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]

@@ -9,13 +9,13 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from emea.config.files import sentence
+from emea.config.files import error_text
 from emea.config.trusted_targets import check_made
 from emea.data.graph_pair import GraphPair
 from emea.errors import ConfigError
 
 
-def maker(node: DictConfig, keep_name: bool = False) -> Callable[..., Any]:
+def factory(node: DictConfig, keep_name: bool = False) -> Callable[..., Any]:
     """A factory for the object of a config node; the caller adds the arguments of the run.
 
     Args:
@@ -50,7 +50,7 @@ def _settings(node: DictConfig) -> dict[str, Any]:
     try:
         values: Any = OmegaConf.to_container(node, resolve=True)
     except OmegaConfBaseException as error:  # an interpolation refers to a missing key
-        raise ConfigError(sentence(error)) from error
+        raise ConfigError(error_text(error)) from error
     if "_target_" not in values:
         raise ConfigError(f"a part of the configuration names no class (_target_): {values}")
     if not all(isinstance(key, str) for key in values):  # keys in YAML can be numbers
@@ -77,7 +77,7 @@ def load_pair(config: DictConfig) -> GraphPair:
         ConfigError: the data cannot be created, or is not a pair of graphs.
         DataError: a file cannot be used.
     """
-    pair = maker(config.data, keep_name=True)()
+    pair = factory(config.data, keep_name=True)()
     if not isinstance(pair, GraphPair):
         raise ConfigError(
             f"{config.data._target_} does not give a pair of graphs. Choose another data option."

@@ -24,15 +24,15 @@ from emea.config.experiment import SWEEP_FLAGS, assignments, with_sweep
 from emea.config.files import (
     PRESETS,
     compose_config,
+    error_text,
     first_line,
     group_names,
     option_names,
     search_also,
-    sentence,
     without_config_dirs,
 )
 from emea.config.idle import DECIDING, idle_settings
-from emea.config.paths import check_named_files
+from emea.config.paths import check_paths
 from emea.errors import ConfigError
 from emea.settings.groups import GROUPS
 from emea.settings.run import RunSettings
@@ -79,7 +79,7 @@ def composed(overrides: Sequence[str]) -> DictConfig:
     try:
         return compose_config(quote_numeric_choices(current_overrides(overrides)))
     except (HydraException, OmegaConfBaseException, ValueError) as error:
-        raise ConfigError(sentence(error)) from error
+        raise ConfigError(error_text(error)) from error
 
 
 def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> None:
@@ -118,6 +118,7 @@ def check_command(arguments: Sequence[str]) -> list[str]:
             _check_options(override)
         else:
             _check_added(override)
+            _assignments(override)  # it refuses ranges without values or without end
     _check_sweep_flag(arguments, parsed)
     return typed
 
@@ -133,7 +134,7 @@ def check_composed(config: DictConfig, typed: Sequence[str]) -> None:
         ConfigError: names the key and the reason.
     """
     check_config(config)
-    check_named_files(config)
+    check_paths(config)
     values = {one.key_or_group for one in _parsed(list(typed)) if not _is_group(one)}
     for key, reason in idle_settings(config, typed).items():
         if key in values:
@@ -161,7 +162,7 @@ def check_settings(typed: list[str], defaults: Sequence[str] = ()) -> None:
     for usual, choice, assigned in tried:
         config = _with_values(usual, assigned)
         check_config(config)
-        check_named_files(config)
+        check_paths(config)
         idle = idle_settings(config, [*choice, *assigned])
     asked = {one.key_or_group for one in values if one.input_line not in defaults}
     _refuse_idle({key: idle[key] for key in asked & idle.keys()}, overrides)
@@ -173,7 +174,7 @@ def _with_values(config: DictConfig, assignments: Sequence[str]) -> DictConfig:
     try:
         ConfigLoaderImpl._apply_overrides_to_config(_parsed(list(assignments)), changed)
     except (HydraException, OmegaConfBaseException, ValueError) as error:
-        raise ConfigError(sentence(error)) from error
+        raise ConfigError(error_text(error)) from error
     return changed
 
 

@@ -17,7 +17,7 @@ READER = "emea.data.sources.own_files.read_own_files"
 NEEDED = ("data.source", "data.target")
 
 
-def check_named_files(config: DictConfig) -> None:
+def check_paths(config: DictConfig) -> None:
     """Refuse a config that names missing files.
 
     Raises:

@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from emea.config.experiment import SWEEP_FLAGS
-from emea.config.files import CONF, CONFIG_DIR_FLAGS, sentence, without_config_dirs
+from emea.config.files import CONF, CONFIG_DIR_FLAGS, error_text, without_config_dirs
 from emea.config.overrides import check_command, check_composed, check_settings
 from emea.config.schema import register_schema
 from emea.errors import ConfigError
@@ -63,7 +63,7 @@ class CheckedHydra(Hydra):
         except (HydraException, OmegaConfBaseException, ValueError) as error:
             GlobalHydra.instance().clear()  # to compose once more, for a better explanation
             check_settings(own)
-            raise ConfigError(sentence(error)) from error
+            raise ConfigError(error_text(error)) from error
         keys = [str(key) for key in config if key != "hydra"]
         check_composed(OmegaConf.masked_copy(config, keys), own)
         return config

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from emea.baselines import paris as baseline
 from emea.baselines.prase import PRASE
-from emea.config.instantiate import maker
+from emea.config.instantiate import factory
 from emea.em.two_way_step import TwoWayStep
 from emea.matching.beliefs import Beliefs
 from emea.matching.matching import NOBODY, Matching
@@ -58,7 +58,7 @@ def run_grounds(run: FinishedRun) -> RunGrounds:
     """
     if run.neural is None:
         return _of_baseline(run)
-    rule = maker(run.config.rule)(pair=run.pair, device="cpu") if run.joint is not None else None
+    rule = factory(run.config.rule)(pair=run.pair, device="cpu") if run.joint is not None else None
     paris = _paris_part(rule)
     if paris is None:
         return _of_rule(run, PARIS(run.pair), used=False)
@@ -75,7 +75,7 @@ def _two_way(run: FinishedRun, rule: PARIS) -> TwoWayStep | None:
     settings: Any = OmegaConf.select(run.config, "em.two_way")
     if settings is None:
         return None
-    step: TwoWayStep = maker(settings)(rule=rule, num_candidates=run.config.em.num_candidates)
+    step: TwoWayStep = factory(settings)(rule=rule, num_candidates=run.config.em.num_candidates)
     return None if step.is_off else step
 
 
@@ -83,7 +83,7 @@ def _of_rule(run: FinishedRun, rule: PARIS, used: bool = True) -> RunGrounds:
     assert run.neural is not None, "a run that is not a baseline has a neural model"
     given = None
     if used:
-        visible = maker(run.config.protocol)()(run.split)
+        visible = factory(run.config.protocol)()(run.split)
         given = visible.relation_links
     links = None if given is None else torch.from_numpy(given.copy())
     rule.prepare(RuleView(run.neural, torch.empty(run.neural.num_source, 0), links))
@@ -112,7 +112,7 @@ def _of_two_way(run: FinishedRun, step: TwoWayStep) -> RunGrounds:
 
 def _of_baseline(run: FinishedRun) -> RunGrounds:
     assert run.joint is not None
-    reasoner = maker(run.config.method.reasoner)(pair=run.pair, device="cpu")
+    reasoner = factory(run.config.method.reasoner)(pair=run.pair, device="cpu")
     words = "PARIS (VLDB 2011, Eq. 13)"
     if isinstance(reasoner, PRASE):
         words = f"PRASE: PARIS, with {reasoner.weight:g} of an embedding's cosine mixed in"

@@ -21,7 +21,7 @@ from emea.answer.decision import (
     export_settings,
 )
 from emea.config.checks import check_config
-from emea.config.instantiate import load_pair, maker
+from emea.config.instantiate import factory, load_pair
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.data.statistics import statistics_table
@@ -105,12 +105,12 @@ def run_job(
     split = draw_split(config, pair)
     export = export_settings(config)
     check_founded(export, split)
-    visible = maker(config.protocol)()(split)
+    visible = factory(config.protocol)()(split)
     # what is built gets graphs without links: only what is visible reaches it
     graphs = replace(pair, links=pair.links[:0], official=None, reading=None)
     graphs = with_literals(config, graphs)
     noticed = _log_data(config, pair, split)
-    tracker: Tracker = maker(config.tracking)()
+    tracker: Tracker = factory(config.tracking)()
     shown = without_secrets(config)
     header = make_header(shown, pair, visible.uses_test_links, launch)
     folder = _folder_of(config, folder, header, tracker, launch)

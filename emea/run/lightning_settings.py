@@ -11,7 +11,7 @@ from pytorch_lightning.utilities.exceptions import (  # type: ignore[attr-define
     MisconfigurationException,
 )
 
-from emea.config.instantiate import maker
+from emea.config.instantiate import factory
 from emea.config.trainer_settings import lightning_options
 from emea.errors import ConfigError
 
@@ -67,7 +67,7 @@ def _built(trainer: DictConfig, key: str, kind: type) -> list[Any]:
     """The objects of a list of ``_target_`` nodes, each of which must be of this kind."""
     found = []
     for node in OmegaConf.select(trainer, key) or ():
-        made = maker(node, keep_name=True)()
+        made = factory(node, keep_name=True)()
         if not isinstance(made, kind):
             raise ConfigError(
                 f"trainer.{key} names {node._target_}, which is not a {kind.__name__}"

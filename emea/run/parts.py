@@ -10,7 +10,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from torch import Tensor, nn
 
-from emea.config.instantiate import make, maker
+from emea.config.instantiate import factory, make
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.literal_matches import LiteralMatches
@@ -59,7 +59,7 @@ class Parts:
 
 def draw_split(config: DictConfig, pair: GraphPair) -> Split:
     """The split of its links."""
-    split = maker(config.split)(pair)
+    split = factory(config.split)(pair)
     if not isinstance(split, Split):
         raise ConfigError(f"{config.split._target_} makes no split of links: choose another split")
     return split
@@ -70,7 +70,7 @@ def with_literals(config: DictConfig, pair: GraphPair) -> GraphPair:
     settings = OmegaConf.select(config, "literals")
     if settings is None or "_target_" not in settings:
         return pair
-    literals = maker(settings)()(pair)
+    literals = factory(settings)()(pair)
     if not isinstance(literals, LiteralMatches):
         raise ConfigError(f"{settings._target_} does not match literals: choose another option")
     return replace(pair, literals=literals)
@@ -103,17 +103,17 @@ def build_parts(
     module = AlignmentModule(
         encoder=encoder,
         objective=objective,
-        optimizer=None if optimizer is None else maker(optimizer),
+        optimizer=None if optimizer is None else factory(optimizer),
         num_source=num_source,
         num_target=pair.target.num_entities,
         # sums in a fixed order wait for the device, which a graph cannot
         cuda_graph=config.trainer.cuda_graph and not torch.are_deterministic_algorithms_enabled(),
     )
-    decoder = maker(config.similarity)(search=maker(config.search)())
+    decoder = factory(config.similarity)(search=factory(config.search)())
     stopping = _build_stopping(config, visible, decoder)
     check_every = stopping.every if stopping else None
     uses_rule = config.em.iterations and "rule" in config.method.uses
-    rule = maker(config.rule)(pair=pair, device=device) if uses_rule else None
+    rule = factory(config.rule)(pair=pair, device=device) if uses_rule else None
     labels, label_weights = initial_labels(visible, pair)
     data = LabelDataModule(
         labels, num_source, config.trainer.block_size, check_every, pair.target.num_entities
@@ -123,7 +123,7 @@ def build_parts(
         module=module,
         data=data,
         em=_build_em(config, visible, decoder, observer, rule),
-        training=maker(config.training)(visible=visible, decoder=decoder),
+        training=factory(config.training)(visible=visible, decoder=decoder),
         stopping=stopping,
         make_model=make_model,
         lightning=LightningSettings.of(config.trainer),
@@ -131,8 +131,8 @@ def build_parts(
 
 
 def _build_model(config: DictConfig, graph: JointGraph) -> tuple[nn.Module, Objective]:
-    encoder = maker(config.model.encoder)(graph=graph)
-    return encoder, maker(config.model.objective)()
+    encoder = factory(config.model.encoder)(graph=graph)
+    return encoder, factory(config.model.objective)()
 
 
 def _build_stopping(config: DictConfig, visible: Visible, decoder: Decoder) -> EarlyStopping | None:
@@ -161,7 +161,7 @@ def _build_em(
         EMCallback,
         visible=visible,
         decoder=decoder,
-        normaliser=maker(config.em.normaliser)(),
+        normaliser=factory(config.em.normaliser)(),
         step=None if rule is None else _build_step(config, rule),
         observer=observer,
         **{key: value for key, value in settings.items() if key not in handled_elsewhere},
@@ -176,7 +176,7 @@ PAPER_SETTINGS = ("m_step", "sampling", "ridge")
 def _build_step(config: DictConfig, rule: Rule) -> JointStep:
     """The step that ``em.two_way`` names, or the paper's if there is none or all of it is off."""
     if "two_way" in config.em:
-        two_way = maker(config.em.two_way)(rule=rule, num_candidates=config.em.num_candidates)
+        two_way = factory(config.em.two_way)(rule=rule, num_candidates=config.em.num_candidates)
         if not isinstance(two_way, JointStep):
             raise ConfigError(f"{config.em.two_way._target_} is not a JointStep")
         if not two_way.is_off:

@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 from torch import Tensor
 
 from emea.baselines.reasoner import Reasoner, ReasoningReport
-from emea.config.instantiate import maker
+from emea.config.instantiate import factory
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.em.em_callback import IterationReport
@@ -195,7 +195,7 @@ class ReasoningRun:
         self.device = device
         self.seeds = torch.from_numpy(inputs.visible.train.copy()).to(device)
         self.observer = ReasoningObserver(inputs.split, inputs.log)
-        self.reasoner: Reasoner = maker(config.method.reasoner)(pair=graphs, device=device)
+        self.reasoner: Reasoner = factory(config.method.reasoner)(pair=graphs, device=device)
         self.embedder = Embedder(config, graphs, inputs.visible, self.observer, device)
         self.matching: Matching | None = None
 

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from emea.config.experiment import assignments
-from emea.config.instantiate import maker
+from emea.config.instantiate import factory
 from emea.record.atomic import write_atomic, write_json
 from emea.record.description import markdown_table
 from emea.record.mlflow_sweep import JOBS_FILE, TABLE_FILE
@@ -342,7 +342,7 @@ def track_summary(folder: Path, outcomes: Sequence[JobOutcome]) -> None:
         if place in seen:
             continue
         seen.add(place)
-        tracker: Tracker = maker(config.tracking)()
+        tracker: Tracker = factory(config.tracking)()
         tracker.finish_sweep(config.study, sweep_name(folder), folder, status)
 
 

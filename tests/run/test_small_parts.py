@@ -13,7 +13,7 @@ from rich.console import Console
 
 from emea.config.files import option_names
 from emea.config.instantiate import load_pair
-from emea.config.paths import check_named_files
+from emea.config.paths import check_paths
 from emea.em.protocol import Strict
 from emea.errors import ConfigError
 from emea.record.run_folder import finite
@@ -140,4 +140,4 @@ def test_what_another_reader_calls_a_source_need_be_no_file(tiny_config: Configs
     config = tiny_config()
     with open_dict(config):
         config.data.update({"_target_": "my_reader.read", "source": "wikidata", "links": None})
-    check_named_files(config)
+    check_paths(config)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.instantiate import load_pair, maker
+from emea.config.instantiate import factory, load_pair
 from emea.errors import ConfigError
 from emea.rules.rule import Composed, Rule
 
@@ -22,18 +22,18 @@ def node(**values: Any) -> DictConfig:
 
 
 def test_an_options_name_is_no_argument_unless_it_is_kept() -> None:
-    assert maker(node(name="option", a=1))() == {"a": 1}
-    assert maker(node(name="option", a=1), keep_name=True)() == {"a": 1, "name": "option"}
+    assert factory(node(name="option", a=1))() == {"a": 1}
+    assert factory(node(name="option", a=1), keep_name=True)() == {"a": 1, "name": "option"}
 
 
 def test_names_of_options_composed_into_an_option_are_no_arguments_either() -> None:
     inner = {"_target_": "builtins.dict", "name": "inner", "b": 2}
-    made = maker(node(name="outer", parts={"first": inner}, other={"name": "kept"}))()
+    made = factory(node(name="outer", parts={"first": inner}, other={"name": "kept"}))()
     assert made == {"parts": {"first": {"b": 2}}, "other": {"name": "kept"}}
 
 
 def test_classes_get_plain_values() -> None:
-    made = maker(node(a=[1, 2], b={"c": [3]}))()
+    made = factory(node(a=[1, 2], b={"c": [3]}))()
     assert type(made["a"]) is list
     assert type(made["b"]) is dict
 
@@ -47,7 +47,7 @@ def test_classes_get_plain_values() -> None:
 )
 def test_a_class_that_cannot_be_found_is_the_users_to_mend(target: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
-        maker(node(_target_=target))
+        factory(node(_target_=target))
 
 
 def test_why_a_module_of_ones_own_does_not_load_is_told(
@@ -61,18 +61,18 @@ def test_why_a_module_of_ones_own_does_not_load_is_told(
     ):
         config = OmegaConf.create({"part": {"_target_": target}, "trust": [target.split(".")[0]]})
         with pytest.raises(ConfigError, match=reason):
-            maker(config.part)
+            factory(config.part)
 
 
 def test_a_settings_name_is_no_number() -> None:
     with pytest.raises(ConfigError, match=r"builtins\.dict has a setting whose name is not text"):
-        maker(OmegaConf.create({"_target_": "builtins.dict", 0: "a.nt"}))
+        factory(OmegaConf.create({"_target_": "builtins.dict", 0: "a.nt"}))
 
 
 @pytest.mark.parametrize("part", [{"a": 1}, [1], None])
 def test_a_part_must_name_a_class(part: Any) -> None:
     with pytest.raises(ConfigError, match="a part of the configuration"):
-        maker(OmegaConf.create({"part": part}).part)
+        factory(OmegaConf.create({"part": part}).part)
 
 
 def test_what_is_made_must_be_what_is_needed(tiny_config: Configs) -> None:
@@ -83,7 +83,7 @@ def test_what_is_made_must_be_what_is_needed(tiny_config: Configs) -> None:
 
 
 def composed_rule(config: DictConfig) -> Rule:
-    rule: Rule = maker(config.rule)(pair=load_pair(config), device="cpu")
+    rule: Rule = factory(config.rule)(pair=load_pair(config), device="cpu")
     return rule
 
 
