@@ -9,6 +9,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from emea.config.files import OPTIONAL
 from emea.settings.em import PAPER_FEATURES, TwoWaySettings
+from emea.settings.setting import settings_of
 
 
 @dataclass(frozen=True)
@@ -56,18 +57,15 @@ def uses_two_way(config: DictConfig) -> bool:
 
 TWO_WAY = "emea.em.two_way_step.TwoWayStep"
 
-SWITCHES = (
-    *("both_directions", "unmatched", "matched_inclusions"),
-    *("mutual_labels", "weighted_labels", "fused_answer"),
-)
-"""Parts of the two-way step that are true or false."""
+SWITCHES = {one.key: one.default for one in settings_of(TwoWaySettings) if one.kind is bool}
+"""Parts of the two-way step that are true or false, with their defaults."""
 
 
 def _has_part(two_way: DictConfig) -> bool:
     """Whether a part of the two-way step is on; without any, the paper's step is used."""
     usual = TwoWaySettings
     return (
-        any(two_way.get(name, True) for name in SWITCHES)
+        any(two_way.get(name, default) for name, default in SWITCHES.items())
         or two_way.get("sweeps", usual.sweeps) > 1
         or two_way.get("propagation", usual.propagation) > 0
         or two_way.get("memory", usual.memory) > 0

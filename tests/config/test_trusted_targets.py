@@ -62,6 +62,6 @@ def test_a_class_that_appears_when_text_is_resolved_is_refused(escape: str, tmp_
     target = tmp_path / "written"
     config = composed(["em=none", "rule=none"])
     config.data.num_entities = f"{escape}${{oc.decode:'{HIDDEN % target}'}}"
-    with pytest.raises(ConfigError, match=r"names emea\.record|refers to another"):
+    with pytest.raises(ConfigError, match=r"names emea\.record|contains an interpolation"):
         load_pair(config)
     assert not target.exists()
