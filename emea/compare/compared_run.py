@@ -128,7 +128,7 @@ def _links_of_folder(folder: Path, checksum: str | None) -> NamedLinks:
     Raises:
         UserError: The data is missing, or has other links.
     """
-    from emea.config.instantiate import maker
+    from emea.config.instantiate import factory
     from emea.record.pair_file import pair_of_run
 
     config = read_config(folder)
@@ -140,7 +140,7 @@ def _links_of_folder(folder: Path, checksum: str | None) -> NamedLinks:
         raise DataError(f"the data of {pair.name} changed since the run")
     links = read_ranks(folder)[0].get("links")
     if links is None:  # a recorded run keeps only their checksum
-        links = maker(config.split)(pair).test
+        links = factory(config.split)(pair).test
     if checksum is None or links_checksum(links) != checksum:
         raise DataError(f"the test links of {pair.name} changed since the run")
     return _named(pair, links)
