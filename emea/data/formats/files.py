@@ -5,9 +5,11 @@ import logging
 import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, cast
 
+from emea.data.formats.limits import LimitedStream, XMLGuard, check_regular_file
 from emea.errors import ConfigError, DataError, one_line
 
 UTF8_BOM = b"\xef\xbb\xbf"
@@ -16,17 +18,26 @@ CHUNK_SIZE = 1 << 18
 
 
 @contextmanager
-def byte_stream(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unpacked where its name ends in ``.gz``; no byte order mark.
+def byte_stream(path: Path, has_lines: bool = True, is_xml: bool = False) -> Iterator[IO[bytes]]:
+    """Open a file as a stream of bytes, without a byte order mark.
+
+    A file whose name ends in ``.gz`` is decompressed. The current ``ReadingLimits`` apply.
+
+    Args:
+        path: The file.
+        has_lines: Whether the format consists of lines, whose length is limited.
+        is_xml: Whether the file is XML, which is checked before it is passed on.
 
     Raises:
-        DataError: the file cannot be read, or its gzip is damaged.
+        DataError: The file cannot be read, exceeds a limit, or its gzip is damaged.
     """
+    check_regular_file(path)
     try:
         with _opened(path) as stream:
             if stream.read(len(UTF8_BOM)) != UTF8_BOM:
                 stream.seek(0)
-            yield stream
+            guard = XMLGuard(path) if is_xml else None
+            yield BufferedReader(LimitedStream(stream, path, has_lines, guard), CHUNK_SIZE)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"{path.name} is damaged or no gzip file: {error}") from error
     except OSError as error:

@@ -35,7 +35,9 @@ LITERAL_LINE_PARTS = re.compile(
 )
 
 is_plain_iri = re.compile(_IRI).fullmatch
-RUN_OR_LINE = re.compile(rb"((?:" + _LINE + rb")++)|((?:" + _LITERAL_LINE + rb")++)|[^\n]*+\n")
+RUN_OR_LINE = re.compile(
+    rb"((?:" + _LINE + rb")++)|((?:" + _LITERAL_LINE + rb")++)|((?:[ \t\r]*+\n)++)|[^\n]*+\n"
+)
 # What is between the brackets is looked at later, once for each distinct IRI.
 BRACKETED_LINES = re.compile(rb"(?:<[^>]*+> <[^>]*+> <[^>]*+> \.\n)*+")
 
@@ -142,6 +144,9 @@ def _take_any(chunk: bytes, num_before: int, collector: NTriplesCollector, bad: 
     is_text = _is_utf8(chunk)
     for match in RUN_OR_LINE.finditer(chunk):
         text = match.group()
+        if match.lastindex == 3:  # blank lines
+            number += text.count(b"\n")
+            continue
         if match.lastindex == 1 or (match.lastindex == 2 and is_text):
             (runs if match.lastindex == 1 else literal_runs).append(text)
             number += text.count(b"\n")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from emea.data.formats.files import BadLines
+from emea.data.formats.limits import MIB, RATIO_FROM, check_regular_file, current_limits
 from emea.data.formats.rows import Columns, Row, name_problem
 from emea.errors import DataError
 
@@ -27,8 +28,10 @@ def parquet_rows(
         DataError: pyarrow is missing, or the file cannot be read.
     """
     pyarrow, parquet = _pyarrow()
+    check_regular_file(path)
     try:
         with parquet.ParquetFile(path) as file:
+            _check_size(path, file.metadata)
             wanted = _wanted(path, file.schema_arrow.names, names)
             marked = [name for name in attributes if name in file.schema_arrow.names]
             _check_columns(path, file.schema_arrow, [*wanted, *marked], pyarrow)
@@ -57,6 +60,22 @@ def _pyarrow() -> tuple[Any, Any]:
             "Parquet files need pyarrow, which is not installed: pip install 'emea[parquet]'"
         ) from error
     return pyarrow, pyarrow.parquet
+
+
+def _check_size(path: Path, metadata: Any) -> None:
+    """Refuse a file that decompresses to more than the limits allow, before it is read.
+
+    A column of equal values takes next to no space, so rows count, too: at least one byte each.
+    """
+    limits, num_packed = current_limits(), max(1, path.stat().st_size)
+    groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
+    num_bytes = max(metadata.num_rows, sum(group.total_byte_size for group in groups))
+    if metadata.num_columns > limits.columns:
+        raise limits.error(path, "the number of columns", "columns")
+    if num_bytes > limits.size_mib * MIB:
+        raise limits.error(path, "the decompressed size in MiB", "size_mib")
+    if num_bytes > max(RATIO_FROM, limits.ratio * num_packed):
+        raise limits.error(path, "decompressed over compressed size", "ratio")
 
 
 def _wanted(path: Path, given: Sequence[str], names: Sequence[Sequence[str]]) -> list[str]:

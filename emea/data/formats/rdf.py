@@ -105,7 +105,7 @@ def read_rdf_file(
 
 def statements(path: Path, file_format: str, bad: BadLines) -> Iterator[Quad]:
     """The statements of a file, in its order."""
-    with byte_stream(path) as stream:
+    with byte_stream(path, has_lines=False, is_xml=file_format == "rdfxml") as stream:
         parser = pyoxigraph.parse(stream, RDF_FORMATS[file_format])
         last_bad_line = 0
         while True:

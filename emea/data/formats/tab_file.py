@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from emea.data.arrays import IntArray
+from emea.data.formats.limits import check_regular_file
 from emea.errors import DataError
 
 UTF8_BOM = b"\xef\xbb\xbf"
@@ -83,6 +84,7 @@ def read_table(path: Path, num_columns: int, label: str | None = None) -> TabTab
 
 
 def _read_text(path: Path, label: str) -> str:
+    check_regular_file(path)
     try:
         content = path.read_bytes().removeprefix(UTF8_BOM)
         # Not str.splitlines: names may hold separators such as U+2028 that end no line here.

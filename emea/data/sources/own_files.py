@@ -9,6 +9,7 @@ import numpy as np
 from emea.data.arrays import IntArray
 from emea.data.formats.files import is_gzipped
 from emea.data.formats.graph_file import read_graph_file
+from emea.data.formats.limits import reading_limits
 from emea.data.formats.link_file import read_link_file
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair
 from emea.data.iri_names import with_iri_names
@@ -36,6 +37,7 @@ def read_own_files(
     attributes: Sequence[str] = (),
     iri_names: bool = False,
     label_language: str | None = None,
+    limits: Mapping[str, int] | None = None,
 ) -> GraphPair:
     """Read a pair from one file for each graph and up to two files of links.
 
@@ -59,6 +61,7 @@ def read_own_files(
         attributes: relations and columns of tables whose cells are literals.
         iri_names: make a name literal from the local part of each IRI, if literals are kept.
         label_language: preferred language of the labels in results, such as ``de``.
+        limits: bounds on what a file may contain, by name (see ``ReadingLimits``).
 
     Raises:
         ConfigError: a file is not named, or a setting has a value that does not exist.
@@ -66,22 +69,23 @@ def read_own_files(
     """
     needed = {"source": source, "target": target}
     paths = _paths(**needed if keep_literals else {**needed, "links": links})
-    settings = (format, on_error, keep_isolated, keep_literals, attributes, label_language)
-    left, left_reading = read_graph_file(paths["source"], *settings)
-    right, right_reading = read_graph_file(paths["target"], *settings)
-    if keep_literals and iri_names:
-        left, right = with_iri_names(left), with_iri_names(right)
-    resolver = LinkResolver(
-        EntityFinder(left, "source", left_reading.label),
-        EntityFinder(right, "target", right_reading.label),
-        Prefixes(prefixes),
-        on_error,
-        LinkRegister(),
-    )
-    (labels, label_reading), (test, test_reading) = (
-        (NO_LINKS, None) if file is None else _resolved(resolver, Path(file), links_format)
-        for file in (links, test_links)
-    )
+    with reading_limits(limits):
+        settings = (format, on_error, keep_isolated, keep_literals, attributes, label_language)
+        left, left_reading = read_graph_file(paths["source"], *settings)
+        right, right_reading = read_graph_file(paths["target"], *settings)
+        if keep_literals and iri_names:
+            left, right = with_iri_names(left), with_iri_names(right)
+        resolver = LinkResolver(
+            EntityFinder(left, "source", left_reading.label),
+            EntityFinder(right, "target", right_reading.label),
+            Prefixes(prefixes),
+            on_error,
+            LinkRegister(),
+        )
+        (labels, label_reading), (test, test_reading) = (
+            (NO_LINKS, None) if file is None else _resolved(resolver, Path(file), links_format)
+            for file in (links, test_links)
+        )
     pair = assemble_pair(
         str(name or "") or f"{_stem(paths['source'])}-{_stem(paths['target'])}",
         left,

@@ -65,10 +65,8 @@ def test_a_mistake_over_several_lines_is_named_once(tmp_path: Path) -> None:
 
 
 def test_what_a_mistake_quotes_stays_on_one_line(tmp_path: Path) -> None:
-    (tmp_path / "a.rdf").write_text(RDFXML.removeprefix("<"))
-    with pytest.raises(
-        DataError, match=r"^a\.rdf, line 1: Unexpected text event: '\?xml"
-    ) as caught:
+    (tmp_path / "a.rdf").write_text(RDFXML.replace("<e:name>", "\nlost\ntext\n<e:name>"))
+    with pytest.raises(DataError, match=r"^a\.rdf, line \d+: Unexpected text event") as caught:
         read(tmp_path / "a.rdf", "rdfxml")
     assert "\n" not in str(caught.value)
 

@@ -1,0 +1,207 @@
+"""Bounds on what an input file may contain, checked while it is read."""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
+from io import RawIOBase
+from pathlib import Path
+from typing import IO
+from xml.parsers.expat import ExpatError, ParserCreate
+
+from emea.errors import ConfigError, DataError
+
+MIB = 1 << 20
+RATIO_FROM = 16 * MIB
+"""Decompressed size from which the ratio is limited; small files may repeat themselves."""
+
+
+@dataclass(frozen=True)
+class ReadingLimits:
+    """What a file may contain before reading stops with an error; ``data.limits.*`` sets them.
+
+    The defaults are far above what knowledge graphs contain. They stop files that are damaged or
+    that were made to exhaust memory.
+
+    Args:
+        size_mib: Size of a file in MiB after decompression.
+        ratio: Decompressed size over compressed size, for files above 16 MiB.
+        line_mib: Length of a line in MiB, in N-Triples, TSV and CSV.
+        columns: Columns of a table.
+        depth: Nesting depth of elements in RDF/XML.
+        entity_length: Characters of an entity definition in RDF/XML (``<!ENTITY owl "...">``).
+    """
+
+    size_mib: int = 1 << 18
+    ratio: int = 300
+    line_mib: int = 16
+    columns: int = 10_000
+    depth: int = 256
+    entity_length: int = 1000
+
+    def error(self, path: Path, what: str, name: str) -> DataError:
+        """Return the error that a file exceeds a limit, for the caller to raise."""
+        limit = getattr(self, name)
+        return DataError(
+            f"{path.name}: {what} exceeds data.limits.{name}={limit}. If the file is correct, "
+            f"raise the limit (data.limits.{name}=...)."
+        )
+
+
+_CURRENT: ContextVar[ReadingLimits] = ContextVar("limits", default=ReadingLimits())  # noqa: B039
+
+
+def current_limits() -> ReadingLimits:
+    """Return the limits of the reading in progress."""
+    return _CURRENT.get()
+
+
+@contextmanager
+def reading_limits(given: Mapping[str, int] | None) -> Iterator[None]:
+    """Read files under other limits than the defaults.
+
+    Args:
+        given: Limits by name; those that are missing keep their default.
+
+    Raises:
+        ConfigError: A limit does not exist or is not a positive whole number.
+    """
+    names = [field.name for field in fields(ReadingLimits)]
+    for name, value in (given or {}).items():
+        if name not in names:
+            raise ConfigError(f"data.limits.{name} does not exist; limits are {', '.join(names)}")
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ConfigError(f"data.limits.{name} must be a whole number above 0, got {value!r}")
+    token = _CURRENT.set(ReadingLimits(**(given or {})))
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def check_regular_file(path: Path) -> None:
+    """Refuse pipes, sockets and devices, which may block or never end.
+
+    Raises:
+        DataError: The path names such a file. A missing file or a folder passes; opening it
+            reports the problem.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise DataError(
+            f"{path} is a pipe, socket or device, not a regular file. Write its content to a file "
+            "and give that file."
+        )
+
+
+class LimitedStream(RawIOBase):
+    """Passes the bytes of a stream on and stops where they exceed a limit.
+
+    Args:
+        stream: The decompressed bytes.
+        path: The file, for messages.
+        has_lines: Whether the format consists of lines, whose length is limited.
+        guard: Sees all bytes before they are passed on, if given.
+    """
+
+    def __init__(
+        self, stream: IO[bytes], path: Path, has_lines: bool, guard: "XMLGuard | None" = None
+    ) -> None:
+        self._stream = stream
+        self._path = path
+        self._limits = current_limits()
+        self._num_packed = max(1, os.path.getsize(path))
+        self._num_read = 0
+        self._line = 0
+        self._has_lines = has_lines
+        self._guard = guard
+
+    def readable(self) -> bool:
+        """Return ``True``: the stream can be read."""
+        return True
+
+    def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override]
+        """Read into a buffer; return the number of bytes."""
+        block = self._stream.read(len(buffer))
+        self._check(block)
+        buffer[: len(block)] = block
+        return len(block)
+
+    def _check(self, block: bytes) -> None:
+        limits, path = self._limits, self._path
+        self._num_read += len(block)
+        if self._num_read > limits.size_mib * MIB:
+            raise limits.error(path, "the decompressed size in MiB", "size_mib")
+        if self._num_read > max(RATIO_FROM, limits.ratio * self._num_packed):
+            raise limits.error(path, "decompressed over compressed size", "ratio")
+        if self._has_lines:
+            cut = block.rfind(b"\n")
+            self._line = self._line + len(block) if cut < 0 else len(block) - cut - 1
+            if self._line > limits.line_mib * MIB:
+                raise limits.error(path, "the length of a line in MiB", "line_mib")
+        if self._guard is not None:
+            self._guard.check(block)
+
+
+class XMLGuard:
+    """Checks XML before another parser reads it: nesting depth and entity definitions.
+
+    An entity that refers to other entities can expand to a text of any size, and so can a long
+    entity that is used often. Only short definitions without references are accepted, such as the
+    abbreviations of namespaces in OWL files.
+
+    Args:
+        path: The file, for messages.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._limits = current_limits()
+        self._depth = 0
+        self._is_finished = False
+        self._parser = ParserCreate()
+        self._parser.StartElementHandler = self._open
+        self._parser.EndElementHandler = self._close
+        self._parser.EntityDeclHandler = self._define
+
+    def check(self, block: bytes) -> None:
+        """Check the next bytes of the file; an empty block is its end.
+
+        Raises:
+            DataError: The XML is not well-formed or exceeds a limit.
+        """
+        if self._is_finished:
+            return
+        self._is_finished = not block
+        try:
+            self._parser.Parse(block, self._is_finished)
+        except (LookupError, ValueError) as error:  # an encoding that the parser does not know
+            raise DataError(f"{self._path.name}: {error}. Save the file as UTF-8.") from error
+        except ExpatError as error:
+            message = str(error).partition(": line")[0]
+            raise DataError(
+                f"{self._path.name}, line {error.lineno}: the XML is not well-formed: {message}"
+            ) from error
+
+    def _open(self, *_: object) -> None:
+        self._depth += 1
+        if self._depth > self._limits.depth:
+            raise self._limits.error(self._path, "the nesting depth of elements", "depth")
+
+    def _close(self, *_: object) -> None:
+        self._depth -= 1
+
+    def _define(self, name: str, is_parameter: bool, value: str | None, *external: object) -> None:
+        if is_parameter or value is None or "&" in value or "%" in value:
+            raise DataError(
+                f"{self._path.name}, line {self._parser.CurrentLineNumber}: the definition of "
+                f"entity {name} refers to other entities or files, which is not supported. Replace "
+                "the entity by its text."
+            )
+        if len(value) > self._limits.entity_length:
+            raise self._limits.error(self._path, f"the length of entity {name}", "entity_length")

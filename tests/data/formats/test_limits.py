@@ -1,0 +1,155 @@
+"""Files that would exhaust memory or time end in one sentence that names the limit."""
+
+import gzip
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from emea.data.formats.graph_file import read_graph_file
+from emea.data.formats.limits import MIB, reading_limits
+from emea.data.formats.link_file import read_link_file
+from emea.data.formats.tab_file import read_table
+from emea.data.sources.own_files import read_own_files
+from emea.errors import ConfigError, DataError
+
+ROOT = (
+    '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://a.org/">'
+    '<rdf:Description rdf:about="http://a.org/a"><e:knows rdf:resource="http://a.org/b"/>'
+)
+END = "</rdf:Description></rdf:RDF>"
+
+
+def rdfxml(folder: Path, definitions: str, name: str = "x") -> Path:
+    path = folder / "a.rdf"
+    text = f"<!DOCTYPE r [{definitions}]>{ROOT}<e:name>{name}</e:name>{END}"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def laughs(depth: int) -> str:
+    """Entities that each refer ten times to the one before."""
+    lines = ['<!ENTITY e0 "lol">']
+    lines += [f'<!ENTITY e{level} "{f"&e{level - 1};" * 10}">' for level in range(1, depth)]
+    return "".join(lines)
+
+
+def test_short_entities_are_read(tmp_path: Path) -> None:
+    graph, _ = read_graph_file(rdfxml(tmp_path, '<!ENTITY a "http://a.org/">', "&a;x"))
+    assert graph.num_triples == 1
+
+
+@pytest.mark.parametrize(
+    ("definitions", "use", "message"),
+    [
+        (laughs(10), "&e9;", "line 1: the definition of entity e1 refers to other entities"),
+        ('<!ENTITY a "&#38;b;"><!ENTITY b "x">', "&a;", "entity a refers to other entities"),
+        ('<!ENTITY % a "x">', "x", "entity a refers to other entities"),
+        ('<!ENTITY a SYSTEM "file:///etc/hostname">', "&a;", "entity a refers to other entities"),
+        (f'<!ENTITY a "{"x" * 5000}">', "&a;" * 9, "entity a exceeds data.limits.entity_length"),
+    ],
+)
+def test_entities_that_grow_are_refused(
+    tmp_path: Path, definitions: str, use: str, message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        read_graph_file(rdfxml(tmp_path, definitions, use))
+
+
+def test_entities_in_attributes_and_other_encodings_are_refused(tmp_path: Path) -> None:
+    path = rdfxml(tmp_path, laughs(10))
+    path.write_text(path.read_text().replace("a.org/b", "&e9;"), encoding="utf-8")
+    with pytest.raises(DataError, match="refers to other entities"):
+        read_graph_file(path)
+    path.write_text(path.read_text(), encoding="utf-16")
+    with pytest.raises(DataError, match="refers to other entities"):
+        read_graph_file(path)
+
+
+def test_deep_xml_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.rdf"
+    path.write_text(ROOT + "<e:x>" * 100_000)
+    with pytest.raises(DataError, match=r"a\.rdf: the nesting depth .* data\.limits\.depth=256"):
+        read_graph_file(path)
+
+
+def test_broken_xml_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.rdf"
+    path.write_text(f"{ROOT}\n<e:x></e:y>")
+    with pytest.raises(DataError, match=r"a\.rdf, line 2: the XML is not well-formed: mismatched"):
+        read_graph_file(path)
+
+
+@pytest.mark.parametrize("name", ["a.nt.gz", "a.tsv.gz", "a.csv.gz", "a.ttl.gz", "a.rdf.gz"])
+def test_a_small_file_that_decompresses_to_a_large_one_is_refused(
+    tmp_path: Path, name: str
+) -> None:
+    with gzip.open(tmp_path / name, "wb") as file:
+        for _ in range(24):
+            file.write(b"\n" * MIB)
+    with pytest.raises(DataError, match=r"data\.limits\.ratio=300"):
+        read_graph_file(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a.nt", "a.tsv", "a.csv"])
+def test_endless_lines_are_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"a" * (MIB + 9))
+    with reading_limits({"line_mib": 1}), pytest.raises(DataError, match=r"data\.limits\.line_mib"):
+        read_graph_file(tmp_path / name)
+
+
+@pytest.mark.parametrize("separator", ["\t", ","])
+def test_many_columns_are_refused(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / ("a.tsv" if separator == "\t" else "a.csv")
+    path.write_text(separator.join(["a"] * 20_000))
+    with pytest.raises(DataError, match=r"columns in line 1 exceeds data\.limits\.columns=10000"):
+        read_graph_file(path)
+
+
+def test_a_parquet_file_of_equal_rows_is_refused(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    cells = pyarrow.array(["a"]).take(pyarrow.array([0] * 1000))
+    chunks = pyarrow.chunked_array([cells] * 1200)
+    names = ("head", "relation", "tail")
+    parquet.write_table(pyarrow.table(dict.fromkeys(names, chunks)), tmp_path / "a.parquet")
+    assert (tmp_path / "a.parquet").stat().st_size < MIB
+    with (
+        reading_limits({"size_mib": 1}),
+        pytest.raises(DataError, match=r"a\.parquet: .*data\.limits\.size_mib=1"),
+    ):
+        read_graph_file(tmp_path / "a.parquet")
+
+
+def test_pipes_sockets_and_devices_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.nt")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "b.nt"))
+        for path in (tmp_path / "a.nt", tmp_path / "b.nt", Path("/dev/zero")):
+            for read in (
+                lambda path: read_graph_file(path, "ntriples"),
+                lambda path: read_link_file(path, "tsv"),
+                lambda path: read_table(path, 3),
+            ):
+                with pytest.raises(DataError, match="pipe, socket or device"):
+                    read(path)
+
+
+def test_the_user_raises_a_limit(tmp_path: Path) -> None:
+    path = rdfxml(tmp_path, f'<!ENTITY a "{"x" * 1500}">', "&a;")
+    links = tmp_path / "links.tsv"
+    links.write_text("http://a.org/a\thttp://a.org/a\n")
+    with pytest.raises(DataError, match="entity_length=1000"):
+        read_own_files(path, path, links)
+    pair = read_own_files(path, path, links, limits={"entity_length": 2000})
+    assert pair.source.num_triples == 1
+    with pytest.raises(DataError, match="entity_length=1000"):  # for one reading only
+        read_graph_file(path)
+
+
+@pytest.mark.parametrize("given", [{"depht": 3}, {"depth": 0}, {"depth": "many"}, {"depth": True}])
+def test_wrong_limits_are_refused(given: dict[str, int]) -> None:
+    with pytest.raises(ConfigError, match=r"data\.limits\.dep"), reading_limits(given):
+        pass
