@@ -48,6 +48,28 @@ class OpenEASettings:
 
 
 @dataclass(frozen=True)
+class ReadingLimits:
+    """What an input file may contain before reading stops with an error.
+
+    The defaults are far above what knowledge graphs contain. They stop files that are damaged or
+    that were made to exhaust memory.
+    """
+
+    size_mib: int = setting(1 << 18, "size of a file in MiB after decompression", up_to(1 << 40))
+    ratio: int = setting(
+        300, "decompressed over compressed size, for files above 16 MiB", up_to(1 << 30)
+    )
+    line_mib: int = setting(
+        16, "length of a line in MiB, in N-Triples, TSV and CSV", up_to(1 << 20)
+    )
+    columns: int = setting(10_000, "columns of a table", up_to(1 << 30))
+    depth: int = setting(256, "nesting depth of elements in RDF/XML", up_to(1_000_000))
+    entity_length: int = setting(
+        1000, "characters of an entity definition in RDF/XML", up_to(1_000_000_000)
+    )
+
+
+@dataclass(frozen=True)
 class OwnFilesSettings:
     """Two graph files and a file of links (docs/own_graphs.md)."""
 
@@ -95,6 +117,7 @@ class OwnFilesSettings:
     label_language: str | None = setting(
         None, "preferred language of the labels in results; null: no preference", example="de"
     )
+    limits: ReadingLimits = ReadingLimits()
 
 
 @dataclass(frozen=True)

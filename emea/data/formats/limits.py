@@ -5,49 +5,18 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from io import RawIOBase
 from pathlib import Path
 from typing import IO
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from emea.errors import ConfigError, DataError
+from emea.settings.data import ReadingLimits
 
 MIB = 1 << 20
 RATIO_FROM = 16 * MIB
 """Decompressed size from which the ratio is limited; small files may repeat themselves."""
-
-
-@dataclass(frozen=True)
-class ReadingLimits:
-    """What a file may contain before reading stops with an error; ``data.limits.*`` sets them.
-
-    The defaults are far above what knowledge graphs contain. They stop files that are damaged or
-    that were made to exhaust memory.
-
-    Args:
-        size_mib: Size of a file in MiB after decompression.
-        ratio: Decompressed size over compressed size, for files above 16 MiB.
-        line_mib: Length of a line in MiB, in N-Triples, TSV and CSV.
-        columns: Columns of a table.
-        depth: Nesting depth of elements in RDF/XML.
-        entity_length: Characters of an entity definition in RDF/XML (``<!ENTITY owl "...">``).
-    """
-
-    size_mib: int = 1 << 18
-    ratio: int = 300
-    line_mib: int = 16
-    columns: int = 10_000
-    depth: int = 256
-    entity_length: int = 1000
-
-    def error(self, path: Path, what: str, name: str) -> DataError:
-        """Return the error that a file exceeds a limit, for the caller to raise."""
-        limit = getattr(self, name)
-        return DataError(
-            f"{path.name}: {what} exceeds data.limits.{name}={limit}. If the file is correct, "
-            f"raise the limit (data.limits.{name}=...)."
-        )
 
 
 _CURRENT: ContextVar[ReadingLimits] = ContextVar("limits", default=ReadingLimits())  # noqa: B039
@@ -79,6 +48,14 @@ def reading_limits(given: Mapping[str, int] | None) -> Iterator[None]:
         yield
     finally:
         _CURRENT.reset(token)
+
+
+def limit_error(path: Path, what: str, name: str, limits: ReadingLimits) -> DataError:
+    """Return the error that a file exceeds a limit, for the caller to raise."""
+    return DataError(
+        f"{path.name}: {what} exceeds data.limits.{name}={getattr(limits, name)}. If the file is "
+        f"correct, raise the limit (data.limits.{name}=...)."
+    )
 
 
 def check_regular_file(path: Path) -> None:
@@ -136,14 +113,14 @@ class LimitedStream(RawIOBase):
         limits, path = self._limits, self._path
         self._num_read += len(block)
         if self._num_read > limits.size_mib * MIB:
-            raise limits.error(path, "the decompressed size in MiB", "size_mib")
+            raise limit_error(path, "the decompressed size in MiB", "size_mib", limits)
         if self._num_read > max(RATIO_FROM, limits.ratio * self._num_packed):
-            raise limits.error(path, "decompressed over compressed size", "ratio")
+            raise limit_error(path, "decompressed over compressed size", "ratio", limits)
         if self._has_lines:
             cut = block.rfind(b"\n")
             self._line = self._line + len(block) if cut < 0 else len(block) - cut - 1
             if self._line > limits.line_mib * MIB:
-                raise limits.error(path, "the length of a line in MiB", "line_mib")
+                raise limit_error(path, "the length of a line in MiB", "line_mib", limits)
         if self._guard is not None:
             self._guard.check(block)
 
@@ -191,7 +168,7 @@ class XMLGuard:
     def _open(self, *_: object) -> None:
         self._depth += 1
         if self._depth > self._limits.depth:
-            raise self._limits.error(self._path, "the nesting depth of elements", "depth")
+            raise limit_error(self._path, "the nesting depth of elements", "depth", self._limits)
 
     def _close(self, *_: object) -> None:
         self._depth -= 1
@@ -204,4 +181,6 @@ class XMLGuard:
                 "the entity by its text."
             )
         if len(value) > self._limits.entity_length:
-            raise self._limits.error(self._path, f"the length of entity {name}", "entity_length")
+            raise limit_error(
+                self._path, f"the length of entity {name}", "entity_length", self._limits
+            )

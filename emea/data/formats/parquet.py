@@ -5,7 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from emea.data.formats.files import BadLines
-from emea.data.formats.limits import MIB, RATIO_FROM, check_regular_file, current_limits
+from emea.data.formats.limits import (
+    MIB,
+    RATIO_FROM,
+    check_regular_file,
+    current_limits,
+    limit_error,
+)
 from emea.data.formats.rows import Columns, Row, name_problem
 from emea.errors import DataError
 
@@ -71,11 +77,11 @@ def _check_size(path: Path, metadata: Any) -> None:
     groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
     num_bytes = max(metadata.num_rows, sum(group.total_byte_size for group in groups))
     if metadata.num_columns > limits.columns:
-        raise limits.error(path, "the number of columns", "columns")
+        raise limit_error(path, "the number of columns", "columns", limits)
     if num_bytes > limits.size_mib * MIB:
-        raise limits.error(path, "the decompressed size in MiB", "size_mib")
+        raise limit_error(path, "the decompressed size in MiB", "size_mib", limits)
     if num_bytes > max(RATIO_FROM, limits.ratio * num_packed):
-        raise limits.error(path, "decompressed over compressed size", "ratio")
+        raise limit_error(path, "decompressed over compressed size", "ratio", limits)
 
 
 def _wanted(path: Path, given: Sequence[str], names: Sequence[Sequence[str]]) -> list[str]:

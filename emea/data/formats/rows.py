@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from emea.data.formats.files import BadLines, byte_stream
-from emea.data.formats.limits import current_limits
+from emea.data.formats.limits import current_limits, limit_error
 
 MAX_LINES = 100
 """Lines of a row; more is a quote that was never closed. Each bad line may cost so many."""
@@ -154,7 +154,7 @@ def wanted_cells(
     columns, limits = Columns.without_header(names), current_limits()
     for number, row in enumerate(rows(path, file_format, bad)):
         if len(row.cells) > limits.columns:
-            raise limits.error(path, f"the number of columns in line {row.line}", "columns")
+            raise limit_error(path, f"the number of columns in line {row.line}", "columns", limits)
         header = columns.from_header(row.cells, attributes) if number == 0 else None
         if header is not None:
             columns = header
