@@ -13,6 +13,7 @@ BENCHMARKS = {
     "whole-run": "time, memory and accuracy of a whole run",
     "overhead": "time that Lightning, MLflow and files add to a run",
     "default-run": "the default run, from the command to its end",
+    "hubs": "reasoning with a matched pair of hubs, by their degree",
     "load-ntriples": "reading large N-Triples files",
 }
 

@@ -1,14 +1,17 @@
 """Candidates that confident neighbours imply but the encoder does not see."""
 
+from collections.abc import Iterator, Sequence
+
 import torch
 from torch import Tensor
 
-from emea.matching.block_memory import in_smaller_blocks
+from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.matching import Matching
 from emea.matching.pair_table import places_in_groups
 from emea.matching.similarity import Similarity
+from emea.matching.unlabelled import Unlabelled
 from emea.rules.directed_triples import DirectedTriples
-from emea.rules.implied_pairs import ImpliedPairs, implied_pairs
+from emea.rules.implied_pairs import EVIDENCE_PER_BLOCK, ImpliedPairs, implied_pairs
 from emea.rules.literal_rows import LiteralRows
 from emea.rules.neighbour_join import TailGroups
 from emea.rules.pair_evidence import log_doubt
@@ -48,9 +51,20 @@ class Propagation:
 
     @in_smaller_blocks
     def __call__(
-        self, matching: Matching, included: Subsumption, similarity: Similarity
+        self,
+        matching: Matching,
+        included: Subsumption,
+        similarity: Similarity,
+        free: Unlabelled | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Source and target ids of the pairs."""
+        """Return source and target ids of the pairs.
+
+        Args:
+            matching: Matched neighbours, with their probabilities.
+            included: Inclusions of the relations.
+            similarity: Orders pairs with equal evidence.
+            free: Entities whose pairs are wanted; ``None``: all entities.
+        """
 
         def doubt(relation: Tensor, target_relation: Tensor, prob: Tensor) -> Tensor:
             forth, back = included.of(relation, target_relation)
@@ -64,17 +78,37 @@ class Propagation:
             )
 
         wanted = torch.ones_like(matching.targets, dtype=torch.bool)
+        if free is not None:
+            wanted = free.source
         if self.literals is not None:
             matching, wanted = self.literals.matching(matching), self.literals.wanted(wanted)
         blocks = implied_pairs(*self.groups, matching, wanted, doubt, self.least_evidence)
-        found = [pairs.to_targets_below(similarity.num_target) for pairs in blocks]
-        if not found:
-            nobody = matching.targets[:0]
-            return nobody, nobody
-        pairs = ImpliedPairs(*(torch.cat(list(column)) for column in zip(*found, strict=True)))
+        entities = (pairs.to_targets_below(similarity.num_target) for pairs in blocks)
+        if free is not None:
+            entities = (pairs.kept(free.target[pairs.targets]) for pairs in entities)
+        pairs = self._selected(entities, similarity)
+        return pairs.sources, pairs.targets
+
+    def _selected(self, blocks: Iterator[ImpliedPairs], similarity: Similarity) -> ImpliedPairs:
+        """Return the best pairs of all blocks; only a few times as many are held at a time.
+
+        A pair that is among the best of neither entity in some blocks is not among the best of
+        all. Dropping such pairs early does not change the result.
+        """
+        ids = torch.zeros(0, dtype=torch.int64, device=similarity.source.device)
+        selected, pending = ImpliedPairs(ids, ids, ids), []
+        limit = block_budget(EVIDENCE_PER_BLOCK, ids.device)
+        for block in blocks:
+            pending.append(block)
+            if sum(len(pairs.sources) for pairs in pending) > max(limit, len(selected.sources)):
+                selected, pending = self._best_of([selected, *pending], similarity), []
+        return self._best_of([selected, *pending], similarity)
+
+    def _best_of(self, parts: Sequence[ImpliedPairs], similarity: Similarity) -> ImpliedPairs:
+        pairs = ImpliedPairs(*(torch.cat(list(column)) for column in zip(*parts, strict=True)))
         kept = self._best(pairs, pairs.sources, similarity.num_source, similarity)
         kept |= self._best(pairs, pairs.targets, similarity.num_target, similarity)
-        return pairs.sources[kept], pairs.targets[kept]
+        return pairs.kept(kept)
 
     def _best(
         self, pairs: ImpliedPairs, entities: Tensor, num_entities: int, similarity: Similarity

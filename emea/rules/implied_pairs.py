@@ -1,9 +1,16 @@
 """Pairs of entities that matched neighbours imply, with the evidence for each.
 
 If n is matched to n', every r(x, n) and r'(x', n') is evidence that x is x'. A matched pair of
-hubs implies as many pairs as the product of their degrees: relation pairs that cannot say
-anything loud enough are dropped before their pairs are made, and the rest is made in blocks of
-source entities, each of which is whole.
+hubs implies as many pairs as the product of their degrees. Three bounds keep the work linear in
+the number of triples:
+
+- Pairs of relations whose evidence is below ``least_evidence`` are dropped before their pairs are
+  made.
+- Groups of more than ``MAX_MEMBERS`` entities with the same relation to the same neighbour are
+  dropped. Their local inverse functionality is below ``1 / MAX_MEMBERS``: they say next to nothing
+  about which member is which.
+- The remaining pairs are made in blocks of source entities. A block holds all pairs of its source
+  entities.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,6 +25,9 @@ from emea.rules.neighbour_join import TailGroups, expand_ranges, run_ends
 
 EVIDENCE_PER_BLOCK = {"cpu": 2**20, "cuda": 2**25}
 """Pieces of evidence held at a time, per kind of device; one entity alone may have more."""
+
+MAX_MEMBERS = 1000
+"""Members of the largest group whose pairs are made; no group of DBP15K or OpenEA 15K is larger."""
 
 FIXED_POINT = 2.0**32
 """Logarithms are added as whole numbers of this fraction: the sum does not depend on the order,
@@ -44,7 +54,15 @@ class ImpliedPairs(NamedTuple):
     def to_targets_below(self, num_target: int) -> "ImpliedPairs":
         """The pairs with target entities; values of literals have larger ids."""
         kept = self.targets < num_target
-        return self if bool(kept.all()) else ImpliedPairs(*(column[kept] for column in self))
+        return self if bool(kept.all()) else self.kept(kept)
+
+    def kept(self, kept: Tensor) -> "ImpliedPairs":
+        """Return some of the pairs.
+
+        Args:
+            kept: ``[num_pairs]`` bool.
+        """
+        return ImpliedPairs(*(column[kept] for column in self))
 
 
 class _GroupEvidence(NamedTuple):
@@ -100,7 +118,8 @@ def _group_evidence(
     source: TailGroups, target: TailGroups, matching: Matching, doubt: Doubt, least_evidence: float
 ) -> _GroupEvidence:
     counterparts = matching.targets[source.owners]
-    groups = (counterparts >= 0).nonzero().squeeze(1)
+    is_small = source.num_members <= MAX_MEMBERS
+    groups = ((counterparts >= 0) & is_small).nonzero().squeeze(1)
     counterparts = counterparts[groups]
     first = target.starts[counterparts]
     index, target_groups = expand_ranges(first, target.starts[counterparts + 1] - first)
@@ -108,6 +127,7 @@ def _group_evidence(
     probs = matching.probs[source.owners[groups]]
     log = doubt(source.relations[groups], target.relations[target_groups], probs)
     heard = -torch.expm1(log) > least_evidence
+    heard &= target.num_members[target_groups] <= MAX_MEMBERS
     num_rows = torch.bincount(groups[heard], minlength=len(source.owners))
     fixed = (log[heard] * FIXED_POINT).round().long()
     return _GroupEvidence(run_ends(num_rows), target_groups[heard], fixed)

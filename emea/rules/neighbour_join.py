@@ -207,7 +207,7 @@ def _join_block(
     found = edges.find(keys[maybe])
     hit = maybe[found >= 0]
     row, slot, neighbour_slot, found = row[hit], slot[hit], neighbour_slot[hit], found[found >= 0]
-    index, relation, target_relation = _relation_products(source, target, pairs[row], found)
+    index, relation, target_relation = relation_products(source, target, pairs[row], found)
     row = row[index]
     return (
         entity[row],
@@ -219,7 +219,7 @@ def _join_block(
     )
 
 
-def _relation_products(
+def relation_products(
     source: DirectedTriples, target: DirectedTriples, pairs: Tensor, target_pairs: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Every relation of a source pair beside every relation of its target pair."""

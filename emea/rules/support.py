@@ -1,7 +1,7 @@
 """What speaks for one pair of entities, piece by piece."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -10,6 +10,7 @@ import torch
 
 from emea.matching.beliefs import Beliefs
 from emea.rules.directed_triples import DirectedTriples
+from emea.rules.neighbour_join import relation_products
 from emea.rules.pair_evidence import log_doubt
 
 Inclusions = Mapping[tuple[int, int], tuple[float, float]]
@@ -36,6 +37,10 @@ class Grounds:
     included: Inclusions
     least_inclusion: float = 0.0
     least_evidence: float = 0.0
+
+
+_Found = tuple[int, int, int, int, float]
+"""n, n', r, r' and the belief in n = n'."""
 
 
 class Piece(NamedTuple):
@@ -98,11 +103,9 @@ class Support:
 def support_of(grounds: Grounds, source: int, target: int) -> Support:
     """The evidence for a pair, whether it is a candidate or not."""
     found = [
-        (n, n2, r, r2, prob)
-        for n, n2, prob in _matched_neighbours(grounds, source, target)
-        for r in relations_between(grounds.source, source, n)
-        for r2 in relations_between(grounds.target, target, n2)
-        if max(grounds.included.get((r, r2), (0.0, 0.0))) >= grounds.least_inclusion
+        piece
+        for piece in _matched_triples(grounds, source, target)
+        if max(grounds.included.get(piece[2:4], (0.0, 0.0))) >= grounds.least_inclusion
     ]
     pieces = _weighed(grounds, found)
     heard = [piece for piece in pieces if _probability(piece) > grounds.least_evidence]
@@ -131,19 +134,27 @@ def _pair_range(triples: DirectedTriples, entity: int) -> slice:
     return slice(*ends.tolist())
 
 
-def _matched_neighbours(
-    grounds: Grounds, source: int, target: int
-) -> Iterator[tuple[int, int, float]]:
-    """Neighbours of both that are believed to match, and how far."""
-    around = set(neighbours_of(grounds.target, target))
-    for neighbour in neighbours_of(grounds.source, source):
-        row = grounds.carriers.targets[neighbour].tolist()
-        for counterpart, prob in zip(row, grounds.carriers.probs[neighbour].tolist(), strict=True):
-            if prob > 0 and counterpart in around:
-                yield neighbour, counterpart, prob
+def _matched_triples(grounds: Grounds, source: int, target: int) -> list[_Found]:
+    """Return all r(e, n) and r'(e', n') with n believed to match n'.
+
+    A hub has many neighbours, so they are looked up together.
+    """
+    of_source, of_target = _pair_range(grounds.source, source), _pair_range(grounds.target, target)
+    neighbours, around = grounds.source.pair_tails[of_source], grounds.target.pair_tails[of_target]
+    if not len(around):
+        return []
+    counterparts, probs = grounds.carriers.targets[neighbours], grounds.carriers.probs[neighbours]
+    place = torch.searchsorted(around, counterparts).clamp_(max=len(around) - 1)
+    row, slot = ((around[place] == counterparts) & (probs > 0)).nonzero(as_tuple=True)
+    index, relation, target_relation = relation_products(
+        grounds.source, grounds.target, of_source.start + row, of_target.start + place[row, slot]
+    )
+    row, slot = row[index], slot[index]
+    columns = (neighbours[row], counterparts[row, slot], relation, target_relation)
+    return list(zip(*(ids.tolist() for ids in (*columns, probs[row, slot])), strict=True))
 
 
-def _weighed(grounds: Grounds, found: list[tuple[int, int, int, int, float]]) -> list[Piece]:
+def _weighed(grounds: Grounds, found: list[_Found]) -> list[Piece]:
     """The pieces, weighed by the rule's own function in the rule's own precision."""
     if not found:
         return []

@@ -1,7 +1,7 @@
 """Implied pairs against brute force over all pairs."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emea.data.graph_pair import GraphPair
+from emea.em import propagation
 from emea.em.propagation import Propagation
 from emea.matching.matching import Matching
 from emea.matching.similarity import Cosine, Similarity
+from emea.matching.unlabelled import Unlabelled
+from emea.rules import implied_pairs
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.subsumption import Subsumption
 
@@ -53,16 +56,23 @@ def single(value: float) -> float:
 
 
 def all_implied(
-    pair: GraphPair, matching: Matching, included: Subsumption, least_evidence: float
+    pair: GraphPair,
+    matching: Matching,
+    included: Subsumption,
+    least_evidence: float,
+    max_members: int = 1000,
 ) -> dict[Pair, int]:
     """Doubt of every pair that matched neighbours imply, in fixed point."""
     source, target = both_directions(pair.source), both_directions(pair.target)
     fun, fun2 = inverse_functionality(source), inverse_functionality(target)
     known = included.as_dict()
+    members = [Counter((r, n) for _, r, n in triples) for triples in (source, target)]
     doubts: dict[Pair, int] = defaultdict(int)
     for x, r, n in source:
         for x2, r2, n2 in target:
             if int(matching.targets[n]) != n2:
+                continue
+            if max(members[0][r, n], members[1][r2, n2]) > max_members:
                 continue
             forth, back = known.get((r, r2), (0.0, 0.0))
             prob = float(matching.probs[n])
@@ -73,17 +83,26 @@ def all_implied(
     return doubts
 
 
-def check(pair: GraphPair, seed: int, num_pairs: int, least_evidence: float) -> int:
-    """Compare, and say how many pairs there were."""
+def check(
+    pair: GraphPair,
+    seed: int,
+    num_pairs: int,
+    least_evidence: float,
+    max_members: int = 1000,
+    free: Unlabelled | None = None,
+) -> int:
+    """Compare, and return the number of pairs."""
     rng = np.random.default_rng(seed)
     matching, included = random_matching(rng, pair), random_inclusions(rng, pair)
     graphs = DirectedTriples(pair.source), DirectedTriples(pair.target)
     similarity = random_similarity(seed, pair)
-    propagation = Propagation(*graphs, num_pairs, least_evidence)
-    found = propagation(matching, included, similarity)
+    found = Propagation(*graphs, num_pairs, least_evidence)(matching, included, similarity, free)
     kept = list(zip(*(ids.tolist() for ids in found), strict=True))
     assert len(set(kept)) == len(kept)
-    doubts = all_implied(pair, matching, included, least_evidence)
+    doubts = all_implied(pair, matching, included, least_evidence, max_members)
+    if free is not None:
+        doubts = {at: doubt for at, doubt in doubts.items() if free.source[at[0]]}
+        doubts = {at: doubt for at, doubt in doubts.items() if free.target[at[1]]}
     scores = similarity.scores(torch.arange(pair.source.num_entities)).tolist()
     expected = set()
     for side in (0, 1):
@@ -102,6 +121,31 @@ def check(pair: GraphPair, seed: int, num_pairs: int, least_evidence: float) -> 
 @pytest.mark.parametrize("least_evidence", [0.01, 0.3])
 def test_equals_brute_force(num_pairs: int, least_evidence: float) -> None:
     assert sum(check(overlapping_pair(seed, 9), seed, num_pairs, least_evidence) for seed in (0, 1))
+
+
+def test_large_groups_imply_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = overlapping_pair(0, 9)
+    monkeypatch.setattr(implied_pairs, "MAX_MEMBERS", 1)
+    bounded = check(pair, 0, 99, 0.01, max_members=1)
+    monkeypatch.undo()
+    assert 0 < bounded < check(pair, 0, 99, 0.01)
+
+
+@pytest.mark.parametrize("num_pairs", [1, 3])
+def test_blocks_do_not_change_the_pairs(num_pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = overlapping_pair(1, 9)
+    limits = {"cpu": 1}
+    monkeypatch.setattr(implied_pairs, "EVIDENCE_PER_BLOCK", limits)
+    monkeypatch.setattr(propagation, "EVIDENCE_PER_BLOCK", limits)
+    assert check(pair, 1, num_pairs, 0.01)
+
+
+def test_labelled_entities_have_no_implied_pairs() -> None:
+    pair = overlapping_pair(0, 9)
+    labels = torch.from_numpy(pair.links[:3].copy())
+    free = Unlabelled.of(random_similarity(0, pair), labels)
+    assert int(free.source.sum()) == pair.source.num_entities - 3
+    assert 0 < check(pair, 0, 3, 0.01, free=free) < check(pair, 0, 3, 0.01)
 
 
 @given(pairs(), st.integers(0, 2**32), st.integers(1, 4))
