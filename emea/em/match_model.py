@@ -70,13 +70,10 @@ class MatchModel:
 
     def fit(self, features: PairFeatures, links: Tensor) -> None:
         """Fit the weights on links that the encoder has not been trained on."""
-        sides = [_source_examples(features, links)]
-        sides += [_target_examples(features, links)] if self.both else []
+        sides = [source_examples(features, links)]
+        sides += [target_examples(features, links)] if self.both else []
         examples = [self._example_values(features, side, *part) for side, part in enumerate(sides)]
-        width = max(values.shape[1] for values, _, _ in examples)
-        values = torch.cat([_widened(values, width, 0.0) for values, _, _ in examples])
-        offsets = torch.cat([_widened(offset, width, -torch.inf) for _, offset, _ in examples])
-        slots = torch.cat([slot for _, _, slot in examples])
+        values, offsets, slots = stacked_examples(examples)
         known = slots >= 0
         least = torch.tensor([0.0 if name in PRIORS else -torch.inf for name in self.names])
         self.weights = fit_weights(
@@ -87,6 +84,11 @@ class MatchModel:
             least=least.double(),
             offsets=offsets[known],
         )
+
+    def encoder_beliefs(self, features: PairFeatures) -> Tensor:
+        """Return the log belief in each pair by the encoder's similarity only."""
+        forth, back = features.log_probs
+        return forth + back if self.both else forth
 
     def beliefs(self, features: PairFeatures) -> tuple[Tensor, Tensor, Tensor]:
         """Probabilities of each pair from the source side, the target side, and their product.
@@ -155,7 +157,12 @@ class MatchModel:
         return values, torch.cat([offsets, none], dim=1), slots
 
 
-def _source_examples(features: PairFeatures, links: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def source_examples(features: PairFeatures, links: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return positions of the pairs, ids and right slots of the links' source entities.
+
+    Positions are those in the flattened table, -1 for none. A right slot is -1 if the link is not
+    among the pairs.
+    """
     table, (sources, targets) = features.table, links.T
     width = table.targets.shape[1]
     places = sources.unsqueeze(1) * width + torch.arange(width, device=links.device)
@@ -165,7 +172,8 @@ def _source_examples(features: PairFeatures, links: Tensor) -> tuple[Tensor, Ten
     return torch.where(filled, places, -1), sources, slots
 
 
-def _target_examples(features: PairFeatures, links: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def target_examples(features: PairFeatures, links: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the same as ``source_examples`` for the links' target entities."""
     table, (sources, targets) = features.table, links.T
     wanted = torch.zeros(table.num_target, dtype=torch.bool, device=links.device)
     wanted[targets] = True
@@ -182,6 +190,16 @@ def _target_examples(features: PairFeatures, links: Tensor) -> tuple[Tensor, Ten
     places = places[number[targets]]
     right = (places // table.targets.shape[1] == sources.unsqueeze(1)) & (places >= 0)
     return places, targets, torch.where(right.any(1), right.int().argmax(1), -1)
+
+
+def stacked_examples(
+    examples: Sequence[tuple[Tensor, Tensor, Tensor]],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Concatenate features, offsets and right slots, with empty slots up to one width."""
+    width = max(values.shape[1] for values, _, _ in examples)
+    values = torch.cat([_widened(values, width, 0.0) for values, _, _ in examples])
+    offsets = torch.cat([_widened(offset, width, -torch.inf) for _, offset, _ in examples])
+    return values, offsets, torch.cat([slots for _, _, slots in examples])
 
 
 def _widened(values: Tensor, width: int, filler: float) -> Tensor:

@@ -12,6 +12,7 @@ from emea.matching.matching import NOBODY, Matching
 from emea.matching.pair_table import PairTable, ScoredPairs, tabulate
 from emea.matching.similarity import Similarity
 from emea.matching.two_sided import OneSided, TwoSided, two_sided
+from emea.matching.unlabelled import Unlabelled
 from emea.rules.pair_evidence import EvidenceModel, PairEvidence
 
 Sides = tuple[Tensor, Tensor]
@@ -150,6 +151,8 @@ class TwoWay:
         rounds: rounds after the first at most, each with new pairs; 0: the encoder's candidates
             alone. There is none once a round has changed the mutual best of few.
         past_share: share of earlier iterations in the similarity of a pair.
+        one_to_one: Remove labelled entities from the candidates, denominators and implied pairs
+            of the others.
     """
 
     def __init__(
@@ -163,6 +166,7 @@ class TwoWay:
         tolerance: float = 0.002,
         rounds: int = 5,
         past_share: float = 0.0,
+        one_to_one: bool = False,
     ) -> None:
         self.evidence = evidence
         self.model = model
@@ -173,6 +177,7 @@ class TwoWay:
         self.tolerance = tolerance
         self.rounds = rounds
         self.past = RunningScores(past_share)
+        self.one_to_one = one_to_one
 
     def __call__(
         self,
@@ -189,10 +194,9 @@ class TwoWay:
             links: ``[num_links, 2]`` held-out links, on which weights are fitted.
             searched: the search behind q; used here if it was the same.
         """
-        k = min(self.num_candidates, similarity.num_target)
-        forth = searched.side if searched is not None and searched.equals(k, links) else None
-        sharpness = fitted_sharpness(similarity, links, forth)
-        sides = two_sided(similarity, k, sharpness, self.model.both, forth)
+        free = Unlabelled.of(similarity, labels) if self.one_to_one else None
+        links = links if free is None else free.between(links)
+        sides = self._search(similarity, links, searched, free)
         scores = similarity.of_pairs(*labels.T)
         preferred = ScoredPairs(labels[:, 0], labels[:, 1], scores)
         known: Matching | None = None
@@ -203,10 +207,28 @@ class TwoWay:
             if not left or (known is not None and _nearly_equal(matching, known)):
                 break
             known = matching
-            implied = self.propagation(known, settled.evidence.subsumption, similarity)
+            implied = self.propagation(known, settled.evidence.subsumption, similarity, free)
             preferred = preferred.joined(ScoredPairs(*implied, similarity.of_pairs(*implied)))
         self.past.keep(table, settled.log_probs)
         return settled
+
+    def _search(
+        self,
+        similarity: Similarity,
+        links: Tensor,
+        searched: FittedSearch | None,
+        free: Unlabelled | None,
+    ) -> TwoSided:
+        """Search candidates from both sides; only among unlabelled entities if they are given."""
+        if free is not None:
+            similarity, links = free.similarity(similarity), free.numbered(links)
+        k = min(self.num_candidates, similarity.num_target)
+        forth = None
+        if free is None and searched is not None and searched.equals(k, links):
+            forth = searched.side
+        sharpness = fitted_sharpness(similarity, links, forth)
+        sides = two_sided(similarity, k, sharpness, self.model.both, forth)
+        return sides if free is None else free.restored(sides)
 
     def _tabulated(
         self, similarity: Similarity, found: ScoredPairs, preferred: ScoredPairs, num_labels: int
@@ -235,7 +257,7 @@ class TwoWay:
         log_probs = self.past.blended(table, sides.log_probs(table))
         log_rest = sides.log_rest(table)
         if known is None:
-            start = log_probs[0] + log_probs[1] if self.model.both else log_probs[0]
+            start = self.model.encoder_beliefs(PairFeatures(table, log_probs, log_rest, {}))
             probs = certain(start, table, labels).exp()
         else:
             probs = _of_matching(known, table)

@@ -10,6 +10,7 @@ from torch import Tensor
 from emea.data.arrays import IntArray
 from emea.em.joint import JointReport, JointStep, NeuralBeliefs, links_on
 from emea.em.match_model import PRIORS, MatchModel, calibrated
+from emea.em.one_to_one import OneToOneModel
 from emea.em.propagation import Propagation
 from emea.em.protocol import Visible
 from emea.em.two_way import TwoWay, TwoWayBeliefs
@@ -48,6 +49,8 @@ class TwoWayStep(JointStep):
         mutual_labels: labels are pairs that choose each other; off, each entity's best.
         weighted_labels: labels count in training by their belief.
         fused_answer: the run answers by the fused ranking; off, by the neural model's.
+        one_to_one: Beliefs are marginals of a distribution over one-to-one matchings, and
+            labelled entities do not compete with the others.
 
     Attributes:
         is_off: whether all parts are off, so that the paper's step takes its place.
@@ -72,13 +75,14 @@ class TwoWayStep(JointStep):
         mutual_labels: bool = True,
         weighted_labels: bool = True,
         fused_answer: bool = True,
+        one_to_one: bool = False,
     ) -> None:
         self.mutual_labels = mutual_labels
         self.weighted_labels = weighted_labels
         self.fused_answer = fused_answer
         parts = [both_directions, sweeps > 1, propagation > 0, unmatched, matched_inclusions]
         parts += [mutual_labels, weighted_labels, fused_answer, tuple(features) != PAPER_FEATURES]
-        parts += [memory > 0]
+        parts += [memory > 0, one_to_one]
         self.is_off = rule is None or not any(parts)
         if self.is_off:
             return
@@ -89,7 +93,17 @@ class TwoWayStep(JointStep):
                 "em=dual reasons with the evidence of PARIS: it needs rule=paris, "
                 f"got {type(rule).__name__}"
             )
-        self.model = MatchModel(features, unmatched, both_directions, ridge)
+        if one_to_one and not (both_directions and unmatched):
+            raise ConfigError(
+                "em.two_way.one_to_one needs em.two_way.both_directions=true and "
+                "em.two_way.unmatched=true"
+            )
+        self.uses_search = not one_to_one
+        self.model = (
+            OneToOneModel(features, ridge)
+            if one_to_one
+            else MatchModel(features, unmatched, both_directions, ridge)
+        )
         self.two_way = TwoWay(
             evidence,
             self.model,
@@ -100,6 +114,7 @@ class TwoWayStep(JointStep):
             tolerance=tolerance,
             rounds=propagation,
             past_share=memory,
+            one_to_one=one_to_one,
         )
 
     def __call__(

@@ -110,6 +110,11 @@ class TwoWaySettings:
     fused_answer: bool = setting(
         True, "the run answers with the fused ranking; false: with that of the neural model"
     )
+    one_to_one: bool = setting(
+        False,
+        "beliefs are marginals of one-to-one matchings, and labelled entities do not compete; needs "
+        "both_directions and unmatched",
+    )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from emea.config.files import option_names
 from emea.config.instantiate import load_pair
 from emea.data.graph_pair import GraphPair, relabel_links
 from emea.data.split import Split, Supervision
+from emea.em.propagation import Propagation
 from emea.encoders.light_ea import LightEA
 from emea.encoders.margin_objective import MarginObjective
 from emea.run import em_run, job
@@ -118,6 +120,35 @@ def test_two_way_predictions_do_not_depend_on_test_links(
         assert predictions(config, tmp_path / name, change, monkeypatch) == original, name
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("one_to_one", [False, True])
+@pytest.mark.parametrize("model", ["lightea", "rrea"])
+def test_two_way_iterations_do_not_depend_on_test_links(
+    model: str,
+    one_to_one: bool,
+    tiny_config: Configs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    options = (f"model={model}", "em=dual", "data.num_entities=400", "em.iterations=3")
+    options += ("em.two_way.propagation=2", f"em.two_way.one_to_one={one_to_one}")
+    config = tiny_config(*options, *short())
+    calls: list[int] = []
+    propagate = Propagation.__call__
+
+    def counted(self: Propagation, *arguments: Any) -> Any:
+        found = propagate(self, *arguments)
+        calls.append(len(found[0]))
+        return found
+
+    monkeypatch.setattr(Propagation, "__call__", counted)
+    original = predictions(config, tmp_path / "a", lambda split: split, monkeypatch)
+    # two rounds of at least one of the four joint steps, and pairs were found
+    assert len(calls) > 4 and min(calls) > 0
+    for name, change in (("b", permuted_targets), ("c", without_test_links)):
+        assert predictions(config, tmp_path / name, change, monkeypatch) == original, name
+
+
 def short() -> tuple[str, ...]:
     epochs = ("model.initial_epochs=10", "model.epochs_per_iteration=3")
     return (*epochs, "++training.epochs_per_turn=2")
@@ -194,9 +225,11 @@ def double_parts(*arguments: object) -> Parts:
 
 
 EXACT_RREA, EXACT_LIGHTEA = ("model=rrea", "model.encoder.dropout=0"), ("model=lightea",)
+ONE_TO_ONE = (*EXACT_RREA, "em.two_way.one_to_one=true")
 RELABELLED = [
     (EXACT_RREA, "paper", "paris_avoid_conflict", 1),
     (EXACT_RREA, "dual", "paris", 0),
+    pytest.param(ONE_TO_ONE, "dual", "paris", 0, marks=pytest.mark.slow),
     *(
         pytest.param(model, "paper", rule, turns, marks=pytest.mark.slow)
         for model in (EXACT_RREA, EXACT_LIGHTEA)

@@ -1,0 +1,155 @@
+"""The match model of the two-way step with one-to-one inference."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from emea.em.m_step import fit_weights
+from emea.em.match_model import (
+    PRIORS,
+    UNMATCHED,
+    UNMATCHED_PRIOR,
+    MatchModel,
+    PairFeatures,
+    source_examples,
+    stacked_examples,
+    target_examples,
+)
+from emea.matching.matching_marginals import MatchingMessages, log_marginals, matching_messages
+from emea.matching.pair_table import PairTable
+
+COMPETITION, COMPETITION_PRIOR = "competition", 1.0
+"""The messages of the other side's entities, and their weight before any link is seen."""
+
+NUM_FITS = 2
+"""Fits of the weights in an update; messages are computed before each of them."""
+
+
+class OneToOneModel(MatchModel):
+    """A distribution over partial one-to-one matchings of the pairs of a table.
+
+    A matching has the probability ``p(M) ~ exp(sum of w . f(e, e'))`` over its pairs. The feature
+    ``similarity`` of a pair is the mean of both sides' log odds against all entities that are not
+    candidates, and ``unmatched`` is -1 for each pair: an entity may stay without a match. The
+    belief in a pair is its marginal, approximated by belief propagation.
+
+    The weights are fitted on links. Given the messages of the other side, the probability of an
+    entity's match is a multinomial logit, and the messages are one more feature whose weight is
+    ``competition``, between 0 and 1. Messages and weights are computed alternately. Each fit is
+    convex; the alternation is a heuristic.
+
+    Args:
+        features: Names of the features.
+        ridge: Strength of the prior on the weights.
+    """
+
+    def __init__(self, features: Sequence[str] = tuple(PRIORS), ridge: float = 0.01) -> None:
+        super().__init__(features, unmatched=True, both=True, ridge=ridge)
+        self.names = [*self.names, COMPETITION]
+        priors = {**PRIORS, UNMATCHED: UNMATCHED_PRIOR, COMPETITION: COMPETITION_PRIOR}
+        self.prior = torch.tensor([priors[name] for name in self.names])
+        self.weights = self.prior.double()
+        self._last: tuple[PairTable, MatchingMessages] | None = None
+
+    def fit(self, features: PairFeatures, links: Tensor) -> None:
+        """Fit the weights on links that the encoder has not been trained on."""
+        self.weights, self._last = self.prior.double(), None
+        if not len(links):
+            return
+        sides = source_examples(features, links), target_examples(features, links)
+        columns = self._columns(features)
+        for _ in range(NUM_FITS):
+            messages = self._messages(features)
+            received = messages.from_target, messages.from_source
+            examples = [
+                _example_values([*columns, of_others], places, slots)
+                for of_others, (places, _, slots) in zip(received, sides, strict=True)
+            ]
+            self.weights = self._fitted(*stacked_examples(examples))
+
+    def beliefs(self, features: PairFeatures) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the log marginal of each pair, ``[num_source, width]``.
+
+        Both sides and their joint belief are the same quantity, so it is returned three times.
+        """
+        messages = self._messages(features)
+        belief = log_marginals(
+            features.table, self._potentials(features), messages, float(self.weights[-1])
+        )
+        return belief, belief, belief
+
+    def encoder_beliefs(self, features: PairFeatures) -> Tensor:
+        """Return the log marginals by the encoder's similarity only."""
+        odds = _similarity_odds(features)
+        return log_marginals(features.table, odds, matching_messages(features.table, odds))
+
+    def _messages(self, features: PairFeatures) -> MatchingMessages:
+        """Return the messages under the current weights, starting from the table's last ones."""
+        start = None
+        if self._last is not None and self._last[0] is features.table:
+            start = self._last[1]
+        potentials, competition = self._potentials(features), float(self.weights[-1])
+        messages = matching_messages(features.table, potentials, competition, start=start)
+        self._last = features.table, messages
+        return messages
+
+    def _columns(self, features: PairFeatures) -> list[Tensor]:
+        """Features of each pair, ``[num_source, width]`` in the order of the names."""
+        odds = _similarity_odds(features)
+        named = {"similarity": odds, UNMATCHED: torch.full_like(odds, -1.0), **features.evidence}
+        return [named[name] for name in self.names[:-1]]
+
+    def _potentials(self, features: PairFeatures) -> Tensor:
+        columns = self._columns(features)
+        total = torch.zeros_like(columns[0])
+        for column, weight in zip(columns, self.weights.to(total), strict=False):
+            total = torch.addcmul(total, column, weight)
+        return total
+
+    def _fitted(self, values: Tensor, offsets: Tensor, slots: Tensor) -> Tensor:
+        """Fit all weights; if the competition would exceed 1, fix it there and fit the others."""
+        least = torch.tensor([-torch.inf if name == UNMATCHED else 0.0 for name in self.names])
+        least, prior = least.double(), self.prior.double()
+        weights = fit_weights(values, slots, self.ridge, prior, least=least, offsets=offsets)
+        if weights[-1] <= 1:
+            return weights
+        others = fit_weights(
+            values[..., :-1],
+            slots,
+            self.ridge,
+            prior[:-1],
+            least=least[:-1],
+            offsets=offsets + values[..., -1],
+        )
+        return torch.cat([others, torch.ones_like(weights[-1:])])
+
+
+def _similarity_odds(features: PairFeatures) -> Tensor:
+    """``[num_source, width]`` mean of both sides' log odds of a pair against no candidate."""
+    (forth, back), (of_source, of_target) = features.log_probs, features.log_rest
+    odds = forth - of_source.unsqueeze(1) + back - of_target[features.table.targets]
+    return odds / 2
+
+
+def _example_values(
+    columns: list[Tensor], places: Tensor, slots: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Features, offsets and right slots of some entities, on the CPU; the last slot is no match.
+
+    Args:
+        columns: ``[num_source, width]`` each.
+        places: ``[n, k]`` positions of each entity's pairs in the flattened table, -1 for none.
+        slots: ``[n]`` the right one of them, -1 if it is none of them.
+    """
+    there = (places >= 0).cpu()
+    values = torch.stack([column.flatten()[places.clamp(min=0)].cpu() for column in columns], dim=2)
+    values = torch.where(there.unsqueeze(2), values, 0.0)
+    offsets = torch.where(there, 0.0, -torch.inf)
+    no_match = torch.zeros(len(values), 1, len(columns), dtype=values.dtype)
+    slots = slots.cpu()
+    return (
+        torch.cat([values, no_match], dim=1),
+        torch.cat([offsets, torch.zeros(len(values), 1)], dim=1),
+        torch.where(slots < 0, places.shape[1], slots),
+    )
