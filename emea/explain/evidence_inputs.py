@@ -105,7 +105,7 @@ def _of_two_way(run: FinishedRun, step: TwoWayStep) -> RunGrounds:
     return RunGrounds(
         Grounds(model.source, model.target, model.carriers(beliefs), included.as_dict()),
         "two-way compatibility (em=dual) with the PARIS rule (Eq. 19)",
-        both_sides=step.model.both,
+        both_sides=step.model.both and not step.two_way.one_to_one,
         expected=model.expected(included, matched_probs(table, beliefs.probs)),
     )
 

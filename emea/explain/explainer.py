@@ -46,6 +46,7 @@ MEANINGS = {
     "evidence": "log(1 + evidence)",
     "coverage": "matched neighbours, relative to those both sides expect",
     "unmatched": "being none of the candidates",
+    "competition": "log probability that the other entity is free",
 }
 """Meaning of the values that the weights of rules and features multiply."""
 
@@ -142,7 +143,8 @@ class Explainer:
     def _sees_q(self) -> bool:
         """Whether em=dual computed its similarity from the recorded q."""
         memory = OmegaConf.select(self.run.config, "em.two_way.memory", default=0.0)
-        return self._is_strict and not memory
+        one_to_one = OmegaConf.select(self.run.config, "em.two_way.one_to_one", default=False)
+        return self._is_strict and not memory and not one_to_one
 
     @cached_property
     def _believed_back(self) -> Beliefs:

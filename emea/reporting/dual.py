@@ -40,6 +40,7 @@ NAMES = {
     ("em.two_way.mutual_labels", "False"): "labels need not be mutual",
     ("em.two_way.weighted_labels", "False"): "labels not weighted",
     ("em.two_way.fused_answer", "False"): "the encoder's answer",
+    ("em.two_way.one_to_one", "True"): "one-to-one inference",
 }
 """What a changed setting means."""
 

@@ -189,6 +189,7 @@ DUAL_PARTS = {
     "em.two_way.mutual_labels": True,
     "em.two_way.weighted_labels": True,
     "em.two_way.fused_answer": True,
+    "em.two_way.one_to_one": False,
 }
 """The whole of ``em=dual``: ablations have another value of one."""
 
