@@ -7,13 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from emea.data.arrays import IntArray
+from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph_pair import GraphPair
 
 FloatArray = npt.NDArray[np.floating]
-
-NOBODY = -1
-"""Target id of a source entity without a match."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ class Alignment:
     Args:
         pair: The graphs.
         origin: Provenance of the alignment.
-        targets: ``[num_source]`` target of each source entity, or ``NOBODY``.
+        targets: ``[num_source]`` target of each source entity, or ``NO_MATCH``.
         probs: ``[num_source]`` its probability, 0 without a match.
         is_given: ``[num_source]`` whether the match is a training link.
         candidates: ``[num_source, k]`` the most probable targets, best first.
@@ -85,7 +82,7 @@ class Alignment:
             scored = zip(others, other_probs, strict=True)
             yield Row(
                 name_of(source),
-                None if target == NOBODY else target_name(target),
+                None if target == NO_MATCH else target_name(target),
                 prob,
                 is_given,
                 [(target_name(other), share) for other, share in scored if share > 0],

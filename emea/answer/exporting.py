@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from emea.answer.alignment import NOBODY, Alignment, FloatArray, Origin
+from emea.answer.alignment import Alignment, FloatArray, Origin
 from emea.answer.decision import Decision, ExportSettings
 from emea.answer.formats import DIGITS, write_formats
-from emea.data.arrays import IntArray
+from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs
 from emea.record.run_record import RunHeader
@@ -44,7 +44,7 @@ def write_alignment(
     alignment = Alignment(
         pair=pair,
         origin=_origin(header, decoder, decision.threshold),
-        targets=np.where(probs > 0, targets, NOBODY),
+        targets=np.where(probs > 0, targets, NO_MATCH),
         probs=probs,
         is_given=is_given,
         candidates=candidates,

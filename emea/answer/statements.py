@@ -4,7 +4,8 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from emea.answer.alignment import NOBODY, Alignment, Row
+from emea.answer.alignment import Alignment, Row
+from emea.data.arrays import NO_MATCH
 from emea.data.entity_kinds import EntityKind, entity_kinds, is_blank
 from emea.data.names import entity_iri
 
@@ -49,7 +50,7 @@ def statements(alignment: Alignment) -> Iterator[Statement]:
     for row, (target, kind) in zip(alignment.rows(0), answers, strict=True):
         if is_blank(row.source) or (row.target is not None and is_blank(row.target)):
             continue
-        if target != NOBODY and target_kinds[target] != kind:
+        if target != NO_MATCH and target_kinds[target] != kind:
             num_mixed += 1
             continue
         source_iri = entity_iri(row.source, pair.name, "source")

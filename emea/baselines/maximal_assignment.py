@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from emea.matching.matching import NOBODY, Matching
+from emea.data.arrays import NO_MATCH
+from emea.matching.matching import Matching
 from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs
 
 ALMOST_SURE = 1 - 1e-12
@@ -28,7 +29,7 @@ class MaximalAssignment:
         self.free_source = ~certain
         self.free_target = torch.ones(known.num_target, dtype=torch.bool, device=certain.device)
         self.free_target[known.targets[certain]] = False
-        self._targets = torch.full_like(known.targets, NOBODY)
+        self._targets = torch.full_like(known.targets, NO_MATCH)
         self._log_doubt = torch.zeros_like(known.targets)
         self.hold(known)
 
@@ -56,7 +57,7 @@ class MaximalAssignment:
         ties = tie_order(sources, targets, self.known.num_target)
         best = best_of_each(targets, self.known.num_target, -log_doubt, ties)
         certain = self.known.probs >= 1
-        all_targets = torch.where(certain, self.known.targets, NOBODY)
+        all_targets = torch.where(certain, self.known.targets, NO_MATCH)
         all_probs = torch.where(certain, self.known.probs, 0.0)
         sources = sources[best]
         all_targets[sources] = targets[best]

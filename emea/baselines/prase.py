@@ -8,9 +8,10 @@ from torch import Tensor
 from emea.baselines.maximal_assignment import ALMOST_SURE
 from emea.baselines.paris import PARIS
 from emea.baselines.reasoner import Embed, Fusion, Observer, Reasoner, ReasoningReport
+from emea.data.arrays import NO_MATCH
 from emea.data.graph_pair import GraphPair
 from emea.matching.candidates import mutual_pairs
-from emea.matching.matching import NOBODY, Matching
+from emea.matching.matching import Matching
 from emea.matching.similarity import Similarity
 
 
@@ -77,7 +78,7 @@ def left_over_pairs(similarity: Similarity, matching: Matching) -> Matching:
     """Find mutual nearest pairs of unmatched entities, with their cosine as probability."""
     rows = (matching.targets < 0).nonzero().squeeze(1)
     columns = (matching.target_probs() == 0).nonzero().squeeze(1)
-    targets = torch.full_like(matching.targets, NOBODY)
+    targets = torch.full_like(matching.targets, NO_MATCH)
     probs = torch.zeros_like(matching.probs)
     if len(rows) and len(columns):
         first, second = mutual_pairs(similarity.restricted(rows, columns)).T

@@ -11,6 +11,9 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 """One number per row of something."""
 
+NO_MATCH = -1
+"""Target of an entity without a match."""
+
 
 def frozen(values: npt.ArrayLike, columns: int) -> IntArray:
     """A read-only int64 copy with the given number of columns."""

@@ -39,16 +39,16 @@ class IterationReport:
 
     Args:
         iteration: 0 is the model before any EM step.
-        similarity: the neural model's.
-        beliefs: q, labelled entities certain.
-        normaliser: its fitted parameters.
-        joint: what the joint step made of it; ``None`` without one.
-        validation: the neural model's metrics on the validation links, among all targets.
-        answer_validation: the same by the joint ranking; ``None`` if the run does not answer with
+        similarity: Similarity of the neural model.
+        beliefs: q; labelled entities are certain.
+        normaliser: Fitted parameters of the normaliser.
+        joint: Report of the joint step; ``None`` without one.
+        validation: Metrics of the neural model on the validation links, among all targets.
+        answer_validation: The same by the joint ranking; ``None`` if the run does not answer with
             a joint ranking, or if there are no validation links.
-        search_recall: share of the true best candidates that an approximate search found;
-            ``None`` where the search was exact.
-        seconds: spent on candidate search and on the M- and E-step.
+        search_recall: Share of the true best candidates that an approximate search found;
+            ``None`` if the search was exact.
+        seconds: Seconds of candidate search and of the M- and E-step.
     """
 
     iteration: int
@@ -63,14 +63,14 @@ class IterationReport:
 
     @property
     def answer(self) -> Beliefs:
-        """What the run would answer now: each entity's candidates and their probabilities."""
+        """The current answer of the run: the candidates of each entity with probabilities."""
         if self.joint is None or not self.joint.is_answer:
             return self.beliefs
         return self.joint.beliefs
 
     @property
     def answer_ranking(self) -> PairRanking | None:
-        """What ranks the answer before the neural order; ``None``: only the neural order."""
+        """The ranking before the neural order; ``None``: only the neural order."""
         return self.joint.ranking if self.joint is not None and self.joint.is_answer else None
 
 
@@ -81,11 +81,12 @@ class EMCallback(pl.Callback):
     """After each fit: q from the similarity, then the joint step (M and E), then new labels.
 
     Args:
-        visible: all links the callback may use.
-        decoder: embeddings to similarity.
-        normaliser: similarity to q.
-        step: both EM steps; ``None``: the labels stay, and the neural model is only observed.
-        observer: called with the state after each fit.
+        visible: All links that the callback may use.
+        decoder: Computes the similarity from embeddings.
+        normaliser: Computes q from the similarity.
+        step: Both EM steps; ``None``: the labels do not change, and the neural model is only
+            observed.
+        observer: Called with the state after each fit.
         num_candidates: K, candidates per entity.
         patience: iterations without a better MRR of the answer on the validation links after
             which the model counts as converged; ``None``: never.
@@ -94,7 +95,7 @@ class EMCallback(pl.Callback):
 
     Attributes:
         certain: ``[num_links, 2]`` links of which q is certain.
-        on_phase: called with the name of each phase that starts, for a progress display.
+        on_phase: Called with the name of each phase that starts, for a progress display.
     """
 
     def __init__(
@@ -124,9 +125,9 @@ class EMCallback(pl.Callback):
         self.num_idle = 0
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Carry out both steps, and hand the next fit its labels.
+        """Run both EM steps and set the labels of the next fit.
 
-        Lightning's ``on_fit_end`` comes after it has taken the model off the device.
+        Lightning calls ``on_fit_end`` only after it has moved the model off the device.
         """
         data: Any = trainer.datamodule  # type: ignore[attr-defined]
         assert isinstance(pl_module, AlignmentModule) and isinstance(data, LabelDataModule)
@@ -174,11 +175,11 @@ class EMCallback(pl.Callback):
 
     @property
     def phases(self) -> tuple[str, ...]:
-        """The names of what follows each fit, in this order."""
+        """Names of the phases after each fit, in order."""
         return (SEARCH, *(() if self.step is None else (REASONING,)), EVALUATION)
 
     def kept(self, device: torch.device) -> IterationReport | None:
-        """The iteration to answer with; ``None``: the last one."""
+        """Return the iteration to answer with; ``None``: the last one."""
         return kept_report(self._kept, self.decoder, device) if self._kept else None
 
     @property
@@ -187,7 +188,7 @@ class EMCallback(pl.Callback):
         return self.patience is not None and self.num_idle >= self.patience
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything the next iteration depends on, in plain values and tensors."""
+        """Return everything the next iteration depends on, as plain values and tensors."""
         return {
             **({} if self.step is None else self.step.state_dict()),
             "iteration": self.iteration,
@@ -198,7 +199,7 @@ class EMCallback(pl.Callback):
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continue from a saved state."""
+        """Restore a saved state."""
         self.iteration = int(state_dict["iteration"])
         self.best_mrr = float(state_dict["best_mrr"])
         self.num_idle = int(state_dict["num_idle"])
@@ -234,7 +235,7 @@ class EMCallback(pl.Callback):
         return ranking_metrics(ranks.in_all)
 
     def _normalised(self, similarity: Similarity, source: Tensor) -> NeuralBeliefs:
-        """The neural model's q, and what the joint step may use of its search."""
+        """Return q of the neural model, and its search if the joint step uses it."""
         self.normaliser.fit(similarity, links_on(self.visible.normaliser_links, source.device))
         searched = None
         if self.step is not None and self.step.uses_search:
@@ -252,7 +253,7 @@ class EMCallback(pl.Callback):
 
 
 def _clock(tensor: Tensor) -> float:
-    """Wall clock once the device has finished what was asked of it."""
+    """Return the wall clock time after all work on the device has finished."""
     if tensor.is_cuda:
         torch.cuda.synchronize(tensor.device)
     return time.perf_counter()

@@ -1,4 +1,4 @@
-"""The joint distribution q*, what a joint step is, sees and reports."""
+"""The joint distribution q*, and the interface and report of a joint step."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -50,19 +50,19 @@ def compatible_beliefs(
 
 @dataclass(frozen=True, eq=False)
 class JointReport:
-    """What the joint module made of one iteration.
+    """The result of the joint step in one iteration.
 
     Args:
-        beliefs: q*; where pairs are ranked, best by the ranking first.
-        labels: ``[num_labels, 2]`` pseudo-labels handed to the next fit, training links apart.
-        weights: rule weights by name.
+        beliefs: q*. If ``ranking`` is set, the best candidates by the ranking come first.
+        labels: ``[num_labels, 2]`` pseudo-labels for the next fit, without the training links.
+        weights: Rule weights by name.
         compatibility: ``[num_source]`` rule value of the neural model's best candidate.
-        label_weights: ``[num_labels]`` how much each label counts in training; ``None``: as much
-            as a training link.
-        ranking: ranks pairs of a table before all others; ``None``: q* reorders the neural
+        label_weights: ``[num_labels]`` weight of each pseudo-label in training; ``None``: the
+            weight of a training link.
+        ranking: Ranks the pairs of a table before all others; ``None``: q* reorders the neural
             model's candidates.
-        is_answer: whether the run stands for this ranking, and not for the neural model's.
-        details: further numbers by name.
+        is_answer: Whether the run answers with this ranking instead of the neural model's.
+        details: Further numbers by name.
     """
 
     beliefs: Beliefs
@@ -77,14 +77,14 @@ class JointReport:
 
 @dataclass(frozen=True, eq=False)
 class NeuralBeliefs:
-    """What the neural model believes after a fit.
+    """The beliefs of the neural model after a fit.
 
     Args:
         embeddings: ``[num_source, dim]`` of the source entities.
         offered: q over the neural model's own candidates.
         beliefs: q with the step's certain links certain.
-        searched: the search behind q; ``None``: q is not a softmax, or the step does not use it.
-        is_first: whether no fit came before.
+        searched: The search behind q; ``None``: q is not a softmax, or the step does not use it.
+        is_first: Whether this is the first fit of the run.
     """
 
     embeddings: Tensor
@@ -97,25 +97,25 @@ class NeuralBeliefs:
 class JointStep(ABC):
     """The M- and the E-step of one iteration: from the neural model's similarity to labels.
 
-    A step gets its rule when it is made, and raises a ``ConfigError`` if it cannot use the rule.
+    A step receives its rule in its constructor and raises a ``ConfigError`` if it cannot use it.
     """
 
     uses_search: bool = False
-    """Whether it uses the search behind q, which is then kept for it."""
+    """Whether the step uses the search behind q. If so, the callback keeps the search."""
 
     is_off: bool = False
-    """Whether all its parts are switched off, so that the paper's step takes its place."""
+    """Whether all parts of the step are switched off; the paper's step is then used instead."""
 
     @abstractmethod
     def __call__(
         self, similarity: Similarity, visible: Visible, neural: NeuralBeliefs
     ) -> JointReport:
-        """Both steps.
+        """Run the M- and the E-step.
 
         Args:
-            similarity: the neural model's.
-            visible: all links that may be used.
-            neural: what the neural model believes.
+            similarity: The similarity of the neural model.
+            visible: All links that may be used.
+            neural: The beliefs of the neural model.
         """
 
     def certain_links(self, visible: Visible) -> IntArray:
@@ -123,15 +123,15 @@ class JointStep(ABC):
         return visible.train
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything the next iteration depends on, in plain values and tensors."""
+        """Return everything the next iteration depends on, as plain values and tensors."""
         return {}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a saved state, which may hold the state of others, too."""
+        """Restore a saved state, which may also contain the state of other objects."""
         if self.state_dict():
             raise NotImplementedError(f"{type(self).__name__} has a state but cannot restore it")
 
 
 def links_on(links: IntArray, device: torch.device) -> Tensor:
-    """A copy of the links as a tensor on the device."""
+    """Return a copy of the links as a tensor on the device."""
     return torch.from_numpy(np.array(links)).to(device)

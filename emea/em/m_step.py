@@ -8,10 +8,10 @@ from torch import Tensor
 from emea.matching.beliefs import Beliefs
 
 FEW_EXAMPLES = 100
-"""Examples below which the prior counts as much as it does beside so many."""
+"""With fewer examples, the prior has the same weight relative to them as with this many."""
 
 AT_ZERO = 1e-6
-"""Weights up to here count as zero once the objective pushes them down."""
+"""Weights up to this distance from their bound are at the bound if the objective falls there."""
 
 
 def fit_weights(
@@ -23,24 +23,22 @@ def fit_weights(
     least: float | Tensor = 0.0,
     offsets: Tensor | None = None,
 ) -> Tensor:
-    """Weights that make the given candidates most probable under Eq. 7.
+    """Return the weights that make the given candidates most probable under Eq. 7.
 
     Maximises the mean of ``log p(y_e = slot | y_-e)`` less ``ridge / 2 * |phi - prior|^2``:
-    convex, solved by Newton's method. With less than ``FEW_EXAMPLES`` the prior counts more, as
-    it must beside few of them. A rule's weight never falls below zero: a rule may turn out
-    useless, but not to speak for the opposite of what it says. What is no rule may have another
-    bound, or none.
+    convex, solved by Newton's method. With fewer than ``FEW_EXAMPLES`` examples, the prior has more
+    weight. The weight of a rule is not negative: a rule can be useless, but a low value is never
+    evidence for a candidate. Features that are not rules may have another bound, or none.
 
     Args:
         values: ``[num_examples, k, num_rules]`` indicator values.
         slots: ``[num_examples]`` the right candidate of each example.
-        ridge: strength of the prior; keeps a rule that is always right from running away.
-        prior: weight a rule has before any example is seen, if its bound allows; one for all, or
-            one each.
-        num_steps: bound on Newton's steps.
-        least: bound of the weights, one for all or one each.
-        offsets: ``[num_examples, k]`` added to the candidates' logits; minus infinity for those
-            that are none.
+        ridge: Strength of the prior. It keeps the weight of a rule that is always right finite.
+        prior: Weights without any example, if the bounds allow them; one for all, or one each.
+        num_steps: Largest number of Newton steps.
+        least: Lower bound of the weights, one for all or one each.
+        offsets: ``[num_examples, k]`` added to the candidates' logits; minus infinity for empty
+            slots.
     """
     num_rules = values.shape[2]
     zeros = torch.zeros(num_rules, dtype=torch.float64, device=values.device)
@@ -74,7 +72,7 @@ def fit_weights(
 
 
 def link_examples(beliefs: Beliefs, links: Tensor) -> tuple[Tensor, Tensor]:
-    """Entities of the links whose target is among their candidates, and its slot."""
+    """Return the links' source entities whose target is a candidate, and its slot."""
     rows, labels = links.T
     found = beliefs.targets[rows] == labels.unsqueeze(1)
     known = found.any(1)
@@ -84,7 +82,7 @@ def link_examples(beliefs: Beliefs, links: Tensor) -> tuple[Tensor, Tensor]:
 def sampled_examples(
     beliefs: Beliefs, sampling: str, generator: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """All entities with a label from q: the best candidate, or a drawn one (Eq. 13)."""
+    """Return all entities and a label from q: the best candidate, or a drawn one (Eq. 13)."""
     rows = torch.arange(beliefs.num_source, device=beliefs.targets.device)
     if sampling == "argmax":
         return rows, beliefs.best_slots()
@@ -92,15 +90,15 @@ def sampled_examples(
 
 
 def _newton_step(curvature: Tensor, slope: Tensor, room: Tensor) -> Tensor:
-    """Newton's step (to be taken off) in the weights that are free to move.
+    """Return Newton's step, to be subtracted, for the weights that can move.
 
-    A weight at its bound, or so near that no halving would spare it, leaves the system where the
-    slope or the step would push it below: a step bent at the bound need not descend.
+    A weight at its bound is fixed if the slope or the step would push it below the bound: a step
+    that is cut off at the bound need not decrease the objective.
 
     Args:
-        curvature: second derivatives.
-        slope: first derivatives.
-        room: how far each weight is above its bound.
+        curvature: Second derivatives.
+        slope: First derivatives.
+        room: Distance of each weight from its bound.
     """
     at_bound = room <= AT_ZERO
     free = ~at_bound | (slope < 0)
@@ -117,7 +115,7 @@ def _newton_step(curvature: Tensor, slope: Tensor, room: Tensor) -> Tensor:
 def _descend(
     objective: Callable[[Tensor], Tensor], weights: Tensor, step: Tensor, bound: Tensor
 ) -> Tensor:
-    """Newton's step, halved until the objective falls."""
+    """Apply Newton's step, halved until the objective decreases."""
     now = objective(weights)
     for halvings in range(30):
         candidate = torch.maximum(weights - step / 2.0**halvings, bound)

@@ -12,10 +12,10 @@ from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable, places_in_g
 from emea.settings.em import FEATURES
 
 PRIORS = dict(zip(FEATURES, (0.5, 3.0, 1.0, 6.0), strict=True))
-"""Weight of each feature before any link is seen; a feature's weight never falls below 0."""
+"""Weight of each feature without any link; fitted weights are not negative."""
 
 UNMATCHED, UNMATCHED_PRIOR = "unmatched", 2.0
-"""Being matched to none of the candidates, and its weight before any link is seen."""
+"""The option to match none of the candidates, and its weight without any link."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,10 +23,11 @@ class PairFeatures:
     """Features of the pairs of a table, seen from either side.
 
     Args:
-        table: the pairs.
+        table: The pairs.
         log_probs: ``[num_source, width]`` log q(e'|e) and log q(e|e') of the neural model.
-        log_rest: ``[num_source]`` and ``[num_target]``, the same of all that is no candidate.
-        evidence: ``[num_source, width]`` by name, the same from either side.
+        log_rest: ``[num_source]`` and ``[num_target]``, the same for all entities that are not
+            candidates.
+        evidence: ``[num_source, width]`` by name, equal from both sides.
     """
 
     table: PairTable
@@ -36,19 +37,18 @@ class PairFeatures:
 
 
 class MatchModel:
-    """A multinomial logit over an entity's candidates and the option to be none of them.
+    """A multinomial logit over an entity's candidates and the option to match none of them.
 
-    From the source side ``p(e'|e) ~ exp(w . f(e, e'))``, from the target side ``p(e|e')`` with
-    the same weights; what is no candidate has the neural model's probability for it and no
-    evidence. The belief in a pair is the product of both: each must choose the other. Weights
-    are fitted by maximum likelihood on links from both sides, with a normal prior: convex, and
-    few links cannot carry it away.
+    From the source side it is ``p(e'|e) ~ exp(w . f(e, e'))``, and from the target side ``p(e|e')``
+    with the same weights. Entities that are not candidates have the neural model's probability
+    and no evidence. The belief in a pair is the product of both sides. The weights are fitted by
+    maximum likelihood on links from both sides with a normal prior, which is a convex problem.
 
     Args:
-        features: names of those used.
-        unmatched: whether an entity may be matched to none of its candidates.
-        both: whether beliefs are normalised on both sides; off, on the source side alone.
-        ridge: strength of the prior.
+        features: Names of the features.
+        unmatched: Whether an entity may match none of its candidates.
+        both: Whether beliefs are normalised on both sides; if not, only on the source side.
+        ridge: Strength of the prior.
     """
 
     def __init__(
@@ -91,9 +91,9 @@ class MatchModel:
         return forth + back if self.both else forth
 
     def beliefs(self, features: PairFeatures) -> tuple[Tensor, Tensor, Tensor]:
-        """Probabilities of each pair from the source side, the target side, and their product.
+        """Return the probability of each pair from the source and target side, and the product.
 
-        All ``[num_source, width]``, as logarithms; empty slots are out of the question.
+        All are logarithms of shape ``[num_source, width]``; empty slots are impossible.
         """
         table, weights = features.table, self.weights.to(features.log_probs[0])
         forth, back = (self._logits(features, side, weights) for side in (0, 1))
@@ -116,7 +116,7 @@ class MatchModel:
         return total
 
     def _none(self, features: PairFeatures, side: int, weights: Tensor) -> Tensor:
-        """Logit of being none of the candidates."""
+        """Return the logit of matching none of the candidates."""
         rest = features.log_rest[side]
         if not self.unmatched:
             return torch.full_like(rest, OUT_OF_THE_QUESTION)
@@ -126,14 +126,14 @@ class MatchModel:
     def _example_values(
         self, features: PairFeatures, side: int, places: Tensor, ids: Tensor, slots: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Features, offsets and right slots of some entities of one side, on the CPU.
+        """Return features, offsets and right slots of some entities of one side, on the CPU.
 
         Args:
-            features: of all pairs.
-            side: 0: source entities, 1: target entities.
-            places: ``[n, k]`` where each entity's pairs are in the flattened table, -1 for none.
+            features: Features of all pairs.
+            side: 0 for source entities, 1 for target entities.
+            places: ``[n, k]`` positions of each entity's pairs in the flattened table, -1 for none.
             ids: ``[n]`` the entities.
-            slots: ``[n]`` the right one among them, -1 where it is none of them.
+            slots: ``[n]`` the right pair of each entity, -1 if it is not in the table.
         """
         named = {"similarity": features.log_probs[side], **features.evidence}
         last = torch.zeros(len(places), 1, len(self.names))
@@ -152,7 +152,7 @@ class MatchModel:
         slots = slots.cpu()
         if self.unmatched:
             slots = torch.where(slots < 0, places.shape[1], slots)
-        # of what is not there the features may be anything but not a number
+        # features of empty slots must be finite; their values do not matter
         values[:, :-1] = torch.where(offsets.unsqueeze(2) == 0, values[:, :-1], 0.0)
         return values, torch.cat([offsets, none], dim=1), slots
 
@@ -183,7 +183,7 @@ def target_examples(features: PairFeatures, links: Tensor) -> tuple[Tensor, Tens
     flat, of_target = flat[order], of_target[order]
     slots = places_in_groups(of_target, table.num_target)
     width = int(slots.max()) + 1 if len(slots) else 1
-    # rows for the wanted alone: there may be a million others
+    # rows for the links' entities only: there may be a million others
     number = wanted.cumsum(0) - 1
     places = torch.full((int(wanted.sum()), width), -1, device=links.device)
     places[number[of_target], slots] = flat
@@ -203,28 +203,28 @@ def stacked_examples(
 
 
 def _widened(values: Tensor, width: int, filler: float) -> Tensor:
-    """The same with fillers for candidates that do not exist, up to the width."""
+    """Return the values with fillers for empty slots up to the width."""
     shape = list(values.shape)
     shape[1] = width - shape[1]
     return torch.cat([values, values.new_full(shape, filler)], dim=1)
 
 
 MARGIN = 1e-6
-"""Least distance of a probability from 0 and 1, so that its logit is a number."""
+"""Smallest distance of a probability from 0 and 1, so that its logit is finite."""
 
 
 def calibrated(beliefs: Beliefs, links: Tensor, ridge: float = 0.01) -> Beliefs:
-    """The same candidates, in the same order, with the best one's probability calibrated.
+    """Return the same candidates in the same order, with the best one's probability calibrated.
 
-    Platt scaling: the probability that an entity's best candidate is right is
-    ``sigmoid(a logit(p) + c)``, with a >= 0 and c fitted on links by maximum likelihood, with a
-    prior that changes nothing. What the best gains is taken from being none of the candidates
-    first, then from the others in proportion; what it loses goes to being none of them.
+    This is Platt scaling: the probability that an entity's best candidate is right is
+    ``sigmoid(a logit(p) + c)``, with a >= 0 and c fitted on links by maximum likelihood and a prior
+    around the identity. If the best candidate gains probability, it is taken from "no match" first
+    and then from the other candidates in proportion. If it loses probability, "no match" gains it.
 
     Args:
-        beliefs: rows that sum to at most 1.
-        links: ``[num_links, 2]`` held-out links; none: nothing changes.
-        ridge: strength of the prior.
+        beliefs: Rows that sum to at most 1.
+        links: ``[num_links, 2]`` held-out links; without links, nothing changes.
+        ridge: Strength of the prior.
     """
     if not len(links):
         return beliefs
@@ -234,10 +234,10 @@ def calibrated(beliefs: Beliefs, links: Tensor, ridge: float = 0.01) -> Beliefs:
     scaled = torch.where(best > 0, torch.sigmoid(slope * _logit(best) + shift), 0.0)
     is_best = torch.zeros_like(beliefs.probs, dtype=torch.bool)
     is_best.scatter_(1, beliefs.best_slots().unsqueeze(1), True)
-    # not as a difference: beside a best one of nearly 1, rounding would leave the others nothing
+    # not as a difference: next to a best one of nearly 1, rounding would make the others 0
     others = beliefs.probs.masked_fill(is_best, 0).sum(1)
     room = torch.where(others > 0, ((1 - scaled) / others.clamp(min=MARGIN)).clamp(max=1), 0.0)
-    # no other candidate may come up to the best one
+    # the other candidates must stay below the best one
     second = beliefs.probs.topk(min(2, beliefs.num_candidates), dim=1).values[:, -1]
     room = torch.minimum(room, (1 - MARGIN) * scaled / second.clamp(min=MARGIN))
     probs = torch.where(is_best, scaled.unsqueeze(1), beliefs.probs * room.unsqueeze(1))
@@ -245,7 +245,7 @@ def calibrated(beliefs: Beliefs, links: Tensor, ridge: float = 0.01) -> Beliefs:
 
 
 def _fitted(logits: Tensor, right: Tensor, ridge: float) -> tuple[float, float]:
-    """Slope and shift of the calibration, as a choice between right (slot 1) and wrong (0)."""
+    """Fit slope and shift of the calibration as a choice between right (slot 1) and wrong (0)."""
     values = torch.zeros(len(logits), 2, 2, dtype=torch.float64)
     values[:, 1, 0] = logits.cpu()
     values[:, 1, 1] = 1

@@ -16,23 +16,23 @@ from emea.matching.two_sided import OneSided
 logger = logging.getLogger(__name__)
 
 DEFAULT_SHARPNESS = 20.0
-"""Of the softmax where there are no links to fit it on."""
+"""Sharpness of the softmax if there are no links to fit it on."""
 
 MAX_SHARPNESS = 1000.0
-"""Bound of the softmax's sharpness: links that are all ranked first would push it to infinity."""
+"""Largest sharpness of the softmax: it would be infinite if all links are ranked first."""
 
 FIT_SCORES, MIN_FIT_LINKS = 2**24, 100
-"""Scores the fit holds at a time (128 MB), and links it uses however many targets there are."""
+"""Scores that the fit holds at a time (128 MB), and the least number of links that it uses."""
 
 
 @dataclass(frozen=True, eq=False)
 class FittedSearch:
-    """The search behind q, kept for a joint step that would otherwise do the same again.
+    """The search behind q, kept for a joint step that would otherwise repeat it.
 
     Args:
-        side: candidates of every source entity, and the softmax over targets.
-        links: on which the softmax's sharpness was fitted.
-        expected: the sharpness it has without links.
+        side: Candidates of every source entity, and the softmax over targets.
+        links: Links on which the sharpness of the softmax was fitted.
+        expected: Sharpness without links.
     """
 
     side: OneSided
@@ -40,7 +40,7 @@ class FittedSearch:
     expected: float
 
     def equals(self, k: int, links: Tensor) -> bool:
-        """Whether a search for k candidates, with sharpness fitted on the links, is this one."""
+        """Return whether a search for k candidates with these links would give this result."""
         same_fit = self.expected == DEFAULT_SHARPNESS and torch.equal(self.links, links)
         return same_fit and self.side.targets.shape[1] == k
 
@@ -54,21 +54,21 @@ class Normaliser(ABC):
 
     @abstractmethod
     def beliefs(self, similarity: Similarity, num_candidates: int) -> Beliefs:
-        """q(y_e) of every source entity over its best candidates."""
+        """Return q(y_e) of every source entity over its best candidates."""
 
     def search(
         self, similarity: Similarity, num_candidates: int
     ) -> tuple[Beliefs, FittedSearch | None]:
-        """Same as ``beliefs``, with the search behind q; ``None``: q is not a softmax."""
+        """Return the beliefs and the search behind them; ``None``: q is not a softmax."""
         return self.beliefs(similarity, num_candidates), None
 
     @abstractmethod
     def parameters(self) -> dict[str, float]:
-        """What was fitted, by name."""
+        """Return the fitted parameters by name."""
 
     @abstractmethod
     def restore(self, parameters: dict[str, float]) -> None:
-        """Take over parameters fitted before."""
+        """Restore fitted parameters."""
 
 
 class SoftmaxNormaliser(Normaliser):
@@ -79,7 +79,7 @@ class SoftmaxNormaliser(Normaliser):
     cross-entropy of Eq. 3 is convex in it.
 
     Args:
-        default_sharpness: beta where there are no links to fit it on.
+        default_sharpness: beta if there are no links to fit it on.
     """
 
     def __init__(self, default_sharpness: float = DEFAULT_SHARPNESS) -> None:
@@ -88,24 +88,24 @@ class SoftmaxNormaliser(Normaliser):
         self._links = torch.zeros(0, 2, dtype=torch.int64)
 
     def fit(self, similarity: Similarity, links: Tensor) -> None:
-        """Minimise the cross-entropy of the links (Eq. 3), the default being the prior's mode."""
+        """Minimise the cross-entropy of the links (Eq. 3); the default is the mode of the prior."""
         self._links = links
         if not len(links):
             self.sharpness = self.default_sharpness
             logger.warning(
-                "no links to fit the normaliser on: probabilities use the default sharpness %g "
-                "and are not calibrated",
+                "There are no links to fit the normaliser on. Probabilities use the default "
+                "sharpness %g and are not calibrated.",
                 self.default_sharpness,
             )
             return
         self.sharpness = sharpness_of(similarity, links, self.default_sharpness)
 
     def beliefs(self, similarity: Similarity, num_candidates: int) -> Beliefs:
-        """Softmax over the targets that are searched (Eq. 2), kept for the best candidates."""
+        """Return the softmax over the searched targets (Eq. 2) for the best candidates."""
         return self._searched(similarity, num_candidates, with_mass=False)[0]
 
     def search(self, similarity: Similarity, num_candidates: int) -> tuple[Beliefs, FittedSearch]:
-        """The same with its scores and denominators."""
+        """Return the beliefs with their scores and denominators."""
         beliefs, side = self._searched(similarity, num_candidates, with_mass=True)
         return beliefs, FittedSearch(side, self._links, self.default_sharpness)
 
@@ -113,7 +113,7 @@ class SoftmaxNormaliser(Normaliser):
     def _searched(
         self, similarity: Similarity, num_candidates: int, with_mass: bool
     ) -> tuple[Beliefs, OneSided]:
-        """Return q and the search behind it, whose denominators are empty unless asked for.
+        """Return q and the search behind it; its denominators are empty unless requested.
 
         There are two kinds of denominators: those of q are relative to the best score, those of
         ``OneSided`` are not. Neither can be computed from the other without rounding.
@@ -134,11 +134,11 @@ class SoftmaxNormaliser(Normaliser):
         return Beliefs(targets, probs), OneSided(targets, scores, self.sharpness, mass)
 
     def parameters(self) -> dict[str, float]:
-        """The sharpness beta."""
+        """Return the sharpness beta."""
         return {"sharpness": self.sharpness}
 
     def restore(self, parameters: dict[str, float]) -> None:
-        """Take over a sharpness fitted before."""
+        """Restore a fitted sharpness."""
         self.sharpness = float(parameters["sharpness"])
 
 
@@ -146,32 +146,32 @@ class MinMaxNormaliser(Normaliser):
     """Scores scaled to [0, 1] within the candidates, then to sum 1 (the paper's footnote)."""
 
     def fit(self, similarity: Similarity, links: Tensor) -> None:
-        """Nothing to fit."""
+        """Do nothing: there is nothing to fit."""
 
     def beliefs(self, similarity: Similarity, num_candidates: int) -> Beliefs:
-        """Scaled scores of the best candidates."""
+        """Return the scaled scores of the best candidates."""
         best = top_candidates(similarity, num_candidates)
         low, high = best.scores[:, -1:], best.scores[:, :1]
         scaled = torch.where(high > low, (best.scores - low) / (high - low), 1.0)
         return Beliefs(targets=best.targets, probs=scaled / scaled.sum(1, keepdim=True))
 
     def parameters(self) -> dict[str, float]:
-        """None."""
+        """Return an empty dictionary: there are no parameters."""
         return {}
 
     def restore(self, parameters: dict[str, float]) -> None:
-        """Nothing to restore."""
+        """Do nothing: there is nothing to restore."""
 
 
 def sharpness_of(
     similarity: Similarity, links: Tensor, expected: float = DEFAULT_SHARPNESS
 ) -> float:
-    """The sharpness of the softmax over targets that fits the links best (Eq. 3).
+    """Return the sharpness of the softmax over targets that fits the links best (Eq. 3).
 
     Args:
-        similarity: scores all pairs.
+        similarity: Scores all pairs.
         links: (source id, target id), at least one.
-        expected: what it would be without links.
+        expected: Sharpness without links.
     """
     # one parameter needs no more examples than a block of memory holds
     limit = max(MIN_FIT_LINKS, FIT_SCORES // similarity.num_target)
@@ -182,18 +182,18 @@ def sharpness_of(
 def fit_sharpness(
     scores: Tensor, labels: Tensor, expected: float | None = None, num_steps: int = 50
 ) -> float:
-    """The beta >= 0 that minimises the cross-entropy of ``softmax(beta * scores)``.
+    """Return the beta >= 0 that minimises the cross-entropy of ``softmax(beta * scores)``.
 
-    Newton's method on a convex function of one variable, kept inside a bracket of the root of
-    its derivative, so it converges from anywhere.
+    This is Newton's method on a convex function of one variable, kept inside a bracket of the root
+    of its derivative. It converges from any start.
 
     Args:
         scores: ``[num_links, num_target]``.
-        labels: ``[num_links]`` the right target of each.
-        expected: mode of a Gamma prior that adds ``beta / expected - log(beta)`` to the links'
-            summed cross-entropy: a few links that are all ranked first would ask for no bound;
-            ``None``: no prior.
-        num_steps: bound on Newton's steps.
+        labels: ``[num_links]`` the right target of each link.
+        expected: Mode of a Gamma prior that adds ``beta / expected - log(beta)`` to the summed
+            cross-entropy of the links. Without it, a few links that are all ranked first would
+            make beta infinite. ``None``: no prior.
+        num_steps: Largest number of Newton steps.
     """
     right = scores.gather(1, labels.unsqueeze(1)).squeeze(1)
     prior, rate = (0.0, 0.0) if expected is None else (1 / len(scores), 1 / expected)

@@ -24,12 +24,12 @@ class PaperStep(JointStep):
     """One block update of q* from the source side (Eq. 12), labels for all entities.
 
     Args:
-        rule: measures compatibility; any rule will do.
+        rule: Measures compatibility; any rule can be used.
         m_step: ``links`` fits the weights on known links, ``pseudolikelihood`` on labels
             drawn from q (Eq. 13).
         sampling: ``argmax`` takes the best candidate, ``sample`` draws one.
-        ridge: strength of the prior on rule weights.
-        seed: of the drawn samples.
+        ridge: Strength of the prior on rule weights.
+        seed: Seed of the drawn samples.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ class PaperStep(JointStep):
         self._relation_links: tuple[IntArray, Tensor] | None = None
 
     def certain_links(self, visible: Visible) -> IntArray:
-        """The training links, and those that the rule's weights are fitted on instead of them."""
+        """Return the training links, and the unseen links on which rule weights are fitted."""
         unseen = self._unseen_links(visible)
         return visible.train if unseen is None else np.concatenate([visible.train, unseen])
 
     def __call__(
         self, similarity: Similarity, visible: Visible, neural: NeuralBeliefs
     ) -> JointReport:
-        """Fit the rule weights, derive q* and the labels."""
+        """Fit the rule weights, and derive q* and the pseudo-labels."""
         beliefs = neural.beliefs
         links = self._links_of_relations(visible, beliefs.targets.device)
         self.rule.prepare(RuleView(beliefs, neural.embeddings, links))
@@ -81,11 +81,11 @@ class PaperStep(JointStep):
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """The weights and the random generator."""
+        """Return the weights and the state of the random generator."""
         return {"weights": self.weights.cpu(), "generator": self.generator.get_state()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a saved state."""
+        """Restore a saved state."""
         self.weights = state["weights"]
         self.generator.set_state(state["generator"])
 
@@ -93,7 +93,7 @@ class PaperStep(JointStep):
         return visible.unseen_links if self.rule.fits_on_unseen_links else None
 
     def _links_of_relations(self, visible: Visible, device: torch.device) -> Tensor | None:
-        """One tensor for all iterations: a rule sees by identity that nothing changed."""
+        """Return the same tensor in all iterations, so that a rule can see that it is unchanged."""
         given = visible.relation_links
         if given is None:
             return None
@@ -106,8 +106,9 @@ class PaperStep(JointStep):
         expected = (*beliefs.targets.shape, len(self.rule.names))
         if tuple(values.shape) != expected:
             raise ConfigError(
-                f"{type(self.rule).__name__} gave values of shape {list(values.shape)}: a rule "
-                f"gives one for each entity, candidate and name of its own, here {list(expected)}"
+                f"{type(self.rule).__name__} returned values of shape {list(values.shape)}. A rule "
+                "must return one value per entity, candidate and indicator name, here "
+                f"{list(expected)}."
             )
         return values
 
@@ -116,8 +117,8 @@ class PaperStep(JointStep):
         silent = [name for name in speaks if not speaks[name]]
         if silent:
             logger.warning(
-                "no candidate has support from rule %s: the graphs share no structure that the "
-                "labels reach, so the labels follow only the neural model and the other rules",
+                "No candidate has support from rule %s: the graphs share no structure near the "
+                "labels. The pseudo-labels follow only the neural model and the other rules.",
                 ", ".join(silent),
             )
 
@@ -125,7 +126,7 @@ class PaperStep(JointStep):
         if self.m_step == "links":
             unseen = self._unseen_links(visible)
             links = links_on(visible.weight_links if unseen is None else unseen, values.device)
-            # among the neural model's own candidates: a label that was put there is not an example
+            # only the neural model's own candidates: labels that were inserted are not examples
             rows, slots = link_examples(neural.offered, links)
         else:
             beliefs = neural.beliefs
@@ -135,7 +136,7 @@ class PaperStep(JointStep):
         return fit_weights(values[rows], slots, self.ridge)
 
     def _labels(self, compatible: Beliefs, visible: Visible) -> IntArray:
-        """The labels of the unlabelled entities, by q*."""
+        """Return the pseudo-labels of the unlabelled entities by q*."""
         compatible = Beliefs(compatible.targets.cpu(), compatible.probs.cpu())
         if self.sampling == "argmax":
             targets = compatible.best_targets().numpy()

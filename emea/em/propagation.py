@@ -19,16 +19,16 @@ from emea.rules.subsumption import Subsumption
 
 
 class Propagation:
-    """Pairs that matched neighbours imply, the best few of every entity of either side.
+    """Finds the pairs that matched neighbours imply, the best few per entity of both sides.
 
-    Much evidence is exactly equal: all members of a group are implied alike. Of those among whom
-    the number cuts, the most similar stay.
+    Many pairs have exactly equal evidence, because a match implies all members of a group in the
+    same way. If the limit falls among equal pairs, the most similar ones are kept.
 
     Args:
-        source: the source graph.
-        target: the target graph.
-        num_pairs: pairs kept of each entity.
-        least_evidence: a single piece of evidence this weak is dropped; bounds what hubs imply.
+        source: The source graph.
+        target: The target graph.
+        num_pairs: Pairs kept per entity.
+        least_evidence: Pieces of evidence of this probability or less are dropped.
         literals: matched values, if the graphs are extended by them.
     """
 
@@ -113,12 +113,12 @@ class Propagation:
     def _best(
         self, pairs: ImpliedPairs, entities: Tensor, num_entities: int, similarity: Similarity
     ) -> Tensor:
-        """Which pairs are among their entity's least doubtful."""
+        """Return which pairs are among their entity's pairs with the least doubt."""
         doubts = pairs.log_doubt
         order = torch.argsort(doubts, stable=True)
         order = order[torch.argsort(entities[order], stable=True)]
         at_cut = order[places_in_groups(entities[order], num_entities) == self.num_pairs - 1]
-        last = doubts.new_ones(num_entities)  # no pair is as doubtful: where few are, all stay
+        last = doubts.new_ones(num_entities)  # above all doubts: entities with few pairs keep all
         last[entities[at_cut]] = doubts[at_cut]
         kept = doubts < last[entities]
         room = self.num_pairs - torch.bincount(entities[kept], minlength=num_entities)

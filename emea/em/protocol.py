@@ -1,4 +1,4 @@
-"""What a run may see: the two protocols."""
+"""The two protocols, which decide what links a run may see."""
 
 import logging
 from dataclasses import dataclass
@@ -13,30 +13,30 @@ logger = logging.getLogger(__name__)
 
 
 def seen_links(protocol: str) -> str:
-    """Whether test links could have touched a run's numbers; only ``strict`` is walled by tests."""
-    told = {"strict": "saw no test links", "released": "USED TEST LINKS in training"}
-    return told.get(protocol, "MAY HAVE USED test links: a protocol of its own")
+    """Describe whether test links could affect a run's numbers; tests check only ``strict``."""
+    known = {"strict": "saw no test links", "released": "USED TEST LINKS in training"}
+    return known.get(protocol, "MAY HAVE USED test links: a protocol of its own")
 
 
 @dataclass(frozen=True, eq=False)
 class Visible:
-    """The links that training and EM may use; all they ever get.
+    """The links that training and EM may use. They receive no other links.
 
     Args:
-        train: links the encoder trains on; their entities are labelled.
-        validation: held-out labels.
-        normaliser_links: where the normaliser is fitted.
-        weight_links: where rule weights are fitted.
-        unseen_links: where the weights of rules that ask for links unseen by the encoder are
-            fitted; q is certain of them, as it is of the training links. ``None``: there are
-            none, such rules use ``weight_links`` as all others do.
-        relation_links: where relation inclusions are estimated; ``None``: from the labels and
-            the model's own predictions.
-        label_pool: source entities that may get a pseudo-label; ``None``: any unlabelled one.
-        mining_sources: source entities that semi-supervised training may pair; ``None``: any
-            unlabelled one.
-        mining_targets: target entities, likewise.
-        uses_test_links: whether any of the above holds test links.
+        train: Links that the encoder is trained on; their entities are labelled.
+        validation: Held-out labels.
+        normaliser_links: Links on which the normaliser is fitted.
+        weight_links: Links on which rule weights are fitted.
+        unseen_links: Links on which the weights of rules are fitted that need links unseen by the
+            encoder; q is certain of them, as of the training links. ``None``: such rules use
+            ``weight_links``.
+        relation_links: Links from which relation inclusions are estimated; ``None``: they are
+            estimated from the labels and the predictions of the model.
+        label_pool: Source entities that may get a pseudo-label; ``None``: all unlabelled ones.
+        mining_sources: Source entities that semi-supervised training may pair; ``None``: all
+            unlabelled ones.
+        mining_targets: The same for target entities.
+        uses_test_links: Whether any of these contains test links.
     """
 
     train: IntArray
@@ -56,7 +56,7 @@ class Strict:
     """No test link is seen: permuting or deleting them changes no prediction."""
 
     def __call__(self, split: Split) -> Visible:
-        """What a run on this split may see."""
+        """Return what a run on this split may see."""
         known = split.supervision
         return Visible(
             train=known.train,
@@ -72,13 +72,13 @@ class Strict:
 
 @dataclass(frozen=True)
 class Released:
-    """As the code released with the paper does: test links reach into training.
+    """The protocol of the code released with the paper, which uses test links in training.
 
     Args:
-        num_normaliser_links: test links on which the normaliser is fitted.
-        num_unseen_links: test links on which the weights of AvoidConf are fitted, and of which
-            q is certain then.
-        seed: which ones.
+        num_normaliser_links: Number of test links on which the normaliser is fitted.
+        num_unseen_links: Number of test links on which the weights of AvoidConf are fitted; q is
+            then certain of them.
+        seed: Seed of their choice.
     """
 
     num_normaliser_links: int = 100
@@ -86,17 +86,19 @@ class Released:
     seed: int = 0
 
     def __call__(self, split: Split) -> Visible:
-        """What a run on this split may see.
+        """Return what a run on this split may see.
 
         Raises:
-            ConfigError: there are no test links to see.
+            ConfigError: If there are no test links.
         """
         if not len(split.test):
-            raise ConfigError("protocol=released uses test links and there are none: use strict")
+            raise ConfigError(
+                "protocol=released needs test links, but there are none. Use protocol=strict."
+            )
         logger.warning(
             "protocol=released uses TEST links in training, as the paper's code did: relation "
             "inclusions from all links, the normaliser from %d of them, AvoidConf's weights from "
-            "%d that it takes as labels, pseudo-labels and mined pairs for test entities alone. "
+            "%d that it takes as labels, pseudo-labels and mined pairs for test entities only. "
             "Do not compare its numbers with protocol=strict.",
             self.num_normaliser_links,
             self.num_unseen_links,

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from emea.data.arrays import NO_MATCH
 from emea.em.match_model import MatchModel, PairFeatures
 from emea.em.normaliser import DEFAULT_SHARPNESS, FittedSearch, sharpness_of
 from emea.em.propagation import Propagation
-from emea.matching.matching import NOBODY, Matching
+from emea.matching.matching import Matching
 from emea.matching.pair_table import PairTable, ScoredPairs, tabulate
 from emea.matching.similarity import Similarity
 from emea.matching.two_sided import OneSided, TwoSided, two_sided
@@ -21,23 +22,22 @@ Sides = tuple[Tensor, Tensor]
 class RunningScores:
     """A running mean of the pairs' log-probabilities from both sides.
 
-    One encoder's opinion of a pair is noisy: the next fit, on nearly the same labels, has
-    another. A pair that was in the last table counts by the mean of both; one that is new by
-    what the encoder says now.
+    The similarity of a pair differs between fits on nearly the same labels. A pair that was in the
+    last table has the mean of its past and its current value. A new pair has its current value.
 
     Args:
-        share: of the past in the mean; 0: nothing is kept.
+        share: Share of the past in the mean; 0: nothing is kept.
     """
 
     def __init__(self, share: float = 0.0) -> None:
         if not 0 <= share < 1:
-            raise ValueError(f"the share of the past must be at least 0 and below 1, got {share}")
+            raise ValueError(f"The share of the past must be at least 0 and below 1, got {share}.")
         self.share = share
         self.keys = torch.zeros(0, dtype=torch.int64)
         self.past: Sides = (torch.zeros(0), torch.zeros(0))
 
     def blended(self, table: PairTable, log_probs: Sides) -> Sides:
-        """The mean of the past and of what is given, ``[num_source, width]`` for each side."""
+        """Return the mean of the past and the given values, ``[num_source, width]`` per side."""
         if not len(self.keys):
             return log_probs
         keys = table.keys()
@@ -51,7 +51,7 @@ class RunningScores:
         return first, second
 
     def keep(self, table: PairTable, log_probs: Sides) -> None:
-        """Keep these for the next iteration."""
+        """Keep the values for the next iteration."""
         if not self.share:
             return
         keys, order = table.keys()[table.filled].sort()
@@ -60,22 +60,22 @@ class RunningScores:
         self.past = first, second
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The means, to continue from later; empty if the past has no share."""
+        """Return the running means; empty if the past has no share."""
         if not self.share:
             return {}
         return {"keys": self.keys, "forth": self.past[0], "back": self.past[1]}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Continue from a saved state.
+        """Restore a saved state.
 
         Raises:
-            ValueError: the tensors do not belong together.
+            ValueError: If the tensors do not have the same length.
         """
         if not self.share:
             return
         keys, past = state["keys"], (state["forth"], state["back"])
         if keys.dtype != torch.int64 or any(side.shape != (len(keys),) for side in past):
-            raise ValueError("the running means of pairs do not have one length")
+            raise ValueError("The running means of pairs do not have the same length.")
         self.keys, self.past = keys, past
 
 
@@ -84,23 +84,22 @@ def _moved(sides: Sides, like: Tensor) -> Sides:
 
 
 FEW_CHANGES = 0.01
-"""Share of entities that a round of propagation must match anew to be worth another one."""
+"""Share of entities whose match must change in a round of propagation to start another one."""
 
 
 @dataclass(frozen=True, eq=False)
 class TwoWayBeliefs:
-    """What is believed of the pairs of a table.
+    """The beliefs in the pairs of a table.
 
     Args:
-        table: the pairs.
-        from_source: ``[num_source, width]`` log p(e'|e), labelled entities certain.
-        belief: ``[num_source, width]`` log of the probability that both choose each other,
-            labelled entities certain.
-        log_probs: ``[num_source, width]`` of the encoders from either side, as they were used.
-        evidence: what the beliefs rest on, beside the similarity.
-        sharpness: of the neural model's softmaxes.
-        num_updates: updates of the beliefs in the last round.
-        change: mean change of an entity's beliefs in the last one.
+        table: The pairs.
+        from_source: ``[num_source, width]`` log p(e'|e); labelled entities are certain.
+        belief: ``[num_source, width]`` log belief in each pair; labelled entities are certain.
+        log_probs: ``[num_source, width]`` log probabilities of the encoder from both sides.
+        evidence: Evidence on which the beliefs are based, in addition to the similarity.
+        sharpness: Sharpness of the neural model's softmaxes.
+        num_updates: Updates of the beliefs in the last round.
+        change: Mean change of an entity's beliefs in the last update.
     """
 
     table: PairTable
@@ -113,9 +112,9 @@ class TwoWayBeliefs:
     change: float
 
     def mutual(self) -> Matching:
-        """Pairs that are each other's most believed, with their belief.
+        """Return the pairs in which each entity is the other's best candidate, with their belief.
 
-        A source entity that ties takes the first of its row; where scores tie too, it has none.
+        If the beliefs of a source entity tie, the similarity decides. If both tie, it has no match.
         """
         best = self.belief.max(1, keepdim=True)
         targets, scores, chosen = (
@@ -133,24 +132,25 @@ class TwoWayBeliefs:
 
 
 class TwoWay:
-    """Coordinate ascent over both sides' beliefs (Eq. 12, repeated).
+    """Parallel block updates of the beliefs of both sides.
 
-    Candidates are the encoder's from both sides. An update computes the evidence of the current
-    beliefs for every pair, estimates the inclusions of relations again, fits the weights of the
-    features and replaces all beliefs. After the updates of a round, pairs that the mutual best
-    ones imply join the candidates, and another round begins.
+    Candidates are the encoder's best from both sides. An update computes the evidence for every
+    pair from the current beliefs, estimates the inclusions of relations, fits the weights of the
+    features and replaces all beliefs at once. After the updates of a round, pairs implied by the
+    mutual best pairs join the candidates, and another round starts. The updates are a heuristic:
+    they do not maximise a common objective.
 
     Args:
-        evidence: PARIS's evidence for pairs.
-        model: features to beliefs.
-        propagation: finds implied pairs.
-        num_candidates: the encoder's candidates of each entity.
-        max_candidates: pairs of a source entity at most.
-        max_updates: updates of a round at most.
-        tolerance: settled once beliefs change by no more than this, in the mean of entities.
-        rounds: rounds after the first at most, each with new pairs; 0: the encoder's candidates
-            alone. There is none once a round has changed the mutual best of few.
-        past_share: share of earlier iterations in the similarity of a pair.
+        evidence: Evidence of PARIS for pairs.
+        model: Computes beliefs from features.
+        propagation: Finds implied pairs.
+        num_candidates: Candidates per entity from the encoder.
+        max_candidates: Largest number of pairs per source entity.
+        max_updates: Largest number of updates per round.
+        tolerance: A round ends when the mean change of an entity's beliefs is at most this.
+        rounds: Largest number of rounds after the first one, each with new pairs; 0: only the
+            encoder's candidates. The rounds end when few mutual best pairs change.
+        past_share: Share of earlier iterations in the similarity of a pair.
         one_to_one: Remove labelled entities from the candidates, denominators and implied pairs
             of the others.
     """
@@ -186,13 +186,13 @@ class TwoWay:
         links: Tensor,
         searched: FittedSearch | None = None,
     ) -> TwoWayBeliefs:
-        """Settle the beliefs.
+        """Compute the beliefs.
 
         Args:
-            similarity: the encoder's.
+            similarity: Similarity of the encoder.
             labels: ``[num_labels, 2]`` links that are certain.
-            links: ``[num_links, 2]`` held-out links, on which weights are fitted.
-            searched: the search behind q; used here if it was the same.
+            links: ``[num_links, 2]`` held-out links on which the weights are fitted.
+            searched: The search behind q, which is used if it has the same settings.
         """
         free = Unlabelled.of(similarity, labels) if self.one_to_one else None
         links = links if free is None else free.between(links)
@@ -253,7 +253,7 @@ class TwoWay:
         links: Tensor,
         known: Matching | None,
     ) -> TwoWayBeliefs:
-        """A round's updates, from the encoder's beliefs or from a matching."""
+        """Run the updates of a round, starting from the encoder's beliefs or from a matching."""
         log_probs = self.past.blended(table, sides.log_probs(table))
         log_rest = sides.log_rest(table)
         if known is None:
@@ -286,12 +286,12 @@ class TwoWay:
 def fitted_sharpness(
     similarity: Similarity, links: Tensor, forth: OneSided | None = None
 ) -> tuple[float, float]:
-    """Of the softmax over targets and of that over sources, fitted on links (Eq. 3).
+    """Return the sharpness of the softmaxes over targets and sources, fitted on links (Eq. 3).
 
     Args:
-        similarity: scores all pairs.
-        links: to fit on; none: both have the default.
-        forth: a search from the source side for which the first was fitted before.
+        similarity: Scores all pairs.
+        links: Links to fit on; without links, both have the default.
+        forth: A search from the source side with a fitted sharpness.
     """
     if not len(links):
         return DEFAULT_SHARPNESS, DEFAULT_SHARPNESS
@@ -300,7 +300,7 @@ def fitted_sharpness(
 
 
 def certain(log_probs: Tensor, table: PairTable, labels: Tensor) -> Tensor:
-    """The same with labelled pairs certain, and their entities' other pairs impossible."""
+    """Make labelled pairs certain and the other pairs of their entities impossible."""
     of_source = torch.zeros(table.num_source, dtype=torch.bool, device=labels.device)
     of_target = torch.zeros(table.num_target, dtype=torch.bool, device=labels.device)
     of_source[labels[:, 0]] = True
@@ -329,12 +329,12 @@ def _nearly_equal(one: Matching, other: Matching) -> bool:
 
 
 def _without_rivals(targets: Tensor, probs: Tensor, chosen: Tensor, num_target: int) -> Matching:
-    """A matching of the chosen; where several tie for one target, none has it.
+    """Return a matching of the chosen pairs; if several tie for one target, none is matched.
 
-    Ids say who belongs to whom in many data sets, so no tie may be broken by them.
+    In many data sets, counterparts have equal ids. Ids must therefore not break ties.
     """
     rivals = torch.bincount(targets[chosen], minlength=num_target)
     chosen = chosen & (rivals[targets] == 1)
     return Matching(
-        torch.where(chosen, targets, NOBODY), torch.where(chosen, probs, 0.0).double(), num_target
+        torch.where(chosen, targets, NO_MATCH), torch.where(chosen, probs, 0.0).double(), num_target
     )

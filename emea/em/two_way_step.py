@@ -1,4 +1,4 @@
-"""Both EM steps by two-way compatibility, each part of which can be switched off."""
+"""Both EM steps by two-way compatibility; each part can be switched off."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,38 +22,40 @@ from emea.rules.rule import Rule
 from emea.settings.em import PAPER_FEATURES
 
 TINY = 1e-12
-"""Keeps an entity without any belief from dividing by nothing."""
+"""Prevents a division by zero for entities without any belief."""
 
 STATE = "two_way."
-"""Beginning of the names of its state in a checkpoint."""
+"""Prefix of the names of the step's state in a checkpoint."""
 
 
 class TwoWayStep(JointStep):
-    """Beliefs of both sides, updated several times, and the labels they give.
+    """Beliefs of both sides, updated several times, and the pseudo-labels from them.
 
     Args:
-        rule: one that has evidence for pairs (PARIS); ``None``: no EM is done.
-        num_candidates: the encoder's candidates of each entity.
-        both_directions: candidates from either side, beliefs normalised on both.
-        sweeps: updates of the beliefs in a round, at most; 1: a single one.
-        tolerance: change of an entity's beliefs, in the mean, at which they have settled.
-        propagation: rounds of candidates that confident neighbours imply, at most; 0: none.
-        max_candidates: pairs of a source entity at most.
-        features: what beliefs look at: similarity, noisy_or, evidence, coverage.
-        unmatched: whether an entity may be matched to none of its candidates.
-        matched_inclusions: inclusions of relations from triples whose ends are matched; off,
-            from all triples.
-        ridge: strength of the prior on the features' weights.
-        memory: share of the running mean over earlier iterations in the similarity of a pair;
+        rule: A rule that has evidence for pairs (PARIS); ``None``: no EM.
+        num_candidates: Candidates per entity from the encoder.
+        both_directions: Candidates from both sides, and beliefs normalised on both sides.
+        sweeps: Largest number of belief updates per round; 1: a single update.
+        tolerance: Mean change of an entity's beliefs at which the updates end.
+        propagation: Largest number of rounds with candidates that confident neighbours imply;
             0: none.
-        mutual_labels: labels are pairs that choose each other; off, each entity's best.
-        weighted_labels: labels count in training by their belief.
-        fused_answer: the run answers by the fused ranking; off, by the neural model's.
+        max_candidates: Largest number of pairs per source entity.
+        features: Features of a pair: similarity, noisy_or, evidence, coverage.
+        unmatched: Whether an entity may match none of its candidates.
+        matched_inclusions: Estimate inclusions of relations from triples whose ends are matched;
+            if false, from all triples.
+        ridge: Strength of the prior on the weights of the features.
+        memory: Share of the running mean over earlier iterations in the similarity of a pair;
+            0: none.
+        mutual_labels: Pseudo-labels are pairs in which each entity is the other's best candidate;
+            if false, the best candidate of each entity.
+        weighted_labels: Weight pseudo-labels in training by their belief.
+        fused_answer: Answer with the fused ranking; if false, with the neural model's.
         one_to_one: Beliefs are marginals of a distribution over one-to-one matchings, and
             labelled entities do not compete with the others.
 
     Attributes:
-        is_off: whether all parts are off, so that the paper's step takes its place.
+        is_off: Whether all parts are off; the paper's step is then used instead.
     """
 
     uses_search = True
@@ -91,7 +93,7 @@ class TwoWayStep(JointStep):
         if evidence is None:
             raise ConfigError(
                 "em=dual reasons with the evidence of PARIS: it needs rule=paris, "
-                f"got {type(rule).__name__}"
+                f"got {type(rule).__name__}."
             )
         if one_to_one and not (both_directions and unmatched):
             raise ConfigError(
@@ -120,12 +122,12 @@ class TwoWayStep(JointStep):
     def __call__(
         self, similarity: Similarity, visible: Visible, neural: NeuralBeliefs | None = None
     ) -> JointReport:
-        """Settle the beliefs of an encoder's similarity.
+        """Compute the beliefs from an encoder's similarity.
 
         Args:
-            similarity: the encoder's.
-            visible: all links that may be used.
-            neural: holds the search behind q, which need not be done again.
+            similarity: Similarity of the encoder.
+            visible: All links that may be used.
+            neural: Contains the search behind q, which is not repeated.
         """
         device = similarity.source.device
         train, validation = links_on(visible.train, device), links_on(visible.validation, device)
@@ -144,19 +146,19 @@ class TwoWayStep(JointStep):
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """The running mean of similarities."""
+        """Return the running mean of similarities."""
         held = self.two_way.past.state_dict()
         return {f"{STATE}{name}": value.cpu() for name, value in held.items()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a saved state."""
+        """Restore a saved state."""
         named = {name: value for name, value in state.items() if name.startswith(STATE)}
         self.two_way.past.load_state_dict(
             {name.removeprefix(STATE): value for name, value in named.items()}
         )
 
     def _labels(self, settled: TwoWayBeliefs, visible: Visible) -> tuple[IntArray, Tensor]:
-        """Labels of the unlabelled entities, and their belief."""
+        """Return the pseudo-labels of the unlabelled entities, and their beliefs."""
         if self.mutual_labels:
             matching = settled.mutual()
             pairs, probs = matching.pairs(), matching.probs[matching.sources]
@@ -173,17 +175,17 @@ class TwoWayStep(JointStep):
 
 
 def _compatibility(settled: TwoWayBeliefs) -> Tensor:
-    """``[num_source]`` noisy-or of the candidate that the encoder puts first."""
+    """Return the noisy-or of the encoder's best candidate, ``[num_source]``."""
     table = settled.table
     nearest = torch.where(table.filled, table.scores, -torch.inf).argmax(1, keepdim=True)
     return -torch.expm1(settled.evidence.log_doubt.gather(1, nearest).squeeze(1))
 
 
 def _as_beliefs(settled: TwoWayBeliefs) -> Beliefs:
-    """Candidates by belief, best first, with the share of each in an entity's beliefs.
+    """Return the candidates by belief, best first, with their share of an entity's beliefs.
 
-    What the source side gives to none of the candidates has its share, too. Empty slots are
-    last, with probability 0.
+    The option to match none of the candidates has a share, too. Empty slots come last and have
+    probability 0.
     """
     order = torch.argsort(settled.belief, dim=1, descending=True, stable=True)
     none = 1 - settled.from_source.exp().sum(1, keepdim=True)

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import leaky_relu, normalize
 
-from emea.data.arrays import IntArray
+from emea.data.arrays import NO_MATCH, IntArray
 from emea.encoders.iptranse import NUM_COMMON_PATTERNS, two_hop_pairs
-from emea.encoders.joint_graph import NOBODY, JointGraph, counterparts
+from emea.encoders.joint_graph import JointGraph, counterparts
 from emea.encoders.kernels.sparse_pattern import NormalisedAdjacency, SparsePattern
 
 SLOPE = 0.2
@@ -156,7 +156,7 @@ class AliNet(nn.Module):
         distant = np.concatenate([two_hop_pairs(side, num_common_patterns) for side in sides])
         self.far = NormalisedAdjacency(distant, graph.num_entities)
         # kept with the weights: they are of little use without the edges they were trained on
-        nobody = torch.full((graph.num_entities,), NOBODY)
+        nobody = torch.full((graph.num_entities,), NO_MATCH)
         self.register_buffer("partners", nobody)
         self.register_load_state_dict_post_hook(_rebuild)  # type: ignore[no-untyped-call]
         self._build()
@@ -192,7 +192,7 @@ def transferred_triples(triples: IntArray, partners: IntArray) -> IntArray:
     size = len(partners)
     moved = triples.copy()
     moved[:, [0, 2]] = partners[triples[:, [0, 2]]]
-    moved = np.unique(moved[(moved != NOBODY).all(1)], axis=0)
+    moved = np.unique(moved[(moved != NO_MATCH).all(1)], axis=0)
     known = np.isin(
         moved[:, 0] * size + moved[:, 2], triples[:, 0] * size + triples[:, 2], kind="sort"
     )

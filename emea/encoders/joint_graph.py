@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from emea.data.arrays import IntArray
+from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.sorting import distinct_rows, numbered_rows, places_in_runs, run_starts
 
@@ -146,16 +146,13 @@ def _relation_sets(
     return edge_sets, set_rows, set_relations
 
 
-NOBODY = -1
-
-
 def counterparts(links: IntArray, num_entities: int) -> IntArray:
-    """``[num_entities]`` the entity each is linked to, or ``NOBODY``.
+    """``[num_entities]`` the entity each is linked to, or ``NO_MATCH``.
 
     Where labels of an E-step give an entity several links, the first counts: given links come
     before derived ones.
     """
-    partner = np.full(num_entities, NOBODY, dtype=np.int64)
+    partner = np.full(num_entities, NO_MATCH, dtype=np.int64)
     backwards = links[::-1]
     partner[backwards[:, 0]] = backwards[:, 1]
     partner[backwards[:, 1]] = backwards[:, 0]

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from emea.data.arrays import FloatArray, IntArray
-from emea.matching.matching import NOBODY
+from emea.data.arrays import NO_MATCH, FloatArray, IntArray
 
 
 def conflict_share(targets: IntArray) -> float:
@@ -14,16 +13,16 @@ def conflict_share(targets: IntArray) -> float:
 
     Args:
         targets: ``[num_predictions]`` predicted target of each source entity; entities without
-            one (``NOBODY``) are ignored.
+            one (``NO_MATCH``) are ignored.
     """
-    claims = targets[targets != NOBODY]
+    claims = targets[targets != NO_MATCH]
     return float(conflicting(claims).mean()) if len(claims) else 0.0
 
 
 def conflicting(targets: IntArray) -> npt.NDArray[np.bool_]:
     """``[num_predictions]`` whether another entity has the same target."""
     _, index, counts = np.unique(targets, return_inverse=True, return_counts=True)
-    shared: npt.NDArray[np.bool_] = (counts[index] > 1) & (targets != NOBODY)
+    shared: npt.NDArray[np.bool_] = (counts[index] > 1) & (targets != NO_MATCH)
     return shared
 
 
@@ -43,7 +42,7 @@ def compatibility_metrics(
 
     Args:
         values: ``[num_source]`` compatibility of each source entity's match.
-        targets: ``[num_source]`` that match, or ``NOBODY``.
+        targets: ``[num_source]`` that match, or ``NO_MATCH``.
         judged: Source entities of the test links.
         linked: Source entities of all links, including the test links.
 
@@ -52,9 +51,9 @@ def compatibility_metrics(
         [0, 1]), ``conflicts`` (share of the judged matches whose target another linked entity
         has; NaN without judged entities) and ``num_unmatched`` (judged entities without a match).
     """
-    answered = judged[targets[judged] != NOBODY]
+    answered = judged[targets[judged] != NO_MATCH]
     seen = np.zeros(len(judged))
-    seen[targets[judged] != NOBODY] = values[answered]
+    seen[targets[judged] != NO_MATCH] = values[answered]
     return {
         "mean": float(seen.mean()) if len(seen) else float("nan"),
         "histogram": np.histogram(seen, bins=NUM_BINS, range=(0, 1))[0].tolist(),
@@ -66,6 +65,6 @@ def compatibility_metrics(
 def _conflicts(targets: IntArray, answered: IntArray, linked: IntArray) -> float:
     if not len(answered):
         return 0.0
-    claims = np.full_like(targets, NOBODY)
+    claims = np.full_like(targets, NO_MATCH)
     claims[linked] = targets[linked]
     return float(conflicting(claims)[answered].mean())

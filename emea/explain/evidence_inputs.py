@@ -10,9 +10,10 @@ from torch import Tensor
 from emea.baselines import paris as baseline
 from emea.baselines.prase import PRASE
 from emea.config.instantiate import factory
+from emea.data.arrays import NO_MATCH
 from emea.em.two_way_step import TwoWayStep
 from emea.matching.beliefs import Beliefs
-from emea.matching.matching import NOBODY, Matching
+from emea.matching.matching import Matching
 from emea.matching.pair_table import PairTable
 from emea.rules.pair_evidence import matched_probs
 from emea.rules.paris import PARIS
@@ -133,4 +134,4 @@ def _of_baseline(run: FinishedRun) -> RunGrounds:
 def _as_matching(beliefs: Beliefs, num_target: int) -> Matching:
     """Convert the output of ``Matching.beliefs`` back to a matching."""
     targets, probs = beliefs.targets[:, 0], beliefs.probs[:, 0]
-    return Matching(torch.where(probs > 0, targets, NOBODY), probs, num_target)
+    return Matching(torch.where(probs > 0, targets, NO_MATCH), probs, num_target)

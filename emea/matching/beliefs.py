@@ -1,4 +1,4 @@
-"""What is believed of each source entity's counterpart: q(y_e) over a few candidates."""
+"""Beliefs about the counterpart of each source entity: q(y_e) over a few candidates."""
 
 from dataclasses import dataclass, replace
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class Beliefs:
-    """Candidates and their probabilities; what they leave of 1 belongs to all other targets.
+    """Candidates and their probabilities; the rest of the probability belongs to other targets.
 
     Args:
         targets: ``[num_source, k]`` candidate target ids, best by the neural model first.
@@ -20,43 +20,43 @@ class Beliefs:
 
     @property
     def num_source(self) -> int:
-        """Source entities."""
+        """Number of source entities."""
         return len(self.targets)
 
     @property
     def num_candidates(self) -> int:
-        """Candidates per source entity."""
+        """Number of candidates per source entity."""
         return self.targets.shape[1]
 
     @property
     def num_target(self) -> int:
-        """Targets up to the last one that is named."""
+        """Largest target id plus 1."""
         return int(self.targets.max()) + 1 if self.targets.numel() else 0
 
     @property
     def rest_prob(self) -> Tensor:
-        """``[num_source]`` probability of all targets that are no candidates."""
+        """``[num_source]`` probability of all targets that are not candidates."""
         return (1 - self.probs.sum(1)).clamp(min=0)
 
     def best_slots(self) -> Tensor:
-        """``[num_source]`` slot of the most probable candidate; ties go to the neural order."""
+        """Return the slot of the most probable candidate; the neural order breaks ties."""
         return self.probs.argmax(1)
 
     def best_targets(self) -> Tensor:
-        """``[num_source]`` the most probable candidate."""
+        """Return the most probable candidate of each source entity."""
         return self.targets.gather(1, self.best_slots().unsqueeze(1)).squeeze(1)
 
     def sampled_targets(self, generator: torch.Generator | None = None) -> Tensor:
-        """``[num_source]`` a candidate drawn by its probability (of the candidates' mass)."""
-        probs = self.probs + 1e-30  # a row without mass draws evenly instead of failing
+        """Draw a candidate of each source entity in proportion to its probability."""
+        probs = self.probs + 1e-30  # rows without probability draw uniformly instead of failing
         slots = torch.multinomial(probs, 1, generator=generator)
         return self.targets.gather(1, slots).squeeze(1)
 
     def clamped(self, links: Tensor) -> "Beliefs":
-        """The same beliefs with the links' entities certain of their link.
+        """Return the beliefs with the links' source entities certain of their link.
 
-        The label takes the slot it has among the candidates, or the last one where it is none
-        of them; the other slots keep their targets, so a rule can still weigh them.
+        If the label is a candidate, it keeps its slot. Otherwise it takes the last slot. The other
+        slots keep their targets, so that a rule can still evaluate them.
         """
         sources, labels = links.T
         targets, probs = self.targets.clone(), self.probs.clone()
@@ -70,11 +70,11 @@ class Beliefs:
         return replace(self, targets=targets, probs=probs)
 
     def without(self, links: Tensor) -> "Beliefs":
-        """What is left to choose once the links' entities of both sides are taken.
+        """Return the beliefs without the links' entities of both sides.
 
-        Their rows are empty, and they are nobody's candidates. What was believed of a target
-        that is taken is not given to the other candidates: who was sure of it may well have no
-        counterpart at all.
+        The rows of these source entities are empty, and these targets have probability 0. Their
+        probability does not go to the other candidates: an entity that was certain of a removed
+        target may not have any counterpart.
         """
         sources, labels = links.T
         probs = self.probs.masked_fill(torch.isin(self.targets, labels), 0)
@@ -82,14 +82,14 @@ class Beliefs:
         return replace(self, probs=probs)
 
     def hardened(self) -> "Beliefs":
-        """All probability on the best candidate; a row without any stays empty."""
+        """Return beliefs with all probability on the best candidate; empty rows stay empty."""
         slots = self.best_slots().unsqueeze(1)
         sure = (self.probs.gather(1, slots) > 0).to(self.probs.dtype)
         return replace(self, probs=torch.zeros_like(self.probs).scatter_(1, slots, sure))
 
 
 def certain_beliefs(links: Tensor, num_source: int) -> Beliefs:
-    """Beliefs that hold the links and nothing else (one slot, empty where there is no link)."""
+    """Return beliefs that contain only the links (one slot, empty without a link)."""
     targets = torch.zeros(num_source, 1, dtype=torch.int64, device=links.device)
     probs = torch.zeros(num_source, 1, device=links.device)
     targets[links[:, 0], 0] = links[:, 1]

@@ -1,4 +1,4 @@
-"""The best candidates of each entity, and pairs that choose each other."""
+"""The best candidates of each entity, and mutual best pairs."""
 
 import logging
 from dataclasses import dataclass

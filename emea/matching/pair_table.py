@@ -1,4 +1,4 @@
-"""Pairs of entities that may match, laid out by source entity."""
+"""A table of candidate pairs with one row per source entity."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,18 +7,18 @@ import torch
 from torch import Tensor
 
 OUT_OF_THE_QUESTION = -1e30
-"""Logit of what cannot be; finite, so that a row without any candidate stays a number."""
+"""Logit of an impossible option; finite, so that rows without candidates are not NaN."""
 
 
 class ScoredPairs(NamedTuple):
-    """Some pairs and their similarity; a pair may stand here more than once."""
+    """Pairs and their similarity; a pair may occur more than once."""
 
     sources: Tensor
     targets: Tensor
     scores: Tensor
 
     def joined(self, others: "ScoredPairs") -> "ScoredPairs":
-        """These pairs, then the others."""
+        """Return these pairs, followed by the others."""
         return ScoredPairs(*(torch.cat(columns) for columns in zip(self, others, strict=True)))
 
 
@@ -27,10 +27,10 @@ class PairTable:
     """A row of candidates per source entity, padded to one width.
 
     Args:
-        targets: ``[num_source, width]`` target ids; those of empty slots mean nothing.
+        targets: ``[num_source, width]`` target ids; those of empty slots are arbitrary.
         scores: ``[num_source, width]`` similarity of each pair.
-        filled: ``[num_source, width]`` whether a slot holds a pair.
-        num_target: entities of the target graph.
+        filled: ``[num_source, width]`` whether a slot contains a pair.
+        num_target: Number of entities of the target graph.
     """
 
     targets: Tensor
@@ -40,38 +40,38 @@ class PairTable:
 
     @property
     def num_source(self) -> int:
-        """Entities of the source graph."""
+        """Number of entities of the source graph."""
         return len(self.targets)
 
     def keys(self) -> Tensor:
-        """``[num_source, width]`` one number for each pair; those of empty slots mean nothing."""
+        """Return one number per pair; those of empty slots are arbitrary."""
         sources = torch.arange(self.num_source, device=self.targets.device)
         return sources.unsqueeze(1) * self.num_target + self.targets
 
     def sum_by_target(self, values: Tensor) -> Tensor:
-        """``[num_target]`` sum of the values of each target's pairs."""
+        """Return the sum of the values of each target's pairs, ``[num_target]``."""
         values = torch.where(self.filled, values, 0.0).flatten()
         return values.new_zeros(self.num_target).index_add_(0, self.targets.flatten(), values)
 
     def max_by_target(self, values: Tensor, least: Tensor) -> Tensor:
-        """``[num_target]`` largest value of each target's pairs, and not less than ``least``."""
+        """Return the largest value of each target's pairs, but at least ``least``."""
         places = torch.where(self.filled, self.targets, self.num_target).flatten()
         most = torch.cat([least, least.new_zeros(1)])
         return most.scatter_reduce_(0, places, values.flatten(), "amax")[:-1]
 
     def logsumexp_by_target(self, values: Tensor, other: Tensor) -> Tensor:
-        """``[num_target]`` logarithm of the summed exponentials of each target's pairs.
+        """Return the log-sum-exp of the values of each target's pairs, ``[num_target]``.
 
         Args:
             values: ``[num_source, width]``.
-            other: ``[num_target]``, finite: one more value of each target.
+            other: ``[num_target]`` one more finite value per target.
         """
         most = self.max_by_target(values, other)
         total = self.sum_by_target((values - most[self.targets]).exp())
         return most + (total + (other - most).exp()).log()
 
     def marked(self, links: Tensor) -> Tensor:
-        """``[num_source, width]`` whether a slot holds one of the links."""
+        """Return whether a slot contains one of the links, ``[num_source, width]``."""
         targets = torch.full((self.num_source,), -1, device=links.device)
         targets[links[:, 0]] = links[:, 1]
         return (self.targets == targets.unsqueeze(1)) & self.filled
@@ -79,7 +79,7 @@ class PairTable:
 
 @dataclass(frozen=True, eq=False)
 class PairRanking:
-    """Some pairs with a score that ranks them, from either side, before all other pairs.
+    """Pairs with scores that rank them before all other pairs, from both sides.
 
     Args:
         table: the pairs.
@@ -93,15 +93,15 @@ class PairRanking:
 def tabulate(
     pairs: ScoredPairs, preference: Tensor, num_source: int, num_target: int, width: int
 ) -> PairTable:
-    """The distinct pairs as a table, each row sorted by score.
+    """Return the distinct pairs as a table; each row is sorted by preference and score.
 
     Args:
-        pairs: to be laid out.
-        preference: ``[num_pairs]``: pairs with a larger one come first in their row, so that
-            they stay where a row is too long.
-        num_source: entities of the source graph.
-        num_target: entities of the target graph.
-        width: pairs kept of a row at most.
+        pairs: The pairs.
+        preference: ``[num_pairs]``: pairs with a larger value come first in their row, so that
+            they are kept if a row is too long.
+        num_source: Number of entities of the source graph.
+        num_target: Number of entities of the target graph.
+        width: Largest number of pairs per row.
     """
     keys = pairs.sources * num_target + pairs.targets
     keys, index = torch.unique(keys, return_inverse=True)
@@ -128,7 +128,7 @@ def tabulate(
 
 
 def places_in_groups(groups: Tensor, num_groups: int) -> Tensor:
-    """How many earlier entries share each entry's group; entries of a group are together."""
+    """Return the number of earlier entries in each entry's group; groups are contiguous."""
     sizes = torch.bincount(groups, minlength=num_groups)
     starts = sizes.cumsum(0) - sizes
     return torch.arange(len(groups), device=groups.device) - starts[groups]

@@ -1,4 +1,4 @@
-"""Candidates and probabilities of both sides: who fits an entity, seen from either graph."""
+"""Candidates and their probabilities from both sides."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable, ScoredPairs
 from emea.matching.similarity import Similarity
 
 NOTHING_LEFT = 1e-6
-"""Least probability of what is no candidate, so that its logarithm stays finite."""
+"""Smallest probability of entities that are not candidates, so that its log is finite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +20,7 @@ class OneSided:
     Args:
         targets: ``[num_source, k]`` the best targets, best first.
         scores: ``[num_source, k]`` their scores.
-        sharpness: of the softmax.
+        sharpness: Sharpness of the softmax.
         log_mass: ``[num_source]`` logarithm of the softmax's denominator.
     """
 
@@ -30,7 +30,7 @@ class OneSided:
     log_mass: Tensor
 
     def pairs(self) -> ScoredPairs:
-        """Every entity with each of its candidates."""
+        """Return every entity with each of its candidates."""
         num_source, k = self.targets.shape
         rows = torch.arange(num_source, device=self.targets.device).repeat_interleave(k)
         return ScoredPairs(rows, self.targets.flatten(), self.scores.flatten())
@@ -41,8 +41,8 @@ class TwoSided:
     """The neural model's candidates and the softmax over all entities of the other side.
 
     Args:
-        pairs: best candidates of every entity.
-        sharpness: of the softmax over targets, and of that over sources.
+        pairs: Best candidates of every entity.
+        sharpness: Sharpness of the softmaxes over targets and over sources.
         log_mass: ``[num_source]`` and ``[num_target]`` logarithms of the softmaxes' denominators.
     """
 
@@ -51,10 +51,10 @@ class TwoSided:
     log_mass: tuple[Tensor, Tensor]
 
     def log_probs(self, table: PairTable) -> tuple[Tensor, Tensor]:
-        """``[num_source, width]`` log q(e'|e) and log q(e|e') of each pair.
+        """Return log q(e'|e) and log q(e|e') of each pair, ``[num_source, width]``.
 
-        A pair that an approximate search passed over is in no denominator: where the pairs of an
-        entity would be more than certain together, they are certain together.
+        A pair that an approximate search missed is not in the denominator. If the probabilities of
+        an entity's pairs would exceed 1 in sum, they are normalised to 1.
         """
         of_source, of_target = self.log_mass
         forth = self.sharpness[0] * table.scores - of_source.unsqueeze(1)
@@ -65,9 +65,9 @@ class TwoSided:
         return forth - over_source.unsqueeze(1), back - over_target[table.targets]
 
     def log_rest(self, table: PairTable) -> tuple[Tensor, Tensor]:
-        """``[num_source]`` and ``[num_target]``: log probability of what is no candidate."""
+        """Return the log probability of all entities that are not candidates, for both sides."""
         forth, back = self.log_probs(table)
-        # what empty slots hold may overflow
+        # the values of empty slots may overflow
         of_source = torch.where(table.filled, forth.exp(), 0.0).sum(1)
         of_target = table.sum_by_target(back.exp())
         rest = [(1 - mass).clamp(min=NOTHING_LEFT).log() for mass in (of_source, of_target)]
@@ -84,11 +84,11 @@ def two_sided(
     """Search from both sides.
 
     Args:
-        similarity: scores all pairs.
-        k: candidates of each entity.
-        sharpness: of the softmax over targets, and of that over sources.
-        both: whether target entities propose candidates too.
-        forth: the search from the source side, if it was done before with the same settings.
+        similarity: Scores all pairs.
+        k: Number of candidates per entity.
+        sharpness: Sharpness of the softmaxes over targets and over sources.
+        both: Whether target entities propose candidates, too.
+        forth: An earlier search from the source side with the same settings.
     """
     if forth is None:
         forth = one_sided(similarity, k, sharpness[0])
@@ -102,7 +102,7 @@ def two_sided(
 
 @in_smaller_blocks
 def one_sided(similarity: Similarity, k: int, sharpness: float) -> OneSided:
-    """The k best targets of every source entity, and the denominator of its softmax."""
+    """Return the k best targets of every source entity, and its softmax denominator."""
     k = min(k, similarity.num_target)
     scores = similarity.source.new_empty(similarity.num_source, k)
     targets = torch.empty(scores.shape, dtype=torch.int64, device=scores.device)

@@ -1,11 +1,13 @@
 """The entities without a label, and a search among them only."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from emea.matching.pair_table import ScoredPairs
+from emea.matching.search import Scope, SearchGroup
 from emea.matching.similarity import Similarity
 from emea.matching.two_sided import TwoSided
 
@@ -57,7 +59,55 @@ class Unlabelled:
             (rows, columns), (self.source, self.target), sides.log_mass, strict=True
         ):
             whole = mass.new_zeros(len(is_free))
-            whole[ids] = mass
+            whole[ids] = torch.where(mass > -torch.inf, mass, 0.0)
             masses.append(whole)
-        pairs = ScoredPairs(rows[sources], columns[targets], scores)
+        found = scores > -torch.inf  # an approximate search may find too few unlabelled entities
+        pairs = ScoredPairs(rows[sources[found]], columns[targets[found]], scores[found])
         return TwoSided(pairs, sides.sharpness, (masses[0], masses[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class UnlabelledScope:
+    """The unlabelled part of what an approximate search compares, numbered from 0.
+
+    The search is asked for more targets, in proportion to the labelled ones.
+
+    Args:
+        scope: The scope of all entities.
+        source: ``[num_source]`` bool: whether an entity is unlabelled.
+        target: ``[num_target]`` bool.
+    """
+
+    scope: Scope
+    source: Tensor
+    target: Tensor
+
+    def groups(self, least: int) -> Iterator[SearchGroup]:
+        """Yield every unlabelled source entity once.
+
+        Args:
+            least: Number of targets that every source entity needs.
+        """
+        num_all, num_free = len(self.target), int(self.target.sum())
+        if not num_free:
+            return
+        row_numbers, column_numbers = self.source.cumsum(0) - 1, self.target.cumsum(0) - 1
+        for rows, columns, dots in self.scope.groups(min(num_all, -(-least * num_all // num_free))):
+            kept = self.source[rows]
+            rows, dots = row_numbers[rows[kept]], None if dots is None else dots[kept]
+            if columns.dim() == 2:
+                assert dots is not None, "columns of each row come with their dot products"
+                columns = columns[kept]
+                dots = dots.masked_fill(~self.target[columns], -torch.inf)
+                yield SearchGroup(rows, column_numbers[columns].clamp(min=0), dots)
+                continue
+            free = self.target[columns]
+            columns, dots = column_numbers[columns[free]], None if dots is None else dots[:, free]
+            if len(columns) < least:  # compare all unlabelled targets
+                columns, dots = torch.arange(num_free, device=columns.device), None
+            if len(rows):
+                yield SearchGroup(rows, columns, dots)
+
+    def reversed(self) -> "UnlabelledScope":
+        """Return the scope of a search from the target side."""
+        return UnlabelledScope(self.scope.reversed(), self.target, self.source)

@@ -1,4 +1,4 @@
-"""AvoidConf: follow the neural prediction and claim no target that a near entity claims too."""
+"""AvoidConf: follow the neural prediction, and avoid targets that similar entities claim."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from emea.matching.similarity import Cosine
 from emea.rules.rule import Rule, RuleView
 
 COMPARISONS_PER_BLOCK = {"cpu": 2**22}
-"""Pairs of candidates compared at a time: bounds the memory."""
+"""Pairs of candidates that are compared at a time; this bounds the memory."""
 
 
 class AvoidConflict(Rule):
@@ -38,11 +38,11 @@ class AvoidConflict(Rule):
 
     Args:
         pair: the two graphs.
-        num_neighbours: N, neighbours in a subset; all other entities where there are fewer.
-        mappings: what q of the others is: ``best`` puts each at its best candidate, the one
-            sample of the paper (section 4.5), ``expected`` takes their probabilities. What q
-            leaves to targets that are no candidates conflicts with nobody.
-        device: as all rules get it; the values are computed where the beliefs are.
+        num_neighbours: N, neighbours in a subset; all other entities if there are fewer.
+        mappings: q of the other entities. ``best`` maps each entity to its best candidate, the one
+            sample of the paper (section 4.5); ``expected`` uses their probabilities. Probability
+            of targets that are not candidates does not conflict.
+        device: Not used; the values are computed on the device of the beliefs.
     """
 
     names = ("follow_neural", "unique")
@@ -56,9 +56,9 @@ class AvoidConflict(Rule):
         device: torch.device | str = "cpu",
     ) -> None:
         if num_neighbours < 1:
-            raise ValueError(f"a subset needs at least one neighbour, got {num_neighbours}")
+            raise ValueError(f"num_neighbours must be at least 1, got {num_neighbours}")
         if mappings not in ("best", "expected"):
-            raise ValueError(f"mappings is best or expected, not {mappings}")
+            raise ValueError(f"mappings must be best or expected, got {mappings}")
         self.num_neighbours = min(num_neighbours, pair.source.num_entities - 1)
         self.mappings = mappings
         self._neighbours: Tensor | None = None
@@ -70,7 +70,7 @@ class AvoidConflict(Rule):
     @in_smaller_blocks
     def __call__(self, beliefs: Beliefs) -> Tensor:
         """``[num_source, k, 2]`` g1 and g2 for each candidate."""
-        assert self._neighbours is not None, "prepare comes first"
+        assert self._neighbours is not None, "call prepare first"
         claims = _best_alone(beliefs) if self.mappings == "best" else beliefs
         follow = torch.zeros_like(beliefs.probs)
         follow[:, 0] = 1  # candidates come best by the neural model first, labelled or not
@@ -87,17 +87,17 @@ class AvoidConflict(Rule):
 
 
 def nearest_neighbours(embeddings: Tensor, num_neighbours: int) -> Tensor:
-    """``[num_entities, num_neighbours]`` each entity's nearest others by cosine, nearest first."""
+    """Return the nearest other entities by cosine, ``[num_entities, num_neighbours]``."""
     nearest = top_candidates(Cosine()(embeddings, embeddings), num_neighbours + 1).targets
     entity = torch.arange(len(nearest), device=nearest.device).unsqueeze(1)
     itself = nearest == entity
-    # as many equals as there are neighbours may hide an entity from itself
+    # an entity is not among its nearest if enough others have the same embedding
     itself[:, -1] |= ~itself.any(1)
     return nearest[~itself].view(len(nearest), num_neighbours)
 
 
 def _best_alone(beliefs: Beliefs) -> Beliefs:
-    """Each entity's best candidate as its only one."""
+    """Return beliefs in which the best candidate of each entity is the only one."""
     slots = beliefs.best_slots().unsqueeze(1)
     probs = beliefs.hardened().probs.gather(1, slots)
     return replace(beliefs, targets=beliefs.targets.gather(1, slots), probs=probs)
@@ -110,10 +110,10 @@ def _own_subset(beliefs: Beliefs, claims: Beliefs, rows: Tensor, neighbours: Ten
 
 
 def _first_conflicts(beliefs: Beliefs, claims: Beliefs, rows: Tensor, neighbours: Tensor) -> Tensor:
-    """``[rows, neighbours, k]`` how each candidate of a neighbour spoils the subset of the row.
+    """Return the probability of a first conflict, ``[rows, neighbours, k]``.
 
-    That is the probability that the row's entity claims the candidate and no other neighbour
-    does.
+    That is the probability that the row's entity claims a neighbour's candidate and no other
+    neighbour does.
     """
     targets = claims.targets[rows]
     unclaimed = _product_of_others(1 - _claimed(claims, neighbours, targets))
@@ -125,12 +125,12 @@ def _first_conflicts(beliefs: Beliefs, claims: Beliefs, rows: Tensor, neighbours
 def _claimed(claims: Beliefs, entities: Tensor, targets: Tensor) -> Tensor:
     """``[rows, entities, targets]`` probability with which each entity claims each target."""
     same = claims.targets[entities].unsqueeze(2) == targets[:, None, :, None]
-    # rounding can lift a sum of probabilities above 1
+    # rounding can raise a sum of probabilities above 1
     return (same * claims.probs[entities].unsqueeze(2)).sum(3).clamp_(max=1)
 
 
 def _product_of_others(factors: Tensor) -> Tensor:
-    """Along dimension 1, the product of all factors but the one in each place."""
+    """Return the product of all other factors along dimension 1."""
     one = torch.ones_like(factors[:, :1])
     before = torch.cat([one, factors[:, :-1]], dim=1).cumprod(1)
     after = torch.cat([factors[:, 1:], one], dim=1).flip(1).cumprod(1).flip(1)

@@ -16,8 +16,8 @@ class DirectedTriples(nn.Module):
 
     Attributes:
         pair_heads, pair_tails: distinct neighbouring (head, tail) pairs, ascending.
-        pair_starts: where each pair's relations start in ``relations``.
-        relations: directed relation of each directed triple.
+        pair_starts: Start of each pair's relations in ``relations``.
+        relations: Directed relation of each directed triple.
         inverse_functionality: ``fun^-1`` of each directed relation: distinct tails over triples.
         relation_sizes: triples of each directed relation.
     """
@@ -59,7 +59,7 @@ class DirectedTriples(nn.Module):
 
     @property
     def pair_sizes(self) -> Tensor:
-        """Relations of each pair."""
+        """Number of relations of each pair."""
         return torch.diff(self.pair_starts)
 
 

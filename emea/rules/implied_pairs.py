@@ -24,27 +24,27 @@ from emea.matching.matching import Matching
 from emea.rules.neighbour_join import TailGroups, expand_ranges, run_ends
 
 EVIDENCE_PER_BLOCK = {"cpu": 2**20, "cuda": 2**25}
-"""Pieces of evidence held at a time, per kind of device; one entity alone may have more."""
+"""Pieces of evidence held at a time, per kind of device; a single entity may have more."""
 
 MAX_MEMBERS = 1000
 """Members of the largest group whose pairs are made; no group of DBP15K or OpenEA 15K is larger."""
 
 FIXED_POINT = 2.0**32
-"""Logarithms are added as whole numbers of this fraction: the sum does not depend on the order,
-so equal evidence is exactly equal, on any device."""
+"""Logarithms are added as integers in units of ``1 / FIXED_POINT``. The sum does not depend on the
+order, so that equal evidence is exactly equal on any device."""
 
 Doubt = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""Log of the doubt that r, r' and Pr(n = n') leave."""
+"""Computes the log doubt that remains, given r, r' and Pr(n = n')."""
 
 
 class ImpliedPairs(NamedTuple):
-    """Some pairs, each once; all pairs of a source entity are together.
+    """Distinct pairs; all pairs of a source entity are next to each other.
 
     Args:
         sources: x.
         targets: x'.
-        log_doubt: sum of the logarithms of what each piece of evidence leaves in doubt, in
-            units of ``1 / FIXED_POINT``.
+        log_doubt: Sum of the log doubts that the pieces of evidence leave, in units of
+            ``1 / FIXED_POINT``.
     """
 
     sources: Tensor
@@ -66,12 +66,12 @@ class ImpliedPairs(NamedTuple):
 
 
 class _GroupEvidence(NamedTuple):
-    """What matches say of whole groups: one row a group of the source and one of the target.
+    """Evidence for whole groups: one row per pair of a source and a target group.
 
     Args:
-        starts: where the rows of each source group start.
-        target_groups: target group of each row.
-        log_doubt: in units of ``1 / FIXED_POINT``.
+        starts: Start of the rows of each source group.
+        target_groups: Target group of each row.
+        log_doubt: Log doubt in units of ``1 / FIXED_POINT``.
     """
 
     starts: Tensor
@@ -87,15 +87,15 @@ def implied_pairs(
     doubt: Doubt,
     least_evidence: float,
 ) -> Iterator[ImpliedPairs]:
-    """Every implied pair, block by block of source entities.
+    """Yield all implied pairs in blocks of source entities.
 
     Args:
-        source: the source graph.
-        target: the target graph.
-        matching: matched neighbours and how surely.
-        wanted: ``[num_source]`` bool: source entities whose pairs are asked for.
-        doubt: what one piece of evidence leaves in doubt, as a logarithm.
-        least_evidence: evidence of this probability or less is dropped.
+        source: The source graph.
+        target: The target graph.
+        matching: Matched neighbours with their probabilities.
+        wanted: ``[num_source]`` bool: source entities whose pairs are wanted.
+        doubt: Computes the log doubt that one piece of evidence leaves.
+        least_evidence: Evidence of this probability or less is dropped.
     """
     rows = _group_evidence(source, target, matching, doubt, least_evidence)
     num_rows = torch.diff(rows.starts)[source.group_of_head]
@@ -134,7 +134,7 @@ def _group_evidence(
 
 
 def _blocks(heads: Tensor, num_pieces: Tensor) -> Iterator[slice]:
-    """Slices of the triples that hold about as much evidence each, and heads as a whole."""
+    """Yield slices of the triples with about equal evidence that do not split a head."""
     if not len(heads):
         return
     limit = block_budget(EVIDENCE_PER_BLOCK, heads.device)
@@ -144,7 +144,7 @@ def _blocks(heads: Tensor, num_pieces: Tensor) -> Iterator[slice]:
     ends = ends.cpu()
     head, start, done = 0, 0, 0
     while head < len(ends):
-        # as many heads as the limit allows, and at least one
+        # as many heads as the limit allows, but at least one
         head = max(head + 1, int(torch.searchsorted(made, done + limit, right=True)))
         end, done = int(ends[head - 1]), int(made[head - 1])
         yield slice(start, end)

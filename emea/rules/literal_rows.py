@@ -5,9 +5,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from emea.data.arrays import NO_MATCH
 from emea.data.graph_pair import GraphPair
 from emea.data.literal_matches import LiteralMatches
-from emea.matching.matching import NOBODY, Matching
+from emea.matching.matching import Matching
 from emea.matching.pair_table import PairTable, places_in_groups
 
 
@@ -49,7 +50,7 @@ class LiteralRows:
 
     def matching(self, matching: Matching) -> Matching:
         """The matching with each source value matched to its most probable target value."""
-        found = torch.where(self.probs[:, 0] > 0, self.targets[:, 0], NOBODY)
+        found = torch.where(self.probs[:, 0] > 0, self.targets[:, 0], NO_MATCH)
         return Matching(
             torch.cat([matching.targets, found]),
             torch.cat([matching.probs, self.probs[:, 0].to(matching.probs)]),

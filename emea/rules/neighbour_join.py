@@ -1,4 +1,4 @@
-"""Joins each pair's neighbours: which evidence speaks for which candidate."""
+"""The join of each pair's neighbours: which evidence supports which candidate."""
 
 from dataclasses import dataclass
 
@@ -11,14 +11,14 @@ from emea.rules.directed_triples import DirectedTriples
 
 
 def expand_ranges(starts: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
-    """Every position of every range ``start, start + 1, ...``, in order.
+    """Return all positions of all ranges ``start, start + 1, ...``, in order.
 
     Args:
-        starts: first position of each range.
-        sizes: positions of each range.
+        starts: First position of each range.
+        sizes: Number of positions of each range.
 
     Returns:
-        Which range each position belongs to, and the position.
+        The range of each position, and the position.
     """
     index = torch.repeat_interleave(sizes)
     # position = start + (place in the whole - places before the range)
@@ -27,22 +27,22 @@ def expand_ranges(starts: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class TailGroups:
-    """For each entity n the groups of entities x with r(x, n), one group a directed relation r.
+    """For each entity n the groups of entities x with r(x, n), one group per directed relation r.
 
-    A match of n says the same of all members of a group, so that is worked out once a group,
-    however many members a hub has.
+    A match of n gives the same evidence for all members of a group, so that it is computed once
+    per group.
 
     Args:
-        triples: the graph in both directions.
+        triples: The graph in both directions.
 
     Attributes:
-        starts: ``[num_entities + 1]`` where each entity's groups start.
+        starts: ``[num_entities + 1]`` start of each entity's groups.
         owners: ``[num_groups]`` n of each group, ascending.
         relations: ``[num_groups]`` r of each group.
-        member_starts: ``[num_groups + 1]`` where each group's members start.
+        member_starts: ``[num_groups + 1]`` start of each group's members.
         members: ``[num_triples]`` x of each triple, by group.
         heads: ``[num_triples]`` x of each triple, ascending.
-        group_of_head: ``[num_triples]`` the group in which the triples of ``heads`` are.
+        group_of_head: ``[num_triples]`` group of each triple of ``heads``.
     """
 
     def __init__(self, triples: DirectedTriples) -> None:
@@ -60,17 +60,17 @@ class TailGroups:
 
     @property
     def num_members(self) -> Tensor:
-        """``[num_groups]`` members of each group."""
+        """``[num_groups]`` number of members of each group."""
         return torch.diff(self.member_starts)
 
 
 def run_ends(sizes: Tensor) -> Tensor:
-    """``[n + 1]`` where runs of these sizes start, and where the last one ends."""
+    """Return the starts of runs of these sizes and the end of the last run, ``[n + 1]``."""
     return torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
 
 
 LOOKUPS_PER_BLOCK = {"cpu": 2**22, "cuda": 2**23}
-"""Look-ups made at a time, per kind of device: bounds the memory."""
+"""Look-ups at a time, per kind of device; this bounds the memory."""
 
 _MIX = -7046029254386353131  # 2^64 / golden ratio, as a signed integer: spreads keys over the bits
 
@@ -118,7 +118,7 @@ class TargetEdges:
         self._neighbours = self._signatures(triples)
 
     def _signatures(self, triples: DirectedTriples) -> Tensor:
-        """``[num_entities]`` per entity 64 bits, one set for each of its neighbours."""
+        """Return 64 bits per entity, of which each neighbour sets one."""
         seen = torch.zeros(self.num_entities * 64, dtype=torch.bool, device=self.keys.device)
         seen[triples.pair_heads * 64 + self._bits[triples.pair_tails]] = True
         seen = seen.view(self.num_entities, 64)
@@ -128,9 +128,10 @@ class TargetEdges:
         return signatures
 
     def may_join(self, heads: Tensor, tails: Tensor) -> Tensor:
-        """``[n, k, l]`` whether ``(heads[n, k], tails[n, l])`` may be an edge; no is never wrong.
+        """Return whether ``(heads[n, k], tails[n, l])`` may be an edge, ``[n, k, l]``.
 
-        One read per head and per tail: what is done for each of their pairs stays in registers.
+        False is always right. There is one read per head and per tail; the work for their pairs
+        stays in registers.
         """
         bits = self._bits[tails].unsqueeze(1)
         return (self._neighbours[heads].unsqueeze(2) >> bits).bitwise_and_(1).bool()
@@ -139,11 +140,11 @@ class TargetEdges:
         return ((keys * _MIX) >> 36) & self._mask
 
     def maybe(self, keys: Tensor) -> Tensor:
-        """Whether a pair may be an edge; never wrong when it says no."""
+        """Return whether a pair may be an edge; False is always right."""
         return self._table[self._hash(keys)]
 
     def find(self, keys: Tensor) -> Tensor:
-        """Number of each pair among the edges, -1 where it is none."""
+        """Return the number of each pair among the edges, -1 if it is not an edge."""
         if not len(self.keys):
             return torch.full_like(keys, -1)
         position = torch.searchsorted(self.keys, keys).clamp_(max=len(self.keys) - 1)
@@ -163,15 +164,14 @@ def join_neighbours(
     """Join the candidates of neighbouring source entities over the target graph's edges.
 
     Args:
-        source: the source graph.
-        target: the target graph.
-        edges: look-up of the target graph's edges.
-        beliefs: the candidates.
-        skip_impossible: pass over neighbours' candidates without probability: they carry no
-            evidence for the entity.
-        neighbours: candidates of the neighbours, to which ``neighbour_slot`` refers then;
-            ``None``: the same. A few that carry the belief make a much smaller join.
-        filled: ``[num_source, k]`` whether a slot holds a candidate at all; ``None``: each does.
+        source: The source graph.
+        target: The target graph.
+        edges: Look-up of the target graph's edges.
+        beliefs: The candidates.
+        skip_impossible: Skip neighbours' candidates with probability 0: they carry no evidence.
+        neighbours: Candidates of the neighbours, to which ``neighbour_slot`` then refers;
+            ``None``: the same. With a few probable candidates the join is much smaller.
+        filled: ``[num_source, k]`` whether a slot contains a candidate; ``None``: all do.
     """
     neighbours = neighbours or beliefs
     per_pair = beliefs.num_candidates * neighbours.num_candidates
@@ -222,7 +222,7 @@ def _join_block(
 def relation_products(
     source: DirectedTriples, target: DirectedTriples, pairs: Tensor, target_pairs: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Every relation of a source pair beside every relation of its target pair."""
+    """Return every relation of a source pair with every relation of its target pair."""
     num_target = target.pair_sizes[target_pairs]
     counts = source.pair_sizes[pairs] * num_target
     index, offset = expand_ranges(torch.zeros_like(counts), counts)

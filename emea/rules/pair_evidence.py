@@ -13,7 +13,7 @@ from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbour
 from emea.rules.subsumption import Subsumption, estimate_subsumption, matched_sizes
 
 SURE = 1 - 1e-7
-"""Largest probability of one piece of evidence, so that its logarithm stays finite."""
+"""Largest probability of one piece of evidence, so that its logarithm is finite."""
 
 
 def log_doubt(
@@ -23,9 +23,9 @@ def log_doubt(
     target_functionality: Tensor,
     prob: Tensor,
 ) -> Tensor:
-    """Log of the two factors that r(e, n) and r'(e', n') contribute to the noisy-or of PARIS.
+    """Return the log of the two factors of r(e, n) and r'(e', n') in the noisy-or of PARIS.
 
-    That is Eq. 13 of PARIS, Eq. 19 of EMEA: ``1 - Pr(r' in r) fun^-1(r) Pr(n = n')`` and the
+    This is Eq. 13 of PARIS, Eq. 19 of EMEA: ``1 - Pr(r' in r) fun^-1(r) Pr(n = n')`` and the
     same with the sides exchanged.
 
     Args:
@@ -41,7 +41,7 @@ def log_doubt(
 
 
 FOUND_PRIOR, EXPECTED_PRIOR = 0.1, 0.5
-"""Neighbours added to those found and to those expected: no share is taken of nothing."""
+"""Neighbours added to those found and to those expected, so that the share is defined."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +49,9 @@ class PairEvidence:
     """Evidence for each pair of a table.
 
     Args:
-        log_doubt: ``[num_source, width]`` log of what all pieces of evidence leave in doubt.
-        coverage: ``[num_source, width]`` neighbours found matched, of those to be expected.
-        subsumption: the relations' inclusions it rests on.
+        log_doubt: ``[num_source, width]`` log doubt that all pieces of evidence leave.
+        coverage: ``[num_source, width]`` matched neighbours as a share of the expected ones.
+        subsumption: Inclusions of the relations.
     """
 
     log_doubt: Tensor
@@ -62,17 +62,17 @@ class PairEvidence:
 class EvidenceModel:
     """PARIS's evidence (Eq. 19) for pairs of a table, from beliefs of the table's own pairs.
 
-    Inclusions count triples whose two ends are matched, and a half more (design of the study;
-    the released code takes all triples, of which few are matched while few entities are).
+    Inclusions are shares of the triples whose two ends are matched, plus ``smoothing``. The
+    released code takes shares of all triples, of which few are matched while labels are few.
 
     Args:
-        source: the source graph.
-        target: the target graph.
-        edges: look-up of the target graph's edges.
-        num_carriers: candidates of a neighbour that may carry evidence, the most believed.
-        least_belief: pairs believed less carry none.
-        smoothing: matched triples added to a relation's number.
-        of_matched: take inclusions of matched triples; off, of all.
+        source: The source graph.
+        target: The target graph.
+        edges: Look-up of the target graph's edges.
+        num_carriers: Number of a neighbour's most probable candidates that may carry evidence.
+        least_belief: Pairs with a smaller belief carry no evidence.
+        smoothing: Number added to the matched triples of each relation.
+        of_matched: Take inclusions from matched triples; if false, from all triples.
         literals: matched values, which are neighbours like matched entities; ``None``: structure
             only. The graphs must be extended by the values.
     """
@@ -98,10 +98,10 @@ class EvidenceModel:
         self.of_matched = of_matched
 
     def __call__(self, table: PairTable, probs: Tensor) -> PairEvidence:
-        """Evidence from pairs believed with these probabilities.
+        """Return the evidence from pairs with these beliefs.
 
         Args:
-            table: the pairs.
+            table: The pairs.
             probs: ``[num_source, width]`` belief in each pair, 0 in empty slots.
         """
         num_source = table.num_source
@@ -126,11 +126,11 @@ class EvidenceModel:
         )
 
     def carriers(self, beliefs: Beliefs) -> Beliefs:
-        """The pairs that may carry evidence, with their beliefs."""
+        """Return the pairs that may carry evidence, with their beliefs."""
         best = beliefs.probs.topk(min(self.num_carriers, beliefs.num_candidates), dim=1)
         targets = beliefs.targets.gather(1, best.indices)
-        heard = best.values >= self.least_belief
-        return Beliefs(targets, torch.where(heard, best.values, 0.0))
+        carries = best.values >= self.least_belief
+        return Beliefs(targets, torch.where(carries, best.values, 0.0))
 
     def _subsumption(
         self,
@@ -168,9 +168,9 @@ class EvidenceModel:
         included: Subsumption,
         matched: tuple[Tensor, Tensor],
     ) -> Tensor:
-        """Matched neighbours found, over the geometric mean of those both sides expect.
+        """Return the matched neighbours over the geometric mean of those both sides expect.
 
-        A neighbour counts by its belief times the likelier inclusion of its relations, once.
+        A neighbour counts once, by its belief times the larger inclusion of its relations.
         """
         forth, back = included.of(join.relation, join.target_relation)
         worth = torch.maximum(forth, back) * carriers.probs[join.neighbour, join.neighbour_slot]
@@ -186,7 +186,7 @@ class EvidenceModel:
     def expected(
         self, included: Subsumption, matched: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, Tensor]:
-        """Neighbours of each entity that a counterpart should show, for both graphs."""
+        """Return the expected number of neighbours with a match, for both graphs."""
         likelier = torch.maximum(included.source_in_target, included.target_in_source)
         of_target = included.num_target_relations
         sides = (
@@ -198,12 +198,12 @@ class EvidenceModel:
 
 
 def matched_probs(table: PairTable, probs: Tensor) -> tuple[Tensor, Tensor]:
-    """``[num_source]`` and ``[num_target]`` belief that an entity is matched at all."""
+    """Return the belief that an entity has a match, ``[num_source]`` and ``[num_target]``."""
     return probs.sum(1).clamp(max=1), table.sum_by_target(probs).clamp(max=1)
 
 
 def _once(places: Tensor, neighbours: Tensor, worth: Tensor, num_source: int, size: int) -> Tensor:
-    """``[size]`` sum over distinct neighbours of the largest worth each has at a place."""
+    """Return the sum over distinct neighbours of their largest worth at each place."""
     keys, index = torch.unique(places * num_source + neighbours, return_inverse=True)
     largest = worth.new_zeros(len(keys)).scatter_reduce_(0, index, worth, "amax")
     return worth.new_zeros(size).index_add_(0, keys // num_source, largest)
@@ -212,7 +212,7 @@ def _once(places: Tensor, neighbours: Tensor, worth: Tensor, num_source: int, si
 def _expected_neighbours(
     triples: DirectedTriples, matched: Tensor, relations: Tensor, likelier: Tensor
 ) -> Tensor:
-    """``[num_entities]`` neighbours that are matched, by the best inclusion of their relations."""
+    """Return the matched neighbours, weighted by the best inclusion of their relations."""
     best = likelier.new_zeros(triples.num_directed)
     best.scatter_reduce_(0, relations, likelier, "amax")
     pair = torch.repeat_interleave(triples.pair_sizes)

@@ -14,7 +14,7 @@ from emea.rules.subsumption import Subsumption, estimate_subsumption
 
 
 class PARIS(Rule):
-    """A mapping is supported by mappings between the neighbours it implies.
+    """A mapping is supported by matching neighbours with corresponding relations.
 
     For a candidate e' of e the value is the noisy-or of Eq. 19 over r(e, n) and r'(e', n'),
     evaluated as a sum of logarithms over the neighbour join.
@@ -22,10 +22,10 @@ class PARIS(Rule):
     Args:
         pair: the two graphs.
         subsumption_from: ``expected``: each candidate counts by its probability;
-            ``best``: the best candidate counts alone.
-        markov_blanket: add the factor subsets of e's neighbours, in which e takes part (Eq. 7);
-            off, a candidate is scored by its own subset alone, as in the released code.
-        device: where to compute.
+            ``best``: only the best candidate counts.
+        markov_blanket: Add the factor subsets of e's neighbours, which contain e (Eq. 7); if
+            false, a candidate is scored only by its own subset, as in the released code.
+        device: Where to compute.
     """
 
     names = ("paris",)
@@ -38,7 +38,7 @@ class PARIS(Rule):
         device: torch.device | str = "cpu",
     ) -> None:
         if subsumption_from not in ("best", "expected"):
-            raise ValueError(f"subsumption_from is best or expected, not {subsumption_from}")
+            raise ValueError(f"subsumption_from must be best or expected, got {subsumption_from}")
         self.pair = pair
         self.device = device
         self.source = DirectedTriples(pair.source).to(device)
@@ -52,7 +52,7 @@ class PARIS(Rule):
 
     def prepare(self, view: RuleView) -> None:
         """Join the candidates and estimate the relations' inclusions."""
-        # the blanket asks what an improbable candidate would bring: it must be in the join
+        # the Markov blanket needs the evidence of improbable candidates: they must be in the join
         self._join = join_neighbours(
             self.source,
             self.target,
@@ -71,7 +71,7 @@ class PARIS(Rule):
 
     def __call__(self, beliefs: Beliefs) -> Tensor:
         """``[num_source, k, 1]`` Eq. 19 for each candidate."""
-        assert self._join is not None, "prepare comes first"
+        assert self._join is not None, "call prepare first"
         join = self._join
         certain = beliefs.probs[join.neighbour, join.neighbour_slot]
         support = _summed(self._log_doubt(certain), join.entity, join.slot, beliefs)
@@ -93,8 +93,8 @@ class PARIS(Rule):
         )
 
     def inclusions(self) -> dict[tuple[int, int], tuple[float, float]]:
-        """Pr(r in r') and Pr(r' in r) of the relation pairs seen together, as estimated last."""
-        assert self._subsumption is not None, "prepare comes first"
+        """Return the last estimates of Pr(r in r') and Pr(r' in r) of pairs seen together."""
+        assert self._subsumption is not None, "call prepare first"
         return self._subsumption.as_dict()
 
     def _log_doubt(self, prob: Tensor) -> Tensor:
@@ -111,7 +111,7 @@ class PARIS(Rule):
         )
 
     def _neighbours_gain(self, beliefs: Beliefs, certain: Tensor) -> Tensor:
-        """What y_e = e' adds to the subsets of e's neighbours, held at their best candidates.
+        """Return what y_e = e' adds to the subsets of e's neighbours at their best candidates.
 
         In rows of the join read from the neighbour's side, ``entity`` owns the factor subset
         and ``neighbour`` is the entity whose candidates are compared. The subset's value
@@ -149,16 +149,16 @@ def _summed(values: Tensor, entity: Tensor, slot: Tensor, beliefs: Beliefs) -> T
 def mapping_compatibility(rule: PARIS, targets: Tensor) -> Tensor:
     """``[num_source]`` Eq. 19 at each entity's counterpart, its neighbours' taken for certain.
 
-    What relations include each other is estimated from the mapping itself: it is asked whether
-    it is compatible with itself, not with what else is known.
+    The inclusions of relations are estimated from the mapping itself: the result says whether the
+    mapping is compatible with itself.
 
     Args:
-        rule: of the pair of graphs; whatever it was prepared with before is replaced.
+        rule: The rule of the pair of graphs; its prepared state is replaced.
         targets: ``[num_source]`` counterpart of each source entity, on the rule's device; negative
-            where there is none. Such entities support nobody and have compatibility 0.
+            without one. Such entities support no other entity and have compatibility 0.
     """
     mapped = targets >= 0
-    # one slot for each entity: the join has a row for each edge at most, and nothing is quadratic
+    # one slot per entity: the join has at most one row per edge, and nothing is quadratic
     beliefs = Beliefs(targets.clamp(min=0).unsqueeze(1), mapped.float().unsqueeze(1))
     unused = torch.empty(len(targets), 0, device=targets.device)
     rule.prepare(RuleView(beliefs, source_embeddings=unused))

@@ -1,4 +1,4 @@
-"""What a rule is, and rules put together."""
+"""The interface of a rule, and the composition of rules."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -14,12 +14,12 @@ from emea.rules.pair_evidence import EvidenceModel
 
 @dataclass(frozen=True, eq=False)
 class RuleView:
-    """What a rule may look at when it prepares for an EM iteration.
+    """What a rule may use when it prepares for an EM iteration.
 
     Args:
-        beliefs: q of the neural model, labelled entities certain.
-        source_embeddings: ``[num_source, dim]`` of the neural model.
-        relation_links: links to learn about relations from; ``None``: from the beliefs.
+        beliefs: q of the neural model; labelled entities are certain.
+        source_embeddings: ``[num_source, dim]`` embeddings of the neural model.
+        relation_links: Links from which relations are learned; ``None``: from the beliefs.
     """
 
     beliefs: Beliefs
@@ -28,46 +28,46 @@ class RuleView:
 
 
 class Rule(ABC):
-    """Measures how compatible each candidate is with what is believed of other entities.
+    """Measures how compatible each candidate is with the beliefs about other entities.
 
-    A rule may hold several indicator functions g; each gets a weight of its own (Eq. 4).
+    A rule may have several indicator functions g, each with its own weight (Eq. 4).
     """
 
     names: Sequence[str]
     """One name per indicator function."""
 
     fits_on_unseen_links: bool = False
-    """Whether links the encoder trained on say little about the weights: a rule that follows the
-    neural model looks always right there. What follows from it is the protocol's to say."""
+    """Whether training links are unsuitable for fitting the weights: a rule that follows the neural
+    model is nearly always right on them. The protocol decides which links are used instead."""
 
     @abstractmethod
     def prepare(self, view: RuleView) -> None:
-        """Estimate what the rule needs from the current state, once per EM iteration."""
+        """Prepare the rule from the current state, once per EM iteration."""
 
     @abstractmethod
     def __call__(self, beliefs: Beliefs) -> Tensor:
-        """``[num_source, k, len(names)]`` value of each indicator for each candidate.
+        """Return the value of each indicator for each candidate.
 
-        The beliefs have the same candidates as those the rule was prepared with, and give none
-        of them a probability that had none then.
+        The shape is ``[num_source, k, len(names)]``. The beliefs have the same candidates as those
+        in ``prepare``, and candidates that had probability 0 there have it here.
         """
 
     def pair_evidence(self, of_matched: bool = True) -> EvidenceModel | None:
-        """The rule's evidence for pairs seen from both sides; ``None``: it has none.
+        """Return the rule's evidence for pairs from both sides; ``None``: it has none.
 
         Args:
-            of_matched: estimate inclusions of relations from matched triples; off, from all.
+            of_matched: Estimate inclusions of relations from matched triples; if false, from all.
         """
         return None
 
 
 class Composed(Rule):
-    """Rules side by side: each indicator function keeps its name and gets its own weight.
+    """A composition of rules: each indicator function keeps its name and gets its own weight.
 
     Args:
-        rules: by any name, what makes each rule from the pair and the device.
-        pair: the two graphs.
-        device: where to compute.
+        rules: Constructors by name; each is called with the pair and the device.
+        pair: The two graphs.
+        device: Where to compute.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class Composed(Rule):
         device: torch.device | str = "cpu",
     ) -> None:
         if not rules:
-            raise ValueError("at least one rule is needed")
+            raise ValueError("rules must contain at least one rule")
         self.parts = [make(pair=pair, device=device) for make in rules.values()]
         self.names = [name for part in self.parts for name in part.names]
         if len(set(self.names)) < len(self.names):
-            raise ValueError(f"rules that share a name cannot be told apart: {self.names}")
+            raise ValueError(f"names of rules must be distinct, got {self.names}")
         self.fits_on_unseen_links = any(part.fits_on_unseen_links for part in self.parts)
 
     def prepare(self, view: RuleView) -> None:
@@ -90,5 +90,5 @@ class Composed(Rule):
             part.prepare(view)
 
     def __call__(self, beliefs: Beliefs) -> Tensor:
-        """``[num_source, k, len(names)]`` the rules' values one after the other."""
+        """Return the values of all rules, ``[num_source, k, len(names)]``."""
         return torch.cat([part(beliefs) for part in self.parts], dim=2)

@@ -1,4 +1,4 @@
-"""How likely a relation of one graph is included in one of the other."""
+"""Probabilities that a relation of one graph is included in a relation of the other."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ class Subsumption:
     num_target_relations: int
 
     def of(self, relation: Tensor, target_relation: Tensor) -> tuple[Tensor, Tensor]:
-        """Both probabilities for each given pair of relations; 0 where never seen together."""
+        """Return both probabilities for each pair of relations; 0 if they never occur together."""
         keys = relation * self.num_target_relations + target_relation
         if not len(self.keys):
             zeros = torch.zeros(len(keys), device=keys.device)
@@ -37,7 +37,7 @@ class Subsumption:
         return self.source_in_target[position] * seen, self.target_in_source[position] * seen
 
     def as_dict(self) -> dict[tuple[int, int], tuple[float, float]]:
-        """Both probabilities by (r, r')."""
+        """Return both probabilities by (r, r')."""
         pairs = [divmod(key, self.num_target_relations) for key in self.keys.tolist()]
         forth, back = self.source_in_target.tolist(), self.target_in_source.tolist()
         return dict(zip(pairs, zip(forth, back, strict=True), strict=True))
@@ -51,20 +51,20 @@ def estimate_subsumption(
     sizes: tuple[Tensor, Tensor] | None = None,
     neighbours: Beliefs | None = None,
 ) -> Subsumption:
-    """Expected share of a relation's triples whose counterpart holds with the other relation.
+    """Return the expected share of a relation's triples that hold with the other relation.
 
     A triple r(h, t) counts for r' by the probability that h and t are matched to the ends of a
-    triple of r', and a triple r'(h', t') for r likewise: once at most, however many source
-    entities claim its ends.
+    triple of r'. The same applies to a triple r'(h', t') for r, which counts at most once even if
+    several source entities claim its ends.
 
     Args:
-        join: of the candidates.
-        beliefs: their probabilities.
-        source: the source graph.
-        target: the target graph.
-        sizes: what the shares are taken of, for each directed relation of either graph; by
-            default *all* its triples, as in EMEA's released code.
-        neighbours: beliefs to which the join's neighbour slots refer; ``None``: the same.
+        join: Join of the candidates.
+        beliefs: Probabilities of the candidates.
+        source: The source graph.
+        target: The target graph.
+        sizes: Denominators of the shares, for each directed relation of both graphs; by default
+            the number of all triples, as in the released code of EMEA.
+        neighbours: Beliefs to which the join's neighbour slots refer; ``None``: the same.
     """
     source_sizes, target_sizes = sizes or (source.relation_sizes, target.relation_sizes)
     of_neighbours = (neighbours or beliefs).probs[join.neighbour, join.neighbour_slot]
@@ -86,11 +86,11 @@ def estimate_subsumption(
 
 
 def matched_sizes(triples: DirectedTriples, probs: Tensor) -> Tensor:
-    """Expected triples of each directed relation whose two ends are matched.
+    """Return the expected number of triples of each directed relation with matched ends.
 
     Args:
-        triples: a graph.
-        probs: ``[num_entities]`` probability of each entity's match, 0 where it has none.
+        triples: A graph.
+        probs: ``[num_entities]`` probability of each entity's match, 0 without one.
     """
     per_pair = probs[triples.pair_heads] * probs[triples.pair_tails]
     weight = torch.repeat_interleave(per_pair, triples.pair_sizes)
@@ -98,8 +98,8 @@ def matched_sizes(triples: DirectedTriples, probs: Tensor) -> Tensor:
 
 
 def _once_each(weight: Tensor, index: Tensor, edge: Tensor, size: int) -> Tensor:
-    """``[size]`` sum of the weights by index, in which no edge counts more than once."""
-    counts = weight > 0  # with hard beliefs few rows do
+    """Return the sum of the weights by index, in which an edge counts at most once."""
+    counts = weight > 0  # few rows if beliefs are hard
     weight, index = weight[counts], index[counts]
     edges, edge = torch.unique(edge[counts], return_inverse=True)
     claims, claim = torch.unique(index * len(edges) + edge, return_inverse=True)
@@ -108,5 +108,5 @@ def _once_each(weight: Tensor, index: Tensor, edge: Tensor, size: int) -> Tensor
 
 
 def _share(matched: Tensor, sizes: Tensor) -> Tensor:
-    # where no triple has matched ends, nothing is included: a share of nothing is no number
+    # without triples that have matched ends, the share is 0 instead of 0 / 0
     return torch.where(matched > 0, matched / sizes, 0.0).clamp_(max=1)

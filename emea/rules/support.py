@@ -1,4 +1,4 @@
-"""What speaks for one pair of entities, piece by piece."""
+"""The evidence for one pair of entities, piece by piece."""
 
 import math
 from collections.abc import Mapping
@@ -19,16 +19,15 @@ Inclusions = Mapping[tuple[int, int], tuple[float, float]]
 
 @dataclass(frozen=True, eq=False)
 class Grounds:
-    """What all evidence of a run rests on.
+    """The inputs of all evidence of a run.
 
     Args:
-        source: the source graph.
-        target: the target graph.
-        carriers: counterparts of the neighbours that carry evidence, and how far each is
-            believed.
-        included: the relations' inclusions.
-        least_inclusion: relations are not listened to where both inclusions are below this.
-        least_evidence: a piece of evidence of this probability or less is dropped.
+        source: The source graph.
+        target: The target graph.
+        carriers: Counterparts of the neighbours that carry evidence, with their beliefs.
+        included: Inclusions of the relations.
+        least_inclusion: Pairs of relations are dropped if both inclusions are below this.
+        least_evidence: A piece of evidence of this probability or less is dropped.
     """
 
     source: DirectedTriples
@@ -44,7 +43,7 @@ _Found = tuple[int, int, int, int, float]
 
 
 class Piece(NamedTuple):
-    """r(e, n) and r'(e', n'), and what they say for e = e' (two factors of Eq. 19).
+    """r(e, n) and r'(e', n'), and their evidence for e = e' (two factors of Eq. 19).
 
     Args:
         neighbour: n.
@@ -55,8 +54,8 @@ class Piece(NamedTuple):
         target_in_source: Pr(r' in r).
         source_functionality: fun^-1(r).
         target_functionality: fun^-1(r').
-        prob: belief in n = n'.
-        weight: minus the logarithm of what the piece leaves in doubt.
+        prob: Belief in n = n'.
+        weight: Minus the log doubt that the piece leaves.
     """
 
     neighbour: int
@@ -76,14 +75,14 @@ class Support:
     """All evidence for a pair.
 
     Args:
-        pieces: those that say anything, weightiest first.
+        pieces: Pieces of evidence, largest weight first.
     """
 
     pieces: tuple[Piece, ...]
 
     @cached_property
     def total(self) -> float:
-        """Sum of the weights: minus the logarithm of the doubt that is left."""
+        """Sum of the weights, which is minus the log doubt that remains."""
         return sum((piece.weight for piece in self.pieces), 0.0)
 
     @property
@@ -92,34 +91,34 @@ class Support:
         return -math.expm1(-self.total)
 
     def shares(self) -> list[float]:
-        """Each piece's share of the evidence.
+        """Return each piece's share of the evidence.
 
-        The noisy-or is a product, so weights add up where probabilities do not. A certain piece
-        has the weight of the largest probability that the rule knows, not an infinite one.
+        The noisy-or is a product, so that weights add up and probabilities do not. A certain piece
+        has the weight of the largest probability that the rule allows, which is finite.
         """
         return [piece.weight / self.total for piece in self.pieces]
 
 
 def support_of(grounds: Grounds, source: int, target: int) -> Support:
-    """The evidence for a pair, whether it is a candidate or not."""
+    """Return the evidence for a pair, which need not be a candidate."""
     found = [
         piece
         for piece in _matched_triples(grounds, source, target)
         if max(grounds.included.get(piece[2:4], (0.0, 0.0))) >= grounds.least_inclusion
     ]
     pieces = _weighed(grounds, found)
-    heard = [piece for piece in pieces if _probability(piece) > grounds.least_evidence]
-    # what weighs the same is in the order of its ids, so that a page comes out the same twice
-    return Support(tuple(sorted(heard, key=lambda piece: (-piece.weight, piece[:4]))))
+    kept = [piece for piece in pieces if _probability(piece) > grounds.least_evidence]
+    # equal weights are ordered by ids, so that the order is reproducible
+    return Support(tuple(sorted(kept, key=lambda piece: (-piece.weight, piece[:4]))))
 
 
 def neighbours_of(triples: DirectedTriples, entity: int) -> list[int]:
-    """Entities that share a triple with an entity, ascending."""
+    """Return the entities that share a triple with an entity, ascending."""
     return triples.pair_tails[_pair_range(triples, entity)].tolist()
 
 
 def relations_between(triples: DirectedTriples, head: int, tail: int) -> list[int]:
-    """Directed relations from one entity to another."""
+    """Return the directed relations from one entity to another."""
     of_head = _pair_range(triples, head)
     tails = triples.pair_tails[of_head]
     place = of_head.start + int(torch.searchsorted(tails, tail))
@@ -155,7 +154,7 @@ def _matched_triples(grounds: Grounds, source: int, target: int) -> list[_Found]
 
 
 def _weighed(grounds: Grounds, found: list[_Found]) -> list[Piece]:
-    """The pieces, weighed by the rule's own function in the rule's own precision."""
+    """Return the pieces with weights by the rule's function in the rule's precision."""
     if not found:
         return []
     _, _, relations, target_relations, probs = (list(column) for column in zip(*found, strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from emea.data.arrays import IntArray
+from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.em.em_callback import IterationReport
@@ -20,7 +20,6 @@ from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
 from emea.evaluation.metrics import mapping_metrics
 from emea.evaluation.ranks import Ranks, both_pools, link_ranks
 from emea.matching.beliefs import Beliefs
-from emea.matching.matching import NOBODY
 from emea.rules.paris import PARIS, mapping_compatibility
 from emea.run.run import Log, Numbers
 
@@ -39,7 +38,7 @@ def compatibility_section(
     Args:
         pair: the graphs and all their links.
         split: of the links; the test links' source entities are judged.
-        mappings: ``[num_source]`` counterparts by stage, ``NOBODY`` where there is none.
+        mappings: ``[num_source]`` counterparts by stage, ``NO_MATCH`` where there is none.
         device: where to compute.
     """
     rule = PARIS(pair, device=device)
@@ -54,16 +53,16 @@ def compatibility_section(
 
 
 def oracle_mapping(pair: GraphPair) -> IntArray:
-    """``[num_source]`` the true counterpart of each source entity, ``NOBODY`` without a link."""
-    targets = np.full(pair.source.num_entities, NOBODY, dtype=np.int64)
+    """``[num_source]`` the true counterpart of each source entity, ``NO_MATCH`` without a link."""
+    targets = np.full(pair.source.num_entities, NO_MATCH, dtype=np.int64)
     targets[pair.links[:, 0]] = pair.links[:, 1]
     return targets
 
 
 def hard_mapping(beliefs: Beliefs) -> IntArray:
-    """``[num_source]`` the most probable candidates, ``NOBODY`` where none has any probability."""
+    """Return the most probable candidates, ``NO_MATCH`` if none has any probability."""
     possible = beliefs.probs.max(1).values > 0
-    targets: IntArray = torch.where(possible, beliefs.best_targets(), NOBODY).cpu().numpy()
+    targets: IntArray = torch.where(possible, beliefs.best_targets(), NO_MATCH).cpu().numpy()
     return targets
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from emea.answer.alignment import NOBODY, Alignment, Origin
+from emea.answer.alignment import Alignment, Origin
+from emea.data.arrays import NO_MATCH
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 
@@ -30,14 +31,14 @@ def alignment_of(
         name, named_graph(source), named_graph(target), np.zeros((0, 2), dtype=np.int64)
     )
     chosen = np.array(targets, dtype=np.int64)
-    probs = np.where(chosen == NOBODY, 0, 1 / (1 + np.arange(len(source))))
+    probs = np.where(chosen == NO_MATCH, 0, 1 / (1 + np.arange(len(source))))
     best = np.stack([chosen.clip(0), np.zeros_like(chosen)], axis=1)
     return Alignment(
         pair=pair,
         origin=ORIGIN,
         targets=chosen,
         probs=probs,
-        is_given=(np.arange(len(source)) == 0) & (chosen != NOBODY),
+        is_given=(np.arange(len(source)) == 0) & (chosen != NO_MATCH),
         candidates=best,
         candidate_probs=np.tile([0.25, 0.125], (len(source), 1)),
     )
@@ -47,7 +48,7 @@ def alignment_of(
 def alignments(draw: st.DrawFn) -> Alignment:
     source = draw(st.lists(NAMES, min_size=1, max_size=6, unique=True))
     target = draw(st.lists(NAMES, min_size=1, max_size=6, unique=True))
-    choice = st.integers(NOBODY, len(target) - 1)
+    choice = st.integers(NO_MATCH, len(target) - 1)
     targets = draw(st.lists(choice, min_size=len(source), max_size=len(source)))
     return alignment_of(source, target, targets, draw(st.sampled_from(["zh", "a pair: 1%"])))
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from emea.answer.alignment import NOBODY
 from emea.answer.formats import FORMATS, write_formats
+from emea.data.arrays import NO_MATCH
 from emea.data.formats.link_file import read_link_file
 from emea.data.links import EntityFinder, LinkRegister, LinkResolver
 from emea.data.names import Prefixes
@@ -47,7 +47,7 @@ def test_a_failing_export_leaves_the_old_files(name: str, tmp_path: Path) -> Non
 def test_an_alignment_can_be_the_links_of_another_run(file: str, tmp_path: Path) -> None:
     source = ["http://a.org/x y", "Batman: Year One", "柏林", "alone", "100%"]
     target = ["Berlin", "http://b.org/柏:林", "Batman", "17"]
-    alignment = alignment_of(source, target, [3, 2, 0, NOBODY, 1])
+    alignment = alignment_of(source, target, [3, 2, 0, NO_MATCH, 1])
     write_formats(tmp_path, alignment, ["nt", "sssom"])
     resolver = LinkResolver(
         EntityFinder(named_graph(source), "source", "a"),

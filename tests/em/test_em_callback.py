@@ -211,7 +211,7 @@ def test_a_rule_without_any_support_is_named(run: Run, caplog: pytest.LogCapture
             return values * torch.tensor([0.0, 1.0])
 
     run(HalfSilent(), times=2)
-    (record,) = (r for r in caplog.records if "no candidate has support" in r.getMessage())
+    (record,) = (r for r in caplog.records if "No candidate has support" in r.getMessage())
     assert "rule wrong:" in record.getMessage()
 
 
@@ -264,7 +264,9 @@ class Flat(PrefersTarget):
 
 
 def test_values_of_another_shape_are_the_rules_fault(run: Run) -> None:
-    with pytest.raises(ConfigError, match=r"Flat gave values of shape \[6, 6\]:.*here \[6, 6, 1\]"):
+    with pytest.raises(
+        ConfigError, match=r"Flat returned values of shape \[6, 6\]\..*here \[6, 6, 1\]"
+    ):
         run(Flat(0))
 
 

@@ -8,6 +8,7 @@ import torch
 from scipy.special import softmax
 from torch import Tensor
 
+from emea.data.arrays import NO_MATCH
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.em import normaliser
@@ -15,7 +16,6 @@ from emea.em.m_step import FEW_EXAMPLES
 from emea.em.match_model import MatchModel
 from emea.em.normaliser import DEFAULT_SHARPNESS
 from emea.em.two_way import TwoWayBeliefs, certain, fitted_sharpness
-from emea.matching.matching import NOBODY
 from emea.matching.pair_table import PairTable
 from emea.matching.similarity import Similarity
 from emea.rules.pair_evidence import PairEvidence
@@ -136,14 +136,14 @@ def test_mutual_pairs_choose_each_other() -> None:
     settled = believed([[0.5, 0.4, 0], [0.6, 0.2, 0.1], [0, 0.3, 0]])
     matching = settled.mutual()
     # entity 0 prefers target 0, which prefers 1; entity 2 prefers target 1, which prefers 0
-    assert matching.targets.tolist() == [NOBODY, 0, NOBODY]
+    assert matching.targets.tolist() == [NO_MATCH, 0, NO_MATCH]
     assert matching.probs.tolist() == pytest.approx([0, 0.6, 0])
     assert matching.num_target == 3
 
 
 def test_a_target_for_which_several_tie_goes_to_nobody() -> None:
     matching = believed([[0.5, 0.1, 0], [0.5, 0.2, 0], [0, 0.1, 0.3]]).mutual()
-    assert matching.targets.tolist() == [NOBODY, NOBODY, 2]
+    assert matching.targets.tolist() == [NO_MATCH, NO_MATCH, 2]
 
 
 def test_an_entity_that_ties_between_targets_follows_the_encoder_or_nobody() -> None:
@@ -151,12 +151,12 @@ def test_an_entity_that_ties_between_targets_follows_the_encoder_or_nobody() -> 
     by_score = believed(rows, [[0.9, 0.8, 0.1], [0.1, 0.1, 0.4]]).mutual()
     assert by_score.targets.tolist() == [0, 2]
     nobody = believed(rows, [[0.9, 0.9, 0.1], [0.1, 0.1, 0.4]]).mutual()
-    assert nobody.targets.tolist() == [NOBODY, 2]
+    assert nobody.targets.tolist() == [NO_MATCH, 2]
 
 
 def test_an_entity_without_pairs_has_no_match() -> None:
     settled = believed([[0.5, 0.1], [0, 0]])
-    assert settled.mutual().targets.tolist() == [0, NOBODY]
+    assert settled.mutual().targets.tolist() == [0, NO_MATCH]
 
 
 def rounding(num_examples: int) -> float:

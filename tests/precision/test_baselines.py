@@ -10,8 +10,9 @@ from emea.baselines.maximal_assignment import ALMOST_SURE, fixed_log_doubt
 from emea.baselines.paris import PARIS
 from emea.baselines.prase import left_over_pairs
 from emea.baselines.reasoner import Fusion
+from emea.data.arrays import NO_MATCH
 from emea.data.graph_pair import GraphPair
-from emea.matching.matching import NOBODY, Matching
+from emea.matching.matching import Matching
 from emea.matching.similarity import Cosine, Similarity
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs
@@ -46,11 +47,11 @@ def assert_same_matching(single: Matching, double: Matching, num_pieces: int) ->
 def test_leaves_of_any_number_match_their_hubs(num_leaves: int, prob: float) -> None:
     pair = twin_stars(num_leaves)
     twins = torch.arange(num_leaves + 1)
-    twins[0] = NOBODY
+    twins[0] = NO_MATCH
     probs = torch.full((num_leaves + 1,), prob, dtype=torch.float64)
     probs[0] = 0
     matching = Matching(twins, probs, num_leaves + 1)
-    nobody = Matching(torch.full_like(twins, NOBODY), torch.zeros_like(probs), num_leaves + 1)
+    nobody = Matching(torch.full_like(twins, NO_MATCH), torch.zeros_like(probs), num_leaves + 1)
     rules = PARIS(pair), in_double(pair)
     found = [rule.iterated(nobody, matching, initial=True) for rule in rules]
     assert found[0].targets[0] == 0
@@ -75,7 +76,7 @@ def test_paris_comes_to_the_same_fixed_point(seed: int) -> None:
 
 def test_inclusions_are_numbers_where_no_triple_is_matched() -> None:
     # entity 0 is not matched, and looks as if it were target 0: a share of no triples at all
-    matching = Matching(torch.tensor([NOBODY, 1, 2]), torch.tensor([0, 0.5, 0.5]).double(), 3)
+    matching = Matching(torch.tensor([NO_MATCH, 1, 2]), torch.tensor([0, 0.5, 0.5]).double(), 3)
     included = PARIS(twin_stars(2)).inclusions(matching)
     shares = torch.tensor(list(included.as_dict().values()))
     assert ((shares >= 0) & (shares <= 1)).all()

@@ -109,7 +109,7 @@ def test_test_links_change_no_prediction(em: str, tmp_path: Path) -> None:
 
 
 def test_released_needs_test_links(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="uses test links and there are none"):
+    with pytest.raises(UserError, match="needs test links, but there are none"):
         run_job(config_of("protocol=released"), tmp_path)
     assert run(config_of("protocol=released", TEST_LINKS), tmp_path)["protocol"] == "released"
 
