@@ -112,8 +112,8 @@ class TwoWaySettings:
     )
     one_to_one: bool = setting(
         False,
-        "beliefs are marginals of one-to-one matchings, and labelled entities do not compete; needs "
-        "both_directions and unmatched",
+        "beliefs are marginals of one-to-one matchings, and labelled entities do not compete; "
+        "needs both_directions and unmatched",
     )
 
 
