@@ -143,7 +143,7 @@ def test_equal_embeddings_never_make_an_entity_its_own_neighbour(num: int) -> No
 def test_refuses_settings_it_cannot_follow() -> None:
     with pytest.raises(ValueError, match="best or expected"):
         AvoidConflict(bare_pair(2, 2), mappings="all")
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="at least 1"):
         AvoidConflict(bare_pair(2, 2), num_neighbours=0)
 
 

@@ -49,7 +49,7 @@ def test_asks_for_unseen_links_if_a_part_does() -> None:
 
 
 def test_parts_must_have_names_of_their_own() -> None:
-    with pytest.raises(ValueError, match="share a name"):
+    with pytest.raises(ValueError, match="must be distinct"):
         Composed({"a": PARIS, "b": PARIS}, PAIR)
     with pytest.raises(ValueError, match="at least one"):
         Composed({}, PAIR)
