@@ -69,7 +69,6 @@ def _has_part(two_way: DictConfig) -> bool:
         or two_way.get("sweeps", usual.sweeps) > 1
         or two_way.get("propagation", usual.propagation) > 0
         or two_way.get("memory", usual.memory) > 0
-        or two_way.get("one_to_one", usual.one_to_one)
         or tuple(two_way.get("features", usual.features)) != PAPER_FEATURES
     )
 

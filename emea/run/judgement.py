@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from emea.data.arrays import FloatArray, IntArray
+from emea.data.arrays import NO_MATCH, FloatArray, IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
-from emea.matching.matching import NOBODY
 from emea.run.run import Numbers
 
 FEW_LINKS = 10
@@ -53,7 +52,7 @@ def data_warnings(
             f"{pair.target.num_entities} are candidates."
         )
     links = np.concatenate([known.train, known.validation])
-    mapping = np.full(pair.source.num_entities, NOBODY, dtype=np.int64)
+    mapping = np.full(pair.source.num_entities, NO_MATCH, dtype=np.int64)
     mapping[links[:, 0]] = links[:, 1]
     share = shared_structure(pair.source, pair.target, mapping)
     if share is not None and share < LEAST_SHARED:
@@ -74,13 +73,13 @@ def shared_structure(
     Args:
         source: the source graph.
         target: the target graph.
-        mapping: ``[num_source]`` target entities, ``NOBODY`` where there is none.
+        mapping: ``[num_source]`` target entities, ``NO_MATCH`` where there is none.
 
     Returns:
         The share; ``None`` if fewer than ``LEAST_TRIPLES`` triples have both ends mapped.
     """
     heads, tails = mapping[source.triples[:, 0]], mapping[source.triples[:, 2]]
-    both = (heads != NOBODY) & (tails != NOBODY)
+    both = (heads != NO_MATCH) & (tails != NO_MATCH)
     if int(both.sum()) < LEAST_TRIPLES:
         return None
     connected = _edges(target.triples[:, 0], target.triples[:, 2], target.num_entities)
@@ -169,7 +168,7 @@ def structure_warning(pair: GraphPair, mapping: IntArray) -> str | None:
 
     Args:
         pair: the graphs.
-        mapping: ``[num_source]`` the answers and labels, ``NOBODY`` where there is none.
+        mapping: ``[num_source]`` the answers and labels, ``NO_MATCH`` where there is none.
     """
     share = shared_structure(pair.source, pair.target, mapping)
     if share is None or share >= LEAST_SHARED:

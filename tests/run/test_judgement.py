@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from omegaconf import DictConfig
 
+from emea.data.arrays import NO_MATCH
 from emea.data.graph import KnowledgeGraph
 from emea.em.em_callback import EMCallback
-from emea.matching.matching import NOBODY
 from emea.record.run_folder import answered_entry, read_arrays, read_metrics, sweep_objective
 from emea.run import training_loop
 from emea.run.job import run_job
@@ -85,12 +85,12 @@ def test_shared_structure_is_that_of_a_loop(seed: int) -> None:
     triples = [rng.integers(0, 30, (80, 3)) % [30, 4, 30] for _ in range(2)]
     source, target = (KnowledgeGraph(part, 30, 4) for part in triples)
     mapping = rng.permutation(30)
-    mapping[rng.integers(0, 30, 5)] = NOBODY
+    mapping[rng.integers(0, 30, 5)] = NO_MATCH
     edges = {frozenset((head, tail)) for head, _, tail in target.triples.tolist()}
     found = [
         frozenset((int(mapping[head]), int(mapping[tail]))) in edges
         for head, _, tail in source.triples.tolist()
-        if mapping[head] != NOBODY and mapping[tail] != NOBODY
+        if mapping[head] != NO_MATCH and mapping[tail] != NO_MATCH
     ]
     assert shared_structure(source, target, mapping) == pytest.approx(np.mean(found))
 
