@@ -1,8 +1,9 @@
-"""Our step and our joint module against the direct forms, and their growth with size.
+"""Compare a training step, sparse products, the PARIS rule and searches with other forms.
 
     emea bench compare [--pair OVERRIDES...] [--sizes N...] [--device cuda] [--json FILE]
 
-All ratios are measured side by side in one run, so a busy machine moves both.
+Both sides of a ratio are measured in turn within one run, so load on the machine affects both.
+Numbers are printed as they are measured. "Former" is the form that an earlier version used.
 """
 
 import argparse
@@ -10,13 +11,18 @@ import logging
 import math
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
+from torch import Tensor
+from torch.nn.functional import normalize
 
 from emea.bench.direct_rrea import DirectRREA
 from emea.bench.loop_paris import loop_values, neighbours_of
@@ -26,13 +32,18 @@ from emea.config.schema import register_schema
 from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.joint_graph import join_graphs
+from emea.encoders.kernels import sparse_pattern
+from emea.encoders.light_ea import LightEA
 from emea.encoders.margin_objective import MarginObjective
 from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
 from emea.encoders.rmsprop import RMSprop
 from emea.encoders.rrea import RREA
 from emea.matching.beliefs import Beliefs
-from emea.matching.candidates import top_candidates
+from emea.matching.candidates import search_recall, top_candidates
 from emea.matching.csls import CSLS
+from emea.matching.faiss_search import FaissSearch, Shortlists
+from emea.matching.kmeans_search import KMeansSearch
+from emea.matching.similarity import Cosine, Similarity
 from emea.record.atomic import write_json
 from emea.record.provenance import provenance
 from emea.rules.paris import PARIS
@@ -43,19 +54,19 @@ logger = logging.getLogger(__name__)
 
 NUM_CANDIDATES = 10
 NUM_LOOPED = 200
-"""Entities the loop works on; its time is scaled to all of them."""
+"""Entities of the loop; its time is scaled to all entities."""
 
 WARM_UP = {"cpu": 1, "cuda": 5}
-"""Steps before the first that counts: memory is mapped, kernels compile, graphs are captured."""
+"""Steps before the first measured one: memory is mapped, kernels compile, graphs are captured."""
 
 SEARCHED = 2000
-"""Source entities whose search is timed; the time is scaled to all of them."""
+"""Source entities whose search is timed."""
 
 SIZES = [5000, 10000, 20000, 50000, 100000]
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure, print, record."""
+    """Measure, print and record."""
     parser = argparse.ArgumentParser(
         prog="emea bench compare",
         description=__doc__,
@@ -71,38 +82,57 @@ def main(arguments: Sequence[str]) -> None:
     keep_freed_memory()
     device = torch.device(options.device)
     pair = load_pair(composed(options.pair))
-    numbers: dict[str, Any] = {
-        "pair": f"{pair.name}, {pair.source.num_entities} + {pair.target.num_entities} entities",
-        "device": options.device,
-        **step_ratio(pair, options.repeats, device),
-        **joint_ratio(pair, options.repeats, device),
-        **growth(options.sizes, options.repeats, device),
-    }
-    for name, value in numbers.items():
-        print(f"{name:<34} {value:,.4g}" if isinstance(value, float) else f"{name:<34} {value}")
+    numbers: dict[str, Any] = {}
+    for part in _parts(pair, options.sizes, options.repeats, device):
+        for name, value in part.items():
+            shown = f"{value:,.4g}" if isinstance(value, float) else value
+            print(f"{name:<46} {shown}", flush=True)
+        numbers |= part
     if options.json:
         write_json(options.json, {**numbers, **provenance()})
 
 
+def _parts(
+    pair: GraphPair, sizes: list[int], repeats: int, device: torch.device
+) -> Iterator[dict[str, Any]]:
+    """Measure one part after the other."""
+    entities = f"{pair.source.num_entities} + {pair.target.num_entities} entities"
+    yield {"pair": f"{pair.name}, {entities}", "device": device.type}
+    yield step_ratio(pair, repeats, device)
+    yield joint_ratio(pair, repeats, device)
+    if device.type == "cpu":
+        yield search_ratios(*_embeddings(pair))
+    yield growth(sizes, repeats, device)
+
+
 def step_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str, float]:
-    """An optimisation step, as training runs it, against the edge-materialising form's."""
-    logger.info("measuring a training step of %s", pair.name)
+    """Measure a training step, with former sparse products, and in the edge-materialising form."""
+    logger.info("Measuring a training step of %s", pair.name)
     ours, direct = _steps(pair, device)
+    works = {"step": ours, "edge-materialising step": direct}
+    if device.type == "cpu":
+        works["step with former sparse products"] = partial(_with_former_products, ours)
     for _ in range(WARM_UP[device.type]):
-        ours()
-        direct()
-    times = [(_timed(ours, device), _timed(direct, device)) for _ in range(repeats)]
-    ours_s, direct_s = (statistics.median(column) for column in zip(*times, strict=True))
-    return {
-        "step, ms": 1000 * ours_s,
-        "edge-materialising step, ms": 1000 * direct_s,
-        "step ratio": direct_s / ours_s,
-    }
+        for work in works.values():
+            work()
+    times = [[_timed(work, device) for work in works.values()] for _ in range(repeats)]
+    medians = dict(zip(works, map(statistics.median, zip(*times, strict=True)), strict=True))
+    numbers = {f"{name}, ms": 1000 * seconds for name, seconds in medians.items()}
+    numbers["step ratio"] = medians["edge-materialising step"] / medians["step"]
+    if "step with former sparse products" in medians:
+        former = medians["step with former sparse products"]
+        numbers["step ratio to former sparse products"] = former / medians["step"]
+    return numbers
+
+
+def _with_former_products(step: Callable[[], object]) -> None:
+    with mock.patch.object(sparse_pattern, "uses_bags", lambda *_: False):
+        step()
 
 
 def joint_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str, float]:
-    """The PARIS rule for all entities against the loop over some of them."""
-    logger.info("measuring the PARIS rule of %s", pair.name)
+    """Compare the PARIS rule for all entities with a loop over some of them."""
+    logger.info("Measuring the PARIS rule of %s", pair.name)
     rule, beliefs = _rule(pair, device)
     work = partial(_joint, rule, beliefs)
     values = work().cpu()
@@ -114,12 +144,71 @@ def joint_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str
     loop = (time.perf_counter() - start) * pair.source.num_entities / NUM_LOOPED
     difference = (values[looped, :, 0] - torch.tensor(expected)).abs().max()
     if difference > 1e-4:
-        raise AssertionError(f"the loop gives other values: {difference}")
+        raise AssertionError(f"the loop computes other values: they differ by {difference}")
     return {"joint, s": joint, "per-candidate loop, s": loop, "joint ratio": loop / joint}
 
 
+def search_ratios(source: Tensor, target: Tensor) -> dict[str, float]:
+    """Measure the recall and the speed of approximate searches for the 10 nearest targets.
+
+    A sample of source entities is searched among all targets. The time to build an index is
+    measured separately because all source entities share the index.
+
+    Args:
+        source: ``[num_source, dim]`` embeddings.
+        target: ``[num_target, dim]`` embeddings.
+    """
+    logger.info("Measuring the candidate search among %s targets", f"{len(target):,}")
+    chosen = torch.randperm(len(source), generator=torch.Generator().manual_seed(0))[:SEARCHED]
+    source, target = normalize(source[chosen]), normalize(target)
+    exact = Cosine()(source, target)
+    exact_s, _ = _searched(exact)
+    numbers = {f"exact search of {len(source)} entities, s": exact_s}
+    builds: dict[str, Callable[[Tensor], Similarity]] = {
+        "k-means": lambda some: Cosine(KMeansSearch())(some, target)
+    }
+    if find_spec("faiss") is not None:
+        builds["faiss"] = lambda some: replace(exact, source=some, scope=_one_way(some, target))
+    for name, build in builds.items():
+        start = time.perf_counter()
+        build(source[:1])
+        index_s = time.perf_counter() - start
+        start = time.perf_counter()
+        similarity = build(source)
+        seconds, found = _searched(similarity)
+        # the second index may be built faster than the first
+        search_s = max(time.perf_counter() - start - index_s, seconds)
+        numbers[f"{name} index, s"] = index_s
+        numbers[f"{name} search, s"] = search_s
+        numbers[f"{name} search: ratio to exact"] = exact_s / search_s
+        numbers[f"{name} search: recall at {NUM_CANDIDATES}"] = search_recall(exact, found, 500)
+    return numbers
+
+
+def _searched(similarity: Similarity) -> tuple[float, Tensor]:
+    start = time.perf_counter()
+    found = top_candidates(similarity, NUM_CANDIDATES).targets
+    return time.perf_counter() - start, found
+
+
+def _one_way(source: Tensor, target: Tensor) -> Shortlists:
+    """Return shortlists of the source entities only; nothing is searched from the other side."""
+    lists = FaissSearch().lists(source, target)
+    return Shortlists(source=lists, target=lists)
+
+
+def _embeddings(pair: GraphPair) -> tuple[Tensor, Tensor]:
+    """Return LightEA's embeddings, which are hard to search: they form no clusters."""
+    graph = join_graphs(pair)
+    torch.manual_seed(0)
+    model = LightEA(graph, depth=3, self_weight=0.5, whitening=0.5)
+    links = graph.joint_links(pair.links[: len(pair.links) // 5])
+    model.propagate(torch.from_numpy(links))
+    return model.embedding[: graph.num_source], model.embedding[graph.num_source :]
+
+
 def growth(sizes: list[int], repeats: int, device: torch.device) -> dict[str, float]:
-    """Time at several sizes and the exponents fitted to it; peak memory of a step."""
+    """Measure time at several sizes, fit exponents to it, and measure the peak memory of a step."""
     measured = [_at_size(size, repeats, device) for size in sizes]
     numbers = {
         f"{name} at {size} + {size}, {unit}": row[name] * scale
@@ -141,13 +230,13 @@ def growth(sizes: list[int], repeats: int, device: torch.device) -> dict[str, fl
 
 
 def _at_size(size: int, repeats: int, device: torch.device) -> dict[str, float]:
-    logger.info("measuring a pair of %s + %s entities", f"{size:,}", f"{size:,}")
+    logger.info("Measuring a pair of %s + %s entities", f"{size:,}", f"{size:,}")
     pair = synthetic_pair(num_entities=size)
     forget_peak_memory(device)
     ours, _ = _steps(pair, device)
     for _ in range(WARM_UP[device.type]):
         ours()
-    # the least of several: a busy machine only adds, and not alike at every size
+    # the shortest of several: load on the machine only adds time, differently at each size
     step = min(_timed(ours, device) for _ in range(repeats))
     memory = peak_memory_mb(device)
     joint = partial(_joint, *_rule(pair, device))
@@ -182,7 +271,7 @@ def _rule(pair: GraphPair, device: torch.device) -> tuple[PARIS, Beliefs]:
 
 
 def _beliefs(pair: GraphPair) -> Beliefs:
-    """Distinct candidates, the right one first: as much evidence as a good model has."""
+    """Return distinct candidates, the right one first, as a good model has them."""
     generator = torch.Generator().manual_seed(0)
     num_source, num_target = pair.source.num_entities, pair.target.num_entities
     first = torch.randint(num_target, (num_source,), generator=generator)
@@ -194,13 +283,13 @@ def _beliefs(pair: GraphPair) -> Beliefs:
     return Beliefs(targets=targets, probs=probs)
 
 
-def _joint(rule: PARIS, beliefs: Beliefs) -> torch.Tensor:
+def _joint(rule: PARIS, beliefs: Beliefs) -> Tensor:
     rule.prepare(RuleView(beliefs, torch.zeros(0)))
     return rule(beliefs)
 
 
 def _search(pair: GraphPair, device: torch.device) -> None:
-    """CSLS over all entities and the best candidates, on 600-dimensional vectors."""
+    """Search the best candidates by CSLS, on 600-dimensional vectors."""
     sizes = min(SEARCHED, pair.source.num_entities), pair.target.num_entities
     source, target = (torch.randn(size, 600, device=device) for size in sizes)
     top_candidates(CSLS()(source, target), NUM_CANDIDATES)

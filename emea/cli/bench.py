@@ -8,7 +8,7 @@ from importlib import import_module
 from emea.errors import UserError
 
 BENCHMARKS = {
-    "compare": "a training step and the PARIS rule against direct forms, and growth with size",
+    "compare": "a step, the PARIS rule and searches against other forms, and growth with size",
     "run-parts": "a step, the candidate search and the reasoning of one configuration",
     "whole-run": "time, memory and accuracy of a whole run",
     "overhead": "time that Lightning, MLflow and files add to a run",

@@ -32,8 +32,13 @@ ROWS_PER_GROUP = 2**16
 
 
 @dataclass(frozen=True, eq=False)
-class _Lists:
-    """Candidates of every entity of one side, by ascending id, and their exact dot products."""
+class CandidateLists:
+    """Candidates of every entity of one side, by ascending id, and their exact dot products.
+
+    Args:
+        columns: ``[num_queries, length]`` ids of the candidates.
+        dots: ``[num_queries, length]`` their dot products with the entity.
+    """
 
     columns: Tensor
     dots: Tensor
@@ -48,8 +53,8 @@ class Shortlists:
         target: candidates of the target entities among the sources.
     """
 
-    source: _Lists
-    target: _Lists
+    source: CandidateLists
+    target: CandidateLists
 
     def groups(self, least: int) -> Iterator[SearchGroup]:
         """Yield every source entity once, with its candidates.
@@ -100,13 +105,27 @@ class FaissSearch:
         Raises:
             ConfigError: faiss is not installed.
         """
+        return Shortlists(self.lists(source, target), self.lists(target, source))
+
+    def lists(self, queries: Tensor, vectors: Tensor) -> CandidateLists:
+        """Return the candidates of one side among the unit vectors of the other.
+
+        Raises:
+            ConfigError: faiss is not installed.
+        """
         faiss = _faiss()
-        if source.device.type != "cpu":
+        if vectors.device.type != "cpu":
             raise ConfigError("search=faiss runs on the CPU. Set trainer=cpu or search=exact.")
-        return Shortlists(
-            _listed(faiss, source, target, self.shortlist),
-            _listed(faiss, target, source, self.shortlist),
-        )
+        length = min(self.shortlist, len(vectors))
+        if length == len(vectors) or len(vectors) < MIN_TRAINING:
+            columns = torch.arange(len(vectors)).expand(len(queries), -1)
+        else:
+            index = _index(faiss, vectors)
+            faiss.omp_set_num_threads(torch.get_num_threads())
+            found = index.search(_padded(queries).numpy(), length)[1]
+            # by id, so that ties do not depend on the order of the approximate scores
+            columns = torch.from_numpy(np.sort(found, axis=1))
+        return CandidateLists(columns, _dots(queries, vectors, columns))
 
 
 def _faiss() -> Any:
@@ -115,20 +134,6 @@ def _faiss() -> Any:
     except ImportError as error:
         raise ConfigError(f"search=faiss needs faiss: {INSTALL_FAISS}") from error
     return faiss
-
-
-def _listed(faiss: Any, queries: Tensor, vectors: Tensor, length: int) -> _Lists:
-    """Return the candidates of the queries among the vectors."""
-    length = min(length, len(vectors))
-    if length == len(vectors) or len(vectors) < MIN_TRAINING:
-        columns = torch.arange(len(vectors)).expand(len(queries), -1)
-    else:
-        index = _index(faiss, vectors)
-        faiss.omp_set_num_threads(torch.get_num_threads())
-        found = index.search(_padded(queries).numpy(), length)[1]
-        # by id, so that ties do not depend on the order of the approximate scores
-        columns = torch.from_numpy(np.sort(found, axis=1))
-    return _Lists(columns, _dots(queries, vectors, columns))
 
 
 def _index(faiss: Any, vectors: Tensor) -> Any:

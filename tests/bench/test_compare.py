@@ -33,6 +33,50 @@ def test_a_loop_that_differs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
         compare.joint_ratio(synthetic_pair(num_entities=150), 1, CPU)
 
 
+def test_a_step_is_compared_with_former_products() -> None:
+    numbers = compare.step_ratio(synthetic_pair(num_entities=100), 1, CPU)
+    ours, former = numbers["step, ms"], numbers["step with former sparse products, ms"]
+    assert numbers["step ratio to former sparse products"] == pytest.approx(former / ours)
+
+
+def test_former_products_are_the_same_step() -> None:
+    pair, losses = synthetic_pair(num_entities=100), []
+    for former in (False, True):
+        torch.manual_seed(1)
+        step, _ = compare._steps(pair, CPU)
+        torch.manual_seed(1)
+        if former:
+            compare._with_former_products(step)
+        else:
+            step()
+        losses.append(step())
+    torch.testing.assert_close(losses[0], losses[1])
+
+
+def test_searches_have_a_recall() -> None:
+    generator = torch.Generator().manual_seed(0)
+    source, target = (torch.randn(size, 16, generator=generator) for size in (150, 400))
+    numbers = compare.search_ratios(source, target)
+    exact = numbers["exact search of 150 entities, s"]
+    for name in ("k-means search", "faiss search"):
+        assert 0 < numbers[f"{name}: recall at 10"] <= 1
+        ratio = exact / numbers[f"{name}, s"]
+        assert numbers[f"{name}: ratio to exact"] == pytest.approx(ratio)
+    assert numbers["faiss search: recall at 10"] > 0.9
+
+
+def test_numbers_are_printed_as_they_are_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object) -> dict[str, float]:
+        raise RuntimeError("stopped")
+
+    monkeypatch.setattr(compare, "joint_ratio", fails)
+    with pytest.raises(RuntimeError, match="stopped"):
+        compare.main(["--pair", "data.num_entities=100", "--repeats", "1"])
+    assert "step ratio" in capsys.readouterr().out
+
+
 def test_growth_fits_an_exponent() -> None:
     numbers = compare.growth([100, 200, 400], 1, CPU)
     assert set(numbers) >= {"exponent of the step", "exponent of the joint module"}

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from emea.encoders.kernels import sparse_kernels
+from emea.encoders.kernels.sparse_pattern import bags, uses_bags
 
 ROWS_PER_CHUNK = 4096
 """Pairs per chunk on a CPU. Their rows stay in the cache."""
@@ -35,7 +36,7 @@ class _PairDistances(torch.autograd.Function):
             return sparse_kernels.pair_distances_backward(rows, first, second, grad), None, None
         # pairs outside the margin have no gradient: most of them, late in training
         active = grad.nonzero().squeeze(1)
-        if _uses_bags(rows) and 0 < len(active) <= ROWS_PER_CHUNK:
+        if uses_bags(rows) and 0 < len(active) <= ROWS_PER_CHUNK:
             return _gradient(rows, first[active], second[active], grad[active]), None, None
         out = torch.zeros_like(rows)
         for chunk in _chunks(active):
@@ -50,18 +51,13 @@ def _chunks(ids: Tensor) -> tuple[Tensor, ...]:
     return torch.split(ids, ROWS_PER_CHUNK)
 
 
-def _uses_bags(rows: Tensor) -> bool:
-    """Return whether ``embedding_bag`` is the fastest way to add up rows; the sums are equal."""
-    return rows.device.type == "cpu" and rows.dtype == torch.float32
-
-
 def _differences(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    if not _uses_bags(rows) or not len(first):
+    if not uses_bags(rows) or not len(first):
         return rows.index_select(0, first).sub_(rows.index_select(0, second))
     pairs = torch.stack([first, second], dim=1).flatten()
     starts = torch.arange(0, len(pairs) + 1, 2)
     signs = rows.new_tensor([1.0, -1.0]).repeat(len(first))
-    return _bags(rows, pairs, starts, signs)
+    return bags(rows, pairs, starts, signs)
 
 
 def _gradient(rows: Tensor, first: Tensor, second: Tensor, grad: Tensor) -> Tensor:
@@ -72,12 +68,4 @@ def _gradient(rows: Tensor, first: Tensor, second: Tensor, grad: Tensor) -> Tens
     starts = ids.new_zeros(len(rows) + 1)
     torch.cumsum(torch.bincount(ids, minlength=len(rows)), dim=0, out=starts[1:])
     weights = torch.cat([grad, -grad]).index_select(0, order)
-    return _bags(signs, order.remainder(len(first)), starts, weights)
-
-
-def _bags(rows: Tensor, ids: Tensor, starts: Tensor, weights: Tensor) -> Tensor:
-    """Return the weighted sums of rows; bag ``i`` is ``ids[starts[i]:starts[i + 1]]``."""
-    sums: Tensor = torch.embedding_bag(
-        rows, ids, starts, mode=0, per_sample_weights=weights, include_last_offset=True
-    )[0]
-    return sums
+    return bags(signs, order.remainder(len(first)), starts, weights)
