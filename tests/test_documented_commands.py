@@ -1,6 +1,7 @@
 """Commands, settings and Python code in the README and in ``docs/`` are valid."""
 
 import argparse
+import pkgutil
 import re
 import shlex
 import shutil
@@ -199,6 +200,17 @@ def test_options_and_settings_in_the_text_exist(path: Path) -> None:
         command = re.match(r"emea ([a-z]+)", code)
         if command:
             assert command[1] in COMMANDS, f"{path.name}: {code}"
+
+
+@pytest.mark.parametrize("path", HAND_WRITTEN, ids=lambda path: path.name)
+def test_named_objects_exist(path: Path) -> None:
+    for code in inline_code(path):
+        found = re.match(r"emea(\.\w+)+", code)
+        if found:
+            assert pkgutil.resolve_name(found[0]) is not None
+        found = re.match(r"(emea|tests|docs|conf|experiments)/[\w/.]+", code)
+        if found:
+            assert (ROOT / found[0]).exists(), f"{path.name}: {code}"
 
 
 OTHER_SETTINGS = {
