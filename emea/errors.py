@@ -1,19 +1,19 @@
-"""Errors that are the user's to mend: shown as one sentence, without a traceback."""
+"""Errors that the user can fix. They are shown as one line, without a traceback."""
 
 import re
 
 MOST_CHARACTERS = 1000
-"""Of a sentence; what is longer quotes something that nobody reads to its end."""
+"""Maximum length of a message. Longer messages quote very long input."""
 
 LEFT_OUT = " ... "
 LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
 
 
 def one_line(text: str) -> str:
-    """A text as a line that any terminal can show, whatever it quotes from files.
+    """Return a text as one printable line.
 
-    Lines are joined, what cannot be printed is escaped, and the middle of a very long text is
-    left out: it begins with the place of a mistake and may end with what to do.
+    Lines are joined and unprintable characters are escaped. The middle of a very long text is left
+    out, because the beginning names the place of the error and the end may say what to do.
     """
     text = LINE_BREAK.sub(" ", text.strip())
     if not text.isprintable():
@@ -29,18 +29,18 @@ def _escaped(char: str) -> str:
 
 
 class UserError(Exception):
-    """Something the user gave cannot be used; the message says what and how to mend it."""
+    """Input of the user is wrong. The message says what is wrong and what to do."""
 
     def __str__(self) -> str:
         return one_line(super().__str__())
 
 
 class DataError(UserError):
-    """A file, folder or graph cannot be used as it is."""
+    """A file, folder or graph cannot be used."""
 
 
 class DivergedError(UserError, FloatingPointError):
-    """Training left the range of numbers."""
+    """Training diverged: the loss became NaN or infinite."""
 
 
 class ConfigError(UserError):

@@ -29,22 +29,15 @@ WORDS = {
 """Words that the project used in private senses, and how to find them."""
 
 ALLOWED: dict[str, int] = {
-    "answer": 20,
-    "baselines": 6,
     "bench": 2,
-    "cli": 1,
-    "data": 64,
+    "data": 53,
     "em": 14,
-    "emea": 8,
     "encoders": 35,
-    "evaluation": 14,
-    "explain": 29,
-    "matching": 10,
-    "record": 57,
+    "matching": 6,
+    "record": 45,
     "reporting": 54,
     "rules": 10,
     "run": 28,
-    "training": 11,
 }
 """Occurrences in docstrings, comments and messages of packages that are not rewritten yet."""
 

@@ -35,7 +35,7 @@ class CompactURIs:
         side: ``source`` or ``target``; the names of prefixes begin with it, as in
             ``source_http``.
         known: Prefixes of the other side. A beginning that has one of them keeps it, because two
-            prefixes must not stand for the same beginning.
+            prefixes must not replace the same beginning.
 
     Attributes:
         prefixes: The beginning of URIs by the prefix that replaces it.

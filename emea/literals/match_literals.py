@@ -90,7 +90,7 @@ class EqualLiterals:
         num_kept = int(np.searchsorted(np.cumsum(ascending), budget, side="right"))
         if num_kept == len(pairs):
             return np.ones(len(pairs), dtype=bool)
-        # values of equal size stay or go together, whatever their order
+        # values of equal size stay or go together, regardless of their order
         kept: np.ndarray = implied < ascending[num_kept]
         return kept
 
