@@ -121,7 +121,7 @@ def compare(runs: Sequence[ComparedRun], num_examples: int = 5) -> Comparison:
     return Comparison(
         labels=_distinct([run.label for run in runs]),
         settings=_differing(settings, sorted({key for one in settings for key in one})),
-        provenance=_differing([run.tags for run in runs], PROVENANCE),
+        provenance=_differing([_short(run.tags) for run in runs], PROVENANCE),
         metrics=_metrics([run.metrics for run in runs]),
         tests=tuple(paired_test(runs[0], run, num_examples) for run in runs[1:]),
     )
@@ -135,7 +135,15 @@ def _distinct(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def _effective(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in settings.items() if not key.startswith(NO_EFFECT)}
+    """The settings that may change results."""
+    kept = (key for key in settings if not key.startswith(NO_EFFECT))
+    return {key: settings[key] for key in kept if not key.endswith("_partial_")}
+
+
+def _short(tags: Mapping[str, str]) -> dict[str, str]:
+    """The tags, with the beginnings of the commit and the checksum."""
+    shortened = ("commit", "data_checksum")
+    return {name: tag[:10] if name in shortened else tag for name, tag in tags.items()}
 
 
 def _differing(values: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tuple[Row, ...]:
