@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import fields
+from dataclasses import asdict
 from io import RawIOBase
 from pathlib import Path
 from typing import IO
@@ -19,6 +19,7 @@ RATIO_FROM = 16 * MIB
 """Decompressed size from which the ratio is limited; small files may repeat themselves."""
 
 
+DEFAULT_LIMITS: Mapping[str, int] = asdict(ReadingLimits())
 _CURRENT: ContextVar[ReadingLimits] = ContextVar("limits", default=ReadingLimits())  # noqa: B039
 
 
@@ -28,7 +29,7 @@ def current_limits() -> ReadingLimits:
 
 
 @contextmanager
-def reading_limits(given: Mapping[str, int] | None) -> Iterator[None]:
+def reading_limits(given: Mapping[str, int]) -> Iterator[None]:
     """Read files under other limits than the defaults.
 
     Args:
@@ -37,13 +38,13 @@ def reading_limits(given: Mapping[str, int] | None) -> Iterator[None]:
     Raises:
         ConfigError: A limit does not exist or is not a positive whole number.
     """
-    names = [field.name for field in fields(ReadingLimits)]
-    for name, value in (given or {}).items():
-        if name not in names:
-            raise ConfigError(f"data.limits.{name} does not exist; limits are {', '.join(names)}")
+    for name, value in given.items():
+        if name not in DEFAULT_LIMITS:
+            known = ", ".join(DEFAULT_LIMITS)
+            raise ConfigError(f"data.limits.{name} does not exist; limits are {known}")
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise ConfigError(f"data.limits.{name} must be a whole number above 0, got {value!r}")
-    token = _CURRENT.set(ReadingLimits(**(given or {})))
+    token = _CURRENT.set(ReadingLimits(**given))
     try:
         yield
     finally:

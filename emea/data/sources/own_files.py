@@ -9,7 +9,7 @@ import numpy as np
 from emea.data.arrays import IntArray
 from emea.data.formats.files import is_gzipped
 from emea.data.formats.graph_file import read_graph_file
-from emea.data.formats.limits import reading_limits
+from emea.data.formats.limits import DEFAULT_LIMITS, reading_limits
 from emea.data.formats.link_file import read_link_file
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair
 from emea.data.iri_names import with_iri_names
@@ -37,7 +37,7 @@ def read_own_files(
     attributes: Sequence[str] = (),
     iri_names: bool = False,
     label_language: str | None = None,
-    limits: Mapping[str, int] | None = None,
+    limits: Mapping[str, int] = DEFAULT_LIMITS,
 ) -> GraphPair:
     """Read a pair from one file for each graph and up to two files of links.
 
