@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
     config = _config(options, settings)
     options.out.mkdir(parents=True, exist_ok=True)
     with logged(options.out / LOG_FILE):
-        result = run_job(config, options.out, pair=pair)
+        result = run_job(config, options.out, pair=pair, is_checked=True)
     print(summary(result.metrics, options.out))
     return 0
 

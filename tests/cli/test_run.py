@@ -197,6 +197,8 @@ arguments = sys.argv[1:]
 for argument in arguments:
     sys.argv = ["run.py", argument]
     assert run.main() == 1
+sys.argv = ["run.py", "--help"]
+assert run.main() == 0
 print(sorted(set(sys.modules) & set({heavy!r})))
 """
 REFUSALS = {
@@ -207,7 +209,7 @@ REFUSALS = {
 }
 
 
-def test_a_refusal_loads_nothing_heavy(tmp_path: Path) -> None:
+def test_refusals_and_help_load_nothing_heavy(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", REFUSED.format(heavy=HEAVY), *REFUSALS],
         cwd=tmp_path,
@@ -218,7 +220,9 @@ def test_a_refusal_loads_nothing_heavy(tmp_path: Path) -> None:
     )
     for sentence, line in zip(REFUSALS.values(), done.stderr.splitlines(), strict=True):
         assert sentence in line
-    assert done.stdout == "[]\n"
+    help_lines, last = done.stdout.splitlines()[:-1], done.stdout.splitlines()[-1]
+    assert help_lines[0].startswith("emea: ")
+    assert last == "[]"
     assert not list(tmp_path.iterdir())  # no folder of a run that never was
 
 
