@@ -113,7 +113,7 @@ def check_command(arguments: Sequence[str]) -> list[str]:
     typed = [one for one in with_sweep(without_folders) if not one.startswith("-")]
     parsed = _parsed(typed)
     _check_plugins(parsed)
-    for override in parsed:
+    for override in _parsed(current_overrides(typed)):
         if _is_group(override):
             _check_options(override)
         else:
