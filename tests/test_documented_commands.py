@@ -241,7 +241,10 @@ def quick_form(words: list[str]) -> list[str]:
     if not own_files:
         replaced = (*replaced, "data", "ratio")
     kept = [word for word in words if word.partition("=")[0] not in replaced]
-    short = [word for word in SHORT if "em=none" not in words or not word.startswith("em.")]
+    kept = [word.replace("em=none,", "em=") for word in kept]  # it has other settings
+    short = list(SHORT)
+    if "em=none" in words:
+        short = [word for word in SHORT if "iteration" not in word]
     if "method=paris" in words:
         short = [word for word in short if not word.startswith(("model.", "em."))]
     return [*kept, *short, *(() if own_files else SMALL)]
