@@ -15,6 +15,9 @@ VIEW_KEY = "emea"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
 """The tag of an experiment in which MLflow keeps a shared view, by its key."""
 
+KIND_TAG, KIND = "mlflow.experimentKind", "custom_model_development"
+"""Without this tag the pages of a run open in the part of the UI for chats and prompts."""
+
 SWEEP_PARENT_TAG = "emea.sweep"
 """The tag of the parent run of a sweep."""
 
@@ -52,6 +55,7 @@ def save_view(client: "MlflowClient", experiment_id: str) -> None:
         "state": json.dumps(view_state(runs)),
     }
     client.set_experiment_tag(experiment_id, VIEW_TAG, json.dumps(view))
+    client.set_experiment_tag(experiment_id, KIND_TAG, KIND)
 
 
 def view_state(runs: "Sequence[Run]") -> dict[str, Any]:

@@ -44,6 +44,7 @@ from emea.run.em_run import EMRun
 from emea.run.judgement import data_warnings, probability_warning, structure_warning
 from emea.run.observer import flattened, hard_mapping
 from emea.run.parts import draw_split, with_literals
+from emea.run.progress import HEARTBEAT, shown_phase
 from emea.run.reasoning_run import ReasoningRun
 from emea.run.result import (
     AnswerScores,
@@ -120,18 +121,19 @@ def run_job(
         built = time.perf_counter()
         run.train(folder, start.checkpoint)
         trained = time.perf_counter()
-        found = run.outcome(pair)
-        validation = split.supervision.validation
-        decision = decide(answering, found.beliefs, found.labels, export, validation)
-        metrics = RunMetrics(
-            found.scores,
-            RunSettings.of(config, pair, split),
-            AnswerScores.of(decision, export, found.judged, decoder_name(config)),
-            Seconds.until_now(started, built, trained, found.scores.history),
-            peak_memory_mb(device),
-            literal_numbers(graphs, found.judged.test),
-            [*noticed, *_judge(found, pair)],
-        )
+        with shown_phase("final evaluation"):
+            found = run.outcome(pair)
+            validation = split.supervision.validation
+            decision = decide(answering, found.beliefs, found.labels, export, validation)
+            metrics = RunMetrics(
+                found.scores,
+                RunSettings.of(config, pair, split),
+                AnswerScores.of(decision, export, found.judged, decoder_name(config)),
+                Seconds.until_now(started, built, trained, found.scores.history),
+                peak_memory_mb(device),
+                literal_numbers(graphs, found.judged.test),
+                [*noticed, *_judge(found, pair)],
+            )
         hint = tracker.ui_hint
         result = RunResult(
             folder, start.header, shown, pair, split, metrics, found, decision, export, hint
@@ -186,6 +188,7 @@ def _recorded(
         sigterm_as_interrupt(),
         _tracked(tracker, folder),
         deterministic_mode(deterministic),
+        HEARTBEAT.beating(),
     ):
         start = Start.of(folder, header, resumes)
         run_folder.write_config(folder, config)

@@ -1,36 +1,119 @@
-"""A progress line on the terminal; nothing is shown where standard error is not a terminal."""
+"""The progress of a run: a bar on a terminal, and otherwise a log line every minute."""
 
 import logging
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytorch_lightning as pl
 from rich.console import Console
 from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
     Progress,
     ProgressColumn,
+    SpinnerColumn,
     Task,
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.progress_bar import ProgressBar
+from rich.table import Table
 from rich.text import Text
 
 from emea.encoders.step_block import StepBlock
+from emea.run.console import duration
+
+logger = logging.getLogger(__name__)
 
 TRAINING = "training"
+BAR_WIDTH = 14  # so that a line fits into 80 columns
+
+SILENT_SECONDS = 60.0
+"""Without a terminal, a line is logged after this time without another one."""
+
+
+class _LastLine(logging.Handler):
+    """Remembers when the last log line was written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.time = time.monotonic()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Note the time."""
+        self.time = time.monotonic()
+
+
+class Heartbeat:
+    """Logs what a run does if it has not logged anything for a minute.
+
+    Attributes:
+        describe: returns the current phase, with the time left if that is known.
+    """
+
+    def __init__(self, silent_seconds: float = SILENT_SECONDS) -> None:
+        self.describe: Callable[[], str] = lambda: "preparing the run"
+        self._silent = silent_seconds
+        self._ended = threading.Event()
+
+    @contextmanager
+    def beating(self, console: Console | None = None) -> Iterator[None]:
+        """Watch the log in a thread; on a terminal, where a bar is shown, do nothing.
+
+        Args:
+            console: the place of the bar; ``None``: standard error.
+        """
+        if (console or Console(stderr=True)).is_terminal:
+            yield
+            return
+        last, root = _LastLine(), logging.getLogger()
+        self._ended.clear()
+        thread = threading.Thread(target=self._watch, args=(last,), daemon=True)
+        root.addHandler(last)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            thread.join()
+            root.removeHandler(last)
+
+    def _watch(self, last: _LastLine) -> None:
+        while not self._ended.wait(max(0.01, last.time + self._silent - time.monotonic())):
+            if time.monotonic() - last.time >= self._silent:
+                logger.info("Still running: %s", self.describe())
+
+
+HEARTBEAT = Heartbeat()
+"""The heartbeat of this process, which carries out one run at a time."""
+
+
+@contextmanager
+def shown_phase(name: str, console: Console | None = None) -> Iterator[None]:
+    """Show a phase without an estimate, with the time that it has taken so far.
+
+    Args:
+        name: of the phase.
+        console: where to show it; ``None``: standard error.
+    """
+    HEARTBEAT.describe = lambda: name
+    console = console or Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    off = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=off) as progress:
+        progress.add_task(name, total=None)
+        yield
 
 
 class StepProgress(pl.Callback):
-    """Shows the stage and its phase, optimisation steps over all fits, and the time left.
+    """Shows the stage and its phase, one bar over all phases, and the time left.
 
-    The time left covers all phases: it comes from the time of a step so far, and from what each
-    other phase took in the stage before. Until a phase was measured, the time left is only a
-    lower bound, and says so.
+    The time left covers all phases: it is computed from the time of a step so far, and from what
+    each other phase took in the stage before. Until every phase was measured, the time left is a
+    lower bound and is shown as one. The bar shows the share of the estimated time that has passed.
 
     Args:
         num_steps: of the whole run.
@@ -49,9 +132,7 @@ class StepProgress(pl.Callback):
         console = console or Console(stderr=True)
         self._progress = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=14),  # so that all fits in 80 columns
-            MofNCompleteColumn(),
-            TextColumn("steps"),
+            _Bar(self),
             TimeElapsedColumn(),
             _TimeLeft(self),
             console=console,
@@ -59,7 +140,9 @@ class StepProgress(pl.Callback):
             disable=not console.is_terminal,
         )
         self._task = self._progress.add_task(TRAINING, total=num_steps)
-        self._stages_left = num_stages
+        self._num_stages = self._stages_left = num_stages
+        self._started = time.monotonic()
+        self._share = 0.0
         self._phases = (TRAINING, *phases)
         self._stage = ""
         self._phase = TRAINING
@@ -67,10 +150,13 @@ class StepProgress(pl.Callback):
         self._measured: dict[str, float] = {}
         self._trained_seconds = 0.0
         self._trained_steps = 0
+        self._before = HEARTBEAT.describe
         self._redirected: list[tuple[Any, Any]] = []
 
     def __enter__(self) -> "StepProgress":
         real = (sys.stderr, sys.stdout)
+        self._started = time.monotonic()
+        self._before, HEARTBEAT.describe = HEARTBEAT.describe, self.describe
         self._progress.start()
         if not self._progress.disable:
             # a handler that keeps the stream it began with would write into the progress line
@@ -81,6 +167,7 @@ class StepProgress(pl.Callback):
 
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
+        HEARTBEAT.describe = self._before
         for handler, stream in self._redirected:
             if stream is not None:
                 handler.setStream(stream)
@@ -99,8 +186,7 @@ class StepProgress(pl.Callback):
         if self._phase != TRAINING:
             self._measured[self._phase] = now - self._since
         self._phase, self._since = name, now
-        described = name if not self._stage else f"{self._stage}: {name}"
-        self._progress.update(self._task, description=described)
+        self._progress.update(self._task, description=self._described())
 
     def skip(self, num_steps: int) -> None:
         """Count steps as done that will not come, since training ended early."""
@@ -122,6 +208,28 @@ class StepProgress(pl.Callback):
         self._since = now
         self._progress.advance(self._task, batch.num_steps)
 
+    def share(self) -> float:
+        """The share of the estimated time that has passed; it never falls."""
+        seconds, is_whole = self.left()
+        elapsed = time.monotonic() - self._started
+        share = elapsed / (elapsed + seconds) if elapsed + seconds > 0 else 0.0
+        if not is_whole:  # a part of the time left is unknown: count phases instead
+            done = self._num_stages - self._stages_left
+            in_stage = self._phases.index(self._phase) / len(self._phases)
+            share = min(share, (done + in_stage) / self._num_stages)
+        self._share = max(self._share, share)
+        return self._share
+
+    def describe(self) -> str:
+        """The stage, its phase and the time left as one line."""
+        seconds, is_whole = self.left()
+        least = "about" if is_whole else "at least"
+        left = f", {least} {duration(seconds)} left" if is_whole or seconds >= 1 else ""
+        return f"{self._described()}, {self.share():.0%}{left}"
+
+    def _described(self) -> str:
+        return self._phase if not self._stage else f"{self._stage}: {self._phase}"
+
     def left(self) -> tuple[float, bool]:
         """Seconds until the end, as far as they are known, and whether they cover every phase."""
         task = self._progress.tasks[self._task]
@@ -138,6 +246,21 @@ class StepProgress(pl.Callback):
             is_whole &= name in usual or not times
         in_phase = time.monotonic() - self._since
         return max(0.0, seconds - min(in_phase, usual.get(self._phase, 0.0))), is_whole
+
+
+class _Bar(ProgressColumn):
+    """The share of the estimated time that has passed, as a bar and in percent."""
+
+    def __init__(self, progress: StepProgress) -> None:
+        super().__init__()
+        self._of = progress
+
+    def render(self, task: Task) -> Table:
+        """The bar and the number."""
+        share = self._of.share()
+        grid = Table.grid(padding=(0, 1))
+        grid.add_row(ProgressBar(total=1.0, completed=share, width=BAR_WIDTH), f"{share:4.0%}")
+        return grid
 
 
 class _TimeLeft(ProgressColumn):

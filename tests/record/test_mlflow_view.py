@@ -73,6 +73,7 @@ def test_a_sweep_has_one_parent_with_its_summary(store: MlflowStore, folders: li
 def test_the_view_has_results_and_what_was_swept(store: MlflowStore, folders: list[Path]) -> None:
     sync(folders, store)
     tags = store.client.get_experiment(study(store)).tags
+    assert tags["mlflow.experimentKind"] == "custom_model_development"
     state = json.loads(json.loads(tags[VIEW_TAG])["state"])
     assert state["selectedColumns"][:3] == [
         "metrics.`run/initial/hit_at_1`",

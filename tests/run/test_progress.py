@@ -3,6 +3,7 @@
 import io
 import logging
 import sys
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,7 @@ from rich.console import Console
 
 from emea.encoders.step_block import StepBlock
 from emea.run import progress
-from emea.run.progress import StepProgress
+from emea.run.progress import HEARTBEAT, Heartbeat, StepProgress, shown_phase
 
 PHASES = ("search", "reasoning", "evaluation")
 
@@ -77,6 +78,72 @@ def test_a_training_alone_has_no_other_phases(clock: Any) -> None:
     assert shown.left() == (2.0, True)
     shown.skip(10)
     assert shown.left() == (0.0, True)
+
+
+def test_the_bar_covers_all_phases_and_never_falls(clock: Any) -> None:
+    shown = StepProgress(30, 3, PHASES)
+    shares = [shown.share()]
+    shown.say("first training")
+    trained(shown, clock, 10, 2.0)
+    shares.append(shown.share())
+    assert shares == [0.0, 0.0]  # nothing else was measured yet
+    for phase, seconds in zip(PHASES, (10.0, 20.0, 5.0), strict=True):
+        shown.phase(phase)
+        shares.append(shown.share())
+        clock.now += seconds
+    assert shares[-1] == 3 / 4 / 3  # the fourth phase of the first of three stages
+    shown.say("EM iteration 1")
+    shares.append(shown.share())
+    assert shares[-1] == pytest.approx(37 / (37 + 4 + 70))
+    assert shown.describe() == "EM iteration 1: training, 33%, about 74 s left"
+    trained(shown, clock, 10, 200.0)  # slower than expected
+    shares.append(shown.share())
+    shown.phase("search")
+    clock.now += 1000.0
+    shares.append(shown.share())
+    assert shares == sorted(shares) and shares[-1] < 1.0
+
+
+def test_the_last_phase_ends_at_one(clock: Any) -> None:
+    shown = StepProgress(10, 1, PHASES)
+    one_stage(shown, clock, "first training")
+    shown.say("done")
+    assert shown.share() == 1.0
+
+
+def lines_after(seconds: float, console: Console | None, caplog: Any) -> list[str]:
+    caplog.set_level("INFO", logger=progress.__name__)
+    heart = Heartbeat(silent_seconds=0.05)
+    heart.describe = lambda: "EM iteration 3: reasoning"
+    with heart.beating(console):
+        time.sleep(seconds)
+    found = [record.message for record in caplog.records if record.name == progress.__name__]
+    caplog.clear()
+    time.sleep(0.1)
+    assert not caplog.records  # nothing after the end
+    return found
+
+
+def test_a_silent_run_says_what_it_does(caplog: pytest.LogCaptureFixture) -> None:
+    file = Console(file=io.StringIO(), force_terminal=False)
+    found = lines_after(0.4, file, caplog)
+    assert found and set(found) == {"Still running: EM iteration 3: reasoning"}
+    assert lines_after(0.4, terminal()[0], caplog) == []
+
+
+def test_a_run_that_logs_is_not_interrupted(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger=progress.__name__)
+    heart = Heartbeat(silent_seconds=5.0)
+    with heart.beating(Console(file=io.StringIO(), force_terminal=False)):
+        logging.getLogger("emea").warning("a line")
+    assert [record.message for record in caplog.records] == ["a line"]
+
+
+def test_a_phase_without_an_estimate_is_named() -> None:
+    console, stream = terminal()
+    with shown_phase("final evaluation", console):
+        assert HEARTBEAT.describe() == "final evaluation"
+    assert "final evaluation" in stream.getvalue()
 
 
 def terminal() -> tuple[Console, io.StringIO]:
