@@ -107,7 +107,7 @@ def job(config: DictConfig) -> float:
         if isinstance(error, UserError):
             logger.error("%s", error)
         elif is_sweep:
-            logger.exception("the job failed")  # also into its own log
+            logger.exception("The job failed")  # also into its own log
         else:
             raise
         if not is_sweep:
@@ -154,7 +154,7 @@ def resumed_folder(arguments: Sequence[str]) -> tuple[Path, list[str]] | None:
     others = [argument for argument in arguments if argument not in named]
     if len(named) > 1 or any(not other.startswith("trust=") for other in others):
         raise UserError(
-            "a resumed run keeps its settings. Give only resume=FOLDER, "
+            "A resumed run keeps its settings. Give only resume=FOLDER, "
             "and trust=[MODULE] if it uses a module of your own."
         )
     trust = [name for other in others for name in other.partition("=")[2].strip("[]").split(",")]
@@ -168,7 +168,7 @@ def resume_run(folder: Path, trust: list[str]) -> None:
         DataError: the folder has no run, or the run is finished.
     """
     if is_finished(folder):
-        raise DataError(f"{folder} is finished: there is nothing to resume")
+        raise DataError(f"{folder} is finished. There is nothing to resume.")
     from emea.run.job import run_job
     from emea.run.result_table import print_results
     from emea.run.resuming import config_to_resume
