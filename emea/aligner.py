@@ -99,11 +99,17 @@ class Evaluation(NamedTuple):
     num_known: int
 
 
-def read_graph(path: str | Path) -> KnowledgeGraph:
-    """Read a graph file: N-Triples, Turtle, RDF/XML, TSV or CSV (also ``.gz``), or Parquet."""
+def read_graph(path: str | Path, literals: bool = False) -> KnowledgeGraph:
+    """Read a graph file: N-Triples, Turtle, RDF/XML, TSV or CSV (also ``.gz``), or Parquet.
+
+    Args:
+        path: The file.
+        literals: Keep literals, for an ``Aligner`` with the setting ``literals=equal`` or
+            ``literals=similar``.
+    """
     from emea.data.formats.graph_file import read_graph_file  # loads a parser
 
-    return read_graph_file(_path(path, "the file of a graph"))[0]
+    return read_graph_file(_path(path, "the file of a graph"), keep_literals=literals)[0]
 
 
 def read_links(path: str | Path) -> list[tuple[str, str]]:
@@ -230,7 +236,7 @@ class Aligner:
         self,
         source: KnowledgeGraph,
         target: KnowledgeGraph,
-        links: Iterable[tuple[str, str]],
+        links: Iterable[tuple[str, str]] = (),
     ) -> "Aligner":
         """Align two graphs, using links as labels; some of them are held out for validation.
 
@@ -238,7 +244,8 @@ class Aligner:
             source: The source graph, whose entities get a match.
             target: The target graph, in which matches are searched.
             links: Pairs of entity names, the source entity first (or last, if only that fits the
-                graphs). An entity may occur in one link only.
+                graphs). An entity may occur in one link only. Links are optional with the setting
+                ``literals=equal`` or ``literals=similar``, if the graphs were read with literals.
 
         Raises:
             DataError: A link names an unknown entity or contradicts another, or there are too few.

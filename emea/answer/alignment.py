@@ -44,6 +44,8 @@ class Row(NamedTuple):
     prob: float
     is_given: bool
     candidates: list[tuple[str, float]]
+    source_label: str | None = None
+    target_label: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,4 +88,6 @@ class Alignment:
                 prob,
                 is_given,
                 [(target_name(other), share) for other, share in scored if share > 0],
+                self.pair.source.entity_label(source),
+                None if target == NO_MATCH else self.pair.target.entity_label(target),
             )

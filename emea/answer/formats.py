@@ -54,9 +54,11 @@ def json_lines(alignment: Alignment) -> Iterator[str]:
 
 def _object(row: Row) -> dict[str, Any]:
     candidates = [(target, round(prob, DIGITS)) for target, prob in row.candidates]
+    labels = {"source_label": row.source_label, "target_label": row.target_label}
     return {
         "source": row.source,
         "target": row.target,
+        **{key: label for key, label in labels.items() if label is not None},
         "probability": None if row.target is None else round(row.prob, DIGITS),
         "given": row.is_given,
         "candidates": [

@@ -164,8 +164,13 @@ def _line(subject: str, found: str, statement: Statement) -> str:
     object_type = "" if row.target is None else TYPES[statement.kind]
     confidence = "" if row.target is None else f"{row.prob:.6f}".rstrip("0").rstrip(".")
     cells = (
-        *(subject, row.source, TYPES[statement.kind], f"owl:{PREDICATES[statement.kind]}"),
-        *(found, row.target or "", object_type),
+        *(
+            subject,
+            row.source_label or row.source,
+            TYPES[statement.kind],
+            f"owl:{PREDICATES[statement.kind]}",
+        ),
+        *(found, row.target_label or row.target or "", object_type),
         *(GIVEN if row.is_given else MATCHED, confidence),
     )
     return "\t".join(map(_cell, cells))

@@ -20,25 +20,32 @@ from emea.settings.run import EXPORT_FORMATS
 
 if TYPE_CHECKING:
     from emea.run.result import RunMetrics
+    from emea.run.run import Numbers
 
 CPU_SETTINGS = ("model=lightea", "em=dual", "em.iterations=5")
 """LightEA needs no training: it takes minutes for 15,000 entities on two cores."""
 
 GPU_SETTINGS = ("model=rrea", "em=dual")
+NO_LINKS_SETTINGS = ("method=paris", "literals=similar")
+"""Without links, PARIS starts from literals that are equal or similar."""
+
 NUM_EXAMPLES = 3
 """Number of most and least probable matches in the summary."""
 
 DESCRIPTION = """Align two graphs: find the counterpart in TARGET of each entity of SOURCE.
 
 Graphs are N-Triples, Turtle, RDF/XML, TSV or CSV (also .gz), or Parquet. Links are pairs of known
-counterparts: two columns, owl:sameAs triples or SSSOM."""
+counterparts: two columns, owl:sameAs triples or SSSOM. They are optional if the graphs have
+labels or other literals in common."""
 
 EXAMPLES = """examples:
   emea align atlas.nt karte.ttl --links seeds.tsv
   emea align atlas.nt karte.ttl --links seeds.tsv --target-precision 0.95 --formats nt sssom
   emea align atlas.nt karte.ttl em.iterations=10 --links seeds.tsv --out result
+  emea align atlas.nt karte.ttl
 
-On a GPU it trains RREA, on a CPU it uses LightEA, both with em=dual. Any setting of `emea run` can
+Without --links, labels and other literals of the graphs take their place (docs/literals.md). On a
+GPU it trains RREA, on a CPU it uses LightEA, both with em=dual. Any setting of `emea run` can
 follow TARGET as key=value."""
 
 
@@ -47,14 +54,16 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_intermixed_args(arguments)
     register_schema()
     _check(options)
-    pair = load_pair(_config(options, CPU_SETTINGS))
+    usual = CPU_SETTINGS if options.links is not None else NO_LINKS_SETTINGS
+    pair = load_pair(_config(options, usual))
     # torch is imported after the files were read, so that errors in them are reported quickly.
     import torch
 
     from emea.run.job import run_job
 
-    settings = GPU_SETTINGS if torch.cuda.is_available() else CPU_SETTINGS
-    config = _config(options, settings)
+    if options.links is not None and torch.cuda.is_available():
+        usual = GPU_SETTINGS
+    config = _config(options, usual)
     options.out.mkdir(parents=True, exist_ok=True)
     with logged(options.out / LOG_FILE):
         result = run_job(config, options.out, pair=pair, is_checked=True)
@@ -68,11 +77,6 @@ def _check(options: argparse.Namespace) -> None:
     Raises:
         UserError: A file does not exist, or the folder contains other files.
     """
-    if options.links is None:
-        raise UserError(
-            "emea align needs known links to learn from. Give --links FILE: two columns with the "
-            "names of counterparts, owl:sameAs triples or SSSOM; ten or more help most."
-        )
     for path in filter(None, (options.source, options.target, options.links, options.test_links)):
         if path.is_dir() or not path.exists():
             problem = "is a folder, not a file" if path.is_dir() else "does not exist"
@@ -119,6 +123,8 @@ def summary(metrics: "RunMetrics", folder: Path) -> str:
         f"({links.train:,} links were given for training).",
         f"Probability of these matches: {counts}.",
     ]
+    if metrics.literals is not None:
+        lines.insert(1, _anchors(metrics.literals))
     for name, judged in (("validation", export["validation"]), ("test", export["test"])):
         if judged["num_accepted"]:
             seen = "held out from training" if name == "validation" else "not used for training"
@@ -136,6 +142,16 @@ def summary(metrics: "RunMetrics", folder: Path) -> str:
         f"Only sure matches:    emea predict {folder} --target-precision 0.95",
     ]
     return "\n".join(lines)
+
+
+def _anchors(literals: "Numbers") -> str:
+    """Summarise the pairs that unambiguous equal literals suggest."""
+    if not literals["num_anchors"]:
+        return "No literal is equal and unambiguous in both graphs."
+    return (
+        f"{literals['num_anchors']:,} pairs share an unambiguous equal literal; their estimated "
+        f"precision is {literals['anchor_precision_estimate']:.2f}."
+    )
 
 
 def _rows(path: Path) -> list[tuple[str, str, float]]:

@@ -186,7 +186,7 @@ def drawing(source: Entity, case: Case, name: str) -> str:
 
 
 def _title(source: Entity, case: Case) -> str:
-    pair = f"{local_name(source.name)} (left) and {local_name(case.target.name)} (right)"
+    pair = f"{source.short} (left) and {case.target.short} (right)"
     return f"Neighbours of {pair}"
 
 
@@ -261,13 +261,13 @@ def _nodes(neighbours: Sequence[Neighbour], x: float) -> list[str]:
             f'<g class="{kind}"><title>{escape(one.entity.name)}</title>'
             f'<rect x="{x:g}" y="{y - BOX / 2:g}" width="{NODE}" height="{BOX}" rx="6"/>'
             f'<text x="{x + NODE / 2:g}" y="{y + 4:g}">'
-            f"{escape(_cut(local_name(one.entity.name), CHARACTERS))}</text></g>"
+            f"{escape(_cut(one.entity.short, CHARACTERS))}</text></g>"
         )
     return parts
 
 
 def _end(entity: Entity, x: float, middle: float) -> str:
-    lines = _lines(local_name(entity.name))
+    lines = _lines(entity.short)
     height = 16 * len(lines) + 18
     first = middle - 8 * (len(lines) - 1) + 4
     text = "".join(

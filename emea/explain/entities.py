@@ -64,10 +64,18 @@ class GraphSide:
         graph: The graph.
         triples: Its triples in both directions.
         what: What messages call its entities, for example "source entity".
+        shown: The graph with the values of its literals as nodes; ``None`` means ``graph``.
     """
 
-    def __init__(self, graph: KnowledgeGraph, triples: DirectedTriples, what: str) -> None:
+    def __init__(
+        self,
+        graph: KnowledgeGraph,
+        triples: DirectedTriples,
+        what: str,
+        shown: KnowledgeGraph | None = None,
+    ) -> None:
         self.graph = graph
+        self.shown = shown or graph
         self.triples = triples
         self.what = what
 
@@ -86,12 +94,12 @@ class GraphSide:
 
     def entity(self, entity: int) -> Entity:
         """Return an entity with its name."""
-        return Entity(entity, self.graph.entity_name(entity))
+        return Entity(entity, self.shown.entity_name(entity), self.shown.entity_label(entity))
 
     def relation(self, directed: int) -> Relation:
         """Return a directed relation with its name."""
-        number = self.graph.num_relations
-        return Relation(self.graph.relation_name(directed % number), directed >= number)
+        number = self.shown.num_relations
+        return Relation(self.shown.relation_name(directed % number), directed >= number)
 
     def neighbours(self, entity: int) -> list[int]:
         """Return the neighbours of an entity."""

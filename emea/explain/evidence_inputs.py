@@ -11,6 +11,7 @@ from emea.baselines import paris as baseline
 from emea.baselines.prase import PRASE
 from emea.config.instantiate import factory
 from emea.data.arrays import NO_MATCH
+from emea.data.graph_pair import GraphPair
 from emea.em.two_way_step import TwoWayStep
 from emea.matching.beliefs import Beliefs
 from emea.matching.matching import Matching
@@ -44,7 +45,7 @@ class RunGrounds:
     last: tuple[baseline.PARIS, Matching] | None = None
 
 
-def run_grounds(run: FinishedRun) -> RunGrounds:
+def run_grounds(run: FinishedRun, pair: GraphPair) -> RunGrounds:
     """Compute beliefs and inclusions as the run's next E-step would use them.
 
     Both are computed again from the run's results, with the run's own settings:
@@ -56,10 +57,14 @@ def run_grounds(run: FinishedRun) -> RunGrounds:
     - ``method=paris`` and ``prase``: the last matching, which one more iteration would use.
     - ``em=none`` or ``rule=avoid_conflict``: what ``rule=paris`` would compute from q. It had no
       influence on the run.
+
+    Args:
+        run: The finished run.
+        pair: Its graphs, with the literals that the run used as evidence.
     """
     if run.neural is None:
-        return _of_baseline(run)
-    rule = factory(run.config.rule)(pair=run.pair, device="cpu") if run.joint is not None else None
+        return _of_baseline(run, pair)
+    rule = factory(run.config.rule)(pair=pair, device="cpu") if run.joint is not None else None
     paris = _paris_part(rule)
     if paris is None:
         return _of_rule(run, PARIS(run.pair), used=False)
@@ -103,6 +108,9 @@ def _of_two_way(run: FinishedRun, step: TwoWayStep) -> RunGrounds:
         beliefs.targets, beliefs.probs, beliefs.probs > 0, run.pair.target.num_entities
     )
     included = model(table, beliefs.probs).subsumption
+    if model.literals is not None:
+        table, probs = model.literals.table(table, beliefs.probs)
+        beliefs = Beliefs(table.targets, probs)
     return RunGrounds(
         Grounds(model.source, model.target, model.carriers(beliefs), included.as_dict()),
         "two-way compatibility (em=dual) with the PARIS rule (Eq. 19)",
@@ -111,19 +119,22 @@ def _of_two_way(run: FinishedRun, step: TwoWayStep) -> RunGrounds:
     )
 
 
-def _of_baseline(run: FinishedRun) -> RunGrounds:
+def _of_baseline(run: FinishedRun, pair: GraphPair) -> RunGrounds:
     assert run.joint is not None
-    reasoner = factory(run.config.method.reasoner)(pair=run.pair, device="cpu")
+    reasoner = factory(run.config.method.reasoner)(pair=pair, device="cpu")
     words = "PARIS (VLDB 2011, Eq. 13)"
     if isinstance(reasoner, PRASE):
         words = f"PRASE: PARIS, with {reasoner.weight:g} of an embedding's cosine mixed in"
         reasoner = reasoner.paris
     assert isinstance(reasoner, baseline.PARIS)
     matching = _as_matching(run.joint, run.pair.target.num_entities)
+    carriers = run.joint
+    if reasoner.literals is not None:
+        carriers = reasoner.literals.matching(matching).beliefs()
     grounds = Grounds(
         reasoner.source,
         reasoner.target,
-        run.joint,
+        carriers,
         reasoner.inclusions(matching).as_dict(),
         least_inclusion=reasoner.theta,
         least_evidence=reasoner.least_evidence,

@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 
 from emea.answer.exporting import answered_pairs
 from emea.answer.formats import ALIGNMENT_FILE
+from emea.data.graph_pair import GraphPair
 from emea.errors import DataError
 from emea.explain.entities import (
     GraphSide,
@@ -30,14 +31,17 @@ from emea.explain.explanation import (
     Unmatched,
 )
 from emea.matching.beliefs import Beliefs
+from emea.rules.literal_rows import with_values
 from emea.rules.pair_evidence import EXPECTED_PRIOR, FOUND_PRIOR
-from emea.rules.support import Piece, Support, support_of
+from emea.rules.support import Grounds, Piece, Support, support_of
 from emea.run.finished_run import FinishedRun
+from emea.run.parts import with_literals
 
 NUM_CLAIMS, LEAST_CLAIM = 5, 0.01
 """Maximum number of rivals for a target that are named, and their minimum probability."""
 
 MEANINGS = {
+    "literals": "the noisy-or of the evidence from shared literals",
     "paris": "g, the noisy-or of the evidence (Eq. 19)",
     "follow_neural": "being the neural model's best candidate",
     "unique": "not being the best candidate of another near entity",
@@ -70,10 +74,16 @@ class Explainer:
 
     def __init__(self, run: FinishedRun) -> None:
         self.run = run
-        self.reasoning = run_grounds(run)
+        pair = with_literals(run.config, run.pair)
+        self.reasoning = run_grounds(run, pair)
         self.grounds = self.reasoning.grounds
-        self.source = GraphSide(run.pair.source, self.grounds.source, "source entity")
-        self.target = GraphSide(run.pair.target, self.grounds.target, "target entity")
+        with_nodes = with_values(pair) if _holds_values(self.grounds, pair) else pair
+        self.source = GraphSide(
+            run.pair.source, self.grounds.source, "source entity", with_nodes.source
+        )
+        self.target = GraphSide(
+            run.pair.target, self.grounds.target, "target entity", with_nodes.target
+        )
         self.weights: dict[str, float] = run.metrics["history"][-1].get("weights") or {}
         known = run.split.supervision
         parts = {"train": known.train, "validation": known.validation, "test": run.split.test}
@@ -148,7 +158,7 @@ class Explainer:
 
     @cached_property
     def _believed_back(self) -> Beliefs:
-        return believed_back(self.grounds.carriers, self.run.pair.target.num_entities)
+        return believed_back(self.grounds.carriers, self.grounds.target.num_entities)
 
     def _case(self, source: int, target: int) -> Case:
         run, support = self.run, support_of(self.grounds, source, target)
@@ -307,6 +317,11 @@ class Explainer:
             if is_best or prob >= LEAST_CLAIM
         ]
         return sorted(claims, key=lambda claim: -claim.prob)
+
+
+def _holds_values(grounds: Grounds, pair: GraphPair) -> bool:
+    """Whether the values of literals are neighbours in the evidence."""
+    return grounds.source.num_entities > pair.source.num_entities
 
 
 def _supporters(case: Case | None) -> list[Entity]:

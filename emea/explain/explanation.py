@@ -2,13 +2,21 @@
 
 from dataclasses import dataclass
 
+from emea.data.names import local_name
+
 
 @dataclass(frozen=True)
 class Entity:
-    """An entity of either graph: its id in the run's data and its name."""
+    """An entity of either graph: its id in the run's data, its name and its label, if any."""
 
     id: int
     name: str
+    label: str | None = None
+
+    @property
+    def short(self) -> str:
+        """The label, or the local part of the name."""
+        return self.label or local_name(self.name)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,10 @@ def run_card(run: FinishedRun) -> dict[str, Any]:
 
 
 def _fields(explanation: Explanation) -> dict[str, Any]:
-    return {"is_matched": explanation.is_matched, **asdict(explanation)}
+    return {
+        "is_matched": explanation.is_matched,
+        **asdict(explanation, dict_factory=_without_empty),
+    }
 
 
 MOST_PIECES, MOST_SILENT = 8, 5
@@ -135,3 +138,8 @@ def _against(explanation: Explanation) -> Iterator[RenderableType]:
     yield Text("\nRivals", style="bold")
     for sentence in sentences:
         yield Text(sentence, overflow="fold")
+
+
+def _without_empty(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of a dataclass; an entity without a label has no such field."""
+    return {name: value for name, value in fields if (name, value) != ("label", None)}

@@ -37,7 +37,7 @@ def heading(explanation: Explanation) -> str:
 
 def short(entity: Entity) -> str:
     """The last part of an entity's name."""
-    return local_name(entity.name)
+    return entity.short
 
 
 def verdict(explanation: Explanation) -> str:

@@ -14,6 +14,7 @@ from omegaconf import DictConfig
 
 from emea.config.instantiate import load_pair
 from emea.data.arrays import IntArray
+from emea.data.attributes import AttributeTriples, Kind
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.errors import DataError
@@ -51,10 +52,16 @@ def write_pair(path: Path, pair: GraphPair) -> None:
     for side, graph in zip(SIDES, (pair.source, pair.target), strict=True):
         arrays[f"{side}_size"] = np.array([graph.num_entities, graph.num_relations])
         arrays[f"{side}_triples"] = _small(graph.triples)
-        names = {"entities": graph.entity_names, "relations": graph.relation_names}
+        names = {
+            "entities": graph.entity_names,
+            "relations": graph.relation_names,
+            "labels": graph.labels,
+        }
         for what, texts in names.items():
             if texts is not None:
                 arrays |= _text_arrays(f"{side}_{what}", texts)
+        if graph.attributes is not None:
+            arrays |= _attribute_arrays(side, graph.attributes)
     if pair.official is not None:
         arrays |= {part: _small(getattr(pair.official, part)) for part in PARTS}
     write_arrays(path, **arrays)
@@ -88,7 +95,45 @@ def _graph(arrays: Arrays, side: str) -> KnowledgeGraph:
         if named[what] is not None and len(named[what]) != number:
             raise ValueError(f"it has {len(named[what])} names of {number} {side} {what}")
     triples = _numbers(arrays, f"{side}_triples", 3)
-    return KnowledgeGraph(triples, num_entities, num_relations, *named.values())
+    labels = None
+    if f"{side}_labels_lengths" in arrays:
+        labels = _texts(arrays, f"{side}_labels")
+        if len(labels) != num_entities:
+            raise ValueError(f"it has {len(labels)} labels of {num_entities} {side} entities")
+    attributes = None
+    if f"{side}_literals" in arrays:
+        attributes = AttributeTriples(
+            _numbers(arrays, f"{side}_literals", 3),
+            _texts(arrays, f"{side}_attributes"),
+            _texts(arrays, f"{side}_values"),
+            _numbers(arrays, f"{side}_kinds", 0),
+            _kinds(_texts(arrays, f"{side}_kind_names")),
+        )
+    return KnowledgeGraph(
+        triples,
+        num_entities,
+        num_relations,
+        named["entities"],
+        named["relations"],
+        attributes,
+        labels,
+    )
+
+
+def _attribute_arrays(side: str, attributes: AttributeTriples) -> dict[str, np.ndarray]:
+    kinds = [part for kind in attributes.kind_names for part in kind]
+    return {
+        f"{side}_literals": _small(attributes.triples),
+        f"{side}_kinds": _small(attributes.kinds),
+        **_text_arrays(f"{side}_attributes", attributes.attribute_names),
+        **_text_arrays(f"{side}_values", attributes.values),
+        **_text_arrays(f"{side}_kind_names", kinds),
+    }
+
+
+def _kinds(parts: list[str]) -> list[Kind]:
+    """Languages and datatypes, which take turns in the file."""
+    return [Kind(*both) for both in zip(parts[::2], parts[1::2], strict=True)]
 
 
 def _numbers(arrays: Arrays, key: str, columns: int) -> IntArray:

@@ -24,7 +24,8 @@ from emea.encoders.joint_graph import JointGraph, join_graphs
 from emea.encoders.objective import Objective
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError, DataError
-from emea.rules.rule import Rule
+from emea.rules.literals import Literals
+from emea.rules.rule import Composed, Rule
 from emea.run.lightning_settings import LightningSettings
 from emea.training.early_stopping import EarlyStopping
 from emea.training.self_training import SelfTraining
@@ -113,7 +114,7 @@ def build_parts(
     stopping = _build_stopping(config, visible, decoder)
     check_every = stopping.every if stopping else None
     uses_rule = config.em.iterations and "rule" in config.method.uses
-    rule = factory(config.rule)(pair=pair, device=device) if uses_rule else None
+    rule = _build_rule(config, visible, pair, device) if uses_rule else None
     labels, label_weights = initial_labels(visible, pair)
     data = LabelDataModule(
         labels, num_source, config.trainer.block_size, check_every, pair.target.num_entities
@@ -128,6 +129,22 @@ def build_parts(
         make_model=make_model,
         lightning=LightningSettings.of(config.trainer),
     )
+
+
+def _build_rule(
+    config: DictConfig, visible: Visible, pair: GraphPair, device: torch.device
+) -> Rule:
+    """The rule of the config; the paper's step gets matched literals as a rule of their own."""
+    make_rule = factory(config.rule)
+    if pair.literals is None or "two_way" in config.em:
+        rule: Rule = make_rule(pair=pair, device=device)
+        return rule
+    if not len(visible.weight_links):
+        raise DataError(
+            f"em={config.em.name} fits the weights of its rules on links, and there are none. "
+            "Without links, use method=paris or em=dual."
+        )
+    return Composed({config.rule.name: make_rule, "literals": Literals}, pair, device)
 
 
 def _build_model(config: DictConfig, graph: JointGraph) -> tuple[nn.Module, Objective]:

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from emea.baselines import paris as baseline
 from emea.data.graph_pair import GraphPair
 from emea.literals.match_literals import EqualLiterals
+from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import PairTable
+from emea.rules.literals import Literals
 from emea.rules.paris import PARIS
+from emea.rules.rule import RuleView
 from tests.literals.pairs_with_values import Facts, graph_with_values, pair_with_values
 
 NUM = 4
@@ -116,3 +119,18 @@ def test_paris_aligns_by_values_and_structure_without_seeds() -> None:
     assert found.targets.tolist() == [3, 2, 1, 0]
     assert len(found.targets) == pair.source.num_entities
     assert np.all(found.probs.numpy() > 0.5)
+
+
+def test_the_rule_of_literals_counts_values_only() -> None:
+    edges = [(0, 0, 1), (1, 0, 2)]
+    facts = [(entity, 0, f"n{entity}") for entity in range(3)]
+    graph = graph_with_values(NUM, facts, edges)
+    pair = pair_with_values(graph, graph)
+    pair = replace(pair, literals=EqualLiterals()(pair))
+    beliefs = Beliefs(all_pairs().targets, torch.eye(NUM))
+    rule = Literals(pair)
+    rule.prepare(RuleView(beliefs, torch.empty(NUM, 0)))
+    values = rule(beliefs).squeeze(2)
+    wanted = by_hand(pair, facts, facts, beliefs.probs)
+    torch.testing.assert_close(values, -torch.expm1(torch.tensor(wanted)), rtol=1e-4, atol=1e-6)
+    assert values[0, 0] > 0.9 and not values[3].any() and not values[0, 1]

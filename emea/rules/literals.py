@@ -1,0 +1,65 @@
+"""Matched literals as a rule of their own."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair
+from emea.matching.beliefs import Beliefs
+from emea.matching.pair_table import PairTable
+from emea.rules.directed_triples import DirectedTriples
+from emea.rules.literal_rows import literal_rows, with_values
+from emea.rules.neighbour_join import TargetEdges
+from emea.rules.pair_evidence import EvidenceModel
+from emea.rules.rule import Rule, RuleView
+
+
+class Literals(Rule):
+    """A mapping is supported by values that both entities have.
+
+    The value of a candidate is the noisy-or of Eq. 19 over its shared values. Inclusions of
+    attributes are estimated from the beliefs.
+
+    Args:
+        pair: The two graphs, with matched literals.
+        device: Where to compute.
+    """
+
+    names = ("literals",)
+
+    def __init__(self, pair: GraphPair, device: torch.device | str = "cpu") -> None:
+        if pair.literals is None:
+            raise ValueError("the pair has no matched literals")
+        extended = with_values(pair)
+        source = _attributes_only(extended.source, pair.source)
+        target = _attributes_only(extended.target, pair.target)
+        triples = DirectedTriples(target).to(device)
+        self.model = EvidenceModel(
+            DirectedTriples(source).to(device),
+            triples,
+            TargetEdges(triples),
+            literals=literal_rows(pair, device),
+        )
+        self.num_target = pair.target.num_entities
+        self._values: Tensor | None = None
+
+    def prepare(self, view: RuleView) -> None:
+        """Compute the evidence: matched values do not depend on beliefs in other entities."""
+        beliefs = view.beliefs
+        filled = torch.ones_like(beliefs.targets, dtype=torch.bool)
+        table = PairTable(beliefs.targets, beliefs.probs, filled, self.num_target)
+        self._values = -torch.expm1(self.model(table, beliefs.probs).log_doubt)
+
+    def __call__(self, beliefs: Beliefs) -> Tensor:
+        """``[num_source, k, 1]`` Eq. 19 over the shared values of each candidate."""
+        assert self._values is not None, "prepare comes first"
+        return self._values.unsqueeze(2)
+
+
+def _attributes_only(extended: KnowledgeGraph, graph: KnowledgeGraph) -> KnowledgeGraph:
+    """The extended graph without the triples between entities."""
+    kept = extended.triples[extended.triples[:, 1] >= graph.num_relations]
+    return replace(extended, triples=np.ascontiguousarray(kept))
