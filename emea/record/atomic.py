@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, and JSON objects read back."""
+"""Atomic writes, and reading of JSON objects."""
 
 import json
 import os
@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 
 @contextmanager
 def open_atomic(path: Path | str) -> Iterator[BinaryIO]:
-    """A file to write to, which takes the place of the old one where nothing fails.
+    """Open a temporary file that replaces the file at the path if no error occurs.
 
     Args:
-        path: The file to write; its folder is created where missing.
+        path: The file to write; its folder is created if it is missing.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -36,7 +36,7 @@ def write_atomic(path: Path | str, content: str | bytes) -> None:
     """Replace a file in one step, so that a killed process leaves no half-written file.
 
     Args:
-        path: The file to write; its folder is created where missing.
+        path: The file to write; its folder is created if it is missing.
         content: Text (written as UTF-8) or bytes.
     """
     with open_atomic(path) as file:
@@ -44,7 +44,7 @@ def write_atomic(path: Path | str, content: str | bytes) -> None:
 
 
 def write_lines(path: Path | str, lines: Iterable[str]) -> None:
-    """Replace a file by lines as they come, atomically; none of them ends itself."""
+    """Write lines to a file, atomically; a newline is added to each."""
     with open_atomic(path) as file:
         for line in lines:
             file.write(line.encode())
@@ -57,7 +57,7 @@ def write_json(path: Path | str, value: Any) -> None:
 
 
 def _mode(path: Path) -> int:
-    """The permissions the file should have: mkstemp's 0600 would shut out other readers."""
+    """The permissions of the new file: those of the old one, or the usual ones."""
     if path.exists():
         return path.stat().st_mode & 0o777
     mask = os.umask(0)
@@ -66,14 +66,14 @@ def _mode(path: Path) -> int:
 
 
 def json_object(text: bytes) -> dict[str, Any]:
-    """The object that a text holds.
+    """Parse a JSON object.
 
     Raises:
-        ValueError: it holds none; the message says why.
+        ValueError: The text is not a JSON object; the message says why.
     """
     try:
         content = json.loads(text.decode())
-        # half of a character, which an escape can name, could be written nowhere
+        # an escape can name half of a character, which cannot be encoded
         json.dumps(content, ensure_ascii=False).encode()
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error

@@ -1,4 +1,4 @@
-"""The beliefs and labels of a finished run, read back and checked."""
+"""Reads and checks the beliefs and labels of a finished run."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,18 +15,18 @@ from emea.matching.beliefs import Beliefs
 from emea.record.run_folder import RANKS_FILE, read_arrays
 
 ROUNDING = 1e-3
-"""By how much a probability may exceed 1."""
+"""The amount by which a stored probability may exceed 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class StoredBeliefs:
-    """What ``run_files.write_beliefs`` wrote.
+    """The content of a file that ``run_folder.write_beliefs`` wrote.
 
     Args:
-        neural: of the neural model; ``None``: the run had none.
-        joint: of the joint distribution, or a baseline's matching; ``None``: no EM.
-        labels: ``[num_labels, 2]`` links that the run was certain of; ``None``: a run from before
-            they were kept.
+        neural: Beliefs of the neural model, if the run had one.
+        joint: Beliefs of the joint distribution, or the matching of a baseline.
+        labels: ``[num_labels, 2]`` links that the run was certain of; ``None`` for old runs, which
+            did not store them.
     """
 
     neural: Beliefs | None
@@ -38,22 +38,22 @@ def read_beliefs(path: Path, pair: GraphPair) -> StoredBeliefs:
     """Read the beliefs of a run.
 
     Args:
-        path: the file.
-        pair: the graphs of the run.
+        path: The file.
+        pair: The graphs of the run.
 
     Raises:
-        DataError: the file cannot be read, or what it holds is not about these graphs.
+        DataError: The file cannot be read, or belongs to other graphs.
     """
     arrays = _read_tensors(path)
     found = {name: _beliefs(arrays, name) for name in ("neural", "joint")}
     beliefs = [one for one in found.values() if one is not None]
     labels = arrays.get("labels")
     if not beliefs:
-        raise DataError(f"{path} is damaged: it holds no beliefs")
+        raise DataError(f"{path} is damaged: it contains no beliefs")
     if not all(_fit(one, pair) for one in beliefs):
         raise DataError(f"{path} is damaged: its beliefs are not about {pair.name}")
     if labels is not None and not _are_links(labels, pair):
-        raise DataError(f"{path} is damaged: its labels are no links of {pair.name}")
+        raise DataError(f"{path} is damaged: its labels are not links of {pair.name}")
     return StoredBeliefs(found["neural"], found["joint"], labels)
 
 
@@ -61,7 +61,7 @@ def _read_tensors(path: Path) -> dict[str, Tensor]:
     arrays = read_arrays(path)
     try:
         return {name: torch.from_numpy(array) for name, array in arrays.items()}
-    except (TypeError, ValueError) as error:  # text, or another order of bytes
+    except (TypeError, ValueError) as error:  # text or another byte order
         raise DataError(f"{path} cannot be read: {error}") from error
 
 
@@ -72,7 +72,7 @@ def _beliefs(arrays: dict[str, Tensor], name: str) -> Beliefs | None:
 
 
 def _fit(beliefs: Beliefs, pair: GraphPair) -> bool:
-    """Whether each source entity has candidates that exist, with probabilities."""
+    """Whether every source entity has valid candidates and probabilities."""
     targets, probs = beliefs.targets, beliefs.probs
     if targets.shape != probs.shape or targets.ndim != 2 or not targets.shape[1]:
         return False
@@ -99,18 +99,17 @@ def _are_ids(ids: Tensor, size: int) -> bool:
 
 
 def check_parts(folder: Path, split: Split, labels: IntArray | None) -> None:
-    """Refuse a split whose parts are not those that the run had.
+    """Raise an error if the train or test links changed since the run.
 
-    A pair's checksum is of all its links: it stays the same where they are cut anew into labels
-    and test links.
+    The checksum of the data covers all links, but not how they are split.
 
     Args:
-        folder: of the run, which keeps its test links beside their ranks.
-        split: as it is drawn now.
-        labels: links that the run was certain of; ``None``: it did not keep them.
+        folder: The run's folder, which has the test links in its file of ranks.
+        split: The current split.
+        labels: Links that the run was certain of; ``None`` if it did not store them.
 
     Raises:
-        DataError: the parts are others, or the file of the ranks cannot be read.
+        DataError: The links changed, or the file of ranks cannot be read.
     """
     test = _test_links(folder)
     same = test is None or _as_set(test) == _as_set(split.test)
@@ -120,19 +119,19 @@ def check_parts(folder: Path, split: Split, labels: IntArray | None) -> None:
         same = same and trained == _as_set(split.supervision.train)
     if not same:
         raise DataError(
-            f"{folder} was made with other labels and test links than its data has now: put back "
-            "the files of links that it had, or run it anew"
+            f"Train or test links changed since the run in {folder}. Restore the link files or "
+            "run it again."
         )
 
 
 def _test_links(folder: Path) -> IntArray | None:
-    """Those that the run ranked; ``None``: the file is not there."""
+    """The test links that the run ranked; ``None`` if it has no file of ranks."""
     path = folder / RANKS_FILE
     if not path.exists():
         return None
     links = read_arrays(path).get("links")
     if links is None or links.dtype != np.int64 or links.ndim != 2 or links.shape[1] != 2:
-        raise DataError(f"{path} is damaged: it holds no links")
+        raise DataError(f"{path} is damaged: it contains no links")
     return links
 
 

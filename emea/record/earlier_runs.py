@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 LOCK_FILE = ".running"
-"""Held by whoever computes in a run's folder."""
+"""The lock that a process holds while it works in a run's folder."""
 
 
 class EarlierRuns(NamedTuple):
@@ -45,7 +45,7 @@ def earlier_runs(fingerprint: str, roots: Iterable[Path]) -> EarlierRuns:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock at this moment."""
+    """Whether a process holds the lock."""
     if not path.exists():
         return False
     try:
@@ -56,7 +56,7 @@ def is_locked(path: Path) -> bool:
 
 
 def _folders(fingerprint: str, roots: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
-    """Run folders with this fingerprint, and whether they finished."""
+    """Yield the run folders with this fingerprint and whether their runs finished."""
     for folder in find_run_folders(root for root in roots if root.is_dir()):
         try:
             written = (folder / RUN_FILE).stat().st_mtime_ns
@@ -71,7 +71,7 @@ def _folders(fingerprint: str, roots: Iterable[Path]) -> Iterator[tuple[Path, bo
 
 @lru_cache(maxsize=100_000)
 def _fingerprint(folder: Path, written: int) -> str | None:
-    """The fingerprint in a run's header; jobs of a sweep ask for the same records again."""
+    """The fingerprint in a run's header, cached because every job of a sweep asks for it."""
     return read_header(folder).tags.get(FINGERPRINT_TAG)
 
 
@@ -101,19 +101,21 @@ class AlreadyRecordedError(Exception):
 
     def __init__(self, place: str, objective: float = math.nan) -> None:
         self.place = place
-        super().__init__(f"recorded already as {place}: passed over (skip_recorded=false: again)")
+        super().__init__(
+            f"Already recorded as {place}: skipped. Run it again with skip_recorded=false."
+        )
         self.objective = objective
 
 
 def refuse_recorded(
-    header: RunHeader, tracker: Tracker, beside: Sequence[Path] = ()
+    header: RunHeader, tracker: Tracker, others: Sequence[Path] = ()
 ) -> Path | None:
     """Look for an earlier run with the same fingerprint: in studies, run folders and the store.
 
     Args:
         header: The header of the run that is about to start.
         tracker: Where it would be recorded.
-        beside: Further folders with run folders or studies.
+        others: Further folders with run folders or studies.
 
     Returns:
         The folder of an interrupted run to resume; ``None`` if there is none.
@@ -122,11 +124,11 @@ def refuse_recorded(
         AlreadyRecordedError: An earlier run finished.
     """
     fingerprint = header.tags[FINGERPRINT_TAG]
-    recorded = recorded_run(fingerprint, [experiments_folder(), *beside])
+    recorded = recorded_run(fingerprint, [experiments_folder(), *others])
     if recorded is not None:
         place = f"{recorded.study}: {recorded.name}"
         raise AlreadyRecordedError(place, sweep_objective(recorded.metrics))
-    earlier = earlier_runs(fingerprint, [*map(Path, RUNS), *beside])
+    earlier = earlier_runs(fingerprint, [*map(Path, RUNS), *others])
     if earlier.finished is not None:
         objective = sweep_objective(read_metrics(earlier.finished))
         raise AlreadyRecordedError(str(earlier.finished), objective)
@@ -134,5 +136,5 @@ def refuse_recorded(
     if found is not None:
         raise AlreadyRecordedError(f"MLflow run {found}")
     if earlier.unfinished is not None:
-        logger.info("going on in %s, where it was interrupted", earlier.unfinished)
+        logger.info("Resuming the interrupted run in %s", earlier.unfinished)
     return earlier.unfinished

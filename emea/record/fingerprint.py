@@ -1,4 +1,4 @@
-"""What decides a run's numbers, in one word: settings, data, and the code that computes."""
+"""The fingerprint of a run: a digest of its settings, its data and the code."""
 
 import ast
 import hashlib
@@ -33,12 +33,15 @@ TELLS_ONLY = (
 """Packages and files that record and show results, but do not change them."""
 
 NO_MATTER = ("data", "tracking", "trainer", "study", "skip_recorded", "initial_from", "trust")
-"""Keys of the config that a run's numbers do not come from, or that are told by contents: of
-modules that are trusted, their code."""
+"""Keys of the configuration that do not change results, or whose content is digested instead: the
+data, the weights, and the code of trusted modules."""
 
 
 def fingerprint(config: DictConfig, pair: GraphPair) -> str:
-    """The same for runs that compute the same: comments, paths and the device are left out."""
+    """Return a digest that is equal for runs that compute the same.
+
+    Comments, paths and the device do not change it.
+    """
     settings = OmegaConf.to_container(config, resolve=True)
     assert isinstance(settings, dict)
     told = {str(key): value for key, value in settings.items() if key not in NO_MATTER}
@@ -50,7 +53,7 @@ def fingerprint(config: DictConfig, pair: GraphPair) -> str:
 
 
 def _lightning(config: DictConfig) -> dict[str, object]:
-    """Settings of Lightning that may change numbers; a run without any has no such entry."""
+    """The settings of Lightning that may change results; empty if there are none."""
     callbacks = OmegaConf.select(config, "trainer.callbacks")
     given = {"callbacks": OmegaConf.to_container(callbacks)} if callbacks else {}
     found = given | lightning_options(config.trainer)
@@ -91,7 +94,7 @@ def trusted_code(module: str) -> str | None:
     try:
         found = find_spec(module)
     except (ImportError, ValueError):
-        return None  # whoever makes something of it will say so
+        return None  # instantiating it reports the error
     if found is None or found.origin is None or not found.origin.endswith(".py"):
         return None
     file = Path(found.origin)
@@ -108,7 +111,7 @@ def _digest(folder: Path, files: Iterable[Path]) -> str:
 
 
 def bare_code(source: str) -> str:
-    """The source without what does not run: comments, and text that stands for itself."""
+    """The source without comments and docstrings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)

@@ -1,8 +1,8 @@
-"""The graphs and links of a run, kept in its folder where no other file has them.
+"""The graphs and links of a run, stored in its folder if they come from no file.
 
-A run of the Python API gets its graphs from memory. Its folder keeps them, so that the run can be
-resumed, asked and explained later. The file holds arrays of numbers only: names are UTF-8 bytes
-and their lengths, so that nothing in it can be executed.
+A run of the Python API gets its graphs from memory. Its folder stores them, so that the run can be
+resumed, queried and explained later. The file contains only arrays of numbers: names are UTF-8
+bytes and their lengths, so reading it cannot execute code.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ Arrays = Mapping[str, np.ndarray]
 SIDES = ("source", "target")
 PARTS = ("train", "validation", "test")
 ENCODING = ("utf-8", "surrogatepass")
-"""A name from memory may be no valid text: it must come back as it was."""
+"""A name from memory may contain invalid characters, which must be restored unchanged."""
 
 
 def pair_of_run(folder: Path, config: DictConfig) -> GraphPair:
@@ -46,7 +46,7 @@ def pair_of_run(folder: Path, config: DictConfig) -> GraphPair:
 
 
 def write_pair(path: Path, pair: GraphPair) -> None:
-    """Write graphs, names, links and official parts, atomically; what was read is not kept."""
+    """Write graphs, names, links and official splits, atomically."""
     arrays: dict[str, np.ndarray] = {"links": _small(pair.links)}
     arrays |= _text_arrays("name", [pair.name])
     for side, graph in zip(SIDES, (pair.source, pair.target), strict=True):

@@ -13,9 +13,9 @@ UNKNOWN = "unknown"
 
 
 def provenance() -> dict[str, str]:
-    """What it takes to repeat a run, as tags.
+    """Return tags with the code, libraries and machine of a run.
 
-    `EMEA_COMMIT` and `EMEA_DIRTY` stand in for git in copies of the tree that have no `.git`.
+    In a copy of the project without `.git`, set `EMEA_COMMIT` and `EMEA_DIRTY`.
     """
     return {
         **code_state(),
@@ -31,15 +31,15 @@ def provenance() -> dict[str, str]:
 
 
 def is_of_committed_code(tags: Mapping[str, str]) -> bool:
-    """Whether the code of a run lies in the history as it was run: only such runs are reported."""
+    """Whether a run used committed code without changes. Reports only show such runs."""
     return tags["commit"] != UNKNOWN and tags["dirty"] == "false"
 
 
 def code_state() -> dict[str, str]:
-    """The commit, and whether the checkout has changes beside it."""
+    """Return the commit and whether the working tree has uncommitted changes."""
     commit = os.environ.get("EMEA_COMMIT")
     dirty = os.environ.get("EMEA_DIRTY")
-    # What git says here is about other code than the commit that was handed in.
+    # With EMEA_COMMIT, the state of this repository does not describe the code.
     if commit is None:
         commit, from_git = _git_state(_repository_root())
         dirty = dirty or from_git
@@ -48,7 +48,7 @@ def code_state() -> dict[str, str]:
 
 def _git_state(root: Path) -> tuple[str, str]:
     top = _git(root, "rev-parse", "--show-toplevel")
-    # An installed copy may lie inside somebody else's repository, whose commit says nothing.
+    # An installed copy may be inside another repository, whose commit is unrelated.
     if top is None or Path(top).resolve() != root:
         return UNKNOWN, UNKNOWN
     commit = _git(root, "rev-parse", "--verify", "--quiet", "HEAD") or UNKNOWN
@@ -57,7 +57,7 @@ def _git_state(root: Path) -> tuple[str, str]:
 
 
 def _git(root: Path, *arguments: str) -> str | None:
-    """What git prints, None where git or the repository is missing."""
+    """Return the output of git, or ``None`` if git or the repository is missing."""
     try:
         done = subprocess.run(
             ["git", "-C", str(root), *arguments],

@@ -1,4 +1,4 @@
-"""The files a run leaves behind."""
+"""The files of a run folder."""
 
 import hashlib
 import io
@@ -28,12 +28,12 @@ LINKS_CHECKSUM = "links_checksum"
 
 
 def config_text(config: DictConfig) -> str:
-    """The resolved configuration as it is written down."""
+    """The resolved configuration as YAML."""
     return OmegaConf.to_yaml(config, resolve=True)
 
 
 def write_config(folder: Path, config: DictConfig) -> None:
-    """The resolved configuration."""
+    """Write the resolved configuration."""
     write_atomic(folder / CONFIG_FILE, config_text(config))
 
 
@@ -72,10 +72,10 @@ def read_settings(folder: Path) -> dict[str, Any]:
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:
-    """All numbers of a run.
+    """Read all numbers of a run.
 
     Raises:
-        DataError: there are none, or they are damaged.
+        DataError: The file is missing or damaged.
     """
     path = folder / METRICS_FILE
     try:
@@ -87,12 +87,12 @@ def read_metrics(folder: Path) -> dict[str, Any]:
 
 
 def write_metrics(folder: Path, metrics: dict[str, Any]) -> None:
-    """All numbers of the run."""
+    """Write all numbers of a run."""
     write_json(folder / METRICS_FILE, finite(metrics))
 
 
 def finite(node: Any) -> Any:
-    """The same with ``None`` for what is no number: JSON has no NaN."""
+    """Replace NaN and infinity by ``None``, because JSON does not have them."""
     if isinstance(node, dict):
         return {key: finite(value) for key, value in node.items()}
     if isinstance(node, list):
@@ -154,9 +154,9 @@ def read_ranks(folder: Path) -> tuple[dict[str, np.ndarray], str | None]:
 def write_beliefs(
     folder: Path, neural: "Beliefs | None", joint: "Beliefs | None", labels: "Tensor"
 ) -> None:
-    """Candidates of every source entity with their probabilities by q and q*, and the labels.
+    """Write the candidates of every source entity, their probabilities by q and q*, and the labels.
 
-    ``targets`` are those of both, unless q* has candidates of its own: then q's are apart.
+    ``targets`` are the candidates of both, or of q* only if q has others.
     """
     arrays: dict[str, np.ndarray] = {"labels": labels.cpu().numpy()}
     for name, beliefs in (("joint", joint), ("neural", neural)):
@@ -177,15 +177,15 @@ def write_arrays(path: Path, **arrays: np.ndarray) -> None:
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a file that a run left.
+    """Read all arrays of a file.
 
     Raises:
-        DataError: it cannot be read.
+        DataError: It cannot be read.
     """
     try:
         with np.load(path) as file:
             return {name: file[name] for name in file.files}
-    # numpy, zipfile and zlib each have errors of their own for what is damaged
+    # numpy, zipfile and zlib raise different errors for damaged files
     except Exception as error:
         raise DataError(f"{path} cannot be read: {error}") from error
 

@@ -18,7 +18,7 @@ from emea.record.run_record import FINGERPRINT_TAG, SWEEP_TAG, RunHeader, flat_p
 from emea.record.store_uri import STORE_VARIABLE, shown_uri
 
 SWEEPS = "multirun"
-"""The folder in which Hydra puts sweeps by day and time; the time alone would not be unique."""
+"""The folder in which Hydra puts sweeps by day and time; a time is not unique without its day."""
 
 
 COMMAND_TAG, USER_TAG = "command", "user"

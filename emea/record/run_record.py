@@ -1,4 +1,4 @@
-"""A run's record: header, metric series and closing."""
+"""The record of a run: header, metric series and closing."""
 
 import json
 import logging
@@ -16,14 +16,14 @@ logger = logging.getLogger(__name__)
 
 
 LARGEST = 2**63
-"""Whole numbers from here on have no place in a database."""
+"""Integers from here on do not fit into a database column."""
 
 LAST_TIME = 253_402_300_800_000
-"""Milliseconds to the year 10000, which has no place in a date."""
+"""The year 10000 in milliseconds since the epoch; dates end before it."""
 
 
 def field_problem(content: Mapping[str, Any], names: Iterable[str]) -> str | None:
-    """What is wrong with the first field that is missing or cannot be used."""
+    """Describe the first field that is missing or invalid; ``None`` if all are valid."""
     for name in names:
         if name not in content:
             return f"it lacks {name!r}"
@@ -37,7 +37,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_whole_number(value: Any) -> bool:
-    # JSON's true is no number, though Python's True is one
+    # bool is a subclass of int, but JSON's true is not a number
     return isinstance(value, int) and not isinstance(value, bool) and -LARGEST <= value < LARGEST
 
 
@@ -83,12 +83,12 @@ ParamValue = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class RunHeader:
-    """What is known about a run before it starts.
+    """Everything that is known about a run before it starts.
 
     Args:
-        run_id: A uuid4 hex that names the run wherever its records go.
-        name: What a person reads, e.g. `emea-rrea-dbp15k_zh-1%-strict-s0`.
-        experiment: The group of runs it is compared with.
+        run_id: A uuid4 hex that identifies the run in every store.
+        name: A readable name, e.g. `emea-rrea-dbp15k_zh-1%-strict-s0`.
+        experiment: The group of runs that the run belongs to.
         params: The flattened resolved configuration, complete; MLflow shows a part of it.
         tags: Commit, data checksum, protocol and the like.
         start_time: Milliseconds since the epoch.
@@ -104,7 +104,7 @@ class RunHeader:
 
 @dataclass(frozen=True)
 class RunClosing:
-    """How a run ended: one of `STATUSES`, when (epoch ms) and why."""
+    """How a run ended: one of `STATUSES`, the time (epoch ms) and the reason."""
 
     status: str
     end_time: int
@@ -137,32 +137,32 @@ def now_ms() -> int:
 
 
 class RunRecord:
-    """Writes a run's records into its folder.
+    """Writes the record of a run into its folder.
 
     Args:
-        folder: The run's folder, created where missing.
+        folder: The run's folder, created if it is missing.
     """
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
 
     def start(self, header: RunHeader) -> None:
-        """Write the header. Points of an earlier run in this folder go, those of this run stay."""
+        """Write the header. Points of another run in this folder are removed."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._clean_series(header.run_id)
         write_json(self.folder / RUN_FILE, asdict(header) | _closing_fields(None))
 
     def log(self, metrics: Mapping[str, float], step: int) -> MetricPoint:
-        """Append one line of metrics and hand back what was written."""
+        """Append one line of metrics and return it."""
         values = {name: float(value) for name, value in metrics.items()}
         point = MetricPoint(int(step), now_ms(), values)
-        # Opened and closed for each line: after this call a kill can no longer lose it.
+        # Opened and closed for each line, so that a kill after this call cannot lose it.
         with open(self.folder / SERIES_FILE, "a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(point)) + "\n")
         return point
 
     def close(self, status: str, reason: str = "", end_time: int | None = None) -> RunClosing:
-        """Add to the header how the run ended, and when; ``None``: now."""
+        """Write how the run ended into the header; an `end_time` of ``None`` means now."""
         if status not in STATUSES:
             raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
         closing = RunClosing(status, now_ms() if end_time is None else end_time, reason)
@@ -175,20 +175,20 @@ class RunRecord:
         if not series.exists():
             return
         same_run = is_run_folder(self.folder) and read_header(self.folder).run_id == run_id
-        # Rewritten even for the same run: an append would continue the torn line of a kill.
+        # Rewritten even for the same run: otherwise new lines would follow an incomplete one.
         kept = read_series(self.folder) if same_run else []
         write_atomic(series, "".join(json.dumps(asdict(point)) + "\n" for point in kept))
 
 
 def drop_points_from(folder: Path | str, step: int) -> None:
-    """Take back points of this step and later ones: a run that goes on measures them again."""
+    """Remove the points of this step and later ones: a resumed run measures them again."""
     kept = [point for point in read_series(folder) if point.step < step]
     lines = "".join(json.dumps(asdict(point)) + "\n" for point in kept)
     write_atomic(Path(folder) / SERIES_FILE, lines)
 
 
 def is_run_folder(folder: Path | str) -> bool:
-    """Whether the folder holds a run's records."""
+    """Whether the folder contains the record of a run."""
     return (Path(folder) / RUN_FILE).is_file()
 
 
@@ -196,7 +196,7 @@ def read_header(folder: Path | str) -> RunHeader:
     """The header of the run in a folder.
 
     Raises:
-        UserError: If the folder holds no usable `run.json`.
+        UserError: If the folder has no valid `run.json`.
     """
     return parsed_header(read_run_file(Path(folder)), Path(folder) / RUN_FILE)
 
@@ -210,7 +210,7 @@ def read_closing(folder: Path | str) -> RunClosing | None:
     """How the run in a folder ended; None if it is running or was killed without notice.
 
     Raises:
-        UserError: If the folder holds no usable `run.json`.
+        UserError: If the folder has no valid `run.json`.
     """
     return parsed_closing(read_run_file(Path(folder)), Path(folder) / RUN_FILE)
 
@@ -223,21 +223,21 @@ def parsed_closing(content: Mapping[str, Any], path: Path) -> RunClosing | None:
 
 
 def is_finished(folder: Path | str) -> bool:
-    """Whether the run ended as it should.
+    """Whether the run finished.
 
     Raises:
-        UserError: If the folder holds no usable `run.json`.
+        UserError: If the folder has no valid `run.json`.
     """
     closing = read_closing(folder)
     return closing is not None and closing.status == "FINISHED"
 
 
 def check_finished(folder: Path | str) -> None:
-    """Refuse a folder whose run is not finished.
+    """Raise an error if the run in a folder is not finished.
 
     Raises:
-        DataError: its run is still running, failed or was interrupted.
-        UserError: the folder holds no run.
+        DataError: The run is still running, failed or was interrupted.
+        UserError: The folder does not contain a run.
     """
     if is_finished(folder):
         return
@@ -250,7 +250,7 @@ def check_finished(folder: Path | str) -> None:
 
 
 def read_series(folder: Path | str) -> list[MetricPoint]:
-    """Read back every point; the torn last line of a killed run is dropped with a warning.
+    """Read every point. An incomplete last line of a killed run is dropped with a warning.
 
     Raises:
         UserError: If the file or a line other than the last cannot be read.
@@ -271,7 +271,7 @@ def read_series(folder: Path | str) -> list[MetricPoint]:
             if line:
                 logger.warning("%s: dropped the incomplete last line %d.", path, number)
         else:
-            raise UserError(f"{path}, line {number} is damaged; remove that line to go on.")
+            raise UserError(f"{path}, line {number} is damaged. Remove that line.")
     return points
 
 
@@ -304,7 +304,7 @@ def _fields_of(
     names = [item.name for item in fields(kind)]
     problem = field_problem(content, names)
     if problem is not None:
-        raise UserError(f"{path} is no run record: {problem}.")
+        raise UserError(f"{path} is not a valid run record: {problem}.")
     return {name: content[name] for name in names}
 
 

@@ -13,7 +13,7 @@ DEFAULT_ARTIFACT_ROOT = execution.DEFAULT_ARTIFACT_ROOT
 
 _SQLITE = "sqlite:///"
 _LOGIN = re.compile(r"[^:/?#]*:(?!\d+[/?#])[^@]*(?=@)")
-"""User and password, which a database takes with any sign in it; digits alone are a port."""
+"""User and password, which a database takes with any sign in it; a number is a port."""
 
 
 def sqlite_path(uri: str) -> Path | None:
@@ -25,7 +25,7 @@ def sqlite_path(uri: str) -> Path | None:
 
 
 def absolute_uri(uri: str) -> str:
-    """The same store, whatever the working directory becomes later."""
+    """The same store, independent of the working directory."""
     path = sqlite_path(uri)
     if path is None:
         return uri

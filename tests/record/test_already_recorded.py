@@ -31,7 +31,7 @@ def test_the_second_time_it_is_passed_over(root: str, tiny_config: Configs) -> N
     first = Path(root) / "sweep" / "0"
     metrics = run_job(tiny_config(*QUICK), first).metrics.as_dict()
     again = Path("multirun") / "later" / "0"
-    with pytest.raises(AlreadyRecordedError, match=f"recorded already as .*{first}") as told:
+    with pytest.raises(AlreadyRecordedError, match=f"Already recorded as .*{first}") as told:
         run_job(tiny_config(*QUICK, "study=another"), again)
     assert told.value.objective == metrics["history"][-1]["validation"]["mrr"]
     assert not again.exists()

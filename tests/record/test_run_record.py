@@ -169,7 +169,7 @@ def test_header_with_an_unusable_field(
     content = json.loads((tmp_path / RUN_FILE).read_text()) | {name: value}
     (tmp_path / RUN_FILE).write_text(json.dumps(content))
     with pytest.raises(
-        UserError, match=rf"run\.json is no run record: its '{name}' cannot be used"
+        UserError, match=rf"run\.json is not a valid run record: its '{name}' cannot be used"
     ):
         read_header(tmp_path)
 
@@ -180,7 +180,7 @@ def test_closing_without_a_time(tmp_path: Path, make_header: MakeHeader, end_tim
     content = json.loads((tmp_path / RUN_FILE).read_text())
     content |= {"status": "FINISHED", "end_time": end_time}
     (tmp_path / RUN_FILE).write_text(json.dumps(content))
-    with pytest.raises(UserError, match="no run record: its 'end_time' cannot be used"):
+    with pytest.raises(UserError, match="not a valid run record: its 'end_time' cannot be used"):
         read_closing(tmp_path)
 
 

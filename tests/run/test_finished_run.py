@@ -131,10 +131,10 @@ def test_a_damaged_file_is_told(
         ("neural_probs", lambda array: array * np.nan, "its beliefs are not about synthetic"),
         ("neural_probs", lambda array: array[:, :1], "its beliefs are not about synthetic"),
         ("neural_probs", lambda array: np.array(["x"]), "cannot be read"),
-        ("neural_probs", None, "it holds no beliefs"),
-        ("labels", lambda array: array[:, 0], "its labels are no links of synthetic"),
-        ("labels", lambda array: array - 10**6, "its labels are no links of synthetic"),
-        ("labels", lambda array: np.array(1), "its labels are no links of synthetic"),
+        ("neural_probs", None, "it contains no beliefs"),
+        ("labels", lambda array: array[:, 0], "its labels are not links of synthetic"),
+        ("labels", lambda array: array - 10**6, "its labels are not links of synthetic"),
+        ("labels", lambda array: np.array(1), "its labels are not links of synthetic"),
     ],
 )
 def test_beliefs_about_other_graphs_are_told(
