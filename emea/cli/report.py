@@ -7,33 +7,39 @@ from pathlib import Path
 
 from emea.record.store_uri import DEFAULT_URI, STORE_VARIABLE
 
-DESCRIPTION = """Writes tables and figures of recorded runs, as Markdown, CSV and one HTML page.
+DESCRIPTION = """Write tables and figures of recorded runs as Markdown, CSV, SVG and one HTML page.
 
-Without options, in a checkout of the project: the reports of its own experiments, and the README's
-tables. Elsewhere, or with --store: a report of the runs in your MLflow store."""
+With --runs or --store, report your own runs. Without options, a checkout of the project writes the
+reports of its own experiments and the generated tables of its documents. Elsewhere, the runs of
+your MLflow store are reported."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Write the requested reports and return the exit status."""
     options = _parser().parse_args(arguments)
     if options.calibration is not None:
-        from emea.reporting.reliability import draw
+        from emea.reporting.calibration import write_calibration
 
-        print(*draw(options.calibration, options.out), sep="\n")
+        print(*write_calibration(options.calibration, options.out), sep="\n")
         return 0
-    # matplotlib is imported here, so that --help answers at once
-    from emea.reporting.records import load_studies
+    # pandas and scipy are imported here, so that --help answers at once
+    from emea.reporting.records import load_run_folders, load_studies
+    from emea.reporting.report import EXPERIMENTS
+    from emea.reporting.run_table import run_table
     from emea.reporting.store_runs import load_store
-    from emea.reporting.studies import EXPERIMENTS, made_studies, own_studies, write_reports
+    from emea.reporting.write import Results, write_own_runs, write_results
 
     store = options.store
-    if store is None and not EXPERIMENTS.is_dir():  # an installed copy has no experiments
-        store = os.environ.get(STORE_VARIABLE, DEFAULT_URI)
-    runs = load_store(store) if store else load_studies(EXPERIMENTS)
-    out = options.out or (Path("report") if store else EXPERIMENTS)
-    studies = own_studies(runs) if store else made_studies(runs)
-    write_reports(studies, runs, out)
-    print(f"{len(runs)} runs: wrote {', '.join(study.name for study in studies)} in {out}")
+    if store is None and options.runs is None and not EXPERIMENTS.is_dir():
+        store = os.environ.get(STORE_VARIABLE, DEFAULT_URI)  # an installed copy has no experiments
+    if options.runs is not None or store is not None:
+        runs = load_store(store) if store else load_run_folders(options.runs)
+        out = options.out or Path("report")
+        names = write_own_runs(run_table(runs), out)
+    else:
+        runs, out = load_studies(EXPERIMENTS), options.out or EXPERIMENTS
+        names = write_results(Results(run_table(runs)), out)
+    print(f"{len(runs)} runs: wrote {', '.join(names)} and {out / 'report.html'}")
     return 0
 
 
@@ -44,17 +50,20 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--runs", type=Path, nargs="+", metavar="FOLDER", help="run folders, or folders of them"
+    )
     source.add_argument("--store", metavar="URI", help=f"an MLflow store, such as {DEFAULT_URI}")
     source.add_argument(
         "--calibration",
         type=Path,
         metavar="RUN",
-        help="draw how often a run's answers are correct, by the probability it gave them",
+        help="draw the share of correct answers of a run against their probability",
     )
     parser.add_argument(
         "--out",
         type=Path,
         metavar="PATH",
-        help="folder for the reports (of a store: report), or name of the calibration drawing",
+        help="the folder for the reports (for your own runs: report), or the calibration drawing",
     )
     return parser

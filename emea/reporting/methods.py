@@ -1,15 +1,12 @@
-"""Rows of tables: which runs stand for a method, and what of them."""
+"""Methods that tables and figures compare: which recorded runs represent each of them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 from emea.config.earlier import current_params
-from emea.reporting.cells import Cell, over_splits
 from emea.reporting.records import RecordedRun
 from emea.settings.em import FEATURES
-
-Place = TypeVar("Place")
 
 USUAL = {
     "em.iterations": 10,
@@ -28,7 +25,7 @@ USUAL = {
     "rule.num_neighbours": 5,
     "rule.rules.avoid_conflict.num_neighbours": 5,
 }
-"""What the paper ran with; runs that vary it stand for themselves alone."""
+"""The paper's EM settings. Runs with other values do not represent the paper's method."""
 
 COMMON = {
     "seed": 0,
@@ -38,8 +35,36 @@ COMMON = {
     "decoding.name": "greedy",
     "search.name": "exact",
 }
-"""What every run of a table has, with EM or without."""
+"""Settings that every run in a table has, with or without EM."""
 
+DUAL_PARTS = {
+    "em.two_way.both_directions": True,
+    "em.two_way.sweeps": 2,
+    "em.two_way.propagation": 5,
+    "em.two_way.features": str(list(FEATURES)),
+    "em.two_way.unmatched": True,
+    "em.two_way.matched_inclusions": True,
+    "em.two_way.memory": 0.0,
+    "em.two_way.mutual_labels": True,
+    "em.two_way.weighted_labels": True,
+    "em.two_way.fused_answer": True,
+    "em.two_way.one_to_one": False,
+}
+"""The settings of the complete ``em=dual``. Each ablation changes one of them."""
+
+CHANGES = {
+    ("em.two_way.both_directions", "False"): "one direction",
+    ("em.two_way.sweeps", "1"): "one belief update per iteration",
+    ("em.two_way.propagation", "0"): "no propagation of candidates",
+    ("em.two_way.unmatched", "False"): "every entity must have a counterpart",
+    ("em.two_way.matched_inclusions", "False"): "inclusions from all triples",
+    ("em.two_way.memory", "0.5"): "running mean of similarities",
+    ("em.two_way.mutual_labels", "False"): "pseudo-labels need not be mutual",
+    ("em.two_way.weighted_labels", "False"): "pseudo-labels without weights",
+    ("em.two_way.fused_answer", "False"): "answers from the encoder",
+    ("em.two_way.one_to_one", "True"): "one-to-one inference",
+}
+"""Names of the ablations by the setting that they change."""
 
 MODEL_NAMES = {
     "iptranse": "IPTransE",
@@ -54,27 +79,29 @@ MODEL_NAMES = {
     "bootea": "BootEA",
     "lightea": "LightEA",
 }
-"""What tables call the neural models, ours and others."""
+"""Display names of neural models, both ours and those that papers report."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Runs by what their metrics say, and the part of the metrics that counts."""
+    """Runs with certain metrics entries, and the ranking of them that counts."""
 
     where: Mapping[str, Any]
     stage: str = "final"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Method:
-    """A row.
+    """A method of a table or figure, and which runs represent it.
 
     Args:
-        label: what tables call it.
-        paper: what the paper's numbers call it; empty where it has none.
-        sources: where its numbers come from, the first that has a run of the split.
-        protocols: under which it was run; one that sees no test links anyway has one.
-        usual: settings that its runs must have; nothing is asked of runs without the key.
+        label: The display name.
+        paper: The method's key in ``paper.csv``; empty if the paper has no numbers for it.
+        sources: Where its numbers come from. The first source with a run of a split is used.
+        protocols: The protocols under which it was run. A method that never sees test links
+            only has ``strict``.
+        usual: Settings that its runs must have. A run without the setting is accepted.
+        needs: A column of the table of runs that must have a value.
     """
 
     label: str
@@ -82,121 +109,24 @@ class Method:
     sources: tuple[Source, ...]
     protocols: tuple[str, ...] = ("strict",)
     usual: Mapping[str, Any] = field(default_factory=lambda: USUAL)
+    needs: str = ""
+
+    def usable(self, protocol: str) -> str:
+        """Return the protocol under which to look for runs when comparing under ``protocol``."""
+        return protocol if protocol in self.protocols else self.protocols[0]
 
 
-class Found(NamedTuple):
-    """A run that stands for a method on one split, and the part of it that does."""
-
-    run: RecordedRun
-    stage: str
-
-    def value(self, metric: str, pool: str = "test") -> float | None:
-        """A metric of that part."""
-        return self.run.value(metric, pool, self.stage)
-
-
-def runs_of(
-    runs: Iterable[RecordedRun], method: Method, protocol: str, data: str, ratio: float
-) -> dict[int, Found]:
-    """What stands for a method in a cell, by split seed.
-
-    Of several runs a study's own counts, then the latest.
-    """
-    here = [run for run in runs if _key(run) == (data, ratio) and is_usual(run, method.usual)]
-    here.sort(key=lambda run: run.precedence)
-    found: dict[int, Found] = {}
-    for source in reversed(method.sources):
-        for run in here:
-            if _stands_for(run, source.where, protocol):
-                found[run.metrics["split_seed"]] = Found(run, source.stage)
-    return dict(sorted(found.items()))
-
-
-def runs_by_ratio(
-    runs: Iterable[RecordedRun],
-    method: Method,
-    data: str,
-    ratios: Iterable[float],
-    protocol: str = "strict",
-) -> dict[float, list[Found]]:
-    """What stands for a method on a pair, by ratio."""
-    runs = list(runs)
-    found = {ratio: runs_of(runs, method, protocol, data, ratio) for ratio in ratios}
-    return {ratio: list(by_split.values()) for ratio, by_split in found.items()}
-
-
-def means(
-    cells: Mapping[Place, Iterable[Found]],
-    metric: str = "hit@1",
-    stage: str | None = None,
-    pool: str = "test",
-) -> dict[Place, Cell]:
-    """A metric over splits at each place that has runs.
-
-    Args:
-        cells: runs by place, such as a ratio.
-        metric: which.
-        stage: part of the metrics; ``None``: the one that each run was found for.
-        pool: the targets that are ranked, ``test`` or ``all``.
-    """
-    found = {
-        place: over_splits([one.run.value(metric, pool, stage or one.stage) for one in ones])
-        for place, ones in cells.items()
-    }
-    return {place: cell for place, cell in found.items() if cell}
-
-
-def runs_in(found: Mapping[Any, Mapping[Any, Iterable[Found]]]) -> list[RecordedRun]:
-    """The runs of all rows and places."""
-    return [one.run for cells in found.values() for ones in cells.values() for one in ones]
-
-
-def is_usual(run: RecordedRun, usual: Mapping[str, Any]) -> bool:
-    """Whether a run has the usual settings, or none of that name."""
-    params = dict(current_params(run.header["params"]))
-    if params.get("search.name") == "auto":  # exact for graphs of the tables' sizes
-        params["search.name"] = "exact"
-    neural = run.metrics["method"] == "neural"  # has no EM, whatever its settings say
-    asked = COMMON if neural else {**COMMON, **usual}
-    return all(params.get(key, value) == value for key, value in asked.items())
-
-
-def _key(run: RecordedRun) -> tuple[str, float]:
-    return run.metrics["data"], run.metrics["ratio"]
-
-
-def _stands_for(run: RecordedRun, where: Mapping[str, Any], protocol: str) -> bool:
-    metrics = run.metrics
-    # a model without EM sees what any protocol shows it: nothing of the test links
-    agrees = metrics["method"] == "neural" or metrics["protocol"] == protocol
-    return agrees and all(metrics.get(key) == value for key, value in where.items())
-
-
-PARIS = Method("PARIS", "paris", (Source({"method": "paris"}),))
-PRASE = Method("PRASE", "prase", (Source({"method": "prase"}),))
-
+BOTH = ("released", "strict")
 SUP = {"model": "rrea", "training": "sup"}
 SEMI = {"model": "rrea", "training": "semi"}
 PAPER = {"method": "emea", "em": "paper", "rule": "paris"}
-DUAL_PARTS = {
-    "em.two_way.both_directions": True,
-    "em.two_way.sweeps": 2,
-    "em.two_way.propagation": 5,
-    "em.two_way.features": str(list(FEATURES)),
-    "em.two_way.unmatched": True,
-    "em.two_way.matched_inclusions": True,
-    "em.two_way.memory": 0.0,
-    "em.two_way.mutual_labels": True,
-    "em.two_way.weighted_labels": True,
-    "em.two_way.fused_answer": True,
-    "em.two_way.one_to_one": False,
-}
-"""The whole of ``em=dual``: ablations have another value of one."""
 
+PARIS = Method("PARIS", "paris", (Source({"method": "paris"}),))
+PRASE = Method("PRASE", "prase", (Source({"method": "prase"}),))
 RREA = Method(
     "RREA", "rrea", (Source({"method": "neural", **SUP}), Source({**PAPER, **SUP}, "initial"))
 )
-EMEA = Method("EMEA", "emea", (Source({**PAPER, **SUP}),), ("released", "strict"))
+EMEA = Method("EMEA", "emea", (Source({**PAPER, **SUP}),), BOTH)
 DUAL = Method(
     "em=dual", "", (Source({"method": "emea", "em": "dual", **SUP}),), usual=USUAL | DUAL_PARTS
 )
@@ -204,6 +134,72 @@ RREA_SEMI = Method(
     "RREA (semi)",
     "rrea_semi",
     (Source({**PAPER, **SEMI}, "initial"), Source({"method": "neural", **SEMI})),
-    ("released", "strict"),
+    BOTH,
 )
-EMEA_SEMI = Method("EMEA (semi)", "emea_semi", (Source({**PAPER, **SEMI}),), ("released", "strict"))
+EMEA_SEMI = Method("EMEA (semi)", "emea_semi", (Source({**PAPER, **SEMI}),), BOTH)
+EMEA_COMPATIBLE = Method("EMEA", "emea", EMEA.sources, BOTH, needs="compatibility.initial.mean")
+EMEA_100K = Method("EMEA", "emea", EMEA.sources, BOTH, USUAL | {"em.iterations": 5})
+
+
+def emea_over(model: str) -> Method:
+    """EMEA over another neural model (Figure 4)."""
+    usual: dict[str, Any] = dict(USUAL)
+    if model in ("alinet", "iptranse"):
+        usual["em.num_candidates"] = 50
+        usual.pop("em.iterations")  # the figure's table has a column for it
+    where = {**PAPER, "model": model, "training": "sup"}
+    return Method(MODEL_NAMES[model], "", (Source(where),), BOTH, usual)
+
+
+def emea_with(rule: str, training: str = "sup", settings: Mapping[str, Any] = USUAL) -> Method:
+    """EMEA over RREA with other rules (Figure 6) or other settings (Figure 7)."""
+    where = {"method": "emea", "em": "paper", "model": "rrea", "training": training, "rule": rule}
+    changed = [f"{key}={value}" for key, value in settings.items() if USUAL[key] != value]
+    label = ", ".join([f"EMEA rule={rule}", *changed])
+    return Method(label, "", (Source(where),), BOTH, {**USUAL, **settings})
+
+
+def model_alone(key: str) -> Method:
+    """A neural model without EM, by its key in Table 3, for instance ``rrea_semi``."""
+    model, training = key.rsplit("_", 1)
+    label = f"{MODEL_NAMES[model]} ({training})"
+    if model == "rrea":  # the first model of EM runs counts, too
+        known = RREA if training == "sup" else RREA_SEMI
+        return Method(label, key, known.sources, known.protocols)
+    where = {"method": "neural", "model": model, "training": training}
+    return Method(label, key, (Source(where),))
+
+
+def comparable_settings(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a run in the words of the current version."""
+    current = dict(current_params(params))
+    if current.get("search.name") == "auto":  # exact for graphs of these sizes
+        current["search.name"] = "exact"
+    return current
+
+
+def changed_setting(run: RecordedRun) -> str | None:
+    """Name the one setting in which an ``em=dual`` run differs from the complete method.
+
+    Returns:
+        ``None`` if it differs in no setting or in several.
+    """
+    params = comparable_settings(run.header["params"])
+    if run.metrics.get("em") != "dual" or any(
+        params.get(key, value) != value for key, value in COMMON.items()
+    ):
+        return None
+    usual: dict[str, Any] = USUAL | DUAL_PARTS
+    differs = [key for key, value in usual.items() if params.get(key, value) != value]
+    names = [_change_name(key, str(params[key])) for key in differs]
+    for key, default in (("model", "rrea"), ("training", "sup")):
+        if run.metrics[key] != default:
+            names.append(f"{key}={run.metrics[key]}")
+    return names[0] if len(names) == 1 else None
+
+
+def _change_name(key: str, value: str) -> str:
+    if key == "em.two_way.features":
+        missing = [name for name in FEATURES if f"'{name}'" not in value]
+        return f"without {', '.join(missing)}"
+    return CHANGES.get((key, value), f"{key.removeprefix('em.')}={value}")

@@ -2,20 +2,20 @@
 "use strict";
 (() => {
   const MISSING = ["", "-", "–", "—", "n/a", "no record", "not run"];
-  // a number, whatever stands behind it: 0.712 ± 0.003, 1%, +0.010, 1,234 MB, 0.835 (one split)
+  // a number at the start of a cell: 0.712 ± 0.003, 1%, +0.010, 1,234 MB, 0.835 (1 split)
   const NUMBER = /^[<>≤≥≈~]?\s*([+\-−]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:e[+-]?\d+)?)(?=$|[\s%×±()])/i;
   const NUMBERS = 0, WORDS = 1, NOTHING = 2;
 
   function sortKey(cell) {
     const text = cell ? cell.textContent.trim() : "";
     if (MISSING.includes(text.toLowerCase())) return { kind: NOTHING };
-    // "before → after" is about what comes out
+    // "before → after" is sorted by the second number
     const found = NUMBER.exec(text.split("→").pop().trim());
     const value = found && found[1] ? Number(found[1].replaceAll(",", "").replace("−", "-")) : NaN;
     return Number.isNaN(value) ? { kind: WORDS, value: text } : { kind: NUMBERS, value };
   }
 
-  // what is missing stays at the end, whichever way the rest is sorted
+  // missing values stay at the end in both directions
   function compare(a, b, sign) {
     if (a.kind !== b.kind) return a.kind - b.kind;
     if (a.kind === NUMBERS) return sign * (a.value - b.value);
@@ -29,7 +29,7 @@
     table.tBodies[0].append(...rows.map(({ row }) => row));
   }
 
-  // ascending, descending, and back to the order of the report
+  // ascending, descending, then the order of the report
   const NEXT = { ascending: "descending", descending: null };
 
   function makeSortable(table) {
@@ -58,7 +58,7 @@
       let shown = 0;
       for (const row of rows) {
         const cells = [...row.cells].map((cell) => cell.textContent.toLowerCase());
-        // a share is asked for exactly: 1% is not 11%
+        // a percentage must match exactly: 1% does not match 11%
         const fits = (word) => cells.some((cell) =>
           word.endsWith("%") ? cell.split(/\s+/).includes(word) : cell.includes(word));
         row.hidden = !words.every(fits);
@@ -67,9 +67,57 @@
       for (const frame of frames) {
         frame.classList.toggle("empty", !frame.querySelector("tbody tr:not([hidden])"));
       }
+      for (const details of document.querySelectorAll("main details")) {
+        details.open = words.length > 0;
+      }
       output.textContent = words.length ? `${shown} of ${rows.length} rows` : "";
     });
     input.closest(".filter").hidden = false;
+  }
+
+  // legends receive clicks, and the entries of hidden series are faint
+  function withActiveLegends(node) {
+    for (const legend of node.legends ?? []) {
+      const opacity = { signal: "indexof(hidden, datum.value) >= 0 ? 0.25 : 1" };
+      const part = { interactive: true, update: { opacity, cursor: { value: "pointer" } } };
+      legend.encode = { ...legend.encode, symbols: part, labels: part };
+    }
+    (node.marks ?? []).forEach(withActiveLegends);
+    return node;
+  }
+
+  // the page's security policy forbids generated code and injected styles
+  const OPTIONS = {
+    actions: false, renderer: "svg", ast: true, defaultStyle: false, patch: withActiveLegends,
+    tooltip: { disableDefaultStyle: true },
+  };
+
+  async function drawChart(figure) {
+    const canvas = document.createElement("div");
+    figure.append(canvas);
+    try {
+      const spec = JSON.parse(figure.querySelector("script").textContent);
+      const { view } = await window.vegaEmbed(canvas, spec, OPTIONS);
+      view.addEventListener("click", (event, item) => {
+        if (!item?.mark.role?.startsWith("legend-")) return;
+        const name = item.datum.value;
+        const hidden = view.signal("hidden");
+        const rest = hidden.filter((one) => one !== name);
+        view.signal("hidden", rest.length < hidden.length ? rest : [...hidden, name]).run();
+      });
+    } catch (error) {
+      canvas.textContent = `The chart cannot be drawn: ${error.message}`;
+    }
+  }
+
+  if (window.vegaEmbed) {
+    const near = new IntersectionObserver((entries) => {
+      for (const entry of entries.filter((one) => one.isIntersecting)) {
+        near.unobserve(entry.target);
+        drawChart(entry.target);
+      }
+    }, { rootMargin: "600px" });
+    document.querySelectorAll("figure.chart").forEach((figure) => near.observe(figure));
   }
 
   const tables = [...document.querySelectorAll("main table")];

@@ -1,8 +1,11 @@
-"""Recorded runs: what was measured, by which code, on which machine."""
+"""Recorded runs: their metrics, configuration, code version and machine."""
 
+import csv
+import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,159 +16,155 @@ from emea.errors import DataError
 from emea.record.provenance import is_of_committed_code
 from emea.record.run_folder import RANKS_FILE, read_ranks
 from emea.record.study import find_studies, read_study
-from emea.record.study_files import RUNS_FILE
-from emea.reporting.markdown import machine_of, short_commit
 
 logger = logging.getLogger(__name__)
+
+RUN_FILES = ("metrics.json", "run.json")
+
+PaperNumbers = dict[tuple[str, float, str], dict[str, float]]
+"""Published metrics by (data, ratio, method)."""
 
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """One run's metrics and header.
+    """One finished run.
 
     Args:
-        folder: its folder; a run of a study has none, and is named as if it lay in the study's.
-        metrics: what its ``metrics.json`` holds.
-        header: what its ``run.json`` holds.
-        is_own: whether it was made for the study that is being written.
-        line: of a study's table; 0: it is not of a study.
-        read_ranks: ranks of its test links at a stage, where they were kept.
+        name: The run's name in reports.
+        study: The study that the run belongs to; empty if none.
+        metrics: The content of ``metrics.json``.
+        header: The content of ``run.json``.
+        read_ranks: Reads the ranks of the test links at a stage, if they were recorded.
     """
 
-    folder: Path
+    name: str
+    study: str
     metrics: dict[str, Any]
     header: dict[str, Any]
-    is_own: bool = False
-    line: int = 0
     read_ranks: Callable[[str], FloatArray | None] = field(
-        default=lambda _: None, compare=False, repr=False
+        default=lambda stage: None, compare=False, repr=False
     )
 
     @property
     def run_id(self) -> str:
-        """The run's id wherever its records go; empty where it was never given one."""
+        """The run's id; empty if it was recorded without one."""
         return str(self.header.get("run_id", ""))
 
     @property
     def started(self) -> int:
-        """When it began, in milliseconds since the epoch."""
+        """The start time in milliseconds since the epoch."""
         return int(self.header.get("start_time", 0))
 
-    @property
-    def precedence(self) -> tuple[bool, int]:
-        """Of several runs of a cell and split the largest counts: a study's own, then the latest.
-
-        A study's own runs share their first trainings and their code, where others may not.
-        """
-        return self.is_own, self.started
-
-    @property
-    def study(self) -> str:
-        """What it was made for."""
-        if self.line:
-            return self.folder.parent.name
-        return str(self.header["params"].get("study", ""))
-
-    @property
-    def reference(self) -> str:
-        """Its study and its name, such as ``table1/zh-0.01-s0``."""
-        return "/".join(self.folder.parts[-2:])
-
     def value(self, metric: str, pool: str = "test", stage: str = "final") -> float | None:
-        """A metric of a ranking, among test targets or all targets.
+        """Return a metric of a ranking among test targets or all targets.
 
-        ``None`` where the method has none: reasoning names one counterpart and ranks no others.
+        ``None`` means that the method has no such metric: PARIS and PRASE do not rank.
         """
         ranking = self.metrics[stage]
         number: float | None = (ranking if pool == "test" else ranking["all_targets"])[metric]
         return number
 
     def ranks(self, stage: str = "final") -> FloatArray | None:
-        """Rank of each test link's target among test targets; ``None`` where it was not kept."""
-        if self.metrics["method"] == "neural":
-            stage = "final"  # before and after are one
-        return self.read_ranks(stage)
+        """Return the rank of each test link's target among test targets, if it was recorded."""
+        # without EM, the initial and the final ranking are the same
+        return self.read_ranks("final" if self.metrics["method"] == "neural" else stage)
 
 
-def load_records(folder: Path) -> list[RecordedRun]:
-    """Every run of a study, by name."""
-    return [
-        RecordedRun(folder / run.name, run.metrics, run.header, False, run.line, run.ranks)
-        for run in read_study(folder)
-    ]
+def load_run(folder: Path, study: str = "", name: str = "") -> RecordedRun:
+    """Read a run folder.
+
+    Args:
+        folder: The run folder.
+        study: The study that it belongs to; by default the one in its parameters.
+        name: The name in reports; by default the run's own.
+    """
+    metrics, header = (
+        json.loads((folder / file).read_text(encoding="utf-8")) for file in RUN_FILES
+    )
+    study = study or str(header["params"].get("study", ""))
+    name = name or str(header.get("name", ""))
+    return RecordedRun(name, study, metrics, header, partial(_ranks_in, folder))
 
 
-def ranks_in(folder: Path, stage: str) -> FloatArray | None:
-    """The same from a run's own folder."""
+def _ranks_in(folder: Path, stage: str) -> FloatArray | None:
     if not (folder / RANKS_FILE).exists():
         return None
     found = read_ranks(folder)[0].get(f"{stage}_in_pool")
     return None if found is None else found.astype(np.float64)
 
 
+def load_run_folders(folders: Iterable[Path]) -> list[RecordedRun]:
+    """Return the finished runs at or below the folders, ordered by start time.
+
+    Raises:
+        DataError: A folder contains no finished run.
+    """
+    found: dict[Path, RecordedRun] = {}
+    for folder in folders:
+        files = sorted(folder.glob("**/metrics.json"))
+        runs = [file.parent for file in files if (file.parent / "run.json").is_file()]
+        if not runs:
+            raise DataError(f"{folder} contains no finished run ({' and '.join(RUN_FILES)})")
+        found |= {run.resolve(): load_run(run) for run in runs}
+    return sorted(found.values(), key=lambda run: run.started)
+
+
+def load_records(folder: Path) -> list[RecordedRun]:
+    """Return every finished run of a study, ordered by name.
+
+    Raises:
+        DataError: The study has no recorded run.
+    """
+    return [
+        RecordedRun(run.name, folder.name, run.metrics, run.header, run.ranks)
+        for run in read_study(folder)
+    ]
+
+
 def load_committed(folder: Path) -> list[RecordedRun]:
-    """The runs that count: of code that lies in the history as it was run, and evaluated."""
+    """Return the runs of a study that were made with committed code and have test results."""
     runs, left_out = [], []
     for run in load_records(folder):
         if not is_of_committed_code(run.header["tags"]):
-            left_out.append(run.folder.name)
+            left_out.append(run.name)
         elif run.value("hit@1") is not None:
             runs.append(run)
     if left_out:
-        logger.warning("%s: left out, not of committed code: %s", folder, ", ".join(left_out))
+        names = ", ".join(left_out)
+        logger.warning("%s: ignoring runs made with uncommitted code: %s", folder, names)
     if not runs:
-        raise DataError(f"{folder} holds no recorded runs of committed code")
+        raise DataError(f"{folder} contains no recorded runs made with committed code")
     return runs
 
 
 def load_studies(experiments: Path) -> list[RecordedRun]:
-    """The runs that count of all studies."""
-    return [run for folder in find_studies([experiments]) for run in load_committed(folder)]
+    """Return the recorded runs of all studies. Reports read runs through this function only."""
+    studies = find_studies([experiments])
+    return [run for folder in studies for run in load_committed(folder)]
 
 
-def seen_from(runs: Iterable[RecordedRun], study: str) -> list[RecordedRun]:
-    """The runs, those that were made for a study marked as its own."""
-    return [replace(run, is_own=run.study == study) for run in runs]
+def machine_of(tags: Mapping[str, Any]) -> str:
+    """Return the GPU, or the number of CPU cores, or ``unknown`` if it was not recorded."""
+    if tags.get("gpu"):
+        return str(tags["gpu"])
+    if "cpu_count" not in tags:
+        return "unknown"
+    return f"{tags['cpu_count']} {tags['machine']} cores"
 
 
-def provenance_line(runs: Sequence[RecordedRun]) -> str:
-    """By which code and on which machine the runs were made, in one sentence."""
-    if not runs:
-        return "No run is recorded yet."
-    runs = list({run.folder: run for run in runs}.values())  # one may stand in several rows
-    tags = [run.header["tags"] for run in runs]
-
-    def all_of(key: str) -> str:
-        return ", ".join(sorted({tag.get(key, "unknown") for tag in tags}))
-
-    commits = ", ".join(sorted({short_commit(tag) for tag in tags}))
-    machines = ", ".join(sorted({machine_of(tag) for tag in tags}))
-    splits = ", ".join(sorted({str(run.metrics["split_seed"]) for run in runs}))
-    seeds, held_out = (
-        ", ".join(sorted({str(run.header["params"].get(key, usual)) for run in runs}))
-        for key, usual in (("seed", 0), ("split.num_validation", 100))
-    )
-    return (
-        f"{len(runs)} recorded runs; commit {commits} (dirty: {all_of('dirty')}), "
-        f"{machines}, torch {all_of('torch')}; mean ± standard deviation over split seeds "
-        f"{splits} unless a cell says otherwise, seed {seeds}; {held_out} validation links beside "
-        "the ratio."
-    )
+def short_commit(tags: Mapping[str, Any]) -> str:
+    """Return the first ten digits of the commit."""
+    return str(tags["commit"])[:10]
 
 
-def run_links(runs: Iterable[RecordedRun], studies: str = "..") -> str:
-    """The runs as numbered Markdown links to their lines, each once.
+def load_paper_numbers(path: Path) -> PaperNumbers:
+    """Read a CSV file with columns data, ratio, method and one column per metric.
 
-    Args:
-        runs: recorded runs.
-        studies: where the studies lie, seen from the text; the default is for a study's report.
+    Lines that start with ``#`` are comments. Empty cells are left out.
     """
-    places = dict.fromkeys(_place(run, studies) for run in runs)
-    return " ".join(f"[{number}]({link})" for number, link in enumerate(places, start=1))
-
-
-def _place(run: RecordedRun, studies: str) -> str:
-    """Runs that are not of a study, such as a store's, are named by their whole address."""
-    if not run.line:
-        return (run.folder / "run.json").resolve().as_uri()
-    return f"{studies}/{run.study}/{RUNS_FILE}#L{run.line}"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    numbers: PaperNumbers = {}
+    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+        key = (row.pop("data"), float(row.pop("ratio")), row.pop("method"))
+        numbers[key] = {metric: float(value) for metric, value in row.items() if value}
+    return numbers

@@ -1,122 +1,124 @@
-"""Measured times and memory as a table."""
+"""Measured times and memory as tables."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from emea.record.measurements import Measurement, read_measurements
-from emea.reporting.markdown import machine_of, markdown_table, short_commit
+from emea.reporting.records import machine_of, short_commit
+from emea.reporting.study import Part, Report
+from emea.reporting.table import text_table
 
-COLUMNS = {
-    "data": ("pair", "{}"),
-    "device": ("device", "{}"),
-    "ms_per_step": ("ms per step", "{:.1f}"),
-    "search_s": ("candidate search, s", "{:.2f}"),
-    "joint_s": ("M- and E-step, s", "{:.2f}"),
-    "peak_memory_mb": ("peak memory, MB", "{:.0f}"),
+Columns = dict[str, Callable[[Measurement], str]]
+
+IN_COLUMNS = (
+    *("data", "data.num_entities", "ratio", "model", "em", "search", "trainer", "tracking"),
+    *("em.iterations", "model.initial_epochs", "model.epochs_per_iteration"),
+)
+"""Settings that other columns show, or that do not change results."""
+
+ORIGIN: Columns = {"machine": machine_of, "commit": short_commit}
+STEPS: Columns = {
+    "pair": lambda run: str(run["data"]),
+    "device": lambda run: str(run["device"]),
+    "ms per step": lambda run: f"{run['ms_per_step']:.1f}",
+    "candidate search, s": lambda run: f"{run['search_s']:.2f}",
+    "M- and E-step, s": lambda run: f"{run['joint_s']:.2f}",
+    "peak memory, MB": lambda run: f"{run['peak_memory_mb']:.0f}",
+    **ORIGIN,
 }
 
 
-WHOLE_RUN = (
-    "pair",
-    "ratio",
-    "model",
-    "em",
-    "epochs",
-    "whole run, s",
-    "training, s",
-    "search, s",
-    "M- and E-step, s",
-    "peak memory, GB",
-    "Hit@1 before and after EM",
-    "other settings",
-)
-IN_COLUMNS = ("data", "data.num_entities", "ratio", "model", "em", "search")
-IN_EPOCHS = ("em.iterations", "model.initial_epochs", "model.epochs_per_iteration")
-NO_MATTER = ("trainer", "tracking")
-"""Settings that other columns tell, or that change no result."""
-
-
-def speed_tables(folder: Path) -> str:
-    """What the benchmarks recorded."""
-    parts = read_measurements(folder, "run_parts_").values()
-    titles = [title for title, _ in COLUMNS.values()] + ["machine", "commit"]
-    rows = [
-        [*(form.format(part[key]) for key, (_, form) in COLUMNS.items()), *_origin(part)]
-        for part in parts
-    ]
-    table = markdown_table(titles, rows, num_left=2)
-    compared = [_compared(run) for run in read_measurements(folder, "compare_").values()]
-    default = [_default_run(run) for run in read_measurements(folder, "default_run_").values()]
-    shares = [_shares(run) for run in read_measurements(folder, "overhead_").values()]
-    return "\n\n".join([table, *_whole_runs(folder), *compared, *default, *shares])
-
-
-def _whole_runs(folder: Path) -> list[str]:
-    runs = list(read_measurements(folder, "whole_run_").values())
-    if not runs:
-        return []
-    runs.sort(key=lambda run: float(run["total_s"]))
-    rows = [[*_whole_run(run), *_origin(run)] for run in runs]
-    return [markdown_table([*WHOLE_RUN, "machine", "commit"], rows, num_left=5)]
-
-
-def _whole_run(run: Measurement) -> list[str]:
-    recall = run["search_recall"]
-    search = "exact" if recall is None else f"{run['search']}, recall {recall:.3f}"
+def _pair(run: Measurement) -> str:
     size = run["overrides"].split("num_entities=")
-    name = run["data"] if len(size) == 1 else f"{run['data']} {int(size[1].split()[0]):,} x 2"
-    return [
-        name,
-        f"{run['ratio']:.0%}",
-        run["model"],
-        run["em"],
-        run["epochs"],
-        f"{run['total_s']:.1f}",
-        f"{run['neural_s']:.1f}",
-        f"{run['search_s']:.1f} ({search})",
-        f"{run['joint_s']:.1f}",
-        f"{run['peak_memory_mb'] / 1024:.1f}",
-        f"{run['initial']['hit@1']:.3f}, {run['final']['hit@1']:.3f} ({run['protocol']})",
-        _other_settings(run["overrides"]),
-    ]
+    return run["data"] if len(size) == 1 else f"{run['data']} {int(size[1].split()[0]):,} x 2"
 
 
-def _other_settings(overrides: str) -> str:
-    elsewhere = (*IN_COLUMNS, *IN_EPOCHS, *NO_MATTER)
-    told = [text for text in overrides.split() if text.split("=")[0] not in elsewhere]
-    return f"`{' '.join(told)}`" if told else ""
+def _search(run: Measurement) -> str:
+    recall = run["search_recall"]
+    how = "exact" if recall is None else f"{run['search']}, recall {recall:.3f}"
+    return f"{run['search_s']:.1f} ({how})"
 
 
-def _shares(run: Measurement) -> str:
-    machine, commit = _origin(run)
-    return (
-        f"Of a tracked run ({run['overrides'] or 'the default'}) Lightning takes "
-        f"{run['lightning_s']:.1f} s, MLflow {run['mlflow_s']:.1f} s, checkpoints and files "
-        f"{run['checkpoints_and_files_s']:.1f} s of {run['total_s']:.0f} s "
-        f"({run['share_of_overhead']:.0%}); `--help` answers after {run['help_s']:.1f} s, "
-        f"`import emea` takes {run['import_s']:.2f} s ({machine}, commit {commit})."
-    )
+def _other_settings(run: Measurement) -> str:
+    others = [text for text in run["overrides"].split() if text.split("=")[0] not in IN_COLUMNS]
+    return f"`{' '.join(others)}`" if others else ""
+
+
+WHOLE_RUNS: Columns = {
+    "pair": _pair,
+    "ratio": lambda run: f"{run['ratio']:.0%}",
+    "model": lambda run: str(run["model"]),
+    "em": lambda run: str(run["em"]),
+    "epochs": lambda run: str(run["epochs"]),
+    "whole run, s": lambda run: f"{run['total_s']:.1f}",
+    "training, s": lambda run: f"{run['neural_s']:.1f}",
+    "search, s": _search,
+    "M- and E-step, s": lambda run: f"{run['joint_s']:.1f}",
+    "peak memory, GB": lambda run: f"{run['peak_memory_mb'] / 1024:.1f}",
+    "Hit@1 before and after EM": lambda run: (
+        f"{run['initial']['hit@1']:.3f}, {run['final']['hit@1']:.3f} ({run['protocol']})"
+    ),
+    "other settings": _other_settings,
+    **ORIGIN,
+}
+TEXT = ("device", "machine", "commit", "other settings", "epochs", "em", "model", "ratio")
+
+
+def speed_report(folder: Path) -> Report:
+    """Return the report of the benchmarks that are recorded in a folder."""
+    steps, whole = _load(folder, "run_parts"), _load(folder, "whole_run")
+    whole.sort(key=lambda run: float(run["total_s"]))
+    parts = [_part("One training step and one E-step", STEPS, steps)]
+    if whole:
+        parts.append(_part("Whole runs", WHOLE_RUNS, whole))
+    sentences = [_compared(run) for run in _load(folder, "compare")]
+    sentences += [_default_run(run) for run in _load(folder, "default_run")]
+    sentences += [_overhead(run) for run in _load(folder, "overhead")]
+    if sentences:
+        parts.append(Part("Comparisons", "\n\n".join(sentences)))
+    note = "Measured by `emea bench`. Memory is GPU memory, or host memory on a CPU."
+    return Report("speed", "Time and memory", note, tuple(parts), is_experiment=False)
+
+
+def _part(title: str, columns: Columns, runs: list[Measurement]) -> Part:
+    key, *titles = columns
+    rows = [[show(run) for show in columns.values()] for run in runs]
+    return Part(title, "", text_table([key], titles, rows, TEXT))
+
+
+def _load(folder: Path, kind: str) -> list[Measurement]:
+    return list(read_measurements(folder, f"{kind}_").values())
+
+
+def _origin(run: Measurement) -> str:
+    return f"{machine_of(run)}, commit {short_commit(run)}"
 
 
 def _compared(run: Measurement) -> str:
-    machine, commit = _origin(run)
     return (
-        f"On {machine} ({run['pair']}): a step is {run['step ratio']:.1f} times faster than the "
-        f"edge-materialising form of the same layer, the PARIS rule {run['joint ratio']:.0f} times "
-        f"faster than a loop over candidates; time grows with size to the power "
-        f"{run['exponent of the step']:.2f} (step), {run['exponent of the joint module']:.2f} "
-        f"(rule) and {run['exponent of the exact candidate search']:.2f} (exact search), measured "
-        f"side by side by `emea bench compare`, commit {commit}."
+        f"On {run['pair']} ({_origin(run)}), a training step is {run['step ratio']:.1f} times "
+        "faster than the same layer with materialised edges, and the PARIS rule is "
+        f"{run['joint ratio']:.0f} times faster than a loop over candidates. Time grows with size "
+        f"to the power {run['exponent of the step']:.2f} (step), "
+        f"{run['exponent of the joint module']:.2f} (rule) and "
+        f"{run['exponent of the exact candidate search']:.2f} (exact search). Measured with "
+        "`emea bench compare`."
     )
 
 
 def _default_run(run: Measurement) -> str:
-    machine, commit = _origin(run)
     return (
-        f"`make run` after the install: {run['seconds']:.0f} s on {machine}, Hit@1 "
-        f"{run['initial']['hit@1']:.3f} (neural model) to {run['final']['hit@1']:.3f} (EMEA), "
-        f"protocol {run['protocol']}, commit {commit}."
+        f"After installation, `make run` takes {run['seconds']:.0f} s ({_origin(run)}) and "
+        f"improves Hit@1 from {run['initial']['hit@1']:.3f} (neural model) to "
+        f"{run['final']['hit@1']:.3f} (EMEA, protocol {run['protocol']})."
     )
 
 
-def _origin(numbers: Measurement) -> tuple[str, str]:
-    return machine_of(numbers), short_commit(numbers)
+def _overhead(run: Measurement) -> str:
+    return (
+        f"In a tracked run of {run['total_s']:.0f} s ({run['overrides'] or 'default settings'}), "
+        f"Lightning takes {run['lightning_s']:.1f} s, MLflow {run['mlflow_s']:.1f} s, and "
+        f"checkpoints and files {run['checkpoints_and_files_s']:.1f} s, "
+        f"{run['share_of_overhead']:.0%} in total. `emea --help` answers after {run['help_s']:.1f} "
+        f"s, and `import emea` takes {run['import_s']:.2f} s ({_origin(run)})."
+    )

@@ -1,7 +1,5 @@
-"""Recorded runs from an MLflow store."""
+"""Recorded runs of an MLflow store."""
 
-import json
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -9,41 +7,41 @@ from urllib.parse import urlsplit
 from emea.errors import DataError
 from emea.record.mlflow_store import MlflowStore
 from emea.record.store_uri import DEFAULT_URI, shown_uri, sqlite_path, without_login
-from emea.reporting.records import RecordedRun, ranks_in
+from emea.reporting.records import RUN_FILES, RecordedRun, load_run
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
 
-FILES = ("metrics.json", "run.json")
 FINISHED, PAGE = "attributes.status = 'FINISHED'", 1000
 
 
 def load_store(uri: str) -> list[RecordedRun]:
-    """Every finished run of a store that kept its files, of whatever code.
+    """Return every finished run of an MLflow store whose files are available.
 
     Raises:
-        DataError: there is no such store, or no such run in it.
+        DataError: The store does not exist or contains no such run.
     """
     file = sqlite_path(uri)
     if file is not None and not file.is_file():
-        raise DataError(f"{uri}: there is no file {file}")
+        raise DataError(f"{uri}: the file {file} does not exist")
     try:
         urlsplit(uri)
     except ValueError as error:
-        raise DataError(f"what was given as store is no address: {error}") from error
+        raise DataError(f"--store is not a valid address: {error}") from error
     shown = shown_uri(uri)
     try:
         finished = _finished(MlflowStore(uri))
-    # MLflow, the database below it and what speaks to it each have errors of their own
+    # MLflow, its database and the HTTP client raise different errors
     except Exception as error:
-        # after the first sentence comes advice on other matters
-        told = without_login(str(error).split("\n")[0].split(". ")[0], uri)
+        reason = without_login(str(error).split("\n")[0].split(". ")[0], uri)
         raise DataError(
-            f"{shown} cannot be read as an MLflow store, such as {DEFAULT_URI}: {told}"
+            f"{shown} cannot be read as an MLflow store, such as {DEFAULT_URI}: {reason}"
         ) from error
     runs = [run for one in finished if (run := _recorded(one, uri)) is not None]
     if not runs:
-        raise DataError(f"{shown} holds no finished run with its files ({', '.join(FILES)})")
+        raise DataError(
+            f"{shown} contains no finished run with its files ({' and '.join(RUN_FILES)})"
+        )
     return sorted(runs, key=lambda run: run.header["start_time"])
 
 
@@ -62,9 +60,8 @@ def _recorded(run: "Run", uri: str) -> RecordedRun | None:
     from mlflow.exceptions import MlflowException
 
     try:
-        # a local store's files are read where they lie, others are fetched
+        # files of a local store are read in place, others are downloaded
         folder = Path(download_artifacts(run_id=run.info.run_id, tracking_uri=uri))
-        metrics, header = (json.loads((folder / name).read_text("utf-8")) for name in FILES)
+        return load_run(folder)
     except (OSError, MlflowException):
         return None
-    return RecordedRun(folder, metrics, header, read_ranks=partial(ranks_in, folder))

@@ -1,75 +1,109 @@
-"""A study: what a report is made of."""
+"""A study: the specification of one report, and the report that recorded runs make of it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING
 
-from emea.reporting.comparison import NOT_RUN, Entry
-from emea.reporting.markdown import markdown_table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+from emea.reporting.charts import Chart, Spec
+from emea.reporting.table import Entry, Table, TableSpec
 
 RATIOS = (0.01, 0.05, 0.1, 0.2, 0.3)
 DBP15K = ("dbp15k_zh", "dbp15k_fr", "dbp15k_ja")
 DWY100K = ("dwy100k_dbp_wd", "dwy100k_dbp_yg")
 DATASETS = (*DBP15K, *DWY100K)
 
-Cells = Sequence[tuple[str, float]]
-CELLS: Cells = tuple(product(DATASETS, RATIOS))
+Places = Sequence[tuple[str, float]]
+CELLS: Places = tuple(product(DATASETS, RATIOS))
 """Pairs and ratios of the paper."""
 
-DBP15K_CELLS: Cells = tuple(product(DBP15K, RATIOS))
+DBP15K_CELLS: Places = tuple(product(DBP15K, RATIOS))
 
 
 @dataclass(frozen=True)
-class Study:
-    """A report in the forms in which it is written.
+class Section:
+    """A part of a report: a heading, a note and a table.
 
     Args:
-        name: of its folder and, if it has one, its experiment.
-        title: of the report.
-        parts: of its Markdown, without the title.
-        entries: its numbers for a machine.
-        figure: its picture, if it has one.
-        is_experiment: whether there is a sweep that makes its runs.
+        title: The heading; empty if the part belongs to the section before it.
+        note: Text above the table, in Markdown.
+        table: The table.
+    """
+
+    title: str
+    note: str
+    table: TableSpec
+
+
+@dataclass(frozen=True)
+class StudySpec:
+    """The specification of a report.
+
+    Args:
+        name: The name of its folder and of the experiment that makes its runs.
+        title: The title.
+        note: What it shows, in Markdown.
+        sections: Its tables.
+        charts: Its charts, which show its tables.
+        numbers: Published numbers, relative to the folder of studies.
+        prefers: The study whose runs are preferred; by default this one.
+        violins: Whether to draw the distributions of Figure 8, too.
     """
 
     name: str
     title: str
-    parts: tuple[str, ...]
-    entries: tuple[Entry, ...] = ()
-    figure: "Figure | None" = field(default=None, compare=False)
-    is_experiment: bool = True
-
-    @property
-    def markdown(self) -> str:
-        """The report's text."""
-        command = f"`python run.py -m experiment={self.name}` runs it."
-        commands = [command] if self.is_experiment else []
-        picture = [f"![{self.title}]({self.name}.svg)"] if self.figure else []
-        return "\n\n".join([f"# {self.title}", *commands, *picture, *self.parts]) + "\n"
+    note: str
+    sections: tuple[Section, ...]
+    charts: tuple[Chart, ...] = ()
+    numbers: str = ""
+    prefers: str = ""
+    violins: bool = False
 
 
-RELEASED = "The same under `protocol=released`, where it was run:"
-
-Rows = Sequence[Sequence[str]]
-
-
-def protocol_tables(
-    titles: Sequence[str], rows: Mapping[str, Rows], num_left: int
-) -> tuple[str, ...]:
-    """The table of the strict runs and, if there are any, that of the released ones.
+@dataclass(frozen=True)
+class Part:
+    """A filled section of a report.
 
     Args:
-        titles: of the columns.
-        rows: of each protocol; of ``released`` those that were run are shown.
-        num_left: columns of text.
+        title: The heading; empty if it has none.
+        note: Text above the table, in Markdown.
+        table: The table, if it has one.
+        entries: The cells that go to the CSV file.
     """
-    tables = [markdown_table(titles, rows["strict"], num_left=num_left)]
-    released = [row for row in rows["released"] if NOT_RUN not in row]
-    if released:
-        tables += [RELEASED, markdown_table(titles, released, num_left=num_left)]
-    return tuple(tables)
+
+    title: str
+    note: str
+    table: Table | None = None
+    entries: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report, ready to be rendered.
+
+    Args:
+        name: The name of its folder and of its files.
+        title: The title.
+        note: What it shows, in Markdown.
+        parts: Its tables.
+        provenance: A sentence about the code and the machines of the runs.
+        chart: Its charts as one Vega-Lite specification; ``None`` if it has none.
+        is_experiment: Whether ``emea run -m experiment=NAME`` makes its runs.
+    """
+
+    name: str
+    title: str
+    note: str
+    parts: tuple[Part, ...]
+    provenance: str = ""
+    chart: Spec | None = None
+    is_experiment: bool = True
+
+    def with_runs_only(self) -> "Report | None":
+        """Return the report without tables that have no run; ``None`` if no table is left."""
+        kept = []
+        for part in self.parts:
+            table = part.table.reduced() if part.table else None
+            if table and table.rows:
+                ours = tuple(entry for entry in part.entries if entry.cell is not None)
+                kept.append(replace(part, table=table, entries=ours))
+        return replace(self, parts=tuple(kept)) if kept else None

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from emea.cli.main import main as emea
-from emea.reporting.study import Study
+
+from ..reporting.fabricated import made, write_folder
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -34,9 +35,9 @@ def no_address(folder: Path) -> str:
     ("store", "sentence"),
     [
         (a_text, "notes.txt cannot be read as an MLflow store, such as sqlite:///mlflow.db: "),
-        (a_folder, "there is no file "),
+        (a_folder, " does not exist"),
         (without_its_driver, "127.0.0.1:9/db cannot be read as an MLflow store"),
-        (no_address, "what was given as store is no address: "),
+        (no_address, "--store is not a valid address: "),
     ],
 )
 def test_what_is_no_store_is_told_in_a_sentence(
@@ -52,10 +53,22 @@ def test_what_is_no_store_is_told_in_a_sentence(
 def test_an_out_that_cannot_be_written_is_told_in_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study = Study("table1", "A table", ("no numbers",))
-    monkeypatch.setattr("emea.reporting.records.load_studies", lambda _: [])
-    monkeypatch.setattr("emea.reporting.studies.made_studies", lambda _: [study])
+    monkeypatch.setattr("emea.reporting.records.load_run_folders", lambda _: [made()])
     (tmp_path / "file").touch()
-    assert main(["--out", str(tmp_path / "file")]) == 1
+    assert main(["--runs", str(tmp_path), "--out", str(tmp_path / "file")]) == 1
     (told,) = capsys.readouterr().err.splitlines()
     assert told.startswith(f"error: {tmp_path / 'file'} cannot be written: ")
+
+
+def test_run_folders_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_folder(tmp_path / "mine", "a", seconds={"total": 1.0})
+    assert main(["--runs", str(tmp_path / "mine"), "--out", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out.startswith("1 runs: wrote runs, table1, ")
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_a_folder_without_runs_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--runs", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
+    assert f"{tmp_path} contains no finished run" in capsys.readouterr().err

@@ -1,12 +1,20 @@
-"""The recorded runs of this repository: thousands of files, read once for all tests."""
+"""The recorded runs of this repository, read once for all tests."""
 
+import pandas as pd
 import pytest
 
 from emea.reporting.records import RecordedRun, load_studies
-from emea.reporting.studies import EXPERIMENTS
+from emea.reporting.report import EXPERIMENTS
+from emea.reporting.run_table import run_table
 
 
 @pytest.fixture(scope="session")
 def committed_runs() -> list[RecordedRun]:
-    """The runs of all studies, to be read only."""
+    """The runs of all studies; tests must not change them."""
     return load_studies(EXPERIMENTS)
+
+
+@pytest.fixture(scope="session")
+def committed_table(committed_runs: list[RecordedRun]) -> pd.DataFrame:
+    """The table of these runs; tests must not change it."""
+    return run_table(committed_runs)

@@ -1,8 +1,7 @@
-"""Small fabricated records, in the form in which runs leave them."""
+"""Small fabricated runs."""
 
 import json
-import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,9 @@ import numpy as np
 
 from emea.record.study import HEADER, add_runs
 from emea.record.study_files import HISTORY, SERIES, PackedRun, encoded_ranks
-from emea.reporting.records import RecordedRun, load_records
+from emea.reporting.records import PaperNumbers, RecordedRun, load_records
+from emea.reporting.run_table import Runs, run_table
+from emea.reporting.table import Table, TableSpec, fill
 
 TAGS = {"commit": "c" * 40, "dirty": "false", "gpu": "some GPU", "torch": "2"}
 PARAMS = {"em.iterations": 10, "em.num_candidates": 10, "training.epochs_per_turn": 100}
@@ -19,7 +20,7 @@ NEURAL = {"method": "neural", "em": "none", "rule": "none"}
 
 def made(
     name: str = "a",
-    study: Path = Path("study"),
+    study: str = "study",
     tags: dict[str, str] | None = None,
     params: dict[str, Any] | None = None,
     started: int = 0,
@@ -32,12 +33,7 @@ def made(
     metrics["history"] = history((0.1234, 0.2), (0.5, 0.4))
     header = {"run_id": f"id-{name}", "start_time": started}
     header |= {"tags": TAGS | (tags or {}), "params": PARAMS | (params or {})}
-    return RecordedRun(study / name, metrics | changes, header, line=line_of(name))
-
-
-def line_of(name: str) -> int:
-    """The line of a made run in its study's table: any number that is the name's own."""
-    return 1 + zlib.crc32(name.encode())
+    return RecordedRun(name, study, metrics | changes, header)
 
 
 def alone(hit: float, name: str = "alone", **changes: Any) -> RecordedRun:
@@ -55,8 +51,8 @@ def reasoned(method: str, hit: float, **changes: Any) -> RecordedRun:
 def write_run(
     study: Path, name: str, ranks: dict[str, Sequence[float]] | None = None, **changes: Any
 ) -> RecordedRun:
-    """The same in a study's tables, with ranks of the test links where they are given."""
-    run = made(name, study, **changes)
+    """The same in a study's files, with ranks of the test links if they are given."""
+    run = made(name, study.name, **changes)
     fields = dict.fromkeys(HEADER, "") | run.header
     metrics = {key: None if key == "history" else run.metrics[key] for key in run.metrics}
     entry = {"run": name, **fields, "config": {}, "metrics": metrics, "links": None}
@@ -65,7 +61,35 @@ def write_run(
     }
     history = "".join(json.dumps(item) + "\n" for item in run.metrics["history"])
     add_runs(study, {name: PackedRun(entry, {HISTORY: history.encode(), SERIES: b"", **details})})
-    return next(found for found in load_records(study) if found.folder.name == name)
+    return next(found for found in load_records(study) if found.name == name)
+
+
+def write_folder(folder: Path, name: str, **changes: Any) -> None:
+    """The same as a run folder."""
+    run = made(name, "", **changes)
+    (folder / name).mkdir(parents=True)
+    (folder / name / "metrics.json").write_text(json.dumps(run.metrics))
+    (folder / name / "run.json").write_text(json.dumps(run.header))
+
+
+def viewed(runs: Iterable[RecordedRun], study: str = "") -> Runs:
+    """The runs as a study sees them."""
+    return Runs(run_table(runs), study)
+
+
+def filled(
+    spec: TableSpec, runs: Iterable[RecordedRun], paper: PaperNumbers | None = None
+) -> Table:
+    """A table of these runs."""
+    return fill(spec, viewed(runs), paper or {})
+
+
+def texts(table: Table) -> dict[tuple[str, ...], dict[str, str]]:
+    """The texts of a table by row labels and column title."""
+    return {
+        labels: dict(zip(table.titles, (entry.text for entry in cells), strict=True))
+        for labels, cells in table.rows
+    }
 
 
 def scores(hit: float, others: bool = True) -> dict[str, Any]:

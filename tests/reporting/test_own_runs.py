@@ -1,4 +1,4 @@
-"""A store's report shows what it has runs of, and nothing else."""
+"""Reports of a user's own runs show what there are runs of, and nothing else."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,92 +6,85 @@ from typing import Any
 
 import pytest
 
-from emea.reporting import all_runs
-from emea.reporting.comparison import NOT_RUN
-from emea.reporting.own_runs import reduced_table, with_runs_only
+from emea.errors import DataError
+from emea.reporting.own_runs import runs_report
 from emea.reporting.records import RecordedRun
-from emea.reporting.studies import made_studies, store_page, write_study
-from emea.reporting.study import Study
+from emea.reporting.report import made_reports
+from emea.reporting.run_table import run_table
+from emea.reporting.store_runs import load_store
+from emea.reporting.study import Report
+from emea.reporting.table import NOT_RUN
+from emea.reporting.write import write_own_runs
 
-from .fabricated import made, rows_of
-
-TABLE = """| pair | ratio | paper | released | strict | difference | runs |
-| --- | --- | ---: | ---: | ---: | ---: | --- |
-| zh | 1% | 0.5 | not run | 0.4 | -0.1 | [1](a) |
-| zh | 5% | 0.6 |  | not run |  |  |
-| fr | 1% |  | not run | 0.3 |  | [2](b) |"""
-
-
-@pytest.fixture(scope="module")
-def runs(committed_runs: list[RecordedRun]) -> list[RecordedRun]:
-    """Some of the committed runs, as if a user had made them."""
-    return [
-        run
-        for run in committed_runs
-        if (run.metrics["data"], run.metrics["ratio"]) == ("dbp15k_zh", 0.01)
-        and run.metrics["protocol"] == "strict"
-    ]
+from .fabricated import made, texts
 
 
 def own(name: str, **changes: Any) -> RecordedRun:
-    run = made(name, data="mine", seconds={"total": 1.0}, **changes)
-    return replace(run, header=run.header | {"name": name})
+    return made(name, "", data="mine", seconds={"total": 12.3}, **changes)
 
 
-def test_rows_and_columns_without_runs_are_left_out() -> None:
-    assert reduced_table(TABLE) == (
-        """| pair | ratio | paper | strict | difference | runs |
-| --- | --- | ---: | ---: | ---: | --- |
-| zh | 1% | 0.5 | 0.4 | -0.1 | [1](a) |
-| fr | 1% |  | 0.3 |  | [2](b) |"""
-    )
-    assert reduced_table("\n".join(TABLE.splitlines()[:2] + TABLE.splitlines()[3:4])) is None
+def tables(report: Report) -> dict[str, dict[tuple[str, ...], dict[str, str]]]:
+    return {part.title: texts(part.table) for part in report.parts if part.table}
 
 
-def test_sections_and_studies_without_runs_are_left_out() -> None:
-    empty = "\n".join(TABLE.splitlines()[:2])
-    study = Study("a", "A", ("Remark.", f"## One\n\n{TABLE}", f"## Two\n\nText.\n\n{empty}"))
-    reduced = with_runs_only(study)
-    assert reduced is not None
-    assert reduced.parts[:2] == ("Remark.", "## One")
-    assert "## Two" not in reduced.parts and "Text." not in reduced.parts
-    assert with_runs_only(Study("a", "A", ("Remark.", empty))) is None
-    assert with_runs_only(Study("a", "A", ("Remark.", NOT_RUN))) is None
-
-
-@pytest.mark.slow
-def test_a_page_of_some_runs_has_no_gaps(runs: list[RecordedRun], tmp_path: Path) -> None:
-    studies = made_studies(runs)
-    reduced = [one for one in map(with_runs_only, studies) if one is not None]
-    names = {study.name for study in reduced}
-    assert {"table1", "dual", "figure4"} <= names and "table5" not in names
-    for study in reduced:
-        assert NOT_RUN not in study.markdown
-        assert all(entry.cell is not None for entry in study.entries)
-    (before,) = (study for study in studies if study.name == "table1")
-    (after,) = (study for study in reduced if study.name == "table1")
-    assert len(after.markdown.splitlines()) < 0.2 * len(before.markdown.splitlines())
-    shown = [all_runs.study(runs), *reduced]
-    for study in shown:
-        write_study(study, tmp_path / study.name)
-    page = store_page(shown, runs, tmp_path)
-    places = [page.index(f'<section id="{name}">') for name in ("runs", "claims", "table1")]
-    assert places == sorted(places)
-    assert NOT_RUN not in page.split('<section id="table1">')[1].split("</main>")[0]
-
-
-def test_a_page_without_runs_of_the_paper_is_the_runs(tmp_path: Path) -> None:
-    mine = [own("mine")]
-    assert not any(map(with_runs_only, made_studies(mine)))
-    page = store_page([all_runs.study(mine)], mine, tmp_path)
-    content = page.split("<main>")[1].split("</main>")[0]
-    assert 'id="claims"' not in content and NOT_RUN not in content
+def test_every_run_has_a_row() -> None:
+    bare = {"hit@1": None, "mrr": None, "mr": None}
+    runs = [own("late", started=2), own("early", initial=bare, final=bare)]
+    report = runs_report(run_table(runs))
+    assert not report.is_experiment
+    assert report.note == "2 finished runs, 1 of them with test links."
+    found = tables(report)["All runs"]
+    place = {"pair": "mine", "model": "rrea", "rule": "paris", "em": "paper", "protocol": "strict"}
+    metrics = {"Hit@1 before": "0.1234", "Hit@1": "0.5000", "MRR": "0.5000", "MR": "5.0"}
+    assert list(found) == [("early",), ("late",)]
+    assert found["late",] == place | metrics | {"seconds": "12"}
+    assert found["early",] == place | dict.fromkeys(metrics, "") | {"seconds": "12"}
 
 
 def test_the_best_run_is_named_for_each_protocol() -> None:
-    strict, released = own("one"), own("two", protocol="released")
-    parts = all_runs.study([strict, released, strict]).parts
-    assert parts[0] == "3 finished runs, 3 of them with test links."
-    rows = rows_of(parts[2])
-    assert [row[2] for row in rows] == ["released", "strict"]
-    assert [row[-1] for row in rows] == ["1", "2"]
+    low = replace(own("low"), metrics=own("low").metrics | {"final": {"hit@1": 0.1}})
+    report = runs_report(run_table([own("one"), own("two", protocol="released"), low]))
+    best = report.parts[0]
+    assert best.table is not None and best.title == "Best runs"
+    rows = [[entry.text for entry in cells] for _, cells in best.table.rows]
+    assert [(row[1], row[2], row[4]) for row in rows] == [
+        ("released", "two", "1"),
+        ("strict", "one", "2"),
+    ]
+
+
+def test_only_runs_of_the_paper_are_compared_with_it(tmp_path: Path) -> None:
+    table = run_table([own("mine")])
+    assert not any(report.with_runs_only() for report in made_reports(table))
+    assert write_own_runs(table, tmp_path) == ["runs"]
+    content = (tmp_path / "report.html").read_text().split("<main>")[1].split("</main>")[0]
+    assert 'id="claims"' not in content and NOT_RUN not in content
+
+
+def test_a_page_of_some_runs_has_no_gaps(tmp_path: Path) -> None:
+    runs = [made(f"s{seed}", "", split_seed=seed, seconds={"total": 1.0}) for seed in (0, 1)]
+    names = write_own_runs(run_table(runs), tmp_path)
+    assert {"runs", "table1", "dual", "figure4", "figure5"} <= set(names)
+    assert not {"table2", "table5"} & set(names)
+    for name in names:
+        text = (tmp_path / name / "results.md").read_text()
+        assert NOT_RUN not in text and "Not run" not in text, name
+    page = (tmp_path / "report.html").read_text()
+    places = [page.index(f'<section id="{name}">') for name in ("runs", "claims", "table1")]
+    assert places == sorted(places)
+    assert NOT_RUN not in page.split('<section id="table1">')[1].split("</main>")[0]
+    # the numbers of runs that a user does not have are not in the files either
+    assert "not run" not in (tmp_path / "table1" / "results.csv").read_text()
+
+
+def test_a_store_that_does_not_exist_is_an_error_and_is_not_created(tmp_path: Path) -> None:
+    file = tmp_path / "none.db"
+    with pytest.raises(DataError, match="does not exist"):
+        load_store(f"sqlite:///{file}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_invalid_address_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"nope\.db cannot be read as an MLflow store, such as sq"):
+        load_store("nope.db")

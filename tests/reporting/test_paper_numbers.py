@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from emea.reporting.markdown import load_paper_numbers
 from emea.reporting.methods import MODEL_NAMES
-from emea.reporting.studies import EXPERIMENTS
+from emea.reporting.records import load_paper_numbers
+from emea.reporting.report import EXPERIMENTS
+from emea.reporting.studies.tables import TABLE3_KEYS
 from emea.reporting.study import DBP15K, DWY100K, RATIOS
 
 TIMES = {"initial", "neural", "neural_sd", "joint", "joint_sd"}
@@ -40,6 +41,7 @@ def test_table3_is_complete() -> None:
     numbers = load_paper_numbers(EXPERIMENTS / "table3" / "paper.csv")
     methods = {method for _, _, method in numbers}
     assert len(methods) == 14
+    assert [*dict.fromkeys(method for _, _, method in numbers), "lightea_sup"] == list(TABLE3_KEYS)
     assert set(numbers) == set(product(DBP15K, [0.3], methods))
     assert {method.rsplit("_", 1)[0] for method in methods} <= set(MODEL_NAMES)
     assert all("hit@1" in printed for printed in numbers.values())

@@ -11,7 +11,7 @@ from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.record.study import find_studies
 from emea.reporting.records import RecordedRun, load_records
-from emea.reporting.studies import EXPERIMENTS
+from emea.reporting.report import EXPERIMENTS
 
 RECORDED = [folder.name for folder in find_studies([EXPERIMENTS])]
 GROUPS = ("protocol", "model", "training", "rule", "em")
@@ -30,7 +30,7 @@ def records(study: str) -> list[RecordedRun]:
 @pytest.mark.parametrize("study", RECORDED)
 def test_runs_say_which_code_made_them(study: str) -> None:
     for run in records(study):
-        tags, name = run.header["tags"], run.reference
+        tags, name = run.header["tags"], run.name
         assert len(tags["commit"]) == 40 and int(tags["commit"], 16), name
         assert tags["dirty"] == "false", name
         assert run.header["status"] == "FINISHED", name
@@ -50,9 +50,9 @@ def test_runs_are_told_apart() -> None:
 def test_numbers_of_ranks_are_those_of_the_metrics(study: str) -> None:
     for run in records(study):
         ranks = run.ranks()
-        assert ranks is not None, run.reference
-        assert len(ranks) == run.metrics["num_links"]["test"], run.reference
-        assert np.mean(ranks <= 1) == pytest.approx(run.value("hit@1"), abs=1e-6), run.reference
+        assert ranks is not None, run.name
+        assert len(ranks) == run.metrics["num_links"]["test"], run.name
+        assert np.mean(ranks <= 1) == pytest.approx(run.value("hit@1"), abs=1e-6), run.name
 
 
 @pytest.mark.parametrize("study", RECORDED)
@@ -67,16 +67,16 @@ def test_runs_are_of_options_that_exist(study: str) -> None:
 def test_a_folders_name_says_pair_ratio_and_split(study: str) -> None:
     names = {data: _pair(data) for data in option_names("data")}
     for run in records(study):
-        data, ratio, split, *_ = run.folder.name.split("-")
-        assert names[data] == run.metrics["data"], run.reference
+        data, ratio, split, *_ = run.name.split("-")
+        assert names[data] == run.metrics["data"], run.name
         assert (float(ratio), split) == (
             run.metrics["ratio"],
             f"s{run.metrics['split_seed']}",
-        ), run.reference
+        ), run.name
 
 
 def test_runs_of_one_split_share_the_first_model() -> None:
-    runs = {run.folder.name: run for run in records("table1")}
+    runs = {run.name: run for run in records("table1")}
     compared = 0
     for name, run in runs.items():
         alone = runs.get("-".join(name.split("-")[:3]) + "-neural")
@@ -99,7 +99,7 @@ def _pair(option: str) -> str:
 
 def _overrides(run: RecordedRun) -> tuple[str, ...]:
     """The choices that the run's metrics name; a group its method does not use is ``none``."""
-    assert f"{run.metrics['ratio']:g}" in option_names("ratio"), run.reference
+    assert f"{run.metrics['ratio']:g}" in option_names("ratio"), run.name
     method = run.metrics["method"]
     chosen = {"method": "emea" if method == "neural" else method}
     for group in GROUPS:
@@ -107,5 +107,5 @@ def _overrides(run: RecordedRun) -> tuple[str, ...]:
         if name in option_names(group):
             chosen[group] = name
         else:
-            assert name == "none" and method in ("paris", "prase"), (run.reference, group)
+            assert name == "none" and method in ("paris", "prase"), (run.name, group)
     return tuple(f"{group}={name}" for group, name in chosen.items())

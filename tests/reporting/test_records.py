@@ -1,14 +1,15 @@
 """Reading recorded runs back."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from emea.errors import DataError
-from emea.reporting.records import load_committed, load_records, load_studies, provenance_line
+from emea.reporting.records import load_committed, load_records, load_run_folders, load_studies
+from emea.reporting.report import provenance
+from emea.reporting.run_table import run_table
 
-from .fabricated import made, write_run
+from .fabricated import made, write_folder, write_run
 
 
 def test_a_run_tells_who_it_is_and_where_it_lies(tmp_path: Path) -> None:
@@ -17,10 +18,9 @@ def test_a_run_tells_who_it_is_and_where_it_lies(tmp_path: Path) -> None:
     expected = made("zh-0.01-s0", started=7)
     assert run.metrics == written.metrics == expected.metrics
     assert {key: run.header[key] for key in expected.header} == expected.header
-    assert run.study == "table1" and run.line == 1
     assert run.run_id == "id-zh-0.01-s0"
     assert run.started == 7
-    assert run.reference == "table1/zh-0.01-s0"
+    assert (run.study, run.name) == ("table1", "zh-0.01-s0")
 
 
 def test_values_by_pool_and_stage() -> None:
@@ -54,36 +54,35 @@ def test_runs_of_uncommitted_code_do_not_count_and_are_told(
         load_committed(tmp_path)
     write_run(tmp_path, "b")
     caplog.clear()
-    assert [run.folder.name for run in load_committed(tmp_path)] == ["b"]
-    assert "left out, not of committed code: a" in caplog.text
+    assert [run.name for run in load_committed(tmp_path)] == ["b"]
+    assert "ignoring runs made with uncommitted code: a" in caplog.text
 
 
 def test_the_runs_of_all_studies_are_one_pool(tmp_path: Path) -> None:
     for study in ("table2", "table1"):
         write_run(tmp_path / study, "a")
     (tmp_path / "figure5").mkdir()
-    found = [run.reference for run in load_studies(tmp_path)]
-    assert found == ["table1/a", "table2/a"]
+    found = [(run.study, run.name) for run in load_studies(tmp_path)]
+    assert found == [("table1", "a"), ("table2", "a")]
 
 
 def test_where_runs_come_from_is_told_in_a_sentence() -> None:
     cores = {"commit": "d" * 40, "gpu": "", "cpu_count": "2", "machine": "x86_64"}
-    line = provenance_line([made(), made("b", tags=cores, split_seed=3)])
+    table = run_table([made(), made("b", tags=cores, split_seed=3), made("unused")])
+    line = provenance(table, ["id-a", "id-b", "id-a"])
     assert line.startswith(
-        "2 recorded runs; commit cccccccccc, dddddddddd (dirty: false), "
-        "2 x86_64 cores, some GPU, torch 2;"
+        "2 recorded runs. Means ± standard deviations are over split seeds 0, 3,"
     )
-    assert "split seeds 0, 3 unless" in line
+    assert "Machine: 2 x86_64 cores, some GPU; torch 2; commit cccccccccc, dddddddddd." in line
+    assert "uncommitted" in provenance(run_table([made(tags={"dirty": "true"})]), ["id-a"])
+    assert provenance(table, []) == "No run is recorded yet."
 
 
-def test_a_run_that_stands_in_several_rows_is_one() -> None:
-    run = made("a")
-    assert provenance_line([run, run, made("b")]).startswith("2 recorded runs;")
-
-
-def test_what_a_run_was_made_for(tmp_path: Path) -> None:
-    assert made("a", tmp_path / "table1").study == "table1"
-    kept = replace(made("a"), folder=tmp_path / "artifacts", line=0)
-    assert kept.study == ""
-    of_sweep = replace(kept, header=kept.header | {"params": {"study": "figure4"}})
-    assert of_sweep.study == "figure4"
+def test_run_folders_are_found_at_any_depth(tmp_path: Path) -> None:
+    write_folder(tmp_path / "sweep", "late", started=2, params={"study": "figure4"})
+    write_folder(tmp_path / "sweep", "early", started=1)
+    found = load_run_folders([tmp_path, tmp_path / "sweep" / "late"])
+    assert [run.run_id for run in found] == ["id-early", "id-late"]
+    assert [run.study for run in found] == ["", "figure4"]
+    with pytest.raises(DataError, match="contains no finished run"):
+        load_run_folders([tmp_path, tmp_path / "sweep" / "none"])

@@ -5,13 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import ttest_rel
 
-from emea.reporting.methods import EMEA, RREA, Found
-from emea.reporting.significance import largest_p, p_of_splits, p_table, p_value, scores, shown_p
+from emea.reporting.methods import EMEA, RREA
+from emea.reporting.records import RecordedRun
+from emea.reporting.run_table import run_table
+from emea.reporting.significance import largest_p, p_of_splits, p_value, scores, shown_p
+from emea.reporting.table import PValue, Row, TableSpec
 
-from .fabricated import NEURAL, rows_of, write_run
+from .fabricated import NEURAL, filled, texts, write_run
 
 BEFORE = [[1, 2, 3, 9, 4], [2, 2, 1, 9, 4]]
 AFTER = [[1, 1, 1, 2, 4], [1, 2, 1, 1, 1]]
@@ -40,16 +44,19 @@ def test_entities_without_an_answer_count_nothing() -> None:
     assert scores(ranks, "mrr").tolist() == [1, 0.25, 0, 0]
 
 
-def split(folder: Path, seed: int, before: Any, after: Any) -> tuple[Found, Found]:
-    run = write_run(folder, f"s{seed}", {"initial": before, "final": after}, split_seed=seed)
-    return Found(run, "initial"), Found(run, "final")
+def split(folder: Path, seed: int, before: Any, after: Any) -> RecordedRun:
+    return write_run(folder, f"s{seed}", {"initial": before, "final": after}, split_seed=seed)
+
+
+def stages(*runs: RecordedRun) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The runs before and after EM."""
+    table = run_table(runs)
+    return table.assign(stage="initial"), table.assign(stage="final")
 
 
 @pytest.mark.parametrize("metric", ["hit@1", "mrr"])
 def test_the_largest_over_the_splits_counts(metric: str, tmp_path: Path) -> None:
-    splits = {seed: split(tmp_path, seed, BEFORE[seed], AFTER[seed]) for seed in (0, 1)}
-    first = {seed: found[0] for seed, found in splits.items()}
-    second = {seed: found[1] for seed, found in splits.items()}
+    first, second = stages(*(split(tmp_path, seed, BEFORE[seed], AFTER[seed]) for seed in (0, 1)))
     values = [
         [np.equal(ranks, 1) if metric == "hit@1" else 1 / np.array(ranks) for ranks in both]
         for both in zip(BEFORE, AFTER, strict=True)
@@ -60,22 +67,23 @@ def test_the_largest_over_the_splits_counts(metric: str, tmp_path: Path) -> None
     assert found == pytest.approx(expected)
     assert largest_p(found) == pytest.approx(max(expected))
     # a split that only one of them has tells nothing
-    assert p_of_splits({0: first[0]}, second, metric) == pytest.approx(expected[:1])
-    assert p_of_splits({0: first[0]}, {1: second[1]}, metric) == []
+    assert p_of_splits(first[:1], second, metric) == pytest.approx(expected[:1])
+    assert p_of_splits(first[:1], second[1:], metric) == []
+    assert p_of_splits(first[:0], second, metric) == []
     assert largest_p([]) is None
 
 
 def test_other_entities_are_not_compared(tmp_path: Path) -> None:
-    first, _ = split(tmp_path, 0, [1, 2, 3], [1, 1, 1])
-    _, second = split(tmp_path, 1, [1, 2], [1, 1])
-    assert p_of_splits({0: first}, {0: second}, "mrr") == [None]
+    first, _ = stages(split(tmp_path / "a", 0, [1, 2, 3], [1, 1, 1]))
+    _, second = stages(split(tmp_path / "b", 0, [1, 2], [1, 1]))
+    assert p_of_splits(first, second, "mrr") == [None]
 
 
 def test_runs_without_ranks_are_not_compared(tmp_path: Path) -> None:
     run = write_run(tmp_path, "none")
-    assert p_of_splits({0: Found(run, "initial")}, {0: Found(run, "final")}, "mrr") == [None]
+    assert p_of_splits(*stages(run), "mrr") == [None]
     part = write_run(tmp_path, "part", {"final": [1, 2]})
-    assert p_of_splits({0: Found(part, "initial")}, {0: Found(part, "final")}, "mrr") == [None]
+    assert p_of_splits(*stages(part), "mrr") == [None]
 
 
 def test_before_and_after_are_one_in_a_model_alone(tmp_path: Path) -> None:
@@ -103,9 +111,10 @@ def test_how_p_is_shown(of_splits: list[float | None], text: str) -> None:
 
 
 def test_a_row_per_cell_that_was_run(tmp_path: Path) -> None:
-    run, _ = split(tmp_path, 0, BEFORE[0], AFTER[0])
-    cells = [("dbp15k_zh", 0.01), ("dbp15k_fr", 0.01)]
-    table = p_table([run.run], [(EMEA, "strict", RREA, "strict")], cells)
+    run = split(tmp_path, 0, BEFORE[0], AFTER[0])
+    rows = [Row((data,), data, 0.01) for data in ("dbp15k_zh", "dbp15k_fr")]
+    columns = [PValue(m, (EMEA, "strict"), (RREA, "strict"), m) for m in ("hit@1", "mrr")]
+    table = filled(TableSpec(("pair",), rows, tuple(columns)), [run]).reduced()
     hit, mrr = (
         ttest_rel(before, after).pvalue
         for before, after in [
@@ -113,5 +122,4 @@ def test_a_row_per_cell_that_was_run(tmp_path: Path) -> None:
             (1 / np.array(BEFORE[0]), 1 / np.array(AFTER[0])),
         ]
     )
-    assert "EMEA strict / RREA: Hit@1" in table
-    assert rows_of(table) == [["dbp15k_zh", "1%", f"{hit:.3f}", f"{mrr:.3f}"]]
+    assert texts(table) == {("dbp15k_zh",): {"hit@1": f"{hit:.3f}", "mrr": f"{mrr:.3f}"}}

@@ -3,13 +3,21 @@ from pathlib import Path
 from typing import Any
 
 from emea.record.measurements import MEASUREMENTS_FILE, read_measurements
-from emea.reporting.speed import speed_tables
+from emea.reporting.render import as_markdown
+from emea.reporting.speed import speed_report
 
 MEASUREMENTS = Path(__file__).resolve().parents[2] / "experiments" / "speed"
 
 
 def write_measurement(folder: Path, name: str, numbers: dict[str, Any]) -> None:
-    (folder / MEASUREMENTS_FILE).write_text(json.dumps({"name": name, **numbers}) + "\n")
+    line = json.dumps({"name": name, **numbers}) + "\n"
+    (folder / MEASUREMENTS_FILE).write_text(line, encoding="utf-8")
+
+
+def table(folder: Path, number: int) -> str:
+    part = speed_report(folder).parts[number]
+    assert part.table is not None
+    return as_markdown(part.table)
 
 
 def test_a_row_per_measurement(tmp_path: Path) -> None:
@@ -17,7 +25,7 @@ def test_a_row_per_measurement(tmp_path: Path) -> None:
     numbers |= {"joint_s": 0.5, "peak_memory_mb": 99.6, "cpu_count": "2", "machine": "x86_64"}
     numbers |= {"commit": "c" * 40}
     write_measurement(tmp_path, "run_parts_a", numbers)
-    row = speed_tables(tmp_path).splitlines()[-1]
+    row = table(tmp_path, 0).splitlines()[-1]
     assert row == "| pair | cpu | 12.3 | 1.00 | 0.50 | 100 | 2 x86_64 cores | cccccccccc |"
 
 
@@ -36,9 +44,10 @@ def test_a_whole_run_tells_its_search_and_protocol(tmp_path: Path) -> None:
         "search_s": 1.0,
     }
     numbers |= {"joint_s": 0.2, "peak_memory_mb": 2048, "search_recall": 0.9876, "gpu": "G"}
+    numbers["search"] = "cells"
     numbers |= {"initial": {"hit@1": 0.25}, "final": {"hit@1": 0.5}, "protocol": "strict"}
     write_measurement(tmp_path, "whole_run_a", numbers | {"commit": "c" * 40})
-    row = speed_tables(tmp_path).splitlines()[-1]
+    row = table(tmp_path, 1).splitlines()[-1]
     assert row == (
         "| synthetic 2,000 x 2 | 5% | rrea | dual | 3 + 1 x 2 | 9.9 | 5.0 "
         "| 1.0 (cells, recall 0.988) | 0.2 | 2.0 | 0.250, 0.500 (strict) "

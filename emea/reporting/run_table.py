@@ -1,0 +1,186 @@
+"""The table of runs: one pandas row per recorded run, and the lookups that reports need."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from emea.reporting.methods import COMMON, Method, changed_setting, comparable_settings
+from emea.reporting.records import RecordedRun, machine_of
+
+IDENTITY = (
+    *("data", "ratio", "split_seed", "method", "model"),
+    *("training", "em", "rule", "protocol"),
+)
+"""What was run, as ``metrics.json`` names it."""
+
+SPLIT = ["data", "ratio", "split_seed"]
+"""Columns that identify a split. At most one run per split represents a method."""
+
+
+class Cell(NamedTuple):
+    """A quantity over the runs of several splits.
+
+    Args:
+        mean: The mean; ``None`` if the method does not have this quantity.
+        spread: The standard deviation over splits; 0 for a single run.
+        num_runs: How many runs the mean is over.
+        names: The names of the runs.
+        run_ids: The ids of the runs.
+    """
+
+    mean: float | None
+    spread: float
+    num_runs: int
+    names: tuple[str, ...] = ()
+    run_ids: tuple[str, ...] = ()
+
+
+def run_table(records: Iterable[RecordedRun]) -> pd.DataFrame:
+    """Return the table of runs.
+
+    The column ``values`` holds every number of a run's ``metrics.json`` by its path, for instance
+    ``final.all_targets.hit@1`` or ``history.3.neural.hit@1``. ``settings`` and ``tags`` hold the
+    run's parameters and tags, and ``record`` gives access to the run's other files.
+    """
+    return pd.DataFrame([_row(record) for record in records])
+
+
+def _row(record: RecordedRun) -> dict[str, Any]:
+    metrics, header = record.metrics, record.header
+    return {
+        **{key: metrics.get(key) for key in IDENTITY},
+        "run_id": record.run_id,
+        "name": record.name,
+        "study": record.study,
+        "started": record.started,
+        "machine": machine_of(header["tags"]),
+        "iterations": len(metrics.get("history") or []) - 1,
+        "change": changed_setting(record),
+        "settings": comparable_settings(header["params"]),
+        "tags": header["tags"],
+        "values": dict(_flat(metrics)) | _derived(record),
+        "record": record,
+    }
+
+
+def _derived(record: RecordedRun) -> dict[str, Any]:
+    """Return quantities that reports need and ``metrics.json`` does not have."""
+    history = [one for one in record.metrics.get("history") or [] if "seconds" in one]
+    seconds = [one["seconds"] for one in history]
+    trained = record.header["params"].get("initial_from") is None
+    derived: dict[str, Any] = {
+        "seconds.first": [one["neural"] for one in seconds[:1] if trained],
+        "seconds.neural": [one["neural"] for one in seconds[1:]],
+        "seconds.joint": [one["search"] + one["joint"] for one in seconds[1:]],
+    }
+    for part in ("neural", "joint"):
+        entries = [one for one in record.metrics.get("history") or [] if one.get(part)]
+        if entries:
+            derived[f"history.last.{part}.hit@1"] = entries[-1][part]["hit@1"]
+    return derived
+
+
+def _flat(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in node.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            value = {str(index): one for index, one in enumerate(value)}
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+class Runs:
+    """The table of runs as one study sees it.
+
+    If several runs of a split qualify for a method, the study's own run is used, because a
+    study's runs share their code and their first trainings. Otherwise the latest run is used.
+
+    Args:
+        table: The table of runs, see :func:`run_table`.
+        study: The study whose runs are preferred.
+    """
+
+    def __init__(self, table: pd.DataFrame, study: str = "") -> None:
+        if not table.empty:
+            table = table.assign(is_own=table["study"] == study)
+            table = table.sort_values(["is_own", "started"], kind="stable")
+        self.table = table
+        self._found: dict[tuple[Method, str], dict[tuple[str, float], pd.DataFrame]] = {}
+
+    def of(self, method: Method, protocol: str, data: str, ratio: float | None) -> pd.DataFrame:
+        """Return the runs that represent a method, one per split, ordered by split seed.
+
+        The column ``stage`` says which ranking of the run counts (``initial`` or ``final``).
+        """
+        key = (method, protocol)
+        if key not in self._found:
+            found = self._select(method, protocol)
+            groups = found.groupby(["data", "ratio"]) if not found.empty else ()
+            self._found[key] = dict(iter(groups))
+        return self._found[key].get((data, ratio), self.table.iloc[:0])  # type: ignore[arg-type]
+
+    def shared_splits(self, places: Iterable[tuple[Method, str, str, float]]) -> set[int]:
+        """Return the splits that all places with runs share, or all their splits if none is.
+
+        Args:
+            places: Arguments of :meth:`of`.
+        """
+        found = [self.of(*place) for place in places]
+        seeds = [set(runs["split_seed"]) for runs in found if not runs.empty] or [set()]
+        return set.intersection(*seeds) or set.union(*seeds)
+
+    def _select(self, method: Method, protocol: str) -> pd.DataFrame:
+        table = self.table
+        if table.empty:
+            return table
+        both = zip(table["method"], table["settings"], strict=True)
+        usual = pd.Series([_is_usual(*one, method) for one in both], table.index)
+        # a model without EM never sees test links, so its runs count under every protocol
+        visible = (table["method"] == "neural") | (table["protocol"] == protocol)
+        parts = []
+        for source in reversed(method.sources):
+            here = usual & visible
+            for column, value in source.where.items():
+                here &= table[column] == value if column in table else False
+            if method.needs:
+                here &= table["values"].map(lambda values: method.needs in values)
+            parts.append(table[here].assign(stage=source.stage))
+        found = pd.concat(parts).drop_duplicates(SPLIT, keep="last")
+        return found.sort_values("split_seed")
+
+
+def _is_usual(name: str, settings: Mapping[str, Any], method: Method) -> bool:
+    """Whether a run has the settings that a method asks for. Missing settings are not checked."""
+    asked = COMMON if name == "neural" else {**COMMON, **method.usual}
+    return all(settings.get(key, value) == value for key, value in asked.items())
+
+
+def values_at(runs: pd.DataFrame, path: str) -> list[float | None]:
+    """Return a quantity of each run; ``{stage}`` in the path is the stage that counts.
+
+    ``None`` means that the run does not have it. Lists, such as the seconds of all iterations,
+    are concatenated.
+    """
+    if runs.empty:
+        return []
+    found: list[float | None] = []
+    for values, stage in zip(runs["values"], runs["stage"], strict=True):
+        value = values.get(path.replace("{stage}", stage))
+        found += value if isinstance(value, list) else [value]
+    return found
+
+
+def cell_of(runs: pd.DataFrame, path: str) -> Cell | None:
+    """Return mean and standard deviation of a quantity; ``None`` without runs."""
+    values = values_at(runs, path)
+    if not values:
+        return None
+    origin = (tuple(runs["name"]), tuple(runs["run_id"]))
+    numbers = [value for value in values if value is not None]
+    if len(numbers) < len(values):
+        return Cell(None, 0.0, len(values), *origin)
+    spread = stdev(numbers) if len(numbers) > 1 else 0.0
+    return Cell(fmean(numbers), spread, len(numbers), *origin)

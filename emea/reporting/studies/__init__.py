@@ -1,0 +1,25 @@
+"""The studies as data: one specification per table and figure of the paper, and ``em=dual``.
+
+To add a report, add a :class:`~emea.reporting.study.StudySpec` to ``STUDIES``.
+"""
+
+from emea.reporting.studies.dual import DUAL_STUDY
+from emea.reporting.studies.figures import FIGURE4, FIGURE5, FIGURE6, FIGURE7, FIGURE8
+from emea.reporting.studies.tables import TABLE1, TABLE2, TABLE3, TABLE4, TABLE5
+
+STUDIES = {
+    spec.name: spec
+    for spec in (
+        TABLE1,
+        TABLE2,
+        TABLE3,
+        TABLE4,
+        TABLE5,
+        FIGURE4,
+        FIGURE5,
+        FIGURE6,
+        FIGURE7,
+        FIGURE8,
+        DUAL_STUDY,
+    )
+}

@@ -1,0 +1,100 @@
+"""The headline picture and table, and the small table of the README."""
+
+from emea.reporting.charts import Chart
+from emea.reporting.methods import DUAL, EMEA, PARIS, PRASE, RREA
+from emea.reporting.studies.common import ONE_ANSWER, ZH, at
+from emea.reporting.study import DBP15K_CELLS, Section, StudySpec
+from emea.reporting.table import Count, Difference, Measured, Printed, TableSpec
+
+HEADLINE = StudySpec(
+    "summary",
+    "Summary",
+    "",
+    (
+        Section(
+            "Hit@1 on DBP15K",
+            "Among test targets (CSLS, source to target), mean ± standard deviation over splits. "
+            "*paper* columns are printed in the paper, the others are our runs. zh is in-sample "
+            "for `em=dual`, see below.",
+            TableSpec(
+                ("pair", "ratio"),
+                at(DBP15K_CELLS),
+                (
+                    Printed("RREA (paper)", method="rrea"),
+                    Measured("RREA", method=RREA),
+                    Printed("EMEA (paper)", method="emea"),
+                    Measured("EMEA released", method=EMEA, protocol="released"),
+                    Measured("EMEA strict", method=EMEA, protocol="strict"),
+                    Difference("released - strict", "EMEA released", "EMEA strict"),
+                    Measured("em=dual", method=DUAL),
+                    Count("splits", ("RREA", "EMEA released", "EMEA strict", "em=dual")),
+                ),
+                splits=0,
+                in_csv=False,
+            ),
+        ),
+        Section(
+            "PARIS and PRASE on DBP15K",
+            "Both are our own implementations (settings in `conf/method`) and stronger than those "
+            f"that the paper used. {ONE_ANSWER}",
+            TableSpec(
+                ("pair", "ratio"),
+                at(DBP15K_CELLS),
+                (
+                    Printed("PARIS (paper)", method="paris"),
+                    Measured("PARIS", method=PARIS),
+                    Printed("PRASE (paper)", method="prase"),
+                    Measured("PRASE", method=PRASE),
+                ),
+                in_csv=False,
+            ),
+        ),
+    ),
+    (
+        Chart(
+            "",
+            0,
+            "ratio",
+            ("RREA (paper)", "EMEA (paper)", "EMEA released", "EMEA strict", "em=dual"),
+            panel="pair",
+            names={
+                "EMEA released": "EMEA, our run (released)",
+                "EMEA strict": "EMEA, our run (strict)",
+                "em=dual": "em=dual, our run (strict)",
+            },
+            dashed=("RREA (paper)", "EMEA (paper)"),
+            y_range=(0, 1),
+            colours=("#8a929c", "#4d4d4d", "#0072b2", "#d55e00", "#009e73"),
+        ),
+    ),
+    numbers="table1/paper.csv",
+    prefers="table1",
+)
+"""The first part of the page: the headline picture and the main table."""
+
+README_RESULTS = StudySpec(
+    "readme",
+    "Results",
+    "",
+    (
+        Section(
+            "",
+            "",
+            TableSpec(
+                ("pair", "ratio"),
+                at(((ZH, 0.01), (ZH, 0.05), (ZH, 0.3), ("dbp15k_ja", 0.05), ("dbp15k_fr", 0.05))),
+                (
+                    Printed("EMEA (paper)", method="emea"),
+                    Measured("EMEA released", method=EMEA, protocol="released"),
+                    Measured("EMEA strict", method=EMEA, protocol="strict"),
+                    Measured("em=dual strict", method=DUAL),
+                ),
+                splits=0,
+                in_csv=False,
+            ),
+        ),
+    ),
+    numbers="table1/paper.csv",
+    prefers="table1",
+)
+"""The small table of the README."""
