@@ -108,7 +108,7 @@ class OwnFilesSettings:
     )
     keep_literals: bool = setting("${literals.reads}", KEEP_HELP)
     iri_names: bool = setting(False, IRI_NAMES_HELP)
-    attributes: list[str] = setting(
+    attributes: tuple[str, ...] = setting(
         (),
         "tables only: relations whose tail is a literal, and columns that hold a literal of the "
         "head",

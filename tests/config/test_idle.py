@@ -108,7 +108,7 @@ def test_defaults_of_a_command_may_be_without_effect() -> None:
 
 def test_every_key_of_the_table_is_a_setting() -> None:
     options = (["em=dual"], ["rule=paris_avoid_conflict"], ["training=semi"], ["split=known"])
-    others = (["protocol=released"], ["data=openea"])
+    others = (["protocol=released"], ["data=openea"], ["data=files"])
     configs = [composed(choice) for choice in (*options, *others)]
     for key in {key for entry in IDLE for key in entry.keys}:
         assert any(OmegaConf.select(config, key, default=...) is not ... for config in configs), key
