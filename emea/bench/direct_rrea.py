@@ -1,4 +1,4 @@
-"""RREA's layer as it is usually written: every edge's vectors side by side."""
+"""RREA's layer in its usual form, which materialises the vectors of every edge."""
 
 import torch
 from torch import Tensor, nn
@@ -8,11 +8,11 @@ from emea.encoders.rrea import RREA
 
 
 class DirectRREA(nn.Module):
-    """The same model as ``RREA`` with the same weights, materialising edges x dimension.
+    """The same model as ``RREA`` with shared weights, in a form of edges x dimension.
 
     Args:
         graph: both graphs as one.
-        model: whose weights to share.
+        model: the model that shares its weights.
     """
 
     edge_rows: Tensor
@@ -31,7 +31,7 @@ class DirectRREA(nn.Module):
         self.num_entities, self.num_sets = graph.num_entities, graph.num_sets
 
     def forward(self) -> Tensor:
-        """Embeddings of all entities."""
+        """Return the embeddings of all entities."""
         model = self.model
         summed = self._gathered_sum(model.relations, "member", self.num_sets)
         reflectors = nn.functional.normalize(summed)[self.edge_sets]

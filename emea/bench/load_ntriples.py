@@ -59,7 +59,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def make_files(folder: Path, num_triples: int, literals: float) -> dict[str, Path]:
-    """IRIs alone, the same packed, and with literals."""
+    """IRIs only, the same compressed, and with literals."""
     folder.mkdir(parents=True, exist_ok=True)
     plain, packed, mixed = (folder / name for name in ("iris.nt", "iris.nt.gz", "mixed.nt"))
     with plain.open("w") as file, gzip.open(packed, "wt", compresslevel=1) as zipped:

@@ -17,11 +17,11 @@ from emea.errors import ConfigError, DivergedError
 
 LOWER_THE_RATE = "a smaller learning rate (model.optimizer.lr) usually helps"
 
-LOSSES_TOLD = 3
-"""Losses before one that is no number, for whoever wonders."""
+LOSSES_SHOWN = 3
+"""Losses before a NaN or infinite one that the error message shows."""
 
 GROWTH = 10.0
-"""A loss that has grown by this factor since the beginning is growing."""
+"""A loss that exceeds the first loss by this factor counts as diverging."""
 
 OptimizerFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
@@ -31,21 +31,21 @@ class AlignmentModule(pl.LightningModule):
 
     One Lightning batch is a block of optimisation steps: Lightning's overhead of about a
     millisecond is then paid once per block, not once per step. One Lightning epoch is a turn:
-    labels may change between turns, while weights and optimiser go on.
+    labels may change between turns, while weights and optimiser are kept.
 
-    What the encoder returns is checked at its first call, which is part of the first step, and
-    whenever embeddings are asked for.
+    The output of the encoder is checked at its first call, which is part of the first step, and
+    at every call of ``embeddings``.
 
     Args:
         encoder: called without arguments, returns ``[num_source + num_target, width]``
             floating-point embeddings of all entities, source entities first. It may return a
             parameter.
-        objective: ``objective(encoder, links)`` gives the loss of a step; told of the encoder
-            now, and before each step of a fit.
-        optimizer: makes the optimiser from the parameters; ``None`` for an encoder without any.
+        objective: ``objective(encoder, links)`` returns the loss of a step. Its ``attach`` gets
+            the encoder now, its ``before_step`` before each step of a fit.
+        optimizer: creates the optimiser from the parameters; ``None`` for an encoder without any.
         num_source: entities of the source graph.
         num_target: entities of the target graph.
-        cuda_graph: replay steps as a CUDA graph where the device is one.
+        cuda_graph: whether steps are replayed as a CUDA graph on a CUDA device.
 
     Attributes:
         logs_losses: whether each block's last loss goes through Lightning's ``log``, which costs
@@ -81,13 +81,13 @@ class AlignmentModule(pl.LightningModule):
         self.renew(encoder, objective)
 
     def configure_optimizers(self) -> torch.optim.Optimizer | None:
-        """A fresh optimiser, if there is anything to optimise; called anew by every fit."""
+        """Return a new optimiser, or ``None`` without parameters. Every fit calls this."""
         if self._make_optimizer is None:
             return None
         return self._make_optimizer(self.parameters())
 
     def renew(self, encoder: nn.Module, objective: Objective) -> None:
-        """Let the next fit begin with another encoder of the same kind."""
+        """Start the next fit with another encoder of the same type."""
         self.encoder, self.objective = encoder, objective
         objective.attach(encoder)
 
@@ -105,29 +105,29 @@ class AlignmentModule(pl.LightningModule):
         handle = encoder.register_forward_hook(check_first)
 
     def on_train_epoch_start(self) -> None:
-        """Forget the last turn's step: it holds that turn's links and perhaps optimiser."""
+        """Drop the step of the last turn, which holds its links and optimiser."""
         self._step = None
         self.num_steps_of_turn = 0
         self.turn_is_over = False
 
     def end_turn(self) -> None:
-        """Leave out the blocks that are left of this turn."""
+        """Skip the remaining blocks of this turn."""
         self.turn_is_over = True
 
     def on_train_batch_start(self, batch: StepBlock, batch_idx: int) -> int | None:
-        """Lightning skips the rest of its epoch on a -1."""
+        """Return -1 to make Lightning skip the rest of its epoch."""
         return -1 if self.turn_is_over else None
 
     def on_fit_start(self) -> None:
-        """Each fit has a Trainer of its own, whose steps are counted from the run's first."""
+        """Set the step counter of the new Trainer to the steps of the run so far."""
         self._set_global_step()
 
     def on_fit_end(self) -> None:
-        """Release what the step holds on the device."""
+        """Release the device memory of the step."""
         self._step = None
 
     def training_step(self, block: StepBlock, batch_idx: int) -> None:
-        """A block of steps on the block's links."""
+        """Run a block of steps on the links of the block."""
         if self._step is None:
             self.objective.weigh(block.weights)
             self._step = self.new_step(block.links, self.current_optimizer())
@@ -143,20 +143,20 @@ class AlignmentModule(pl.LightningModule):
         if self.logs_losses:
             self.log("loss", self.losses[-1][1], batch_size=1)
         if self.logs_losses and self.trainer.loggers:
-            # loggers put what is logged at the value of "step"
+            # loggers use the value of "step" as the position of logged values
             self.log("step", float(self.num_steps_done), batch_size=1)
 
     def _set_global_step(self) -> None:
-        """Let Lightning's ``global_step`` be the optimisation steps of the run.
+        """Set Lightning's ``global_step`` to the optimisation steps of the run.
 
-        Lightning counts calls of its own wrapper of an optimiser. Steps here do without it: it
-        costs time, and a step that is replayed as a CUDA graph calls no optimiser at all.
+        Lightning counts calls of its own optimiser wrapper. Steps do not use the wrapper: it
+        costs time, and a step that is replayed as a CUDA graph does not call an optimiser.
         """
         progress = self.trainer.fit_loop.epoch_loop.manual_optimization.optim_step_progress
         progress.total.ready = progress.total.completed = self.num_steps_done
 
     def current_optimizer(self) -> torch.optim.Optimizer | None:
-        """The optimiser of the fit that goes on; ``None``: there is nothing to optimise."""
+        """Return the optimiser of the current fit; ``None`` without parameters."""
         if self._make_optimizer is None:
             return None
         optimizer: Any = self.optimizers(use_pl_optimizer=False)
@@ -164,24 +164,24 @@ class AlignmentModule(pl.LightningModule):
 
     @property
     def replays_graphs(self) -> bool:
-        """Whether steps are CUDA graphs, as far as there is anything to optimise."""
+        """Whether steps of encoders with parameters are replayed as CUDA graphs."""
         return self._cuda_graph and self.device.type == "cuda"
 
     def new_step(self, links: Tensor, optimizer: torch.optim.Optimizer | None) -> OptimisationStep:
-        """The optimisation step on these links, as a CUDA graph where that is possible."""
+        """Return the optimisation step on these links, as a CUDA graph if possible."""
         loss = partial(self.objective, self.encoder, links)
         if optimizer is not None and self._cuda_graph and links.is_cuda:
             return GraphedStep(loss, optimizer)
         return OptimisationStep(loss, optimizer)
 
     def num_steps(self, num_epochs: int, num_links: int) -> int:
-        """Optimisation steps in so many epochs on so many links."""
+        """Return the number of optimisation steps in a number of epochs."""
         return num_epochs * self.objective.steps_per_epoch(num_links)
 
     def embeddings(self) -> tuple[Tensor, Tensor]:
-        """Embeddings of the source and of the target entities, without gradient or dropout.
+        """Return the embeddings of source and target entities, without gradient or dropout.
 
-        They are a copy: an encoder may return a parameter, which the next step changes in place.
+        They are copies: an encoder may return a parameter, which the next step changes in place.
         """
         training = self.encoder.training
         self.encoder.eval()
@@ -195,7 +195,7 @@ class AlignmentModule(pl.LightningModule):
         return rows[: self.num_source], rows[self.num_source :]
 
     def _check_rows(self, rows: Any) -> None:
-        """Refuse what an encoder may not return.
+        """Check the output of the encoder.
 
         Raises:
             ConfigError: it is not a tensor of embeddings of all entities.
@@ -217,33 +217,33 @@ class AlignmentModule(pl.LightningModule):
             )
 
     def _record(self, losses: list[float]) -> None:
-        """Keep the last loss of a block, all of which must be numbers."""
+        """Keep the last loss of a block. All losses must be finite."""
         bad = next((step for step, loss in enumerate(losses) if not math.isfinite(loss)), None)
         if bad is not None:
             raise DivergedError(self._cause(losses[: bad + 1]))
         self.losses.append((self.num_steps_done + len(losses), losses[-1]))
 
     def _cause(self, losses: list[float]) -> str:
-        """Why the last of these losses is none, as far as those before it tell."""
+        """Return the likely cause of a NaN or infinite last loss."""
         step = self.num_steps_done + len(losses)
         earlier = [loss for _, loss in self.losses] + losses[:-1]
         became = f"the loss became {losses[-1]} at step {step}"
         if not earlier:
             return (
-                f"{became}, the first one: settings of model.objective or weights that were "
-                "taken over are at fault"
+                f"{became}, the first step. Check the settings of model.objective and weights "
+                "that were loaded."
             )
-        told = ", ".join(f"{loss:.3g}" for loss in earlier[-LOSSES_TOLD:])
-        if max(earlier[-LOSSES_TOLD:]) > GROWTH * earlier[0]:
-            return f"{became} after {told}: training diverged; {LOWER_THE_RATE}"
+        shown = ", ".join(f"{loss:.3g}" for loss in earlier[-LOSSES_SHOWN:])
+        if max(earlier[-LOSSES_SHOWN:]) > GROWTH * earlier[0]:
+            return f"{became} after {shown}: training diverged; {LOWER_THE_RATE}"
         return (
-            f"{became} after {told}, which look ordinary: a gradient was none; {LOWER_THE_RATE}, "
-            "and a larger model.optimizer.eps where there is one"
+            f"{became} after {shown}, which look normal: a gradient became NaN; {LOWER_THE_RATE}, "
+            "and so does a larger model.optimizer.eps"
         )
 
 
 def _check_encoder(encoder: Any) -> None:
-    """Refuse what cannot be called as an encoder is."""
+    """Check that an object is a module that can be called without arguments."""
     name = type(encoder).__name__
     if not isinstance(encoder, nn.Module):
         raise ConfigError(f"{name} is not a torch.nn.Module, so it cannot be model.encoder")
@@ -254,7 +254,7 @@ def _check_encoder(encoder: Any) -> None:
 
 
 def _fault(rows: Any, num_entities: int) -> str | None:
-    """What is wrong with the type or the shape of embeddings; ``None``: nothing."""
+    """Return what is wrong with the type or shape of embeddings; ``None``: nothing."""
     if not isinstance(rows, Tensor):
         return f"a value of type {type(rows).__name__}"
     if not rows.is_floating_point() or rows.layout != torch.strided:

@@ -15,11 +15,11 @@ from emea.encoders.joint_graph import JointGraph, counterparts
 from emea.encoders.kernels.sparse_pattern import NormalisedAdjacency, SparsePattern
 
 SLOPE = 0.2
-"""Of the leaky rectifier below zero, as in the released code."""
+"""Slope of the leaky rectifier below zero, as in the released code."""
 
 
 class AliNetLayer(nn.Module):
-    """Direct neighbours by convolution, distant ones by attention, a gate between both.
+    """Combines direct neighbours (convolution) and distant ones (attention) with a gate.
 
     With ``A`` and ``B`` the normalised adjacencies of direct and distant neighbours:
 
@@ -49,7 +49,7 @@ class AliNetLayer(nn.Module):
             self.gate = glorot(outputs, outputs)
 
     def forward(self, rows: Tensor, near: NormalisedAdjacency, far: NormalisedAdjacency) -> Tensor:
-        """Output of the layer for all entities."""
+        """Return the output of the layer for all entities."""
         weights = near.weights.to(rows.dtype)
         one_hop = torch.tanh(near.weighted_sum(weights, rows @ self.direct_kernel) + self.bias)
         if not self.distant:
@@ -66,12 +66,12 @@ class AliNetLayer(nn.Module):
 
 
 def glorot(inputs: int, outputs: int) -> nn.Parameter:
-    """A parameter of Glorot's uniform initialisation."""
+    """Return a parameter with Glorot's uniform initialisation."""
     return nn.Parameter(nn.init.xavier_uniform_(torch.empty(inputs, outputs)))
 
 
 class RelationConsistency(nn.Module):
-    """How far ``h - t`` lies from its relation's direction, over all triples.
+    """Loss that measures how far ``h - t`` is from the direction of its relation.
 
     With m the mean of ``h - t`` over a relation's triples and r = m / |m|, the loss is the
     relation's mean of ``|h - t - r|^2``, summed over relations. It is evaluated as
@@ -105,7 +105,7 @@ class RelationConsistency(nn.Module):
             self.register_buffer(name, torch.from_numpy(values), persistent=False)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """The loss of these embeddings."""
+        """Return the loss of these embeddings."""
         dtype = rows.dtype
         means = self.ends.weighted_sum(self.end_signs.to(dtype), rows)
         directions = nn.functional.normalize(means)
@@ -115,9 +115,9 @@ class RelationConsistency(nn.Module):
 
 
 class AliNet(nn.Module):
-    """Layers over direct and distant neighbours; the last one sees direct neighbours alone.
+    """Layers over direct and distant neighbours; the last one uses direct neighbours only.
 
-    The links of a fit also give edges: where two entities are joined by a triple and their
+    The links of a fit also add edges: where two entities are joined by a triple and their
     counterparts are not, the counterparts are joined, too (``augment``).
 
     Args:
@@ -162,18 +162,18 @@ class AliNet(nn.Module):
         self._build()
 
     def augment(self, links: Tensor) -> None:
-        """Take these links' edges, and no others, beside those of the triples."""
+        """Replace the edges added for earlier links by those of these links."""
         partners = counterparts(links.cpu().numpy(), len(self.features))
         self.partners.copy_(torch.from_numpy(partners))
         self._build()
 
     def forward(self) -> Tensor:
-        """Embeddings of all entities."""
+        """Return the embeddings of all entities."""
         parts = [*self.layer_outputs(), self.features]
         return normalize(torch.cat([normalize(part) for part in parts], dim=1))
 
     def layer_outputs(self) -> list[Tensor]:
-        """Outputs of the layers, first to last."""
+        """Return the outputs of the layers, first to last."""
         outputs: list[Tensor] = [self.features]
         for layer in self.layers:
             outputs.append(layer(outputs[-1], self.near, self.far))

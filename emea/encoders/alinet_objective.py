@@ -11,12 +11,12 @@ from emea.matching.similarity import Cosine
 
 
 class AliNetObjective(Objective):
-    """Linked entities together, near ones that are not linked apart by a margin.
+    """Pulls linked entities together and pushes near, unlinked ones apart by a margin.
 
     For links (s, t) of a batch and false pairs (a, b) the loss is
     ``sum |s - t|^2 + balance sum max(0, margin - |a - b|^2)`` plus the relation loss. A link's
     false pairs join each of its ends to entities drawn from that end's nearest on the other
-    side (truncated sampling); these are searched anew at intervals, and drawn at random until
+    side (truncated sampling); these are searched again at intervals, and drawn at random until
     the first search.
 
     Args:
@@ -61,11 +61,11 @@ class AliNetObjective(Objective):
         self.relation_window = relation_window
 
     def steps_per_epoch(self, num_links: int) -> int:
-        """Whole batches of the links, at least one."""
+        """Return the number of whole batches of links, at least one."""
         return max(1, num_links // self.batch_size)
 
     def before_step(self, encoder: nn.Module, links: Tensor, step: int) -> None:
-        """Take up the links of the fit, and search for negatives when it is time."""
+        """Use the links of the fit, and search for negatives at intervals."""
         assert isinstance(encoder, AliNet)
         if step == 0:
             encoder.augment(links)
@@ -74,7 +74,7 @@ class AliNetObjective(Objective):
             self._search(encoder, links)
 
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
-        """Loss of one step."""
+        """Return the loss of one step."""
         assert isinstance(encoder, AliNet)
         rows: Tensor = encoder()
         picked = self._draw_links(links)

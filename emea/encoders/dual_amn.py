@@ -9,7 +9,7 @@ from emea.encoders.reflection_layers import NeighbourhoodMeans, ReflectionLayers
 
 
 class ProxyMatching(nn.Module):
-    """Compares each entity with a few learnt proxies that stand for all entities of both graphs.
+    """Compares each entity with a few learnt proxies that represent all entities.
 
     With rows h, proxies q, attention ``a = softmax(cos(h, q))`` and ``c = a q``, the difference
     ``h - c`` is what a match across the graphs has to explain. A gate
@@ -47,7 +47,7 @@ class DualAMN(nn.Module):
 
     Two channels start from the mean of neighbouring entity embeddings and from the mean of
     incident relation embeddings. Inside the graphs neighbours arrive reflected by their edge's
-    relations, as in RREA, but attention looks at the relations alone, with kernels of its own
+    relations, as in RREA, but attention depends on the relations only, with separate kernels
     for each channel and layer. The depths of a channel, side by side, then pass through its
     ``ProxyMatching``.
 
@@ -89,7 +89,7 @@ class DualAMN(nn.Module):
         self.register_buffer("no_attention", torch.zeros_like(kernels), persistent=False)
 
     def forward(self) -> Tensor:
-        """Embeddings of all entities."""
+        """Return the embeddings of all entities."""
         starts = self.means(self.entities, self.relations)
         inner = self.layers(starts, self.relations, self.no_attention, self.relation_attention)
         channels = zip(self.matching, inner.chunk(NUM_CHANNELS, dim=1), strict=True)

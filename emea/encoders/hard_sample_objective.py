@@ -10,18 +10,18 @@ from torch import Tensor, nn
 from emea.encoders.objective import Objective, random_batch
 
 VALUES_PER_BLOCK = 2**25
-"""Distances held at a time: 128 MB in single precision, whatever the size of the graphs."""
+"""Distances in memory at a time: 128 MB in single precision for graphs of any size."""
 
 NEXT_TO_NOTHING = 1e-25
-"""Share of an entity in a loss, relative to the hardest one's, below which it has none."""
+"""Share of an entity in a loss, relative to the hardest one, below which it is set to 0."""
 
 
 class HardSampleObjective(Objective):
-    """Linked entities closer than all others, the nearest of which weigh most.
+    """Makes linked entities closer than all others, of which the nearest weigh most.
 
     For a link (s, t) every entity x violates the margin by ``v_x = |s - t|^2 - |s - x|^2 +
-    margin``; the link's own two entities stand at 0. With mean and deviation of v over all
-    entities of both graphs, which take no part in the gradient, the loss is
+    margin``; those of the link's own two entities are 0. With mean and deviation of v over all
+    entities of both graphs, which are constants for the gradient, the loss is
     ``log sum_x exp(scale * (v_x - mean) / deviation + shift)``, plus the same seen from t.
 
     Args:
@@ -45,7 +45,7 @@ class HardSampleObjective(Objective):
         self.batch_size = batch_size
 
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
-        """Loss of one step, averaged over its links."""
+        """Return the loss of one step, averaged over its links."""
         rows = encoder()
         # all batches of an epoch are of one size, so that none is a small remainder
         size = -(-len(links) // self.steps_per_epoch(len(links)))
@@ -55,18 +55,18 @@ class HardSampleObjective(Objective):
         return losses / size + 2 * self.shift
 
     def steps_per_epoch(self, num_links: int) -> int:
-        """Batches that hold the links once."""
+        """Return the number of batches that contain each link once."""
         return max(1, -(-num_links // self.batch_size))
 
 
 def hard_sample_losses(
     rows: Tensor, anchors: Tensor, partners: Tensor, margin: float, scale: float
 ) -> Tensor:
-    """Sum over the pairs of ``log sum_x exp(scale * (v_x - mean) / deviation)``, seen from anchors.
+    """Return the sum of ``log sum_x exp(scale * (v_x - mean) / deviation)`` over the anchors.
 
     Differentiable in ``rows``. The gradient is computed along with the value, block by block:
-    beside the rows' gradient only one block of at most ``VALUES_PER_BLOCK`` distances exists,
-    and none is computed twice.
+    apart from the gradient, memory holds one block of at most ``VALUES_PER_BLOCK`` distances,
+    and no distance is computed twice.
     """
     total = _HardSampleLosses.apply(rows, anchors, partners, margin, scale)  # type: ignore[no-untyped-call]
     return cast(Tensor, total)
@@ -129,7 +129,7 @@ def _turn_into_weights(values: Tensor, pairs: _Pairs, scale: float) -> Tensor:
     values *= steepness[:, None]
     top = values.amax(1, keepdim=True)
     values.sub_(top).exp_()
-    if not values.is_cuda:  # a CPU multiplies next to nothing a hundred times slower than nothing
+    if not values.is_cuda:  # a CPU multiplies denormal numbers a hundred times slower
         torch.threshold_(values, NEXT_TO_NOTHING, 0.0)
     sums = values.sum(1)
     values *= (steepness / sums)[:, None]

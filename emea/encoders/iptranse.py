@@ -10,14 +10,14 @@ from emea.data.sorting import places_in_runs
 from emea.encoders.joint_graph import JointGraph, counterparts
 
 NUM_COMMON_PATTERNS = 5
-"""Relation pairs of a graph too common to say much; released AliNet leaves out as many."""
+"""Most frequent relation pairs of a graph, which are ignored; as in released AliNet."""
 
 MAX_ENDS = 100
-"""Paths that lead to more ends than this are left out, as in released IPTransE."""
+"""Paths that lead to more ends than this are ignored, as in released IPTransE."""
 
 
 def consecutive_triples(triples: IntArray) -> tuple[IntArray, IntArray]:
-    """Index pairs ``(i, j)`` of triples where the tail of ``i`` is the head of ``j``."""
+    """Return index pairs ``(i, j)`` of triples where the tail of ``i`` is the head of ``j``."""
     order = np.argsort(triples[:, 0], kind="stable")
     heads = triples[order, 0]
     starts = np.searchsorted(heads, triples[:, 2], side="left")
@@ -28,7 +28,7 @@ def consecutive_triples(triples: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def two_hop_pairs(triples: IntArray, num_common: int = NUM_COMMON_PATTERNS) -> IntArray:
-    """Ends of two triples in a row of one graph that no triple joins: AliNet's distant neighbours.
+    """Return the ends of two-triple paths that no triple joins: AliNet's distant neighbours.
 
     Paths of the graph's ``num_common`` most frequent relation pairs do not count; of equally
     frequent pairs the one with smaller relation ids is the more frequent.
@@ -51,7 +51,7 @@ def two_hop_pairs(triples: IntArray, num_common: int = NUM_COMMON_PATTERNS) -> I
 
 
 def composed_relations(triples: IntArray, max_ends: int = MAX_ENDS) -> tuple[IntArray, IntArray]:
-    """Paths ``(r1, r2)`` beside a direct relation ``r``: PTransE's ``r1 + r2 = r``.
+    """Return paths ``(r1, r2)`` parallel to a direct relation ``r``: PTransE's ``r1 + r2 = r``.
 
     Every path ``h -r1-> m -r2-> t`` with a triple ``(h, r, t)`` counts, as often as it occurs,
     unless its number of ends, tails of ``(h, r1)`` times tails of ``(m, r2)``, is too large.
@@ -87,7 +87,7 @@ class IPTransE(nn.Module):
     Args:
         graph: both graphs as one.
         dim: width of the embeddings.
-        max_ends: paths that lead to more ends than this are no evidence for a relation.
+        max_ends: paths that lead to more ends than this are not evidence for a relation.
 
     Shapes:
         output: ``[num_entities, dim]`` unit rows, source entities first.
@@ -125,20 +125,20 @@ class IPTransE(nn.Module):
         self.row_of.copy_(torch.from_numpy(rows))
 
     def forward(self) -> Tensor:
-        """Embeddings of all entities."""
+        """Return the embeddings of all entities."""
         return self.entity_rows(slice(None))
 
     def entity_rows(self, entities: Tensor | slice) -> Tensor:
-        """Embeddings of these entities."""
+        """Return the embeddings of these entities."""
         return normalize(self.entities).index_select(0, self.row_of[entities])
 
     def relation_rows(self) -> Tensor:
-        """Embeddings of all relations."""
+        """Return the embeddings of all relations."""
         return normalize(self.relations)
 
 
 def truncated_normal(size: int, dim: int) -> nn.Parameter:
-    """Normal values of variance ``1 / dim``, none beyond two standard deviations."""
+    """Return normal values of variance ``1 / dim``, truncated at two standard deviations."""
     scale = dim**-0.5
     rows = torch.empty(size, dim)
     return nn.Parameter(nn.init.trunc_normal_(rows, std=scale, a=-2 * scale, b=2 * scale))

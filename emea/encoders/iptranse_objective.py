@@ -10,18 +10,18 @@ from emea.matching.similarity import Cosine
 
 
 class IPTransEObjective(Objective):
-    """Triples, paths and softly aligned triples, each against a corrupted one by a margin.
+    """Ranks triples, paths and softly aligned triples above corrupted ones by a margin.
 
     - A triple costs ``max(0, margin + |h + r - t|^2 - |h' + r - t'|^2)``, with one end replaced
       by an entity of the same graph.
-    - A path r1, r2 beside a relation r costs the same of ``|r1 + r2 - r|^2`` against a random
+    - A path r1, r2 parallel to a relation r costs the same of ``|r1 + r2 - r|^2`` against a random
       relation, divided by the number of ends the path leads to.
     - A triple with an end softly aligned to e costs the same with e in that end's place, times
       the similarity of both. Soft alignments are mutual nearest neighbours above a threshold
-      among entities without a link, searched anew at intervals.
+      among entities without a link, searched again at intervals.
 
     Args:
-        margin: of all three.
+        margin: margin of all three losses.
         path_weight: weight of the paths.
         batch_size: triples per step, drawn with replacement; an epoch has as many steps as it
             takes to draw as many triples as there are.
@@ -49,21 +49,21 @@ class IPTransEObjective(Objective):
         self.num_triples = 0
 
     def attach(self, encoder: nn.Module) -> None:
-        """Learn how many triples an epoch has, and make room for soft alignments."""
+        """Store the number of triples of an epoch, and allocate the soft alignments."""
         assert isinstance(encoder, IPTransE)
         self.num_triples = len(encoder.triples)
-        # whoever has no soft alignment stands for itself, with no weight: zeros for all of them
-        # summed into one row would wait for each other on a GPU
+        # an entity without a soft alignment is its own partner with weight 0: a common partner
+        # for all of them would make atomic additions wait for each other on a GPU
         size = len(encoder.entities)
         self.register_buffer("soft_partner", torch.arange(size), persistent=False)
         self.register_buffer("soft_weight", torch.zeros(size), persistent=False)
 
     def steps_per_epoch(self, num_links: int) -> int:
-        """Batches that the triples fill, whatever the number of links."""
+        """Return the number of batches of triples; the number of links has no effect."""
         return max(1, -(-self.num_triples // self.batch_size))
 
     def before_step(self, encoder: nn.Module, links: Tensor, step: int) -> None:
-        """Share rows by the links of the fit, and search for soft alignments when it is time."""
+        """Share rows between linked entities, and search for soft alignments at intervals."""
         assert isinstance(encoder, IPTransE)
         if step == 0:
             encoder.share(links)
@@ -74,7 +74,7 @@ class IPTransEObjective(Objective):
                 self._bootstrap(encoder, links)
 
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
-        """Loss of one step."""
+        """Return the loss of one step."""
         assert isinstance(encoder, IPTransE)
         relations = encoder.relation_rows()
         loss = relations.sum() * 0
@@ -91,7 +91,7 @@ class IPTransEObjective(Objective):
         head, relation, tail = triples.index_select(0, picked).unbind(1)
         false = random_neighbour(head, encoder.num_source, len(encoder.entities))
         at_head = torch.rand(size, device=triples.device) < 0.5
-        # as it is, with its head's and with its tail's soft counterpart
+        # unchanged, with the soft counterpart of its head, and with that of its tail
         heads = torch.cat([head, self.soft_partner[head], head])
         tails = torch.cat([tail, tail, self.soft_partner[tail]])
         weights = torch.cat([torch.ones_like(head), self.soft_weight[head], self.soft_weight[tail]])
@@ -140,7 +140,7 @@ class IPTransEObjective(Objective):
 
 
 def random_neighbour(entities: Tensor, num_source: int, num_entities: int) -> Tensor:
-    """For each entity a random one of its own graph."""
+    """Return a random entity of the same graph for each entity."""
     of_target = (entities >= num_source).long()
     low = of_target * num_source
     size = num_source + of_target * (num_entities - 2 * num_source)

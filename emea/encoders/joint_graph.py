@@ -14,8 +14,8 @@ class JointGraph:
     """Both graphs of a pair over one id space: source entities first, then target entities.
 
     Every triple is read in both directions; relation ``r`` read backwards is
-    ``r + num_relations``. Between two neighbouring entities there is one edge, whatever the
-    number of triples; the relations it bundles form its *relation set*, and edges with the
+    ``r + num_relations``. Between two neighbouring entities there is one edge for any
+    number of triples; its relations form its *relation set*, and edges with the
     same set share one entry of ``set_relations``.
 
     Args:

@@ -16,16 +16,16 @@ from emea.errors import ConfigError
 TINY = 1e-12
 
 EDGES_PER_BLOCK = 8192
-"""Edges whose messages exist at a time."""
+"""Edges whose messages are in memory at a time."""
 
 SMALLEST_SHARE = 1e-3
-"""Directions with less than this share of the strongest one's mass are scaled up no further."""
+"""Least share of the strongest direction's mass that whitening scales by."""
 
 
 class LightEA(nn.Module):
-    """Spreads random vectors of the labelled entities over both graphs; nothing is learnt.
+    """Propagates random vectors of the labelled entities over both graphs without training.
 
-    Each target entity has a random unit vector, nearly orthogonal to all others, drawn anew
+    Each target entity has a random unit vector, nearly orthogonal to all others, drawn again
     from a stored seed whenever it is needed. A link gives it to both its entities. Pseudo-labels
     may contradict each other: n sources that claim the same target get an n-th of its vector
     each, since at most one of them is right, and a source with several links has the sum, no
@@ -47,7 +47,7 @@ class LightEA(nn.Module):
         depth: rounds of propagation.
         output_dim: width of the embeddings.
         self_weight: how much of itself an entity keeps.
-        whitening: 0 leaves the sketch alone, 1 gives all its directions the same mass.
+        whitening: 0 leaves the sketch unchanged, 1 gives all its directions the same mass.
 
     Shapes:
         output: ``[num_entities, output_dim]``, source entities first.
@@ -96,7 +96,7 @@ class LightEA(nn.Module):
         self.register_buffer("edge_sets", torch.from_numpy(graph.edge_sets), persistent=False)
 
     def forward(self) -> Tensor:
-        """Embeddings of all entities, by the links propagated last; zeros before any."""
+        """Return the embeddings for the links propagated last; zeros before the first call."""
         return self.embedding
 
     @torch.no_grad()
@@ -109,22 +109,22 @@ class LightEA(nn.Module):
             entities.append(features[0])
             relations.append(features[1])
         by_entity, by_relation = self.projections()
-        # relations know nothing before the first round
+        # relations have no features before the first round
         rows = self._joined(projected(entities, by_entity), projected(relations[1:], by_relation))
         rows = normalize(rows)
         self.embedding.copy_(whitened(rows, self.whitening) if self.whitening else rows)
 
     def seed_vectors(self) -> Tensor:
-        """``[num_target, dim]`` unit vectors, one per target entity."""
+        """Return ``[num_target, dim]`` unit vectors, one per target entity."""
         return normalize(self._random(0, self.num_target, self.dim))
 
     def projections(self) -> tuple[Tensor, Tensor]:
-        """``[layers, dim, output_dim]`` random matrices for entity and for relation features."""
+        """Return ``[layers, dim, output_dim]`` random matrices for entity and relation features."""
         matrices = self._random(1, 2 * self.depth + 1, self.dim, self.embedding.shape[1])
         return matrices[: self.depth + 1], matrices[self.depth + 1 :]
 
     def label_features(self, links: Tensor) -> Tensor:
-        """``[num_entities, dim]`` features before propagation: zero where there is no label."""
+        """Return ``[num_entities, dim]`` features before propagation: zero without a label."""
         source, target = links.T
         labels = self.seed_vectors().index_select(0, target - self.num_source)
         features = labels.new_zeros(len(self.embedding), self.dim)
@@ -152,7 +152,7 @@ class LightEA(nn.Module):
         return normalize(around), normalize(of_heads)
 
     def _joined(self, entities: Tensor, relations: Tensor) -> Tensor:
-        """Sum over each entity's edges of neighbour times relations, number by number."""
+        """Return the sum of neighbour times relations, element by element, over the edges."""
         ones = relations.new_ones(self.members.num_nonzeros)
         sets = matmul(self.members, ones, relations)
         out = torch.zeros_like(entities)
@@ -165,7 +165,7 @@ class LightEA(nn.Module):
 
 
 def projected(layers: Sequence[Tensor], matrices: Tensor) -> Tensor:
-    """Random projection of the layers, as if laid side by side and scaled to unit length."""
+    """Return a random projection of the concatenated layers, scaled to unit length."""
     rows = matrices.new_zeros(len(layers[0]), matrices.shape[2])
     mass = rows.new_zeros(len(rows))
     for layer, matrix in zip(layers, matrices, strict=True):
@@ -175,9 +175,9 @@ def projected(layers: Sequence[Tensor], matrices: Tensor) -> Tensor:
 
 
 def whitened(rows: Tensor, strength: float) -> Tensor:
-    """``rows`` times the second-moment matrix of the rows to the power ``-strength / 2``.
+    """Return ``rows`` times their second-moment matrix to the power ``-strength / 2``.
 
-    Directions that many entities share carry the most mass; this takes some of it from them.
+    Directions that many entities share have the most mass; whitening reduces it.
     """
     moment = rows.T @ rows / max(1, len(rows))
     mass, directions = torch.linalg.eigh(moment.double())
@@ -194,11 +194,11 @@ class Propagating(Protocol):
 
 
 class LabelPropagation(Objective):
-    """Hands the links to the encoder; there is nothing to minimise."""
+    """Passes the links to the encoder. There is no loss to minimise."""
 
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
         """Propagate the labels once; the loss is zero and has no gradient."""
         if not isinstance(encoder, Propagating):
-            raise ConfigError(f"{type(encoder).__name__} is trained, it cannot propagate labels")
+            raise ConfigError(f"{type(encoder).__name__} is trained and cannot propagate labels")
         encoder.propagate(links)
         return links.new_zeros((), dtype=torch.float32)

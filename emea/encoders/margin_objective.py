@@ -8,11 +8,11 @@ from emea.encoders.objective import Objective, drawn_links
 
 
 class MarginObjective(Objective):
-    """Linked entities closer than random ones, by a margin.
+    """Makes linked entities closer than random ones by a margin.
 
     For a link (s, t) and entities f_s, f_t drawn at random from both graphs the loss is
     ``max(0, margin + |s - t| - |s - f_t|) + max(0, margin + |s - t| - |f_s - t|)``,
-    averaged over a batch in which each link stands as often as any other, or as its weight says.
+    averaged over a batch that contains all links equally often, or in proportion to their weights.
 
     Args:
         margin: gamma of the paper's reference settings.
@@ -26,13 +26,13 @@ class MarginObjective(Objective):
         self.batch_size = batch_size
 
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
-        """Loss of one step."""
+        """Return the loss of one step."""
         rows = encoder()
         size = self.batch_size or len(rows)
         picked = drawn_links(links, size, self.link_weights)
         source, target = links[picked].T.contiguous()
         false_source, false_target = torch.randint(len(rows), (2, size), device=rows.device)
-        # a repeated link has one distance: computed once
+        # the distance of a repeated link is computed once
         if self.link_weights is None:
             num_distinct = min(len(links), size)
             once = source[:num_distinct], target[:num_distinct]

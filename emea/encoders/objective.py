@@ -1,4 +1,4 @@
-"""What an objective is, and how labels are drawn for a step."""
+"""The interface of an objective, and how labels are drawn for a step."""
 
 from abc import ABC, abstractmethod
 
@@ -10,13 +10,13 @@ class Objective(nn.Module, ABC):
     """Loss of an encoder on links; one call is one optimisation step.
 
     On CUDA a step is replayed as a graph, so the loss itself runs the same kernels on the same
-    memory each time. What changes more slowly (negatives searched anew, rows shared by links)
-    is written into buffers by ``before_step``, outside the graph.
+    memory each time. Data that changes between steps (negatives, rows shared by links) is
+    written into buffers by ``before_step``, outside the graph.
 
     Attributes:
-        link_weights: ``[num_links]`` how much each link of the turn counts against the others;
-            ``None``: all alike. An objective that draws links draws them by weight, one that
-            takes all of them at once takes them all alike.
+        link_weights: ``[num_links]`` weight of each link of the turn; ``None``: equal weights.
+            An objective that samples links uses them as sampling weights; one that uses all
+            links at once ignores them.
     """
 
     link_weights: Tensor | None = None
@@ -31,15 +31,15 @@ class Objective(nn.Module, ABC):
         """
 
     def weigh(self, link_weights: Tensor | None) -> None:
-        """Told before a turn's first step how much its links count."""
+        """Set the weights of the links before the first step of a turn."""
         self.link_weights = link_weights
 
     def steps_per_epoch(self, num_links: int) -> int:
-        """Steps that make one epoch; a full-batch objective needs one."""
+        """Return the steps of one epoch; a full-batch objective needs one."""
         return 1
 
     def attach(self, encoder: nn.Module) -> None:
-        """Told once, before anything else, which encoder it will train."""
+        """Receive the encoder, once, before all other calls."""
         return None
 
     def before_step(self, encoder: nn.Module, links: Tensor, step: int) -> None:
@@ -55,17 +55,17 @@ class Objective(nn.Module, ABC):
 
 
 def drawn_links(links: Tensor, size: int, weights: Tensor | None = None) -> Tensor:
-    """``[size]`` positions of links, in random order.
+    """Return ``[size]`` positions of links, in random order.
 
-    Without weights every link stands as often as any other, repeated in turn where there are
-    fewer. With weights a link's number of places is its share of the weight, rounded up or down
-    by one random offset for all (systematic sampling): nothing is left to chance but the
-    remainder, and no step waits for the device to tell how many were drawn.
+    Without weights all links occur equally often, repeated in turn if there are fewer than
+    ``size``. With weights a link occurs in proportion to its weight, rounded up or down by one
+    random offset for all (systematic sampling): only the remainder is random, and no step waits
+    for the device to return the number of links drawn.
 
     Args:
         links: ``[num_links, 2]``.
         size: how many to draw.
-        weights: ``[num_links]``, none below 0.
+        weights: ``[num_links]``, not negative.
     """
     order = torch.randperm(len(links), device=links.device)
     if weights is None:
@@ -85,6 +85,6 @@ def _running_sums(values: Tensor) -> Tensor:
 
 
 def random_batch(links: Tensor, size: int, weights: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Source and target ids of ``size`` drawn links."""
+    """Return source and target ids of ``size`` drawn links."""
     source, target = links[drawn_links(links, size, weights)].T.contiguous()
     return source, target

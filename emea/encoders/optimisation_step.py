@@ -6,16 +6,16 @@ import torch
 from torch import Tensor
 
 WARM_UP_STEPS = 3
-"""Eager steps before a capture: kernels compile and optimiser state comes into being."""
+"""Eager steps before a capture, which compile kernels and create optimiser state."""
 
 
 class OptimisationStep:
     """Forward, backward and update.
 
     Args:
-        loss: gives the loss of one step.
-        optimizer: updates the parameters; ``None`` where there are none, and computing the
-            loss is all there is to a step.
+        loss: returns the loss of one step.
+        optimizer: updates the parameters; ``None`` if there are none, and a step only computes
+            the loss.
     """
 
     def __init__(self, loss: Callable[[], Tensor], optimizer: torch.optim.Optimizer | None) -> None:
@@ -23,7 +23,7 @@ class OptimisationStep:
         self.optimizer = optimizer
 
     def __call__(self) -> Tensor:
-        """One step; returns its loss, detached."""
+        """Run one step and return its detached loss."""
         if self.optimizer is None:
             return self.loss().detach()
         self.optimizer.zero_grad(set_to_none=True)
@@ -50,7 +50,7 @@ class GraphedStep(OptimisationStep):
         self._loss = torch.zeros(())
 
     def __call__(self) -> Tensor:
-        """One step; returns its loss, detached."""
+        """Run one step and return its detached loss."""
         if self._num_eager < WARM_UP_STEPS:
             self._num_eager += 1
             return self._on_side_stream()
@@ -61,7 +61,7 @@ class GraphedStep(OptimisationStep):
         return self._loss
 
     def _on_side_stream(self) -> Tensor:
-        # capture requires that autograd and the allocator have worked off the default stream
+        # capture requires warm-up steps on a stream other than the default one
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):

@@ -14,7 +14,7 @@ from emea.encoders.kernels.sparse_pattern import SparsePattern
 
 
 class NeighbourhoodMeans(nn.Module):
-    """Mean of an entity's and its neighbours' embeddings, and of its incident relations'.
+    """Means of the embeddings of an entity and its neighbours, and of its incident relations.
 
     Args:
         graph: both graphs as one.
@@ -76,7 +76,7 @@ class ReflectionLayers(nn.Module):
         self.members = SparsePattern(graph.set_rows, graph.set_relations, (sets, relations))
         self.edges = SparsePattern(rows, cols, shape=(size, size))
         self.edge_sets = SparsePattern(rows, edge_sets, shape=(size, sets))
-        # an edge's n.r depends on neighbour and set alone: computed once per distinct pair
+        # n.r of an edge depends on neighbour and set only: computed once per distinct pair
         pairs, edge_pair = numbered_rows([cols, edge_sets], [size, sets])
         self.reflections = SparsePattern(pairs[0], pairs[1], shape=(size, sets))
         self.register_buffer("edge_pair", torch.from_numpy(edge_pair), persistent=False)
@@ -88,7 +88,7 @@ class ReflectionLayers(nn.Module):
         by_neighbour: Tensor,
         by_relation: Tensor,
     ) -> Tensor:
-        """All depths of all channels side by side, the channels' starts included.
+        """Return all depths of all channels next to each other, including the starts.
 
         Args:
             starts: ``[num_entities, dim]`` per channel.

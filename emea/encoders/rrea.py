@@ -38,7 +38,7 @@ class RREA(nn.Module):
         self.layers = ReflectionLayers(graph, torch.relu, dropout)
 
     def forward(self) -> Tensor:
-        """Embeddings of all entities."""
+        """Return the embeddings of all entities."""
         # one attention kernel per layer, shared by both channels
         by_neighbour = self.neighbour_attention.expand(2, -1, -1)
         by_relation = self.relation_attention.expand(2, -1, -1)

@@ -1,4 +1,4 @@
-"""Blocks of optimisation steps, and the data module that deals them out."""
+"""Blocks of optimisation steps, and the data module that provides them."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from emea.data.arrays import IntArray
 
 
 class StepBlock(NamedTuple):
-    """So many steps on these links (joint entity ids), how many make an epoch, links' weights."""
+    """A number of steps on links (joint entity ids), the steps of an epoch, and link weights."""
 
     links: Tensor
     num_steps: int
@@ -37,7 +37,7 @@ class _Blocks(Dataset[StepBlock]):
 
 
 def block_sizes(num_steps: int, block_size: int, stop_every: int | None = None) -> list[int]:
-    """Sizes of blocks that add up to the steps, one of them ending at every ``stop_every``."""
+    """Return block sizes that sum to ``num_steps``; a block ends at each ``stop_every`` steps."""
     span = stop_every or max(num_steps, 1)
     sizes = []
     for start in range(0, num_steps, span):
@@ -49,15 +49,14 @@ def block_sizes(num_steps: int, block_size: int, stop_every: int | None = None) 
 class LabelDataModule(pl.LightningDataModule):
     """Holds the links to train on and the number of steps of the next turn.
 
-    A fit is one turn or several: a turn is one Lightning epoch, with labels of its own.
+    A fit has one or more turns. A turn is one Lightning epoch with its own labels.
 
     Args:
         links: ``[num_links, 2]`` (source id, target id).
         num_source: entities of the source graph, where target ids start in the joint space.
         block_size: optimisation steps per Lightning batch.
-        check_every: epochs after which a block ends whatever its size, for those who look at
-            the model in between.
-        num_target: entities of the target graph, by which links from a file are checked.
+        check_every: epochs after which a block ends, so that callbacks can evaluate the model.
+        num_target: entities of the target graph, used to check links from a file.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class LabelDataModule(pl.LightningDataModule):
 
     @property
     def labels(self) -> IntArray:
-        """``[num_links, 2]`` the current links, (source id, target id)."""
+        """Return ``[num_links, 2]`` the current links, (source id, target id)."""
         links: IntArray = self.links.numpy() - np.array([0, self.num_source])
         return links
 
@@ -89,20 +88,20 @@ class LabelDataModule(pl.LightningDataModule):
 
         Args:
             links: ``[num_links, 2]`` (source id, target id).
-            weights: ``[num_links]`` how much each counts; ``None``: all alike.
+            weights: ``[num_links]`` weight of each link; ``None``: equal weights.
         """
         self.links = torch.from_numpy(links + np.array([0, self.num_source]))
         self.weights = weights
 
     def restore(self, links: Tensor, weights: Tensor | None) -> None:
-        """Go on with the links and weights of an earlier time, read from a file.
+        """Restore links and weights that were read from a file.
 
         Args:
             links: ``[num_links, 2]`` in the joint space.
             weights: ``[num_links]`` or ``None``.
 
         Raises:
-            ValueError: they are no links between these graphs.
+            ValueError: the links are not between these graphs.
         """
         if links.dtype != torch.int64 or links.shape != (len(links), 2) or not self._holds(links):
             raise ValueError("its links are not between these graphs")
@@ -111,7 +110,7 @@ class LabelDataModule(pl.LightningDataModule):
         self.links, self.weights = links, weights
 
     def _holds(self, links: Tensor) -> bool:
-        """Whether source and target ids lie where those of these graphs do."""
+        """Return whether source and target ids are within the ranges of these graphs."""
         sources, targets = links.T
         is_known = (sources >= 0) & (sources < self.num_source) & (targets >= self.num_source)
         if self.num_target is not None:
@@ -119,19 +118,19 @@ class LabelDataModule(pl.LightningDataModule):
         return bool(is_known.all())
 
     def add(self, links: IntArray) -> None:
-        """Train on these links too from the next turn on; where links have weights, on theirs 1."""
+        """Add links from the next turn on; they have weight 1 if the others have weights."""
         weights = self.weights
         if weights is not None:
             weights = torch.cat([weights, weights.new_ones(len(links))])
         self.relabel(np.concatenate([self.labels, links]), weights)
 
     def plan(self, num_epochs: int, steps_per_epoch: int) -> None:
-        """Let the next turn have so many epochs."""
+        """Set the number of epochs of the next turn."""
         self.num_steps = num_epochs * steps_per_epoch
         self.steps_per_epoch = steps_per_epoch
 
     def train_dataloader(self) -> DataLoader[StepBlock]:
-        """The blocks of the next turn, as far as they were not done in an earlier start."""
+        """Return the remaining blocks of the next turn."""
         stop_every = self.check_every * self.steps_per_epoch if self.check_every else None
         sizes = block_sizes(self.num_steps, self.block_size, stop_every)[self.num_blocks_done :]
         self.num_blocks_done = 0

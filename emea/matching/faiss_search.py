@@ -153,7 +153,7 @@ def _padded(vectors: Tensor) -> Tensor:
 
 
 def _sample(vectors: Tensor) -> Tensor:
-    """Return rows that are evenly spaced along a fixed direction, whatever their ids are."""
+    """Return rows that are evenly spaced along a fixed direction, so ids have no effect."""
     generator = torch.Generator().manual_seed(0)
     direction = torch.randn(vectors.shape[1], generator=generator).to(vectors)
     order = torch.argsort(vectors @ direction, stable=True)

@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 MAX_EXACT_PAIRS = 2 * 10**9
 """Pairs of entities up to which ``search=auto`` is exact on a CPU: about 45,000 per side."""
 
-INSTALL_FAISS = "pip install 'emea[faiss]'"
+INSTALL_FAISS = "pip install faiss-cpu"
 
 
 class SearchGroup(NamedTuple):

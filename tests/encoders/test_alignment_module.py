@@ -198,9 +198,9 @@ def test_loss_that_is_no_number_stops_the_fit_and_tells_the_step(
 @pytest.mark.parametrize(
     ("first_bad", "growth", "cause"),
     [
-        (1, 1.0, "step 1, the first one: settings of model.objective or weights"),
+        (1, 1.0, r"step 1, the first step\. Check the settings of model\.objective and weights"),
         (6, 10.0, r"step 6 after 1e\+03, 1e\+04, 1e\+05: training diverged; a smaller learning"),
-        (6, 1.0, "step 6 after 1, 1, 1, which look ordinary: a gradient was none"),
+        (6, 1.0, "step 6 after 1, 1, 1, which look normal: a gradient became NaN"),
     ],
 )
 def test_losses_before_it_tell_the_cause(

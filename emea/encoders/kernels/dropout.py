@@ -1,4 +1,4 @@
-"""Dropout, also of matrices that are only concatenated in thought."""
+"""Dropout, also of a concatenation of matrices that is fused with the copy."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -27,7 +27,7 @@ class ByteDropout(nn.Module):
         self.share = share
 
     def forward(self, values: Tensor) -> Tensor:
-        """The values with a random share of them dropped, in training alone."""
+        """Return the values; in training, a random share of them is dropped."""
         if not self.training or self.share == 0:
             return values
         if values.device.type != "cpu":
@@ -39,7 +39,7 @@ class ByteDropout(nn.Module):
 
 
 def random_bytes(size: int) -> Tensor:
-    """Uniform bytes from torch's CPU generator."""
+    """Return uniform random bytes from torch's CPU generator."""
     words = torch.empty((size + 7) // 8, dtype=torch.int64)
     return words.random_(-(2**63), None).view(torch.uint8)[:size]
 
@@ -59,7 +59,7 @@ class DroppedConcat(nn.Module):
         self.dropout = ByteDropout(share)
 
     def forward(self, groups: Sequence[Sequence[Tensor]]) -> Tensor:
-        """All outputs as rows, a channel's depths side by side.
+        """Return all outputs as rows, with the depths of a channel next to each other.
 
         Args:
             groups: channels that were worked on together, each a list of

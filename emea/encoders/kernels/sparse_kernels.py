@@ -46,7 +46,7 @@ def _triton_installed() -> bool:
 
 
 def usable(dense: Tensor) -> bool:
-    """Whether the kernels can serve this tensor; otherwise torch's own products do."""
+    """Return whether the kernels support this tensor; otherwise torch's products are used."""
     return dense.is_cuda and dense.dtype == torch.float32 and _triton_installed()
 
 
@@ -65,7 +65,7 @@ class RowChunks(NamedTuple):
 
 
 def whole_rows(starts: Tensor, hubs: Tensor) -> RowChunks:
-    """One chunk per row, however long: no row is summed atomically, in whatever order."""
+    """Return one chunk per row of any length: no row is summed atomically, in random order."""
     num_rows = len(starts) - 1
     rows = torch.arange(num_rows, dtype=starts.dtype, device=starts.device)
     return RowChunks(rows, starts[:-1], starts[1:], torch.ones_like(rows), hubs)
@@ -142,7 +142,7 @@ def row_softmax_backward(starts: Tensor, weights: Tensor, grad: Tensor) -> Tenso
 
 
 def sampled_dots(rows: Tensor, cols: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """Dot products of the row pairs the pattern names."""
+    """Return the dot products of the row pairs in the pattern."""
     left, right = left.contiguous(), right.contiguous()
     num_edges, dim = len(rows), left.shape[1]
     out = left.new_empty(num_edges)
@@ -164,7 +164,7 @@ def sampled_dots(rows: Tensor, cols: Tensor, left: Tensor, right: Tensor) -> Ten
 
 
 def pair_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """Manhattan distances of chosen rows."""
+    """Return the Manhattan distances of pairs of rows."""
     rows = rows.contiguous()
     out = rows.new_empty(len(first))
     _launch_on_pairs("distances", rows, first, second, out)
@@ -232,7 +232,7 @@ def _tile_width(dim: int) -> int:
 
 
 def power_of_two(size: int) -> int:
-    """The least power of two that is not smaller."""
+    """Return the least power of two that is not smaller than ``size``."""
     return 1 << max(0, size - 1).bit_length()
 
 
