@@ -6,49 +6,49 @@ from typing import Any
 
 from emea.config.earlier import current_params
 from emea.reporting.records import RecordedRun
-from emea.settings.em import FEATURES
+from emea.settings.data import RandomSplitSettings
+from emea.settings.em import FEATURES, PaperEMSettings, TwoWaySettings
+from emea.settings.method import AvoidConflictSettings, ParisRuleSettings
+from emea.settings.run import RunSettings
 
-USUAL = {
-    "em.iterations": 10,
-    "em.num_candidates": 10,
-    "em.m_step": "links",
-    "em.sampling": "argmax",
-    "em.ridge": 0.01,
-    "em.patience": None,
-    "em.two_way.tolerance": 0.002,
-    "em.two_way.max_candidates": 30,
-    "em.two_way.ridge": 0.01,
-    "rule.markov_blanket": False,
-    "rule.subsumption_from": "best",
-    "rule.rules.paris.markov_blanket": False,
-    "rule.rules.paris.subsumption_from": "best",
-    "rule.num_neighbours": 5,
-    "rule.rules.avoid_conflict.num_neighbours": 5,
+
+def _defaults(schema: type, prefix: str, *names: str) -> dict[str, Any]:
+    """Defaults of some settings of a schema, by their full keys."""
+    return {f"{prefix}.{name}": getattr(schema, name) for name in names}
+
+
+USUAL: dict[str, Any] = {
+    **_defaults(PaperEMSettings, "em", "iterations", "num_candidates", "m_step", "sampling"),
+    **_defaults(PaperEMSettings, "em", "ridge", "patience"),
+    **_defaults(TwoWaySettings, "em.two_way", "tolerance", "max_candidates", "ridge"),
+    **_defaults(ParisRuleSettings, "rule", "markov_blanket", "subsumption_from"),
+    **_defaults(ParisRuleSettings, "rule.rules.paris", "markov_blanket", "subsumption_from"),
+    **_defaults(AvoidConflictSettings, "rule", "num_neighbours"),
+    **_defaults(AvoidConflictSettings, "rule.rules.avoid_conflict", "num_neighbours"),
 }
 """The paper's EM settings. Runs with other values do not represent the paper's method."""
 
-COMMON = {
-    "seed": 0,
-    "split.num_validation": 100,
-    "split.validation_from": "rest",
+COMMON: dict[str, Any] = {
+    "seed": RunSettings.seed,
+    **_defaults(RandomSplitSettings, "split", "num_validation", "validation_from"),
     "similarity.name": "csls",
     "decoding.name": "greedy",
     "search.name": "exact",
 }
 """Settings that every run in a table has, with or without EM."""
 
-DUAL_PARTS = {
-    "em.two_way.both_directions": True,
-    "em.two_way.sweeps": 2,
-    "em.two_way.propagation": 5,
+DUAL_PARTS: dict[str, Any] = {
+    **_defaults(TwoWaySettings, "em.two_way", "both_directions", "sweeps", "propagation"),
+    **_defaults(TwoWaySettings, "em.two_way", "unmatched", "matched_inclusions", "memory"),
+    **_defaults(
+        TwoWaySettings,
+        "em.two_way",
+        "mutual_labels",
+        "weighted_labels",
+        "fused_answer",
+        "one_to_one",
+    ),
     "em.two_way.features": str(list(FEATURES)),
-    "em.two_way.unmatched": True,
-    "em.two_way.matched_inclusions": True,
-    "em.two_way.memory": 0.0,
-    "em.two_way.mutual_labels": True,
-    "em.two_way.weighted_labels": True,
-    "em.two_way.fused_answer": True,
-    "em.two_way.one_to_one": False,
 }
 """The settings of the complete ``em=dual``. Each ablation changes one of them."""
 
