@@ -135,7 +135,7 @@ def _similarity_odds(features: PairFeatures) -> Tensor:
 def _example_values(
     columns: list[Tensor], places: Tensor, slots: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Features, offsets and right slots of some entities, on the CPU; the last slot is no match.
+    """Features, offsets and right slots of some entities, on the CPU; the last slot means no match.
 
     Args:
         columns: ``[num_source, width]`` each.
