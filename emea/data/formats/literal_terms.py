@@ -1,6 +1,7 @@
 """Literals as N-Triples writes them, ``"text"@en`` or ``"5"^^<datatype>``, taken apart."""
 
 import re
+from functools import lru_cache
 
 from emea.data.attributes import PLAIN, Kind
 
@@ -18,11 +19,17 @@ def literal_parts(term: str) -> tuple[str, Kind]:
     text, suffix = term[1:end], term[end + 1 :]
     if "\\" in text:
         text = _ESCAPE.sub(_character, text)
+    return text, _kind(suffix)
+
+
+@lru_cache(maxsize=4096)
+def _kind(suffix: str) -> Kind:
+    """Language and datatype from what follows the quotes; files repeat a few of them."""
     if not suffix:
-        return text, PLAIN
+        return PLAIN
     if suffix.startswith("@"):
-        return text, Kind(language=suffix[1:].lower())
-    return text, Kind(datatype=suffix[3:-1])
+        return Kind(language=suffix[1:].lower())
+    return Kind(datatype=suffix[3:-1])
 
 
 def plain_text(term: str) -> tuple[str, Kind]:
