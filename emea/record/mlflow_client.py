@@ -20,14 +20,14 @@ ENVIRONMENT = {
     "DO_NOT_TRACK": "true",
     "GIT_PYTHON_REFRESH": "quiet",  # no warning where git is missing
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # two lines for each run of an import
-    # Seven retries of 120 s are MLflow's own. These end before a run's patience does, so that it
-    # can tell what the matter is.
+    # MLflow's defaults are seven retries of 120 s. These end before the patience of a run does, so
+    # that the run can report the cause.
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "15",
 }
-LOCK_SECONDS = 50.0  # likewise
+LOCK_SECONDS = 50.0  # ends before the patience of a run, too
 
-# What would bury the run's own log. Errors are raised as well, and told by whoever catches them.
+# Loggers whose lines would bury those of the run. Errors are also raised, and reported then.
 LOG_LEVELS = {
     "alembic": logging.WARNING,  # in older MLflow a line for each change of the tables
     "mlflow.store.db.utils": logging.CRITICAL,  # a traceback for each statement that fails
@@ -53,7 +53,7 @@ def open_client(uri: str) -> "MlflowClient":
 
 
 def lock_path(database: Path) -> Path:
-    """The lock file beside a sqlite database."""
+    """The lock file next to a sqlite database."""
     return database.with_name(database.name + ".lock")
 
 
@@ -64,7 +64,7 @@ def load_mlflow() -> None:
 
 
 def set_environment() -> None:
-    """Keep MLflow quiet and prompt; to be called before its first import."""
+    """Set MLflow's log levels and timeouts; call it before MLflow is imported."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     for name, level in LOG_LEVELS.items():

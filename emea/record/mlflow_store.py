@@ -40,7 +40,7 @@ _FORBIDDEN = re.compile(r"[^\w./ -]")
 def metric_name(name: str) -> str:
     """The name under which MLflow keeps a metric, parameter or tag: `hit@1` is `hit_at_1`."""
     allowed = _FORBIDDEN.sub("_", name.replace("@", "_at_"))
-    # MLflow takes names for paths and refuses those that are not in normal form.
+    # MLflow treats names as paths and rejects those that are not normalised
     parts = [part for part in allowed.split("/") if part not in ("", ".", "..")]
     return "/".join(parts)[:MAX_NAME_LENGTH] or "_"
 
@@ -91,10 +91,10 @@ def dataset_input(header: RunHeader) -> "DatasetInput":
 
 
 class MlflowStore:
-    """An MLflow store in terms of runs and their records.
+    """An MLflow store of runs and their records.
 
-    Addresses are made absolute here, so that a later change of directory moves nothing. The store
-    is opened by the first call that needs it.
+    Relative addresses become absolute, so that a later change of directory has no effect. The first
+    call that needs the store opens it.
 
     Args:
         uri: The store's address.
@@ -118,13 +118,13 @@ class MlflowStore:
     def client(self) -> "MlflowClient":
         """The MLflow client; the first use opens the store."""
         if self._is_left:
-            raise RuntimeError("The store was left.")
+            raise RuntimeError("The store is closed for this run.")
         if self._client is None:
             self._client = open_client(self.uri)
         return self._client
 
     def leave(self) -> None:
-        """Ask nothing more of the store: a call that hangs must not go on when it wakes up."""
+        """Refuse all further calls, so that a call that hangs does not continue later."""
         self._is_left = True
 
     def experiment_id(self, name: str) -> str:
@@ -136,7 +136,7 @@ class MlflowStore:
             try:
                 return self.client.create_experiment(name, self._artifact_location)
             except MlflowException:
-                # Another process may have been faster between the two calls.
+                # another process may have created it between the two calls
                 found = self.client.get_experiment_by_name(name)
                 if found is None:
                     raise
@@ -158,11 +158,11 @@ class MlflowStore:
         return next(iter(self.client.search_runs(experiments, wanted, max_results=1)), None)
 
     def complete_copy(self, header: RunHeader, closing: RunClosing | None) -> str | None:
-        """MLflow's id of a copy that tells everything about the run; None: there is none.
+        """MLflow's id of a complete copy of the run; None: there is none.
 
         Args:
             header: of the run.
-            closing: how it ended; a copy of before it went on tells of another end.
+            closing: how it ended; a copy from before it was resumed has another end.
         """
         runs = self.find_runs(header)
         complete = [run for run in runs if run.data.tags.get(COMPLETE_TAG) == "true"]
@@ -176,7 +176,7 @@ class MlflowStore:
                 self.client.delete_run(run.info.run_id)
 
     def create_run(self, header: RunHeader) -> str:
-        """Begin the MLflow run, in place of earlier copies of the same run.
+        """Start the MLflow run; earlier copies of the same run are deleted.
 
         Returns:
             MLflow's id of the run.
@@ -225,7 +225,7 @@ class MlflowStore:
             run_id: MLflow's id of the run.
             folder: The run's folder.
             closing: How the run ended.
-            complete: Whether nothing is to come any more, so that no import need look again.
+            complete: Whether the run has ended, so that a later import can skip it.
         """
         self._copy_files(run_id, folder)
         header = read_header(folder)
@@ -234,9 +234,9 @@ class MlflowStore:
         if closing.reason:
             self.client.set_tag(run_id, REASON_TAG, cut(closing.reason, MAX_TAG_LENGTH))
         self.client.set_terminated(run_id, closing.status, closing.end_time)
-        # A server that is slow to answer is asked again, and may have made the run twice.
+        # a request to a slow server is repeated, which may have created the run twice
         self.drop_copies(header, but=run_id)
-        # Last of all: a run without this tag is a torn copy that an import may replace.
+        # last: a run without this tag is incomplete, and an import may replace it
         if complete:
             self.client.set_tag(run_id, COMPLETE_TAG, "true")
 

@@ -37,8 +37,8 @@ T = TypeVar("T")
 class BoundedCalls:
     """Makes one call after the other, in threads that do not keep the process alive.
 
-    MLflow's own timeouts bound no call: it retries, sleeps as long as a server bids it to, takes
-    any byte for a sign of life, and waits for locks without end.
+    MLflow's own timeouts do not limit a call: it retries, sleeps as long as a server asks it to,
+    accepts any byte as a sign of life, and waits for locks without a limit.
 
     Args:
         patience: Seconds that may be spent waiting, over all calls together.
@@ -52,10 +52,10 @@ class BoundedCalls:
         self._call.set_result(None)
 
     def do(self, action: Callable[[], T]) -> T:
-        """Wait for the call that goes on, then make this one and wait for its result.
+        """Wait for the call in progress, then make this one and wait for its result.
 
         Raises:
-            TimeoutError: If patience ran out; the call may still go on.
+            TimeoutError: The time is used up; the call may still be in progress.
         """
         self._wait()
         self.begin(action)
@@ -63,7 +63,7 @@ class BoundedCalls:
         return result
 
     def begin(self, action: Callable[[], object]) -> None:
-        """Make a call while the caller goes on; to be asked for only when idle."""
+        """Make a call in the background; only allowed while no other is in progress."""
         self._call, self._began = Future(), time.monotonic()
         Thread(target=_settle, args=(self._call, action), name="mlflow", daemon=True).start()
 
@@ -71,7 +71,7 @@ class BoundedCalls:
         """Whether the last call is over; what it raised is raised here.
 
         Raises:
-            TimeoutError: If it has been going on for longer than patience allows.
+            TimeoutError: It has taken longer than the patience.
         """
         if self._call.done():
             self._call.result()
@@ -96,7 +96,7 @@ class BoundedCalls:
 def _settle(call: "Future[Any]", action: Callable[[], object]) -> None:
     try:
         call.set_result(action())
-    # Any kind: whoever waits must hear of it.
+    # any kind: the thread that waits raises it again
     except BaseException as error:
         call.set_exception(error)
 
@@ -104,9 +104,9 @@ def _settle(call: "Future[Any]", action: Callable[[], object]) -> None:
 class MlflowTracker:
     """Writes every record to the run's folder first and copies it to MLflow.
 
-    Trouble with MLflow never stops a run: it is told once, MLflow is left alone from then on, and
-    the records stay in the folder, from where `emea sync` imports them. Metrics
-    are sent while the run goes on; only its start and its end wait for MLflow.
+    An error of MLflow never stops a run: it is logged once, MLflow is not contacted again, and the
+    records stay in the folder, from which `emea sync` imports them. Metrics are sent in the
+    background; only the start and the end of a run wait for MLflow.
 
     Args:
         uri: The store's address; a relative sqlite path counts from the working directory.
@@ -126,7 +126,7 @@ class MlflowTracker:
     ) -> None:
         self._store = MlflowStore(uri, artifact_root, max_artifact_mb)
         self._calls = BoundedCalls(patience_seconds)
-        self._is_left_alone = False
+        self._has_failed = False
         self._flush_seconds = flush_seconds
         self._record: RunRecord | None = None
         # None while no run is open in MLflow, and for good once MLflow has failed.
@@ -140,7 +140,7 @@ class MlflowTracker:
         uri = self._store.uri
         if sqlite_path(uri) is None:
             return f"open {shown_uri(uri)}" if uri.startswith("http") else None
-        # The make target opens the default store, and is there in the project's folder alone.
+        # only the project folder has the make target, which opens the default store
         if uri == absolute_uri(DEFAULT_URI) and Path("Makefile").exists():
             return "make ui"
         return f"emea ui --uri {quote(uri)}"
@@ -151,7 +151,7 @@ class MlflowTracker:
         try:
             found = self._ask(question)
         except Exception as error:  # as below: the store must not stop the run
-            self._leave_alone("cannot tell what it holds", error, "the run's folder", "FOLDER")
+            self._give_up("cannot be searched", error, "the run's folder", "FOLDER")
             return None
         return f"{found.info.run_name} ({found.info.run_id})" if found else None
 
@@ -160,15 +160,15 @@ class MlflowTracker:
         record = RunRecord(folder)
         record.start(header)
         self._record, self._mlflow_run = record, None
-        # Not empty when a run goes on in its own folder: the new MLflow run tells all of it.
+        # not empty if the run was resumed: the new MLflow run gets all points
         self._waiting = read_series(folder)
         self._last_flush = time.monotonic()
 
         def open_run() -> None:
             self._mlflow_run = self._ask(partial(self._store.create_run, header))
 
-        # Left alone already where it was asked for an earlier run in vain.
-        if not self._is_left_alone:
+        # it failed before the run started
+        if not self._has_failed:
             self._attempt(open_run, record.folder)
 
     def log(self, metrics: Mapping[str, float], step: int) -> None:
@@ -201,34 +201,34 @@ class MlflowTracker:
 
     def finish_sweep(self, experiment: str, sweep: str, folder: Path, status: str) -> None:
         """Close the parent run of a sweep with its summary."""
-        if not self._is_left_alone:
+        if not self._has_failed:
             work = partial(self._store.finish_sweep, experiment, sweep, folder, status)
             self._attempt(lambda: self._ask(work), folder)
 
     def _ask(self, action: Callable[[], T]) -> T:
-        # Beforehand: the store is not to blame for the time that this takes.
+        # before the clock starts: importing MLflow takes seconds
         load_mlflow()
         return self._calls.do(action)
 
     def _flush(self, run: str) -> None:
-        # One batch at a time: behind a slow store the next one grows.
+        # one batch at a time: while the store is slow, the next batch grows
         if self._calls.is_idle():
             points, self._waiting = self._waiting, []
             self._calls.begin(partial(self._store.log_points, run, points))
             self._last_flush = time.monotonic()
 
     def _attempt(self, action: Callable[[], None], folder: Path) -> None:
-        """Do it, or say once why not and leave MLflow alone for the rest of the run."""
+        """Do it; on an error, log it once and do not contact MLflow again in this run."""
         try:
             action()
-        # Any kind: a full disk, a locked file or a missing package must not end the run.
+        # any kind: a full disk, a locked file or a missing package must not stop the run
         except Exception as error:
             self._mlflow_run = None
             self._waiting = []
-            self._leave_alone("failed", error, folder, folder)
+            self._give_up("failed", error, folder, folder)
 
-    def _leave_alone(self, trouble: str, error: Exception, place: object, folder: object) -> None:
-        self._is_left_alone = True
+    def _give_up(self, trouble: str, error: Exception, place: object, folder: object) -> None:
+        self._has_failed = True
         self._store.leave()
         logger.warning(
             "MLflow at %s %s (%s). The records stay in %s; `emea sync %s%s` imports them later.",

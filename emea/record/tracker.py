@@ -15,7 +15,7 @@ class Tracker(Protocol):
         """The command that opens the runs for a person; None where there is nothing to open."""
 
     def recorded(self, fingerprint: str) -> str | None:
-        """Where a finished run with this fingerprint is to be found; None: there is none."""
+        """Where a finished run with this fingerprint is recorded; None: there is none."""
 
     def start(self, header: RunHeader, folder: Path) -> None:
         """Begin the run whose records go to `folder`."""
@@ -49,7 +49,7 @@ class NoTracker:
         return None
 
     def recorded(self, fingerprint: str) -> str | None:
-        """Nobody remembers earlier runs."""
+        """Earlier runs are not recorded."""
         return None
 
     def start(self, header: RunHeader, folder: Path) -> None:

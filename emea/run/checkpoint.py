@@ -41,7 +41,7 @@ CONTENT_ERRORS = (
     TypeError,
     ValueError,
 )
-"""What a file can lead to that lacks something, or has it in another form."""
+"""Errors that missing or malformed content of a file can raise."""
 
 
 class Progress(NamedTuple):
@@ -67,7 +67,7 @@ def save_checkpoint(
 ) -> None:
     """Write weights, labels, EM state and random generators, atomically.
 
-    The checkpoint before stays beside it: a run that is killed after its last fit, before its
+    The previous checkpoint is kept next to it: a run that is killed after its last fit, before its
     records are written, does that fit again.
 
     Args:
@@ -128,12 +128,12 @@ def resumable(folder: Path) -> Path | None:
 def load_progress(path: Path) -> Progress | None:
     """How far the run of a checkpoint had come; ``None``: to the end of its last fit."""
     tensors, plain = _read(path)
-    told = plain.get("progress")
-    if told is None:
+    saved = plain.get("progress")
+    if saved is None:
         return None
     with checkpoint_errors(path):
         arrays = {name: value.numpy() for name, value in below(tensors, "observer.").items()}
-        progress = Progress(told["num_stages"], told["observer"], arrays)
+        progress = Progress(saved["num_stages"], saved["observer"], arrays)
         if not isinstance(progress.num_stages, int) or progress.num_stages < 1:
             raise ValueError(f"{progress.num_stages} stages cannot be done")
     return progress
@@ -185,16 +185,16 @@ def load_weights(path: Path, module: AlignmentModule, data: LabelDataModule) -> 
 
 @contextmanager
 def checkpoint_errors(path: Path) -> Iterator[None]:
-    """Say of what a checkpoint lacks, or has in another form, that it is none of ours.
+    """Report missing or malformed content of a checkpoint as one error.
 
     Raises:
-        DataError: in place of whatever went wrong with its content.
+        DataError: the content of the file is damaged or belongs to another program.
     """
     try:
         yield
     except CONTENT_ERRORS as error:
-        told = f"lacks {error}" if isinstance(error, KeyError) else error
-        raise DataError(f"{path} is no checkpoint of this program ({told})") from error
+        problem = f"it lacks {error}" if isinstance(error, KeyError) else error
+        raise DataError(f"{path} is not a checkpoint of this program ({problem})") from error
 
 
 def _serialised(tensors: dict[str, Tensor], plain: dict[str, Any]) -> bytes:

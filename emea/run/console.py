@@ -11,10 +11,10 @@ LINE, TIME = "%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"
 
 
 class ConsoleHandler(logging.StreamHandler[TextIO]):
-    """Writes to whatever ``sys.stderr`` is at the moment.
+    """Writes to the current ``sys.stderr``.
 
-    While a progress bar is shown, ``sys.stderr`` stands for a place above the bar; a handler
-    that had kept the stream it began with would write into the bar.
+    While a progress bar is shown, ``sys.stderr`` is replaced by a stream that writes above the bar.
+    A handler that kept its first stream would write into the bar.
     """
 
     @property
@@ -24,7 +24,7 @@ class ConsoleHandler(logging.StreamHandler[TextIO]):
 
     @stream.setter
     def stream(self, value: TextIO) -> None:
-        """Logging sets the stream it found first; it is not kept."""
+        """Ignore the stream that ``logging`` sets at the start."""
 
 
 @contextmanager

@@ -18,7 +18,7 @@ _M_MMAP_MAX, _M_TRIM_THRESHOLD = -4, -1
 
 
 def choose_device(accelerator: str) -> torch.device:
-    """The device an accelerator setting stands for."""
+    """The device for an accelerator setting."""
     if accelerator == "gpu" and not torch.cuda.is_available():
         raise ConfigError("trainer=gpu needs a CUDA device and none was found; use trainer=cpu")
     use_gpu = accelerator in ("auto", "gpu") and torch.cuda.is_available()
@@ -45,8 +45,8 @@ def deterministic_mode(wanted: bool) -> Iterator[None]:
 def keep_freed_memory() -> None:
     """Let the C allocator keep what a step frees, for the next step.
 
-    By default glibc hands every large block back to the kernel and gets it anew, page by page;
-    on a CPU that was half of a step's time. Other C libraries are left alone.
+    By default glibc hands every large block back to the kernel and requests it again, page by
+    page; on a CPU that was half of the time of a step. Other C libraries are not changed.
     """
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL(GLIBC)

@@ -29,11 +29,11 @@ logger = logging.getLogger(__name__)
 def compatibility_section(
     pair: GraphPair, split: Split, mappings: dict[str, IntArray], device: torch.device
 ) -> dict[str, Numbers]:
-    """What ``metrics.json`` says of each mapping, and of the oracle's.
+    """The compatibility of each mapping and of the oracle, for ``metrics.json``.
 
-    Each mapping is taken as it stands: labelled entities have their label in it where a run is
-    certain of labels, and what relations include each other is estimated from it alone. The
-    oracle's mapping is all links, so all links tell its inclusions.
+    Each mapping is used unchanged: labelled entities have their label in it if the run is certain
+    of labels, and inclusions of relations are estimated only from the mapping. The oracle's mapping
+    consists of all links, so its inclusions are estimated from all links.
 
     Args:
         pair: the graphs and all their links.
@@ -72,8 +72,8 @@ class EvaluationObserver:
     Args:
         test: the test links.
         validation: the validation links, whose entities' labels the test links cannot judge.
-        protocol: named in every line, since a number means nothing without it.
-        log: where metrics with a step go.
+        protocol: named in every log line, because numbers of different protocols differ.
+        log: records metrics of a step.
         num_observed: test links ranked between the first and the last iteration, a fixed
             sample; ``None``: all.
         num_iterations: EM iterations planned after the first training.
@@ -83,7 +83,7 @@ class EvaluationObserver:
         last: the last iteration's report.
         initial_ranks: neural ranks of the test links.
         initial_mapping: the neural model's best targets before any EM step, labels certain.
-        final_ranks: ranks of the test links by what the run stands for.
+        final_ranks: ranks of the test links by the ranking that the run answers with.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class EvaluationObserver:
         self.final_ranks: Ranks | None = None
 
     def __call__(self, report: IterationReport) -> None:
-        """Measure, keep and tell one iteration."""
+        """Measure one iteration and keep its numbers."""
         start = time.perf_counter()
         self.last = report
         links = self.test if report.iteration == 0 else self._sample
@@ -141,7 +141,7 @@ class EvaluationObserver:
         self.history.append(entry)
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """What it has seen so far, as plain values and as arrays, for a run that goes on later."""
+        """All measurements so far, as plain values and as arrays, to resume from later."""
         arrays: dict[str, npt.NDArray[Any]] = {}
         if self.initial_ranks is not None:
             arrays["initial_in_pool"] = self.initial_ranks.in_pool
@@ -151,10 +151,10 @@ class EvaluationObserver:
         return {"history": self.history}, arrays
 
     def restore(self, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Go on from a state; what the last iteration ranked comes with the next one.
+        """Continue from a state; the next iteration sets the last ranks.
 
         Raises:
-            ValueError: it is no state of an observer of these links.
+            ValueError: the state belongs to other links.
         """
         self.history = [dict(entry) for entry in plain["history"]]
         if "initial_in_pool" in arrays:
@@ -165,7 +165,12 @@ class EvaluationObserver:
         self.initial_mapping = arrays.get("initial_mapping")
 
     def tell(self, neural_seconds: float, num_epochs: int) -> None:
-        """Log the last iteration, whose fit took so long and had so many epochs."""
+        """Log the last iteration.
+
+        Args:
+            neural_seconds: duration of its fit.
+            num_epochs: epochs of its fit.
+        """
         entry = self.history[-1]
         entry["epochs"] = num_epochs
         entry["seconds"]["neural"] = neural_seconds
@@ -237,7 +242,7 @@ def _joint_ranks(
 
 
 def flattened(entry: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """Nested numbers by their path, ``neural/hit@1``; what is no number is left out."""
+    """Nested numbers by their path, ``neural/hit@1``; values that are not numbers are left out."""
     flat: dict[str, float] = {}
     for key, value in entry.items():
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The answer of a finished run, made and written anew."""
+"""Answers of a finished run with other settings, without training."""
 
 import logging
 from pathlib import Path
@@ -67,14 +67,14 @@ def _warn_of_others(folder: Path, written: list[Path]) -> None:
     others = sorted(path.name for path in known - set(written) if path.exists())
     if others:
         logger.warning(
-            "%s also holds %s, from an earlier time and perhaps other settings",
+            "%s also holds %s from an earlier prediction, perhaps with other settings",
             folder,
             ", ".join(others),
         )
 
 
 def with_decoding(config: DictConfig, decoding: str) -> DictConfig:
-    """A run's config that answers otherwise; the candidates stay those that it has.
+    """A run's config with another decoding; its candidates stay the same.
 
     Raises:
         ConfigError: there is no such decoding, or the run's method uses none.

@@ -35,7 +35,7 @@ class ReasoningObserver:
 
     Args:
         split: the test links to measure on, and those whose entities they cannot judge.
-        log: where metrics with a step go.
+        log: records metrics of a step.
 
     Attributes:
         history: one entry per iteration, as ``metrics.json`` holds it.
@@ -115,13 +115,13 @@ class ReasoningObserver:
 class Embedder:
     """Called with links, trains an encoder on them from new weights.
 
-    Nothing is built before it is asked: reasoning alone needs no encoder.
+    The encoder is built at the first call: a method that only reasons does not need one.
 
     Args:
         config: of the run.
         pair: graphs without links.
         visible: what the run may see.
-        observer: told how long training took.
+        observer: its ``embedding_seconds`` are increased by the time of each training.
         device: where to train.
 
     Attributes:
@@ -172,14 +172,14 @@ class Embedder:
     def _renewed(self) -> Parts:
         """The parts with new weights."""
         if self.parts is None:
-            self.parts = build_parts(self.config, self.pair, self.visible, _nobody, self.device)
+            self.parts = build_parts(self.config, self.pair, self.visible, _ignore, self.device)
         else:
             self.parts.restart()
         return self.parts
 
 
-def _nobody(report: IterationReport) -> None:
-    """Observes nothing: the EM callback that parts come with is not used."""
+def _ignore(report: IterationReport) -> None:
+    """Ignore a report: the EM callback of the parts is not used."""
 
 
 class ReasoningRun:

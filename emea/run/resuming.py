@@ -40,7 +40,7 @@ KEPT_TAGS = (SWEEP_TAG, COMMAND_TAG)
 """Tags that a resumed run takes from its first start."""
 
 RESULT_FILES = {METRICS_FILE, RANKS_FILE, BELIEFS_FILE, *ALIGNMENT_FILES}
-"""What a run leaves once it has computed."""
+"""Files that a run writes at its end."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Start:
             raise DataError(_changed(folder, earlier, header))
         if earlier is None or not same or is_finished(folder):
             if earlier is not None:
-                logger.warning("what an earlier run left in %s is replaced", folder)
+                logger.warning("Replacing the files of an earlier run in %s", folder)
             make_room(folder)
             return cls(header, None)
         checkpoint = resumable(folder)
@@ -98,12 +98,12 @@ def config_to_resume(folder: Path) -> DictConfig:
         DataError: the folder holds none, or one that finished.
     """
     if is_finished(folder):
-        raise DataError(f"{folder} finished: there is nothing to go on with")
+        raise DataError(f"{folder} is finished: there is nothing to resume")
     return with_secrets(read_config(folder))
 
 
 def forget_previous(folder: Path) -> None:
-    """A finished run needs the checkpoint before its last no more."""
+    """Remove the previous checkpoint, which a finished run does not need."""
     (folder / PREVIOUS_FILE).unlink(missing_ok=True)
 
 
@@ -120,14 +120,14 @@ def locked_folder(folder: Path) -> Iterator[None]:
             stack.enter_context(FileLock(folder / LOCK_FILE, timeout=0))
         except Timeout as error:
             raise UserError(
-                f"{folder} is in use by another run: wait for its end, or choose another folder"
+                f"{folder} is in use by another run. Wait until it ends, or choose another folder."
             ) from error
         except OSError as error:
             raise UserError(
                 f"The run folder {folder} cannot be written: {error.strerror}. "
                 "Choose another folder."
             ) from error
-        yield  # what the run itself raises is its own
+        yield  # errors of the run itself are not changed
 
 
 def _same(earlier: RunHeader, header: RunHeader) -> bool:
@@ -142,12 +142,12 @@ def make_room(folder: Path) -> None:
 
 
 def _changed(folder: Path, earlier: RunHeader, header: RunHeader) -> str:
-    """What keeps the folder's run from going on, and what helps."""
+    """Why the run of the folder cannot be resumed, and what to do."""
     commit = earlier.tags.get("commit", "unknown")[:10]
     what = f"settings or code (commit {commit})"
     if earlier.tags.get("data_checksum") != header.tags["data_checksum"]:
         what = "data"
     return (
-        f"{folder} was begun with other {what} and cannot go on like this: put back what was "
-        "changed and resume it, or type its command again to begin anew elsewhere"
+        f"{folder} cannot be resumed: its {what} changed since it started. Restore them and resume "
+        "it, or run its command again to start a new run"
     )

@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 OUTCOME_FILE = "outcome.json"
-"""How a job of a sweep ended, where it left no metrics of its own."""
+"""How a job of a sweep ended, if it wrote no metrics."""
 
 PLAN_FILE = "sweep.json"
 """Settings that a sweep varies and its number of jobs, written before the first job."""
@@ -101,14 +101,14 @@ class JobOutcome:
         )
 
 
-def write_outcome(folder: Path, **told: str) -> None:
+def write_outcome(folder: Path, **outcome: str) -> None:
     """Note how a job ended that leaves no metrics in its folder: ``recorded`` or ``failed``."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / OUTCOME_FILE).write_text(json.dumps(told), encoding="utf-8")
+    (folder / OUTCOME_FILE).write_text(json.dumps(outcome), encoding="utf-8")
 
 
 def forget_outcome(folder: Path) -> None:
-    """A job begins: how an earlier one in its folder ended does not count."""
+    """Remove the outcome of an earlier job in the folder of a job that starts."""
     (folder / OUTCOME_FILE).unlink(missing_ok=True)
 
 
@@ -204,13 +204,13 @@ def _outcome(folder: Path) -> JobOutcome:
     typed = map(str, OmegaConf.load(folder / ".hydra" / "overrides.yaml"))
     # quotes are Hydra's: a number as an option's name
     overrides = tuple(text.replace("'", "") for text in typed)
-    told = _read(folder / OUTCOME_FILE) or {}
-    if told.get("failed"):  # metrics are then an earlier run's
-        return JobOutcome(folder, overrides, None, told["failed"])
+    noted = _read(folder / OUTCOME_FILE) or {}
+    if noted.get("failed"):  # metrics are then an earlier run's
+        return JobOutcome(folder, overrides, None, noted["failed"])
     metrics = _read(folder / METRICS_FILE)
-    if "recorded" in told:
-        metrics = _read(Path(told["recorded"]) / METRICS_FILE)
-        return JobOutcome(folder, overrides, metrics, recorded="" if metrics else told["recorded"])
+    if "recorded" in noted:
+        metrics = _read(Path(noted["recorded"]) / METRICS_FILE)
+        return JobOutcome(folder, overrides, metrics, recorded="" if metrics else noted["recorded"])
     reason = "it wrote neither metrics nor a reason; see the log in its folder"
     return JobOutcome(folder, overrides, metrics, "" if metrics else reason)
 

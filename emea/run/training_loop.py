@@ -128,7 +128,7 @@ def seconds_per_step(module: AlignmentModule, data: LabelDataModule, num_probes:
 
 
 LONG_RUN_SECONDS = 60
-"""Runs expected to take longer say so before they start."""
+"""The duration of runs that take longer is announced."""
 
 FEW_STEPS = 50
 """Shorter runs are not measured beforehand: the measurement takes two steps itself."""
@@ -138,16 +138,16 @@ class Stage(NamedTuple):
     """One fit of the run.
 
     Args:
-        name: for whoever watches.
+        name: shown to the user.
         num_epochs: epochs on the labels it finds; 0: weights come from elsewhere.
         num_turns: turns after them, with mined labels.
-        anew: whether it begins with new weights.
+        restart: whether it begins with new weights.
     """
 
     name: str
     num_epochs: int
     num_turns: int
-    anew: bool
+    restart: bool
 
 
 def stages(config: DictConfig) -> list[Stage]:
@@ -157,8 +157,8 @@ def stages(config: DictConfig) -> list[Stage]:
     num_epochs = model.initial_epochs if restart else model.epochs_per_iteration
     num_turns = OmegaConf.select(training, "turns_per_iteration", default=0)
     first = 0 if config.initial_from else model.initial_epochs
-    return [Stage("first training", first, training.turns, anew=False)] + [
-        Stage(f"EM iteration {iteration}", num_epochs, num_turns, anew=restart)
+    return [Stage("first training", first, training.turns, restart=False)] + [
+        Stage(f"EM iteration {iteration}", num_epochs, num_turns, restart=restart)
         for iteration in range(1, config.em.iterations + 1)
     ]
 
@@ -176,10 +176,10 @@ def train(
     Args:
         config: of the run.
         parts: what is trained.
-        observer: told of each stage.
+        observer: measures and logs each stage.
         device: where to compute.
         checkpoint: written after each stage.
-        resume_from: a checkpoint of this run after which to go on; ``None``: from the beginning.
+        resume_from: a checkpoint of this run to continue after; ``None``: from the beginning.
     """
     plan = stages(config)
     num_done = 0 if resume_from is None else go_on(resume_from, parts, observer, device)
@@ -216,7 +216,7 @@ def train(
             reached = None if is_last else Progress(number + 1, *observer.state())
             save_checkpoint(checkpoint, module, parts.data, parts.em, reached)
             if parts.em.converged:
-                logger.info("converged: no better MRR on the validation links")
+                logger.info("Converged: the MRR on the validation links has stopped rising")
                 break
 
 
@@ -241,7 +241,7 @@ def go_on(
     load_checkpoint(checkpoint, parts.module, parts.data, parts.em)
     with checkpoint_errors(checkpoint):
         observer.restore(progress.plain, progress.arrays)
-    logger.info("going on after stage %d of an earlier start", progress.num_stages)
+    logger.info("Resuming after stage %d", progress.num_stages)
     return progress.num_stages
 
 
@@ -261,7 +261,7 @@ def fit_stage(
         callbacks: watch, after those that act.
         resumed: what one of them restores; ``None``: the stage begins.
     """
-    if stage.anew:
+    if stage.restart:
         parts.restart()
     # the best weights are back before labels are mined with them
     stopping = [parts.stopping] if parts.stopping else []
@@ -282,7 +282,7 @@ def _resumed_turn(path: Path, stage: int, data: LabelDataModule) -> TurnState | 
     turn = load_turn(path, stage)
     if turn is None or not turn.fits(data):
         return None
-    logger.info("going on at step %d of an earlier start", turn.num_steps_done)
+    logger.info("Resuming at step %d", turn.num_steps_done)
     return turn
 
 

@@ -160,5 +160,5 @@ def test_a_store_in_trouble_has_nothing_and_says_so_once(
         assert tracker.recorded(PRINT) is None
         finished(tracker, header, tmp_path / "run")
     [told] = [record.getMessage() for record in caplog.records]
-    assert "cannot tell what it holds" in told
+    assert "cannot be searched" in told
     assert "emea sync FOLDER" in told

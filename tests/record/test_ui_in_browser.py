@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,8 @@ SWEEP = (
     "trainer=cpu",
     "hydra.sweep.dir=multirun/day/time",
 )
-NAMES = {"emea-rrea-synthetic-20%-strict-s0", "emea-rrea-synthetic-5%-strict-s0"}
+NAMES = {"20% synthetic rrea s0", "5% synthetic rrea s0"}
+PARENT = "sweep day/time"
 
 TEXTS_AT_HEIGHT = """(y) => [...document.querySelectorAll("body *")]
     .filter((node) => !node.children.length && node.textContent.trim())
@@ -47,6 +49,11 @@ ONLY_CHART_IS = """(points) => {
     return JSON.stringify(drawn) === JSON.stringify([points]);
 }"""
 """Whether one chart is to be seen, and its line goes through the points."""
+
+ONE_CHART_HAS_BOTH = """(metrics) => [...document.querySelectorAll(".js-plotly-plot")]
+    .some(({data}) => metrics.every((metric) =>
+        data.filter(({name, metricKey}) => `${name} ${metricKey}`.includes(metric)).length >= 2))"""
+"""Whether a chart has a line of each of two runs for every one of the metrics."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +79,18 @@ def ui(
     assert experiment is not None
     runs = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
     with served(uri, folder):
-        told = re.search(r"Runs of study=emea: (\S+)", (folder / LOG_FILE).read_text())
-        assert told is not None
-        yield Served(folder, runs, told[1], client)
+        yield Served(folder, runs, _address(folder / LOG_FILE), client)
+
+
+def _address(log: Path) -> str:
+    """The one address that the command prints, once the server is ready."""
+    for _ in range(120):
+        found = re.findall(r"http://\S+", log.read_text())
+        if found:
+            assert len(set(found)) == 1
+            return str(found[0])
+        time.sleep(0.5)
+    raise TimeoutError(log.read_text())
 
 
 def _sweep(folder: Path) -> None:
@@ -94,14 +110,14 @@ def _sweep(folder: Path) -> None:
 
 @pytest.fixture
 def shown(ui: Served, visit: Any) -> Any:
-    """The list of runs, as the address that the command tells opens it."""
+    """The table of runs, as the printed address opens it."""
     # a panel that opens by itself at the first visit would cover a third of the page
     visit.page.add_init_script(
         "localStorage.setItem('mlflow.assistant.fab.autoOpenedOnFirstLoad_v1', 'true')"
     )
     visit.page.set_viewport_size({"width": 1800, "height": 1000})
     page = visit.open(ui.address)
-    page.get_by_role("link", name="emea-rrea-synthetic-5%").wait_for()
+    page.get_by_role("link", name="5% synthetic rrea s0").first.wait_for()
     yield page
     # reports of what the page asked for: a person without network sees the same
     server = ui.address.split("/#")[0]
@@ -127,9 +143,13 @@ def save_picture(page: Any, name: str) -> None:
 
 
 def test_a_sweep_is_told_apart_and_belongs_together(ui: Served) -> None:
-    assert set(ui.runs) == NAMES
-    assert {run.data.tags["sweep"] for run in ui.runs.values()} == {"day/time"}
-    shares = {name: run.data.params["ratio.value"] for name, run in ui.runs.items()}
+    assert set(ui.runs) == NAMES | {PARENT}
+    parent, jobs = ui.runs[PARENT], [ui.runs[name] for name in NAMES]
+    assert {run.data.tags["sweep"] for run in jobs} == {"day/time"}
+    assert {run.data.tags["mlflow.parentRunId"] for run in jobs} == {parent.info.run_id}
+    assert "| ratio=0.05 | strict | 1 |" in parent.data.tags["mlflow.note.content"]
+    assert {run.inputs.dataset_inputs[0].dataset.name for run in jobs} == {"synthetic"}
+    shares = {name: ui.runs[name].data.params["ratio.value"] for name in NAMES}
     assert shares == {name: "0.2" if "20%" in name else "0.05" for name in NAMES}
     for folder in (ui.folder / "multirun" / "day" / "time").glob("*-*"):
         header = read_header(folder)
@@ -139,17 +159,30 @@ def test_a_sweep_is_told_apart_and_belongs_together(ui: Served) -> None:
         assert not [key for key in shown if key.startswith(("tracking", "trainer")) or "._" in key]
 
 
-def test_the_list_shows_names_and_metrics(ui: Served, shown: Any) -> None:
-    shown.get_by_role("button", name="Columns").click()
-    shown.get_by_placeholder("Search columns").fill("run/final/hit_at_1")
-    shown.get_by_text("run/final/hit_at_1", exact=True).first.click()  # the other is hit_at_10
-    shown.keyboard.press("Escape")
-    shown.get_by_role("columnheader", name="run/final/hit_at_1").first.wait_for()
-    for name, run in ui.runs.items():
-        link = shown.get_by_role("link", name=name)
-        expected = run.data.metrics["run/final/hit_at_1"]
-        assert numbers(row(shown, link)) == [expected]
+def test_the_table_opens_on_results(ui: Served, shown: Any) -> None:
+    shown.get_by_role("columnheader", name="run/initial/hit_at_1").first.wait_for()
+    keys = ("run/final/hit_at_1", "run/final/mrr", "run/initial/hit_at_1")
+    for name in NAMES:
+        texts = row(shown, shown.get_by_role("link", name=name, exact=True))
+        expected = [ui.runs[name].data.metrics[key] for key in keys]
+        assert numbers(texts)[:3] == pytest.approx(expected, abs=1e-6)
+        assert {"synthetic", "rrea", "paper", "paris"} <= set(texts)
+        assert ui.runs[name].data.params["ratio.value"] in texts
     save_picture(shown, "runs")
+
+
+def test_encoder_and_joint_share_a_chart(ui: Served, shown: Any) -> None:
+    shown.goto(ui.address.replace("/runs?", "/runs?compareRunsMode=CHART&"))
+    shown.get_by_text("Hit@1: encoder and joint").first.wait_for()
+    shown.wait_for_function(ONE_CHART_HAS_BOTH, arg=["neural/hit_at_1", "joint/hit_at_1"])
+    save_picture(shown, "both")
+
+
+def test_a_run_describes_its_result(ui: Served, shown: Any) -> None:
+    shown.get_by_role("link", name="5% synthetic rrea s0", exact=True).click()
+    shown.get_by_text("before EM").first.wait_for()
+    shown.get_by_text("synthetic", exact=False).first.wait_for()
+    save_picture(shown, "description")
 
 
 def test_runs_are_grouped_by_sweep(ui: Served, shown: Any) -> None:
@@ -161,8 +194,8 @@ def test_runs_are_grouped_by_sweep(ui: Served, shown: Any) -> None:
 
 
 def test_a_run_shows_its_metrics_over_iterations(ui: Served, shown: Any) -> None:
-    name = "emea-rrea-synthetic-20%-strict-s0"
-    shown.get_by_role("link", name=name).click()
+    name = "20% synthetic rrea s0"
+    shown.get_by_role("link", name=name, exact=True).click()
     shown.get_by_role("tab", name="Model metrics").click()
     for metric in ("joint/hit_at_1", "neural/hit_at_1"):
         history = ui.client.get_metric_history(ui.runs[name].info.run_id, metric)
@@ -175,6 +208,10 @@ def test_a_run_shows_its_metrics_over_iterations(ui: Served, shown: Any) -> None
 
 
 def test_runs_are_compared_side_by_side(ui: Served, shown: Any) -> None:
+    search = shown.get_by_placeholder("metrics.rmse")
+    search.fill("tags.sweep = 'day/time'")
+    search.press("Enter")
+    shown.get_by_role("link", name=PARENT).wait_for(state="hidden")  # only its jobs are compared
     shown.get_by_label("Select all runs").click()
     shown.get_by_role("button", name="Compare").click()
     shown.get_by_text("Comparing 2 Runs from 1 Experiment").wait_for()
