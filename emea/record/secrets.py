@@ -19,7 +19,7 @@ def clean_hydra_files(config: DictConfig, hydra: HydraConf) -> None:
     """Take user and password out of Hydra's files, where the store's address has them.
 
     Hydra writes the command as it was typed before it starts a job, so the job cleans up behind
-    it. Nothing reads a login there: a run that goes on has it from the environment.
+    it. Nothing reads a login there: a resumed run reads it from the environment.
 
     Args:
         config: of the job.
