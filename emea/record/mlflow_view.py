@@ -16,7 +16,7 @@ VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
 """The tag of an experiment in which MLflow keeps a shared view, by its key."""
 
 KIND_TAG, KIND = "mlflow.experimentKind", "custom_model_development"
-"""Without this tag the pages of a run open in the part of the UI for chats and prompts."""
+"""The tag by which MLflow knows that a study trains models."""
 
 SWEEP_PARENT_TAG = "emea.sweep"
 """The tag of the parent run of a sweep."""
