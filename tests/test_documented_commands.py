@@ -136,7 +136,9 @@ def check_align(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     options = align_command._parser().parse_intermixed_args(arguments)
     options.out = Path("no_such_folder")
     align_command._check(options)
-    align_command._config(options, align_command.CPU_SETTINGS)
+    has_links = options.links is not None
+    usual = align_command.CPU_SETTINGS if has_links else align_command.NO_LINKS_SETTINGS
+    align_command._config(options, usual)
 
 
 @pytest.mark.parametrize("command", COMMANDS_OF_PAGES, ids=str)
