@@ -6,8 +6,7 @@ from typing import Any
 
 from emea.errors import DataError
 from emea.record.run_folder import METRICS_FILE, read_metrics
-from emea.record.run_header import COMMAND_TAG
-from emea.record.run_record import RunClosing, RunHeader
+from emea.record.run_record import COMMAND_TAG, RunClosing, RunHeader
 
 COLUMNS = (("hit@1", "Hit@1"), ("hit@10", "Hit@10"), ("mrr", "MRR"), ("mr", "MR"))
 SHARES = ("hit@1", "hit@10", "mrr")

@@ -13,8 +13,15 @@ from emea.record.mlflow_params import compared_params
 from emea.record.mlflow_sweep import PARENT_TAG, close_sweep, sweep_parent
 from emea.record.mlflow_view import save_view
 from emea.record.run_files import run_files
-from emea.record.run_header import COMMAND_TAG, USER_TAG
-from emea.record.run_record import SWEEP_TAG, MetricPoint, RunClosing, RunHeader, read_header
+from emea.record.run_record import (
+    COMMAND_TAG,
+    SWEEP_TAG,
+    USER_TAG,
+    MetricPoint,
+    RunClosing,
+    RunHeader,
+    read_header,
+)
 from emea.record.store_uri import (
     DEFAULT_ARTIFACT_ROOT,
     DEFAULT_URI,

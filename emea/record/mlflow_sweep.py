@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 from emea.record.description import markdown_table
 from emea.record.mlflow_view import PAGE, SWEEP_PARENT_TAG
-from emea.record.run_header import USER_TAG
-from emea.record.run_record import RunHeader
+from emea.record.run_record import USER_TAG, RunHeader
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

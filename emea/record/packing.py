@@ -22,8 +22,10 @@ from emea.record.run_folder import (
     write_arrays,
 )
 from emea.record.run_record import (
+    COMMAND_TAG,
     RUN_FILE,
     SERIES_FILE,
+    USER_TAG,
     check_finished,
     flat_params,
     read_run_file,
@@ -81,7 +83,8 @@ def checked_name(name: str) -> str:
 def pack_run(folder: Path) -> PackedRun:
     """Everything that a study keeps of a finished run folder, except for a name.
 
-    The folders in which data and checkpoints were on the machine of the run are left out.
+    Left out are the folders in which data and checkpoints were on the machine of the run, the
+    name of the user and the command, which may contain such folders.
 
     Raises:
         DataError: A file is missing or damaged.
@@ -91,6 +94,8 @@ def pack_run(folder: Path) -> PackedRun:
     config = without_places(settings)
     params = without_places(header["params"])
     entry: dict[str, Any] = {key: header[key] for key in HEADER if key != "params"}
+    tags = {key: tag for key, tag in header["tags"].items() if key != COMMAND_TAG}
+    entry["tags"] = tags | ({USER_TAG: ""} if USER_TAG in tags else {})
     entry["config"] = config
     if params != flat_params(config):
         entry["params"] = params

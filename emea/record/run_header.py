@@ -14,14 +14,18 @@ from emea.data.graph_pair import GraphPair
 from emea.record.fingerprint import fingerprint
 from emea.record.provenance import provenance
 from emea.record.run_name import run_name
-from emea.record.run_record import FINGERPRINT_TAG, SWEEP_TAG, RunHeader, flat_params
+from emea.record.run_record import (
+    COMMAND_TAG,
+    FINGERPRINT_TAG,
+    SWEEP_TAG,
+    USER_TAG,
+    RunHeader,
+    flat_params,
+)
 from emea.record.store_uri import STORE_VARIABLE, shown_uri
 
 SWEEPS = "multirun"
 """The folder in which Hydra puts sweeps by day and time; a time is not unique without its day."""
-
-
-COMMAND_TAG, USER_TAG = "command", "user"
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,7 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
 RUN_FILE = "run.json"
 SERIES_FILE = "series.jsonl"
 STATUSES = ("FINISHED", "FAILED", "KILLED")
+COMMAND_TAG, USER_TAG = "command", "user"
 FINGERPRINT_TAG, SWEEP_TAG = "fingerprint", "sweep"
 
 ParamValue = str | int | float | bool | None

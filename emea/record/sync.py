@@ -11,10 +11,10 @@ from emea.errors import UserError
 from emea.record.mlflow_params import compared_params
 from emea.record.mlflow_store import MlflowStore
 from emea.record.packing import restore_run
-from emea.record.run_header import USER_TAG
 from emea.record.run_name import run_name, swept_values
 from emea.record.run_record import (
     SWEEP_TAG,
+    USER_TAG,
     RunClosing,
     RunHeader,
     is_run_folder,

@@ -20,8 +20,9 @@ from emea.record.run_folder import (
     RANKS_FILE,
     read_config,
 )
-from emea.record.run_header import COMMAND_TAG, with_secrets
+from emea.record.run_header import with_secrets
 from emea.record.run_record import (
+    COMMAND_TAG,
     FINGERPRINT_TAG,
     SWEEP_TAG,
     RunHeader,
