@@ -251,7 +251,7 @@ def test_files_of_another_time_are_named(
     predict(finished, tmp_path, ExportSettings(("nt", "jsonl")))
     assert "also holds" not in caplog.text
     predict(finished, tmp_path, ExportSettings(("nt",), threshold=0.5))
-    assert "also holds alignment.jsonl, from an earlier time" in caplog.text
+    assert "also holds alignment.jsonl from an earlier prediction" in caplog.text
 
 
 def test_runs_from_before_have_the_defaults(tiny_config: Configs, tmp_path: Path) -> None:

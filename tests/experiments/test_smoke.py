@@ -10,7 +10,12 @@ from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.run.job import run_job
 
-EXPERIMENTS = [name for name in option_names("experiment") if "/" not in name]
+ON_NAMES = ("literals", "literals_no_links")
+"""Experiments on names, which the synthetic pair does not have."""
+
+EXPERIMENTS = [
+    name for name in option_names("experiment") if "/" not in name and name not in ON_NAMES
+]
 EVERYWHERE = {"data", "ratio", "split_seed"}
 
 

@@ -119,21 +119,6 @@ def test_without_competition_each_side_compares_its_own_pairs() -> None:
         assert prob == pytest.approx(1 / (1 + math.exp(-odds)))
 
 
-def test_single_precision_agrees_with_double() -> None:
-    rng = np.random.default_rng(1)
-    table = random_table(rng, 40, 40, 10)
-    logits = torch.from_numpy(rng.normal(scale=20, size=table.targets.shape)).float()
-    sides = [matching_messages(table, values, tolerance=0) for values in (logits, logits.double())]
-    single, double = (
-        log_marginals(table, values, messages).exp()
-        for values, messages in zip((logits, logits.double()), sides, strict=True)
-    )
-    assert single.dtype == torch.float32
-    # each of 50 passes rounds logits of up to 80 to eps; a pass passes on errors unchanged at most
-    bound = 50 * 80 * torch.finfo(torch.float32).eps
-    assert float((single - double).abs().max()) < bound
-
-
 def test_a_largest_potential_does_not_cancel_its_rivals() -> None:
     targets = torch.tensor([[0, 1], [0, 1]])
     filled = torch.tensor([[True, True], [True, False]])

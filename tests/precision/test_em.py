@@ -11,11 +11,13 @@ from emea.em.joint import JointReport, compatible_beliefs, conditional
 from emea.em.m_step import fit_weights
 from emea.em.match_model import MARGIN, MatchModel, PairFeatures, calibrated
 from emea.em.normaliser import MinMaxNormaliser, SoftmaxNormaliser
+from emea.em.one_to_one import OneToOneModel
 from emea.em.propagation import Propagation
 from emea.em.two_way import RunningScores, fitted_sharpness
 from emea.em.two_way_step import TwoWayStep
 from emea.matching.beliefs import Beliefs
 from emea.matching.csls import CSLS
+from emea.matching.matching_marginals import TOLERANCE
 from emea.matching.pair_table import PairTable
 from emea.matching.similarity import Similarity
 from emea.rules.directed_triples import DirectedTriples
@@ -169,6 +171,15 @@ def test_weights_of_the_match_model(logit: float) -> None:
         return model.weights
 
     assert_near(*both(fitted, hard_features(logit)), relative=1e-9)
+
+
+@pytest.mark.parametrize("logit", [1e-6, 80.0, 2000.0])
+def test_one_to_one_model(logit: float) -> None:
+    features = hard_features(logit)
+    filled = features.table.filled
+    # passes end at a change of TOLERANCE, so the two may differ by a pass
+    for single, double in zip(*both(OneToOneModel().beliefs, features), strict=True):
+        assert_near(single[filled].exp(), double[filled].exp(), absolute=TOLERANCE)
 
 
 @pytest.mark.parametrize("share", [1e-6, 0.5, 0.999])

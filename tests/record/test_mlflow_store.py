@@ -92,5 +92,5 @@ def test_a_store_that_was_left_gets_nothing_more(
 ) -> None:
     store.create_run(make_header())
     store.leave()
-    with pytest.raises(RuntimeError, match="left"):
+    with pytest.raises(RuntimeError, match="closed for this run"):
         store.create_run(make_header())

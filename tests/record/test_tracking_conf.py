@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from hydra.utils import instantiate
-from omegaconf import OmegaConf
 
+from emea.config.overrides import composed
 from emea.record.mlflow_tracker import MlflowTracker
 from emea.record.run_record import RunHeader, read_closing
 from emea.record.tracker import Tracker
@@ -26,7 +26,7 @@ def test_option_is_a_tracker(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     assert path.read_text().startswith("# ")
-    tracker: Tracker = instantiate(OmegaConf.load(path))
+    tracker: Tracker = instantiate(composed([f"tracking={path.stem}"]).tracking)
     tracker.start(make_header(), tmp_path / "run")
     tracker.log({"hit@1": 0.5}, step=0)
     tracker.finish("FINISHED")
@@ -34,7 +34,7 @@ def test_option_is_a_tracker(
 
 
 def test_the_environment_names_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = OmegaConf.load(next(path for path in OPTIONS if path.stem == "mlflow"))
+    config = composed(["tracking=mlflow"]).tracking
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     assert config.uri == "sqlite:///mlflow.db"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://host:5000")

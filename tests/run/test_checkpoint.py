@@ -117,9 +117,9 @@ def test_a_file_that_is_no_checkpoint_is_refused(tiny_config: Configs, tmp_path:
     path = tmp_path / "file"
     path.write_bytes(b"not a checkpoint")
     parts = fresh_parts(tiny_config())
-    with pytest.raises(DataError, match="no checkpoint"):
+    with pytest.raises(DataError, match="is not a checkpoint of this program"):
         load_weights(path, parts.module, parts.data)
-    with pytest.raises(DataError, match="no checkpoint"):
+    with pytest.raises(DataError, match="is not a checkpoint of this program"):
         load_weights(tmp_path / "missing", parts.module, parts.data)
 
 

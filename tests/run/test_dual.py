@@ -152,5 +152,5 @@ def test_settings_that_make_no_sense_are_refused(
 def test_unknown_features_are_one_sentence(short_config: DictConfig, tmp_path: Path) -> None:
     config = copy.deepcopy(short_config)
     config.em.two_way.features = ["colour"]
-    with pytest.raises(ConfigError, match="features must name some of similarity"):
+    with pytest.raises(ConfigError, match="features must be a list of some of similarity"):
         run_job(config, tmp_path)

@@ -54,7 +54,7 @@ def test_stages(
 ) -> None:
     iterations = () if "em=none" in overrides else ("em.iterations=2",)
     plan = stages(tiny_config(*iterations, *overrides))
-    assert [(stage.num_epochs, stage.num_turns, stage.anew) for stage in plan] == expected
+    assert [(stage.num_epochs, stage.num_turns, stage.restart) for stage in plan] == expected
 
 
 def test_a_restart_draws_new_weights_from_the_seed(tiny_config: Configs) -> None:
