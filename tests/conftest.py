@@ -5,6 +5,7 @@ import copy
 import gc
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -17,6 +18,10 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # tiny models: a second thread costs more than it brings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# without bytecode, each worker and each process that a test starts compiles all modules again
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 with contextlib.suppress(ImportError):  # machines that only run the GPU tests may lack hypothesis
     from hypothesis import settings
