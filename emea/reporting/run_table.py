@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from emea.reporting.methods import COMMON, Method, changed_setting, comparable_settings
@@ -108,6 +109,7 @@ class Runs:
             table = table.assign(is_own=table["study"] == study)
             table = table.sort_values(["is_own", "started"], kind="stable")
         self.table = table
+        self._no_runs = table.iloc[:0]
         self._found: dict[tuple[Method, str], dict[tuple[str, float], pd.DataFrame]] = {}
 
     def of(self, method: Method, protocol: str, data: str, ratio: float | None) -> pd.DataFrame:
@@ -120,7 +122,7 @@ class Runs:
             found = self._select(method, protocol)
             groups = found.groupby(["data", "ratio"]) if not found.empty else ()
             self._found[key] = dict(iter(groups))
-        return self._found[key].get((data, ratio), self.table.iloc[:0])  # type: ignore[arg-type]
+        return self._found[key].get((data, ratio), self._no_runs)  # type: ignore[arg-type]
 
     def shared_splits(self, places: Iterable[tuple[Method, str, str, float]]) -> set[int]:
         """Return the splits that all places with runs share, or all their splits if none is.
@@ -136,25 +138,28 @@ class Runs:
         table = self.table
         if table.empty:
             return table
-        both = zip(table["method"], table["settings"], strict=True)
-        usual = pd.Series([_is_usual(*one, method) for one in both], table.index)
         # a model without EM never sees test links, so its runs count under every protocol
         visible = (table["method"] == "neural") | (table["protocol"] == protocol)
+        with_em = {**COMMON, **method.usual}
         parts = []
         for source in reversed(method.sources):
-            here = usual & visible
+            here = visible.copy()
             for column, value in source.where.items():
                 here &= table[column] == value if column in table else False
-            if method.needs:
-                here &= table["values"].map(lambda values: method.needs in values)
-            parts.append(table[here].assign(stage=source.stage))
+            part = table[here]
+            columns = zip(part["method"], part["settings"], part["values"], strict=True)
+            counts = [
+                _has(settings, COMMON if name == "neural" else with_em)
+                and (not method.needs or method.needs in values)
+                for name, settings, values in columns
+            ]
+            parts.append(part[np.array(counts, dtype=bool)].assign(stage=source.stage))
         found = pd.concat(parts).drop_duplicates(SPLIT, keep="last")
         return found.sort_values("split_seed")
 
 
-def _is_usual(name: str, settings: Mapping[str, Any], method: Method) -> bool:
+def _has(settings: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
     """Whether a run has the settings that a method asks for. Missing settings are not checked."""
-    asked = COMMON if name == "neural" else {**COMMON, **method.usual}
     return all(settings.get(key, value) == value for key, value in asked.items())
 
 
