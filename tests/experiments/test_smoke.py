@@ -41,7 +41,7 @@ def test_the_smoke_variant_sweeps_over_what_the_experiment_does(experiment: str)
 @pytest.mark.parametrize(
     "experiment",
     [
-        pytest.param(name, marks=() if name in ("dual", "figure5") else pytest.mark.slow)
+        pytest.param(name, marks=() if name == "figure5" else pytest.mark.slow)
         for name in EXPERIMENTS
     ],
 )

@@ -110,10 +110,10 @@ from emea.matching.block_memory import in_smaller_blocks, block_budget, _Blocks
 resource.setrlimit(resource.RLIMIT_DATA, (3 * 2**30, 3 * 2**30))
 
 @in_smaller_blocks
-def filled():
-    return len(torch.ones(block_budget({"cpu": 2**32}, torch.device("cpu")), dtype=torch.uint8))
+def taken():
+    return len(torch.empty(block_budget({"cpu": 2**32}, torch.device("cpu")), dtype=torch.uint8))
 
-print(filled(), _Blocks.share)
+print(taken(), _Blocks.share)
 """
 
 
