@@ -188,7 +188,7 @@ def test_a_run_describes_its_result(ui: Served, shown: Any) -> None:
 def test_runs_are_grouped_by_sweep(ui: Served, shown: Any) -> None:
     shown.get_by_role("button", name="Group by").click()
     shown.get_by_placeholder("Search").last.fill("sweep")
-    shown.get_by_role("menuitemcheckbox", name="sweep").click()
+    shown.get_by_role("menuitemcheckbox", name="sweep", exact=True).click()
     shown.get_by_text("day/time").first.wait_for()
     save_picture(shown, "groups")
 
