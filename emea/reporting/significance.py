@@ -3,11 +3,9 @@
 import math
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
-from scipy.stats import ttest_rel
 
-from emea.data.arrays import FloatArray
+from emea.evaluation.significance import link_scores, paired_p
 
 NOTE = (
     "The table has p of a paired two-tailed t-test over the test entities, for correct first "
@@ -15,13 +13,6 @@ NOTE = (
     "methods were run and ranks were recorded. The test assumes independent entities, but "
     "neighbours depend on each other: do not rely on a p close to its threshold."
 )
-
-
-def p_value(first: FloatArray, second: FloatArray) -> float:
-    """Return p for two values per entity; 1 if no entity differs."""
-    if np.array_equal(first, second):
-        return 1.0
-    return float(ttest_rel(first, second).pvalue)
 
 
 def p_of_splits(first: pd.DataFrame, second: pd.DataFrame, metric: str) -> list[float | None]:
@@ -48,20 +39,13 @@ def p_of_splits(first: pd.DataFrame, second: pd.DataFrame, metric: str) -> list[
         if ranks[0] is None or ranks[1] is None or len(ranks[0]) != len(ranks[1]):
             found.append(None)
         else:
-            found.append(p_value(scores(ranks[0], metric), scores(ranks[1], metric)))
+            found.append(paired_p(link_scores(ranks[0], metric), link_scores(ranks[1], metric)))
     return found
 
 
 def largest_p(of_splits: Sequence[float | None]) -> float | None:
     """Return the largest p; ``None`` if no split has one."""
     return max((p for p in of_splits if p is not None), default=None)
-
-
-def scores(ranks: FloatArray, metric: str) -> FloatArray:
-    """Return the value per entity whose mean is the metric; 0 for an entity without an answer."""
-    with np.errstate(divide="ignore"):
-        values = ranks <= 1 if metric == "hit@1" else 1 / ranks
-    return np.nan_to_num(values.astype(np.float64))
 
 
 def shown_p(of_splits: Sequence[float | None]) -> str:

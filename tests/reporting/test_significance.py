@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_rel
 
+from emea.evaluation.significance import link_scores, paired_p
 from emea.reporting.methods import EMEA, RREA
 from emea.reporting.records import RecordedRun
 from emea.reporting.run_table import run_table
-from emea.reporting.significance import largest_p, p_of_splits, p_value, scores, shown_p
+from emea.reporting.significance import largest_p, p_of_splits, shown_p
 from emea.reporting.table import PValue, Row, TableSpec
 
 from .fabricated import NEURAL, filled, texts, write_run
@@ -24,24 +25,24 @@ AFTER = [[1, 1, 1, 2, 4], [1, 2, 1, 1, 1]]
 def test_p_by_hand() -> None:
     # differences 1, 2, 3: t = 2 sqrt(3); with two degrees of freedom p = 1 - t / sqrt(2 + t^2)
     t = 2 * math.sqrt(3)
-    p = p_value(np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0]))
+    p = paired_p(np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0]))
     assert p == pytest.approx(1 - t / math.sqrt(2 + t**2)) == pytest.approx(0.0742, abs=1e-4)
 
 
 def test_both_ways_are_alike() -> None:
     first, second = np.array([1.0, 0, 1, 1]), np.array([0.0, 0, 1, 0])
-    assert p_value(first, second) == p_value(second, first)
+    assert paired_p(first, second) == paired_p(second, first)
 
 
 def test_what_is_the_same_does_not_differ() -> None:
     ranks = np.array([1.0, 2, np.inf])
-    assert p_value(scores(ranks, "mrr"), scores(ranks, "mrr")) == 1.0
+    assert paired_p(link_scores(ranks, "mrr"), link_scores(ranks, "mrr")) == 1.0
 
 
 def test_entities_without_an_answer_count_nothing() -> None:
     ranks = np.array([1.0, 4, np.inf, np.nan])
-    assert scores(ranks, "hit@1").tolist() == [1, 0, 0, 0]
-    assert scores(ranks, "mrr").tolist() == [1, 0.25, 0, 0]
+    assert link_scores(ranks, "hit@1").tolist() == [1, 0, 0, 0]
+    assert link_scores(ranks, "mrr").tolist() == [1, 0.25, 0, 0]
 
 
 def split(folder: Path, seed: int, before: Any, after: Any) -> RecordedRun:
