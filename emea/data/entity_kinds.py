@@ -76,9 +76,9 @@ def entity_kinds(graph: KnowledgeGraph) -> IntArray:
         if name in HEADS:
             np.maximum.at(kinds, heads[of_relation], HEADS[name])
         else:
-            declared = [_declared(graph.entity_name(tail)) for tail in np.unique(ends).tolist()]
-            by_tail = dict(zip(np.unique(ends).tolist(), declared, strict=True))
-            np.maximum.at(kinds, heads[of_relation], [by_tail[tail] for tail in ends.tolist()])
+            types, places = np.unique(ends, return_inverse=True)
+            declared = [_declared(graph.entity_name(end)) for end in types.tolist()]
+            np.maximum.at(kinds, heads[of_relation], np.array(declared, dtype=np.int64)[places])
     return kinds
 
 
