@@ -1,1 +1,1 @@
-"""Variational EM: normaliser, M-step, E-step and the callback that carries them out."""
+"""Variational EM: the normaliser, the M-step, the E-step and the callback that runs them."""

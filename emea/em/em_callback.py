@@ -1,4 +1,4 @@
-"""The Lightning callback that carries out both EM steps between fits."""
+"""The Lightning callback that runs the M-step and the E-step after each fit."""
 
 import math
 import time
@@ -35,20 +35,20 @@ Decoder = Callable[[Tensor, Tensor], Similarity]
 
 @dataclass(frozen=True, eq=False)
 class IterationReport:
-    """The state after one fit, for an observer of the run.
+    """Holds the state after one fit and its EM steps, for the observer of a run.
 
     Args:
-        iteration: 0 is the model before any EM step.
+        iteration: Number of the iteration; 0 is the model before any EM step.
         similarity: Similarity of the neural model.
-        beliefs: q; labelled entities are certain.
+        beliefs: q(y_e) of the neural model; labelled entities are certain.
         normaliser: Fitted parameters of the normaliser.
         joint: Report of the joint step; ``None`` without one.
         validation: Metrics of the neural model on the validation links, among all targets.
-        answer_validation: The same by the joint ranking; ``None`` if the run does not answer with
-            a joint ranking, or if there are no validation links.
+        answer_validation: The same metrics for the joint ranking; ``None`` if the run does not
+            answer with a joint ranking, or if there are no validation links.
         search_recall: Share of the true best candidates that an approximate search found;
             ``None`` if the search was exact.
-        seconds: Seconds of candidate search and of the M- and E-step.
+        seconds: Duration of the candidate search and of the M- and E-step, in seconds.
     """
 
     iteration: int
@@ -63,14 +63,14 @@ class IterationReport:
 
     @property
     def answer(self) -> Beliefs:
-        """The current answer of the run: the candidates of each entity with probabilities."""
+        """The answer of the run at this point: each entity's candidates with probabilities."""
         if self.joint is None or not self.joint.is_answer:
             return self.beliefs
         return self.joint.beliefs
 
     @property
     def answer_ranking(self) -> PairRanking | None:
-        """The ranking before the neural order; ``None``: only the neural order."""
+        """The joint ranking, which precedes the neural ranking; ``None`` if there is none."""
         return self.joint.ranking if self.joint is not None and self.joint.is_answer else None
 
 
@@ -78,23 +78,26 @@ Observer = Callable[[IterationReport], None]
 
 
 class EMCallback(pl.Callback):
-    """After each fit: q from the similarity, then the joint step (M and E), then new labels.
+    """Runs variational EM between the fits of the neural model.
+
+    After each fit, the callback computes q from the similarity (Eq. 1-3), runs the joint step,
+    which contains the M-step and the E-step, and sets the labels of the next fit.
 
     Args:
         visible: All links that the callback may use.
         decoder: Computes the similarity from embeddings.
         normaliser: Computes q from the similarity.
-        step: Both EM steps; ``None``: the labels do not change, and the neural model is only
-            observed.
+        step: Runs the M-step and the E-step. With ``None`` the labels do not change and the
+            callback only reports on the neural model.
         observer: Called with the state after each fit.
-        num_candidates: K, candidates per entity.
-        patience: iterations without a better MRR of the answer on the validation links after
-            which the model counts as converged; ``None``: never.
+        num_candidates: Number of candidates per entity (K in the paper).
+        patience: The model counts as converged after this many iterations in which the answer's
+            MRR on the validation links did not improve. With ``None`` it never does.
         keep: ``last`` answers with the last iteration, ``best`` with the one whose answer has the
             best MRR on the validation links.
 
     Attributes:
-        certain: ``[num_links, 2]`` links of which q is certain.
+        certain: ``[num_links, 2]`` links that have probability 1 in q.
         on_phase: Called with the name of each phase that starts, for a progress display.
     """
 
@@ -134,7 +137,7 @@ class EMCallback(pl.Callback):
         self.between_fits(pl_module, data)
 
     def between_fits(self, module: AlignmentModule, data: LabelDataModule) -> None:
-        """Search, joint step, new labels; then call the observer."""
+        """Search candidates, run the joint step, set new labels and call the observer."""
         self.on_phase(SEARCH)
         start = time.perf_counter()
         source, target = module.embeddings()
@@ -175,16 +178,16 @@ class EMCallback(pl.Callback):
 
     @property
     def phases(self) -> tuple[str, ...]:
-        """Names of the phases after each fit, in order."""
+        """Return the names of the phases after each fit, in order."""
         return (SEARCH, *(() if self.step is None else (REASONING,)), EVALUATION)
 
     def kept(self, device: torch.device) -> IterationReport | None:
-        """Return the iteration to answer with; ``None``: the last one."""
+        """Return the iteration to answer with; ``None`` means the last one."""
         return kept_report(self._kept, self.decoder, device) if self._kept else None
 
     @property
     def converged(self) -> bool:
-        """Whether the answer's MRR on the validation links has not risen for ``patience``."""
+        """Whether the MRR on the validation links has not improved for ``patience`` iterations."""
         return self.patience is not None and self.num_idle >= self.patience
 
     def state_dict(self) -> dict[str, Any]:
@@ -213,8 +216,8 @@ class EMCallback(pl.Callback):
             self.step.load_state_dict(state_dict)
 
     def _watch(self, mrr: float) -> bool:
-        """Count iterations without a better MRR; whether this one is the best so far."""
-        if math.isnan(mrr):  # no validation links: nothing to converge by
+        """Update the count of iterations without a better MRR; return whether this is the best."""
+        if math.isnan(mrr):  # without validation links, convergence cannot be measured
             return False
         better = mrr > self.best_mrr
         self.best_mrr = mrr if better else self.best_mrr
@@ -224,7 +227,7 @@ class EMCallback(pl.Callback):
     def _answer_validation(
         self, similarity: Similarity, joint: JointReport | None, neural: Ranks
     ) -> dict[str, float] | None:
-        """Metrics of the joint ranking on the validation links, if the run answers with it."""
+        """Return the joint ranking's validation metrics if the run answers with that ranking."""
         links = self.visible.validation
         if joint is None or not joint.is_answer or not len(links):
             return None

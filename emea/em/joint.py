@@ -18,7 +18,7 @@ from emea.matching.similarity import Similarity
 
 
 def conditional(values: Tensor, weights: Tensor) -> Tensor:
-    """``p(y_e = e' | y_-e)`` over the candidates (Eq. 7).
+    """Return ``p(y_e = e' | y_-e)`` over the candidates of each entity (Eq. 7).
 
     The local compatibility of Eq. 4 is ``exp(sum_k phi_k g_k + phi_0)``; phi_0 is the same for
     every candidate and cancels.
@@ -36,10 +36,10 @@ def conditional(values: Tensor, weights: Tensor) -> Tensor:
 def compatible_beliefs(
     beliefs: Beliefs, values: Tensor, weights: Tensor, labels: Tensor
 ) -> Beliefs:
-    """q* of all entities in one block update (Eq. 12); labelled entities stay certain.
+    """Return q* after one block update of all entities (Eq. 12); labelled entities stay certain.
 
     Args:
-        beliefs: q, which names the candidates.
+        beliefs: q, whose candidates q* keeps.
         values: ``[num_source, k, num_rules]`` indicator values under q.
         weights: ``[num_rules]`` phi.
         labels: ``[num_labels, 2]`` links of the labelled entities.
@@ -50,17 +50,17 @@ def compatible_beliefs(
 
 @dataclass(frozen=True, eq=False)
 class JointReport:
-    """The result of the joint step in one iteration.
+    """Holds the result of the joint step in one iteration.
 
     Args:
         beliefs: q*. If ``ranking`` is set, the best candidates by the ranking come first.
         labels: ``[num_labels, 2]`` pseudo-labels for the next fit, without the training links.
         weights: Rule weights by name.
         compatibility: ``[num_source]`` rule value of the neural model's best candidate.
-        label_weights: ``[num_labels]`` weight of each pseudo-label in training; ``None``: the
-            weight of a training link.
-        ranking: Ranks the pairs of a table before all others; ``None``: q* reorders the neural
-            model's candidates.
+        label_weights: ``[num_labels]`` weight of each pseudo-label in training. With ``None`` a
+            pseudo-label has the weight of a training link.
+        ranking: Ranks the pairs of a table before all others. With ``None``, q* reorders the
+            neural model's candidates.
         is_answer: Whether the run answers with this ranking instead of the neural model's.
         details: Further numbers by name.
     """
@@ -77,13 +77,14 @@ class JointReport:
 
 @dataclass(frozen=True, eq=False)
 class NeuralBeliefs:
-    """The beliefs of the neural model after a fit.
+    """Holds the beliefs of the neural model after a fit.
 
     Args:
-        embeddings: ``[num_source, dim]`` of the source entities.
+        embeddings: ``[num_source, dim]`` embeddings of the source entities.
         offered: q over the neural model's own candidates.
-        beliefs: q with the step's certain links certain.
-        searched: The search behind q; ``None``: q is not a softmax, or the step does not use it.
+        beliefs: q in which the step's certain links have probability 1.
+        searched: The search that q is based on; ``None`` if q is not a softmax or if the step does
+            not use it.
         is_first: Whether this is the first fit of the run.
     """
 
@@ -95,7 +96,7 @@ class NeuralBeliefs:
 
 
 class JointStep(ABC):
-    """The M- and the E-step of one iteration: from the neural model's similarity to labels.
+    """Interface of the M-step and the E-step: from the neural model's similarity to new labels.
 
     A step receives its rule in its constructor and raises a ``ConfigError`` if it cannot use it.
     """
@@ -119,7 +120,7 @@ class JointStep(ABC):
         """
 
     def certain_links(self, visible: Visible) -> IntArray:
-        """``[num_links, 2]`` links of which q is certain."""
+        """``[num_links, 2]`` links that have probability 1 in q."""
         return visible.train
 
     def state_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The iteration that a run answers with, in a form that a checkpoint can hold."""
+"""Conversion of the iteration that a run answers with to and from a checkpoint."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -23,11 +23,11 @@ TABLE = ("targets", "scores", "filled")
 
 
 def kept_state(report: "IterationReport", source: Tensor, target: Tensor) -> dict[str, Any]:
-    """A report as plain values and CPU tensors, by name.
+    """Return a report as plain values and CPU tensors, by name.
 
     Args:
-        report: of the iteration.
-        source: ``[num_source, dim]`` embeddings, from which the similarity is computed again.
+        report: The report of the iteration.
+        source: ``[num_source, dim]`` embeddings; ``kept_report`` computes the similarity.
         target: ``[num_target, dim]`` embeddings.
     """
     tensors: dict[str, Tensor | None] = {
@@ -69,12 +69,12 @@ def kept_report(
     decoder: Callable[[Tensor, Tensor], Similarity],
     device: torch.device,
 ) -> "IterationReport":
-    """The report that a state was made of.
+    """Return the report from which ``kept_state`` created a state.
 
     Args:
-        state: as ``kept_state`` returns it.
-        decoder: embeddings to similarity.
-        device: where its tensors go.
+        state: The return value of ``kept_state``.
+        decoder: Computes the similarity from embeddings.
+        device: The device of the report's tensors.
     """
     from emea.em.em_callback import IterationReport
 

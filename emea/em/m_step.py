@@ -1,4 +1,4 @@
-"""M-step: rule weights by penalised maximum likelihood, Eq. 13."""
+"""The M-step: rule weights by penalised maximum likelihood (Eq. 13)."""
 
 from collections.abc import Callable
 
@@ -25,18 +25,20 @@ def fit_weights(
 ) -> Tensor:
     """Return the weights that make the given candidates most probable under Eq. 7.
 
-    Maximises the mean of ``log p(y_e = slot | y_-e)`` less ``ridge / 2 * |phi - prior|^2``:
-    convex, solved by Newton's method. With fewer than ``FEW_EXAMPLES`` examples, the prior has more
-    weight. The weight of a rule is not negative: a rule can be useless, but a low value is never
-    evidence for a candidate. Features that are not rules may have another bound, or none.
+    The objective is the mean of ``log p(y_e = slot | y_-e)`` minus ``ridge / 2 * |phi - prior|^2``.
+    It is concave, and Newton's method finds its maximum. With fewer than ``FEW_EXAMPLES`` examples,
+    the prior has more weight. The weight of a rule is not negative: a rule can be useless, but a
+    low value is never evidence for a candidate. Features that are not rules may have another lower
+    bound, or none.
 
     Args:
         values: ``[num_examples, k, num_rules]`` indicator values.
         slots: ``[num_examples]`` the right candidate of each example.
         ridge: Strength of the prior. It keeps the weight of a rule that is always right finite.
-        prior: Weights without any example, if the bounds allow them; one for all, or one each.
+        prior: Weights without any example, if the bounds allow them: one number for all weights, or
+            one number per weight.
         num_steps: Largest number of Newton steps.
-        least: Lower bound of the weights, one for all or one each.
+        least: Lower bound of the weights: one number for all weights, or one number per weight.
         offsets: ``[num_examples, k]`` added to the candidates' logits; minus infinity for empty
             slots.
     """
@@ -82,7 +84,7 @@ def link_examples(beliefs: Beliefs, links: Tensor) -> tuple[Tensor, Tensor]:
 def sampled_examples(
     beliefs: Beliefs, sampling: str, generator: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return all entities and a label from q: the best candidate, or a drawn one (Eq. 13)."""
+    """Return all entities with a label from q: the best candidate or a sampled one (Eq. 13)."""
     rows = torch.arange(beliefs.num_source, device=beliefs.targets.device)
     if sampling == "argmax":
         return rows, beliefs.best_slots()
@@ -90,10 +92,10 @@ def sampled_examples(
 
 
 def _newton_step(curvature: Tensor, slope: Tensor, room: Tensor) -> Tensor:
-    """Return Newton's step, to be subtracted, for the weights that can move.
+    """Return the Newton step for the weights that can move; the caller subtracts it.
 
-    A weight at its bound is fixed if the slope or the step would push it below the bound: a step
-    that is cut off at the bound need not decrease the objective.
+    A weight at its bound is fixed if the slope or the step would push it below the bound. A step
+    that is cut off at the bound might not decrease the objective.
 
     Args:
         curvature: Second derivatives.
@@ -115,7 +117,7 @@ def _newton_step(curvature: Tensor, slope: Tensor, room: Tensor) -> Tensor:
 def _descend(
     objective: Callable[[Tensor], Tensor], weights: Tensor, step: Tensor, bound: Tensor
 ) -> Tensor:
-    """Apply Newton's step, halved until the objective decreases."""
+    """Apply the Newton step, halved until the objective decreases."""
     now = objective(weights)
     for halvings in range(30):
         candidate = torch.maximum(weights - step / 2.0**halvings, bound)

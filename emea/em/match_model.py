@@ -1,4 +1,4 @@
-"""The match model of the two-way step: features, weights and confidence."""
+"""The match model of the two-way step: features, weights and calibration."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ UNMATCHED, UNMATCHED_PRIOR = "unmatched", 2.0
 
 @dataclass(frozen=True, eq=False)
 class PairFeatures:
-    """Features of the pairs of a table, seen from either side.
+    """Holds the features of the pairs of a table, from the source side and from the target side.
 
     Args:
         table: The pairs.
         log_probs: ``[num_source, width]`` log q(e'|e) and log q(e|e') of the neural model.
-        log_rest: ``[num_source]`` and ``[num_target]``, the same for all entities that are not
-            candidates.
-        evidence: ``[num_source, width]`` by name, equal from both sides.
+        log_rest: ``[num_source]`` and ``[num_target]`` log probability, by the neural model, of all
+            entities that are not candidates.
+        evidence: ``[num_source, width]`` features by name that are equal from both sides.
     """
 
     table: PairTable
@@ -47,7 +47,7 @@ class MatchModel:
     Args:
         features: Names of the features.
         unmatched: Whether an entity may match none of its candidates.
-        both: Whether beliefs are normalised on both sides; if not, only on the source side.
+        both: Whether beliefs are normalised on both sides; if false, only on the source side.
         ridge: Strength of the prior.
     """
 
@@ -86,14 +86,15 @@ class MatchModel:
         )
 
     def encoder_beliefs(self, features: PairFeatures) -> Tensor:
-        """Return the log belief in each pair by the encoder's similarity only."""
+        """Return the log belief in each pair that follows from the encoder's similarity only."""
         forth, back = features.log_probs
         return forth + back if self.both else forth
 
     def beliefs(self, features: PairFeatures) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the probability of each pair from the source and target side, and the product.
+        """Return the log probability of each pair from the source side, the target side, and both.
 
-        All are logarithms of shape ``[num_source, width]``; empty slots are impossible.
+        The last one is the product of the two sides. Each has the shape ``[num_source, width]`` and
+        is minus infinity in empty slots.
         """
         table, weights = features.table, self.weights.to(features.log_probs[0])
         forth, back = (self._logits(features, side, weights) for side in (0, 1))
@@ -126,14 +127,14 @@ class MatchModel:
     def _example_values(
         self, features: PairFeatures, side: int, places: Tensor, ids: Tensor, slots: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return features, offsets and right slots of some entities of one side, on the CPU.
+        """Return features, offsets and correct slots of some entities of one side, on the CPU.
 
         Args:
             features: Features of all pairs.
             side: 0 for source entities, 1 for target entities.
             places: ``[n, k]`` positions of each entity's pairs in the flattened table, -1 for none.
             ids: ``[n]`` the entities.
-            slots: ``[n]`` the right pair of each entity, -1 if it is not in the table.
+            slots: ``[n]`` the correct pair of each entity, -1 if it is not in the table.
         """
         named = {"similarity": features.log_probs[side], **features.evidence}
         last = torch.zeros(len(places), 1, len(self.names))
@@ -158,10 +159,10 @@ class MatchModel:
 
 
 def source_examples(features: PairFeatures, links: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return positions of the pairs, ids and right slots of the links' source entities.
+    """Return positions of the pairs, ids and correct slots of the links' source entities.
 
-    Positions are those in the flattened table, -1 for none. A right slot is -1 if the link is not
-    among the pairs.
+    Positions refer to the flattened table and are -1 for empty slots. The correct slot is -1 if the
+    link is not among the pairs.
     """
     table, (sources, targets) = features.table, links.T
     width = table.targets.shape[1]
@@ -195,7 +196,7 @@ def target_examples(features: PairFeatures, links: Tensor) -> tuple[Tensor, Tens
 def stacked_examples(
     examples: Sequence[tuple[Tensor, Tensor, Tensor]],
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Concatenate features, offsets and right slots, with empty slots up to one width."""
+    """Concatenate features, offsets and correct slots, padded with empty slots to one width."""
     width = max(values.shape[1] for values, _, _ in examples)
     values = torch.cat([_widened(values, width, 0.0) for values, _, _ in examples])
     offsets = torch.cat([_widened(offset, width, -torch.inf) for _, offset, _ in examples])
@@ -203,7 +204,7 @@ def stacked_examples(
 
 
 def _widened(values: Tensor, width: int, filler: float) -> Tensor:
-    """Return the values with fillers for empty slots up to the width."""
+    """Return the values, padded with fillers for empty slots to the width."""
     shape = list(values.shape)
     shape[1] = width - shape[1]
     return torch.cat([values, values.new_full(shape, filler)], dim=1)
@@ -216,14 +217,14 @@ MARGIN = 1e-6
 def calibrated(beliefs: Beliefs, links: Tensor, ridge: float = 0.01) -> Beliefs:
     """Return the same candidates in the same order, with the best one's probability calibrated.
 
-    This is Platt scaling: the probability that an entity's best candidate is right is
+    This is Platt scaling: the probability that an entity's best candidate is correct is
     ``sigmoid(a logit(p) + c)``, with a >= 0 and c fitted on links by maximum likelihood and a prior
-    around the identity. If the best candidate gains probability, it is taken from "no match" first
-    and then from the other candidates in proportion. If it loses probability, "no match" gains it.
+    around the identity. If the best candidate gains probability, "no match" loses it first, and
+    then the other candidates in proportion. If it loses probability, "no match" gains it.
 
     Args:
         beliefs: Rows that sum to at most 1.
-        links: ``[num_links, 2]`` held-out links; without links, nothing changes.
+        links: ``[num_links, 2]`` held-out links. Without links, the beliefs are returned unchanged.
         ridge: Strength of the prior.
     """
     if not len(links):
@@ -234,7 +235,7 @@ def calibrated(beliefs: Beliefs, links: Tensor, ridge: float = 0.01) -> Beliefs:
     scaled = torch.where(best > 0, torch.sigmoid(slope * _logit(best) + shift), 0.0)
     is_best = torch.zeros_like(beliefs.probs, dtype=torch.bool)
     is_best.scatter_(1, beliefs.best_slots().unsqueeze(1), True)
-    # not as a difference: next to a best one of nearly 1, rounding would make the others 0
+    # scale instead of subtracting: if the best is nearly 1, rounding would set the others to 0
     others = beliefs.probs.masked_fill(is_best, 0).sum(1)
     room = torch.where(others > 0, ((1 - scaled) / others.clamp(min=MARGIN)).clamp(max=1), 0.0)
     # the other candidates must stay below the best one
@@ -245,7 +246,7 @@ def calibrated(beliefs: Beliefs, links: Tensor, ridge: float = 0.01) -> Beliefs:
 
 
 def _fitted(logits: Tensor, right: Tensor, ridge: float) -> tuple[float, float]:
-    """Fit slope and shift of the calibration as a choice between right (slot 1) and wrong (0)."""
+    """Fit slope and shift of the calibration: slot 1 means correct, slot 0 means wrong."""
     values = torch.zeros(len(logits), 2, 2, dtype=torch.float64)
     values[:, 1, 0] = logits.cpu()
     values[:, 1, 1] = 1

@@ -1,4 +1,4 @@
-"""From similarities to probabilities, Eq. 1-3."""
+"""Conversion of similarities to probabilities (Eq. 1-3)."""
 
 import logging
 from abc import ABC, abstractmethod
@@ -27,12 +27,12 @@ FIT_SCORES, MIN_FIT_LINKS = 2**24, 100
 
 @dataclass(frozen=True, eq=False)
 class FittedSearch:
-    """The search behind q, kept for a joint step that would otherwise repeat it.
+    """Holds the search that q is based on, so that a joint step need not repeat it.
 
     Args:
         side: Candidates of every source entity, and the softmax over targets.
         links: Links on which the sharpness of the softmax was fitted.
-        expected: Sharpness without links.
+        expected: Sharpness of the softmax if there are no links.
     """
 
     side: OneSided
@@ -46,7 +46,7 @@ class FittedSearch:
 
 
 class Normaliser(ABC):
-    """Turns similarities into q(y_e) over the best candidates."""
+    """Interface of a normaliser, which turns similarities into q(y_e) over the best candidates."""
 
     @abstractmethod
     def fit(self, similarity: Similarity, links: Tensor) -> None:
@@ -59,7 +59,7 @@ class Normaliser(ABC):
     def search(
         self, similarity: Similarity, num_candidates: int
     ) -> tuple[Beliefs, FittedSearch | None]:
-        """Return the beliefs and the search behind them; ``None``: q is not a softmax."""
+        """Return the beliefs and their search, which is ``None`` if q is not a softmax."""
         return self.beliefs(similarity, num_candidates), None
 
     @abstractmethod
@@ -72,14 +72,14 @@ class Normaliser(ABC):
 
 
 class SoftmaxNormaliser(Normaliser):
-    """Softmax over all targets with a fitted sharpness, Eq. 1-3.
+    """Computes q as a softmax over all targets with a fitted sharpness (Eq. 1-3).
 
     Eq. 1 has four parameters, but in the softmax of Eq. 2 every term that is constant along a
-    row cancels: of w1, w2, w0 and tau only ``beta = (w1 - w2) / tau`` is identifiable. The
-    cross-entropy of Eq. 3 is convex in it.
+    row cancels. Only ``beta = (w1 - w2) / tau`` is identifiable, and the cross-entropy of Eq. 3 is
+    convex in it.
 
     Args:
-        default_sharpness: beta if there are no links to fit it on.
+        default_sharpness: The value of beta if there are no links to fit it on.
     """
 
     def __init__(self, default_sharpness: float = DEFAULT_SHARPNESS) -> None:
@@ -88,7 +88,7 @@ class SoftmaxNormaliser(Normaliser):
         self._links = torch.zeros(0, 2, dtype=torch.int64)
 
     def fit(self, similarity: Similarity, links: Tensor) -> None:
-        """Minimise the cross-entropy of the links (Eq. 3); the default is the mode of the prior."""
+        """Minimise the cross-entropy of the links (Eq. 3); the prior's mode is the default."""
         self._links = links
         if not len(links):
             self.sharpness = self.default_sharpness
@@ -113,7 +113,7 @@ class SoftmaxNormaliser(Normaliser):
     def _searched(
         self, similarity: Similarity, num_candidates: int, with_mass: bool
     ) -> tuple[Beliefs, OneSided]:
-        """Return q and the search behind it; its denominators are empty unless requested.
+        """Return q and its search; the search's denominators are empty unless requested.
 
         There are two kinds of denominators: those of q are relative to the best score, those of
         ``OneSided`` are not. Neither can be computed from the other without rounding.
@@ -143,7 +143,7 @@ class SoftmaxNormaliser(Normaliser):
 
 
 class MinMaxNormaliser(Normaliser):
-    """Scores scaled to [0, 1] within the candidates, then to sum 1 (the paper's footnote)."""
+    """Scales the candidates' scores to [0, 1] and then to sum 1 (a footnote in the paper)."""
 
     def fit(self, similarity: Similarity, links: Tensor) -> None:
         """Do nothing: there is nothing to fit."""
@@ -170,10 +170,10 @@ def sharpness_of(
 
     Args:
         similarity: Scores all pairs.
-        links: (source id, target id), at least one.
-        expected: Sharpness without links.
+        links: Pairs (source id, target id), at least one.
+        expected: Sharpness if there are no links.
     """
-    # one parameter needs no more examples than a block of memory holds
+    # the examples that fit into one block of memory are enough for one parameter
     limit = max(MIN_FIT_LINKS, FIT_SCORES // similarity.num_target)
     links = links[:: -(-len(links) // limit)]
     return fit_sharpness(similarity.scores(links[:, 0]).double(), links[:, 1], expected)
@@ -189,7 +189,7 @@ def fit_sharpness(
 
     Args:
         scores: ``[num_links, num_target]``.
-        labels: ``[num_links]`` the right target of each link.
+        labels: ``[num_links]`` the correct target of each link.
         expected: Mode of a Gamma prior that adds ``beta / expected - log(beta)`` to the summed
             cross-entropy of the links. Without it, a few links that are all ranked first would
             make beta infinite. ``None``: no prior.

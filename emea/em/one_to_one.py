@@ -27,7 +27,7 @@ NUM_FITS = 2
 
 
 class OneToOneModel(MatchModel):
-    """A distribution over partial one-to-one matchings of the pairs of a table.
+    """Models a distribution over partial one-to-one matchings of the pairs of a table.
 
     A matching has the probability ``p(M) ~ exp(sum of w . f(e, e'))`` over its pairs. The feature
     ``similarity`` of a pair is the mean of both sides' log odds against all entities that are not
@@ -71,7 +71,8 @@ class OneToOneModel(MatchModel):
     def beliefs(self, features: PairFeatures) -> tuple[Tensor, Tensor, Tensor]:
         """Return the log marginal of each pair, ``[num_source, width]``.
 
-        Both sides and their joint belief are the same quantity, so it is returned three times.
+        The two sides and their joint belief are equal here, so the same tensor is returned three
+        times.
         """
         messages = self._messages(features)
         belief = log_marginals(
@@ -80,7 +81,7 @@ class OneToOneModel(MatchModel):
         return belief, belief, belief
 
     def encoder_beliefs(self, features: PairFeatures) -> Tensor:
-        """Return the log marginals by the encoder's similarity only."""
+        """Return the log marginals that follow from the encoder's similarity only."""
         odds = _similarity_odds(features)
         return log_marginals(features.table, odds, matching_messages(features.table, odds))
 
@@ -95,7 +96,7 @@ class OneToOneModel(MatchModel):
         return messages
 
     def _columns(self, features: PairFeatures) -> list[Tensor]:
-        """Features of each pair, ``[num_source, width]`` in the order of the names."""
+        """Return each feature, ``[num_source, width]``, in the order of the names."""
         odds = _similarity_odds(features)
         named = {"similarity": odds, UNMATCHED: torch.full_like(odds, -1.0), **features.evidence}
         return [named[name] for name in self.names[:-1]]
@@ -126,7 +127,7 @@ class OneToOneModel(MatchModel):
 
 
 def _similarity_odds(features: PairFeatures) -> Tensor:
-    """``[num_source, width]`` mean of both sides' log odds of a pair against no candidate."""
+    """Return each pair's mean of both sides' log odds against the non-candidates."""
     (forth, back), (of_source, of_target) = features.log_probs, features.log_rest
     odds = forth - of_source.unsqueeze(1) + back - of_target[features.table.targets]
     return odds / 2
@@ -135,12 +136,14 @@ def _similarity_odds(features: PairFeatures) -> Tensor:
 def _example_values(
     columns: list[Tensor], places: Tensor, slots: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Features, offsets and right slots of some entities, on the CPU; the last slot means no match.
+    """Return features, offsets and correct slots of some entities; the last slot means no match.
+
+    The tensors are on the CPU.
 
     Args:
-        columns: ``[num_source, width]`` each.
+        columns: One tensor ``[num_source, width]`` per feature.
         places: ``[n, k]`` positions of each entity's pairs in the flattened table, -1 for none.
-        slots: ``[n]`` the right one of them, -1 if it is none of them.
+        slots: ``[n]`` the correct pair of each entity, -1 if it is not in the table.
     """
     there = (places >= 0).cpu()
     values = torch.stack([column.flatten()[places.clamp(min=0)].cpu() for column in columns], dim=2)

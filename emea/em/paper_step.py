@@ -1,4 +1,4 @@
-"""Both EM steps as in the paper: rule weights (M), then q* and new labels (E)."""
+"""Both EM steps as in the paper: rule weights (M-step), then q* and new labels (E-step)."""
 
 import logging
 from collections.abc import Mapping
@@ -21,7 +21,9 @@ logger = logging.getLogger(__name__)
 
 
 class PaperStep(JointStep):
-    """One block update of q* from the source side (Eq. 12), labels for all entities.
+    """Runs the paper's M-step (Eq. 13) and E-step (Eq. 12), and labels all entities.
+
+    The E-step is one block update of q* from the source side.
 
     Args:
         rule: Measures compatibility; any rule can be used.
@@ -49,7 +51,7 @@ class PaperStep(JointStep):
         self.sampling = sampling
         self.ridge = ridge
         self.weights = torch.zeros(0, dtype=torch.float64)
-        # sampling happens on the CPU, so one generator serves every device
+        # sampling happens on the CPU, so results do not depend on the device
         self.generator = torch.Generator().manual_seed(seed)
         self._relation_links: tuple[IntArray, Tensor] | None = None
 
@@ -126,7 +128,7 @@ class PaperStep(JointStep):
         if self.m_step == "links":
             unseen = self._unseen_links(visible)
             links = links_on(visible.weight_links if unseen is None else unseen, values.device)
-            # only the neural model's own candidates: labels that were inserted are not examples
+            # use only the neural model's own candidates: inserted labels are not examples
             rows, slots = link_examples(neural.offered, links)
         else:
             beliefs = neural.beliefs
@@ -136,7 +138,7 @@ class PaperStep(JointStep):
         return fit_weights(values[rows], slots, self.ridge)
 
     def _labels(self, compatible: Beliefs, visible: Visible) -> IntArray:
-        """Return the pseudo-labels of the unlabelled entities by q*."""
+        """Return the pseudo-labels that q* gives to the unlabelled entities."""
         compatible = Beliefs(compatible.targets.cpu(), compatible.probs.cpu())
         if self.sampling == "argmax":
             targets = compatible.best_targets().numpy()

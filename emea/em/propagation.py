@@ -1,4 +1,4 @@
-"""Candidates that confident neighbours imply but the encoder does not see."""
+"""Candidates that the encoder misses but confidently matched neighbours imply."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,7 +19,7 @@ from emea.rules.subsumption import Subsumption
 
 
 class Propagation:
-    """Finds the pairs that matched neighbours imply, the best few per entity of both sides.
+    """Finds the pairs that matched neighbours imply, and keeps the best few per entity.
 
     Many pairs have exactly equal evidence, because a match implies all members of a group in the
     same way. If the limit falls among equal pairs, the most similar ones are kept.
@@ -29,7 +29,7 @@ class Propagation:
         target: The target graph.
         num_pairs: Pairs kept per entity.
         least_evidence: Pieces of evidence of this probability or less are dropped.
-        literals: matched values, if the graphs are extended by them.
+        literals: Matched values, if the graphs are extended by them.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Propagation:
         return pairs.sources, pairs.targets
 
     def _selected(self, blocks: Iterator[ImpliedPairs], similarity: Similarity) -> ImpliedPairs:
-        """Return the best pairs of all blocks; only a few times as many are held at a time.
+        """Return the best pairs of all blocks, with only a few times as many in memory.
 
         A pair that is among the best of neither entity in some blocks is not among the best of
         all. Dropping such pairs early does not change the result.
@@ -118,7 +118,7 @@ class Propagation:
         order = torch.argsort(doubts, stable=True)
         order = order[torch.argsort(entities[order], stable=True)]
         at_cut = order[places_in_groups(entities[order], num_entities) == self.num_pairs - 1]
-        last = doubts.new_ones(num_entities)  # above all doubts: entities with few pairs keep all
+        last = doubts.new_ones(num_entities)  # above all doubts: with few pairs, all are kept
         last[entities[at_cut]] = doubts[at_cut]
         kept = doubts < last[entities]
         room = self.num_pairs - torch.bincount(entities[kept], minlength=num_entities)

@@ -1,4 +1,4 @@
-"""The two protocols, which decide what links a run may see."""
+"""The two protocols, which decide which links a run may use."""
 
 import logging
 from dataclasses import dataclass
@@ -13,29 +13,32 @@ logger = logging.getLogger(__name__)
 
 
 def seen_links(protocol: str) -> str:
-    """Describe whether test links could affect a run's numbers; tests check only ``strict``."""
+    """Describe whether test links may have affected a run's numbers.
+
+    Tests verify that they did not only for ``strict``.
+    """
     known = {"strict": "saw no test links", "released": "USED TEST LINKS in training"}
     return known.get(protocol, "MAY HAVE USED test links: a protocol of its own")
 
 
 @dataclass(frozen=True, eq=False)
 class Visible:
-    """The links that training and EM may use. They receive no other links.
+    """Holds the links that training and EM may use; they receive no other links.
 
     Args:
         train: Links that the encoder is trained on; their entities are labelled.
         validation: Held-out labels.
         normaliser_links: Links on which the normaliser is fitted.
         weight_links: Links on which rule weights are fitted.
-        unseen_links: Links on which the weights of rules are fitted that need links unseen by the
-            encoder; q is certain of them, as of the training links. ``None``: such rules use
-            ``weight_links``.
-        relation_links: Links from which relation inclusions are estimated; ``None``: they are
+        unseen_links: Links for rules whose weights must be fitted on links that the encoder has
+            not seen. They have probability 1 in q, like the training links. With ``None``, such
+            rules use ``weight_links``.
+        relation_links: Links from which relation inclusions are estimated. With ``None`` they are
             estimated from the labels and the predictions of the model.
-        label_pool: Source entities that may get a pseudo-label; ``None``: all unlabelled ones.
-        mining_sources: Source entities that semi-supervised training may pair; ``None``: all
+        label_pool: Source entities that may get a pseudo-label. ``None`` means all unlabelled ones.
+        mining_sources: Source entities that semi-supervised training may pair. ``None`` means all
             unlabelled ones.
-        mining_targets: The same for target entities.
+        mining_targets: Target entities that semi-supervised training may pair, likewise.
         uses_test_links: Whether any of these contains test links.
     """
 
@@ -53,7 +56,7 @@ class Visible:
 
 @dataclass(frozen=True)
 class Strict:
-    """No test link is seen: permuting or deleting them changes no prediction."""
+    """Hides all test links: permuting or deleting them changes no prediction."""
 
     def __call__(self, split: Split) -> Visible:
         """Return what a run on this split may see."""
@@ -72,13 +75,13 @@ class Strict:
 
 @dataclass(frozen=True)
 class Released:
-    """The protocol of the code released with the paper, which uses test links in training.
+    """Follows the code released with the paper, which uses test links in training.
 
     Args:
         num_normaliser_links: Number of test links on which the normaliser is fitted.
-        num_unseen_links: Number of test links on which the weights of AvoidConf are fitted; q is
-            then certain of them.
-        seed: Seed of their choice.
+        num_unseen_links: Number of test links on which the weights of AvoidConf are fitted. They
+            have probability 1 in q.
+        seed: Seed of the random choice of these links.
     """
 
     num_normaliser_links: int = 100

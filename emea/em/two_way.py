@@ -1,4 +1,4 @@
-"""Two-way beliefs: updates in both directions, with a running mean of similarities."""
+"""Two-way beliefs: belief updates on both sides, with a running mean of similarities."""
 
 from dataclasses import dataclass
 
@@ -20,13 +20,13 @@ Sides = tuple[Tensor, Tensor]
 
 
 class RunningScores:
-    """A running mean of the pairs' log-probabilities from both sides.
+    """Keeps a running mean of the pairs' log-probabilities from both sides.
 
     The similarity of a pair differs between fits on nearly the same labels. A pair that was in the
     last table has the mean of its past and its current value. A new pair has its current value.
 
     Args:
-        share: Share of the past in the mean; 0: nothing is kept.
+        share: Share of the past in the mean; with 0 nothing is kept.
     """
 
     def __init__(self, share: float = 0.0) -> None:
@@ -89,7 +89,7 @@ FEW_CHANGES = 0.01
 
 @dataclass(frozen=True, eq=False)
 class TwoWayBeliefs:
-    """The beliefs in the pairs of a table.
+    """Holds the beliefs in the pairs of a table.
 
     Args:
         table: The pairs.
@@ -114,7 +114,8 @@ class TwoWayBeliefs:
     def mutual(self) -> Matching:
         """Return the pairs in which each entity is the other's best candidate, with their belief.
 
-        If the beliefs of a source entity tie, the similarity decides. If both tie, it has no match.
+        If a source entity has several candidates with the same belief, their similarity decides. If
+        the similarity is equal too, the entity has no match.
         """
         best = self.belief.max(1, keepdim=True)
         targets, scores, chosen = (
@@ -132,7 +133,7 @@ class TwoWayBeliefs:
 
 
 class TwoWay:
-    """Parallel block updates of the beliefs of both sides.
+    """Updates the beliefs of both sides in parallel.
 
     Candidates are the encoder's best from both sides. An update computes the evidence for every
     pair from the current beliefs, estimates the inclusions of relations, fits the weights of the
@@ -148,8 +149,8 @@ class TwoWay:
         max_candidates: Largest number of pairs per source entity.
         max_updates: Largest number of updates per round.
         tolerance: A round ends when the mean change of an entity's beliefs is at most this.
-        rounds: Largest number of rounds after the first one, each with new pairs; 0: only the
-            encoder's candidates. The rounds end when few mutual best pairs change.
+        rounds: Largest number of rounds after the first one, each with new pairs. With 0 there are
+            only the encoder's candidates. The rounds end when few mutual best pairs change.
         past_share: Share of earlier iterations in the similarity of a pair.
         one_to_one: Remove labelled entities from the candidates, denominators and implied pairs
             of the others.
@@ -192,7 +193,7 @@ class TwoWay:
             similarity: Similarity of the encoder.
             labels: ``[num_labels, 2]`` links that are certain.
             links: ``[num_links, 2]`` held-out links on which the weights are fitted.
-            searched: The search behind q, which is used if it has the same settings.
+            searched: The search that q is based on. It is reused if it has the same settings.
         """
         free = Unlabelled.of(similarity, labels) if self.one_to_one else None
         links = links if free is None else free.between(links)
@@ -290,7 +291,7 @@ def fitted_sharpness(
 
     Args:
         similarity: Scores all pairs.
-        links: Links to fit on; without links, both have the default.
+        links: Links to fit on. Without links, both have the default sharpness.
         forth: A search from the source side with a fitted sharpness.
     """
     if not len(links):
@@ -331,7 +332,7 @@ def _nearly_equal(one: Matching, other: Matching) -> bool:
 def _without_rivals(targets: Tensor, probs: Tensor, chosen: Tensor, num_target: int) -> Matching:
     """Return a matching of the chosen pairs; if several tie for one target, none is matched.
 
-    In many data sets, counterparts have equal ids. Ids must therefore not break ties.
+    In many datasets, counterparts have equal ids. Ids must therefore not break ties.
     """
     rivals = torch.bincount(targets[chosen], minlength=num_target)
     chosen = chosen & (rivals[targets] == 1)

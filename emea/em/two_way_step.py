@@ -1,4 +1,4 @@
-"""Both EM steps by two-way compatibility; each part can be switched off."""
+"""The EM steps of ``em=dual``; each of their parts can be switched off."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,16 +29,16 @@ STATE = "two_way."
 
 
 class TwoWayStep(JointStep):
-    """Beliefs of both sides, updated several times, and the pseudo-labels from them.
+    """Updates the beliefs of both sides several times and derives the pseudo-labels from them.
 
     Args:
-        rule: A rule that has evidence for pairs (PARIS); ``None``: no EM.
+        rule: A rule that has evidence for pairs (PARIS); ``None`` switches EM off.
         num_candidates: Candidates per entity from the encoder.
-        both_directions: Candidates from both sides, and beliefs normalised on both sides.
-        sweeps: Largest number of belief updates per round; 1: a single update.
+        both_directions: Search candidates and normalise beliefs from both sides.
+        sweeps: Largest number of belief updates per round.
         tolerance: Mean change of an entity's beliefs at which the updates end.
         propagation: Largest number of rounds with candidates that confident neighbours imply;
-            0: none.
+            0 switches them off.
         max_candidates: Largest number of pairs per source entity.
         features: Features of a pair: similarity, noisy_or, evidence, coverage.
         unmatched: Whether an entity may match none of its candidates.
@@ -46,7 +46,7 @@ class TwoWayStep(JointStep):
             if false, from all triples.
         ridge: Strength of the prior on the weights of the features.
         memory: Share of the running mean over earlier iterations in the similarity of a pair;
-            0: none.
+            0 switches it off.
         mutual_labels: Pseudo-labels are pairs in which each entity is the other's best candidate;
             if false, the best candidate of each entity.
         weighted_labels: Weight pseudo-labels in training by their belief.
@@ -127,7 +127,7 @@ class TwoWayStep(JointStep):
         Args:
             similarity: Similarity of the encoder.
             visible: All links that may be used.
-            neural: Contains the search behind q, which is not repeated.
+            neural: The neural model's beliefs; their search is reused.
         """
         device = similarity.source.device
         train, validation = links_on(visible.train, device), links_on(visible.validation, device)
