@@ -1,1 +1,1 @@
-"""Rules that measure compatibility."""
+"""Rules that measure how compatible a candidate is with the beliefs about other entities."""

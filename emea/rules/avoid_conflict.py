@@ -1,4 +1,4 @@
-"""AvoidConf: follow the neural prediction, and avoid targets that similar entities claim."""
+"""The AvoidConf rules: keep the neural prediction, avoid targets that similar entities claim."""
 
 from dataclasses import replace
 
@@ -17,31 +17,32 @@ COMPARISONS_PER_BLOCK = {"cpu": 2**22}
 
 
 class AvoidConflict(Rule):
-    """The paper's rules for avoiding conflicts (section 4.2).
+    """Implements the paper's rules for avoiding conflicts (section 4.2).
 
-    The factor subset ``F_e`` holds e and N(e), its nearest neighbours in embedding space::
+    The factor subset ``F_e`` contains e and N(e), its nearest neighbours in embedding space::
 
         g1(y_F_e) = 1[y_e = the neural model's best target of e]
         g2(y_F_e) = 1[y_e != y_n for all n in N(e)]
 
-    The score of ``y_e = e'`` sums each g over all subsets that hold e (Eq. 7), in expectation
-    under q for the other entities (Eq. 12). q is a product over entities, so with q_n(t) short
-    for q(y_n = t) the parts of these sums that depend on e' are::
+    The score of ``y_e = e'`` sums each g over all subsets that contain e (Eq. 7), in expectation
+    under q for the other entities (Eq. 12). q is a product over entities. With q_n(t) for
+    q(y_n = t), the parts of these sums that depend on e' are::
 
         g1:  1[e' is the best target of e]
         g2:  prod_{n in N(e)} (1 - q_n(e'))                                      in F_e
              - sum_{n: e in N(n)} q_n(e') prod_{m in N(n), m != e} (1 - q_m(e'))  in each F_n
 
-    The last line is the probability that y_e = e' brings the first conflict into F_n. What does
-    not depend on e' (g1 of the other subsets, and how unique y_n would be without e) is the same
-    for all candidates, cancels in Eq. 7 and is left out: g2 is 1 where e' meets no conflict.
+    The last line is the probability that y_e = e' causes the first conflict in F_n. Terms that do
+    not depend on e' are the same for all candidates, cancel in Eq. 7 and are omitted: g1 of the
+    other subsets, and the value of g2 without e. As a result, g2 is 1 if e' causes no conflict.
 
     Args:
-        pair: the two graphs.
-        num_neighbours: N, neighbours in a subset; all other entities if there are fewer.
-        mappings: q of the other entities. ``best`` maps each entity to its best candidate, the one
-            sample of the paper (section 4.5); ``expected`` uses their probabilities. Probability
-            of targets that are not candidates does not conflict.
+        pair: The two graphs.
+        num_neighbours: Number of neighbours in a subset (N in the paper); all other entities if
+            there are fewer.
+        mappings: ``best`` maps each other entity to its best candidate, which is the single sample
+            of the paper (section 4.5). ``expected`` uses the probabilities of q. The probability of
+            targets that are not candidates causes no conflict.
         device: Not used; the values are computed on the device of the beliefs.
     """
 
@@ -69,11 +70,11 @@ class AvoidConflict(Rule):
 
     @in_smaller_blocks
     def __call__(self, beliefs: Beliefs) -> Tensor:
-        """``[num_source, k, 2]`` g1 and g2 for each candidate."""
+        """Return g1 and g2 for each candidate, ``[num_source, k, 2]``."""
         assert self._neighbours is not None, "call prepare first"
         claims = _best_alone(beliefs) if self.mappings == "best" else beliefs
         follow = torch.zeros_like(beliefs.probs)
-        follow[:, 0] = 1  # candidates come best by the neural model first, labelled or not
+        follow[:, 0] = 1  # slot 0 is the neural model's best candidate, also for labelled entities
         unique = torch.zeros_like(beliefs.probs)
         per_entity = self.num_neighbours * beliefs.num_candidates * claims.num_candidates
         rows = torch.arange(beliefs.num_source, device=beliefs.targets.device)
@@ -104,7 +105,7 @@ def _best_alone(beliefs: Beliefs) -> Beliefs:
 
 
 def _own_subset(beliefs: Beliefs, claims: Beliefs, rows: Tensor, neighbours: Tensor) -> Tensor:
-    """``[rows, k]`` probability that no neighbour claims the candidate."""
+    """Return the probability that no neighbour claims the candidate, ``[rows, k]``."""
     claimed = _claimed(claims, neighbours, beliefs.targets[rows])
     return (1 - claimed).prod(1)
 
@@ -123,7 +124,7 @@ def _first_conflicts(beliefs: Beliefs, claims: Beliefs, rows: Tensor, neighbours
 
 
 def _claimed(claims: Beliefs, entities: Tensor, targets: Tensor) -> Tensor:
-    """``[rows, entities, targets]`` probability with which each entity claims each target."""
+    """Return the probability that an entity claims a target, ``[rows, entities, targets]``."""
     same = claims.targets[entities].unsqueeze(2) == targets[:, None, :, None]
     # rounding can raise a sum of probabilities above 1
     return (same * claims.probs[entities].unsqueeze(2)).sum(3).clamp_(max=1)

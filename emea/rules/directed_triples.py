@@ -9,17 +9,20 @@ from emea.data.sorting import distinct_rows, run_starts
 
 
 class DirectedTriples(nn.Module):
-    """Triples and their inverses, sorted by (head, tail); ``r + num_relations`` reads backwards.
+    """Holds triples and their inverses, sorted by (head, tail).
+
+    The inverse of relation r has the number ``r + num_relations``.
 
     Args:
-        graph: the graph.
+        graph: The graph.
 
     Attributes:
-        pair_heads, pair_tails: distinct neighbouring (head, tail) pairs, ascending.
+        pair_heads, pair_tails: Distinct neighbouring (head, tail) pairs, ascending.
         pair_starts: Start of each pair's relations in ``relations``.
         relations: Directed relation of each directed triple.
-        inverse_functionality: ``fun^-1`` of each directed relation: distinct tails over triples.
-        relation_sizes: triples of each directed relation.
+        inverse_functionality: ``fun^-1`` of each directed relation: the number of its distinct
+            tails divided by the number of its triples.
+        relation_sizes: Number of triples of each directed relation.
     """
 
     pair_heads: Tensor

@@ -4,13 +4,13 @@ If n is matched to n', every r(x, n) and r'(x', n') is evidence that x is x'. A 
 hubs implies as many pairs as the product of their degrees. Three bounds keep the work linear in
 the number of triples:
 
-- Pairs of relations whose evidence is below ``least_evidence`` are dropped before their pairs are
-  made.
+- Pairs of relations whose evidence is below ``least_evidence`` are dropped before their pairs of
+  entities are enumerated.
 - Groups of more than ``MAX_MEMBERS`` entities with the same relation to the same neighbour are
-  dropped. Their local inverse functionality is below ``1 / MAX_MEMBERS``: they say next to nothing
-  about which member is which.
-- The remaining pairs are made in blocks of source entities. A block holds all pairs of its source
-  entities.
+  dropped. Their local inverse functionality is below ``1 / MAX_MEMBERS``, so they hardly
+  distinguish their members.
+- The remaining pairs are enumerated in blocks of source entities. A block contains all pairs of
+  its source entities.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,11 +38,11 @@ Doubt = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 class ImpliedPairs(NamedTuple):
-    """Distinct pairs; all pairs of a source entity are next to each other.
+    """Holds distinct implied pairs; all pairs of a source entity are contiguous.
 
     Args:
-        sources: x.
-        targets: x'.
+        sources: ``[num_pairs]`` source entities x.
+        targets: ``[num_pairs]`` target entities x'.
         log_doubt: Sum of the log doubts that the pieces of evidence leave, in units of
             ``1 / FIXED_POINT``.
     """
@@ -52,7 +52,7 @@ class ImpliedPairs(NamedTuple):
     log_doubt: Tensor
 
     def to_targets_below(self, num_target: int) -> "ImpliedPairs":
-        """The pairs with target entities; values of literals have larger ids."""
+        """Return the pairs whose target is an entity; literal values have larger ids."""
         kept = self.targets < num_target
         return self if bool(kept.all()) else self.kept(kept)
 
@@ -66,7 +66,7 @@ class ImpliedPairs(NamedTuple):
 
 
 class _GroupEvidence(NamedTuple):
-    """Evidence for whole groups: one row per pair of a source and a target group.
+    """Holds the evidence for whole groups: one row per pair of a source and a target group.
 
     Args:
         starts: Start of the rows of each source group.

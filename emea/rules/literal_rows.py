@@ -1,4 +1,4 @@
-"""Matched values as further rows of matchings and tables, so that rules reason with them."""
+"""Matched literal values as additional rows of matchings and tables, for use by the rules."""
 
 from dataclasses import replace
 
@@ -13,15 +13,15 @@ from emea.matching.pair_table import PairTable, places_in_groups
 
 
 class LiteralRows:
-    """Extends what is known about entities by what is known about values.
+    """Extends matchings and tables of entities by the matched literal values.
 
     Values follow the entities in the extended graphs. Their matches are fixed: no evidence changes
     them.
 
     Args:
         matches: The values that match.
-        num_source: Entities of the source graph.
-        num_target: Entities of the target graph.
+        num_source: Number of entities of the source graph.
+        num_target: Number of entities of the target graph.
         device: Where to compute.
     """
 
@@ -49,7 +49,7 @@ class LiteralRows:
         self.probs[rows, slots] = probs
 
     def matching(self, matching: Matching) -> Matching:
-        """The matching with each source value matched to its most probable target value."""
+        """Return the matching, with each source value matched to its most probable target value."""
         found = torch.where(self.probs[:, 0] > 0, self.targets[:, 0], NO_MATCH)
         return Matching(
             torch.cat([matching.targets, found]),
@@ -58,11 +58,11 @@ class LiteralRows:
         )
 
     def wanted(self, wanted: Tensor) -> Tensor:
-        """A mask of source entities, extended: values are not wanted."""
+        """Return a mask of source entities, extended by False for each value."""
         return torch.cat([wanted, wanted.new_zeros(len(self.targets))])
 
     def table(self, table: PairTable, probs: Tensor) -> tuple[PairTable, Tensor]:
-        """The table and its beliefs with the matches of values as further rows."""
+        """Return the table and its beliefs with the matches of values as additional rows."""
         width = max(table.targets.shape[1], self.targets.shape[1])
         beliefs = _stacked(probs, self.probs, width)
         extended = PairTable(
@@ -75,7 +75,7 @@ class LiteralRows:
 
 
 def _stacked(first: Tensor, second: Tensor, width: int) -> Tensor:
-    """Both tables, one below the other, padded with zeros to one width."""
+    """Return both tables concatenated by rows, padded with zeros to one width."""
     rows = [
         torch.nn.functional.pad(part.to(first.dtype), (0, width - part.shape[1]))
         for part in (first, second)
@@ -84,14 +84,14 @@ def _stacked(first: Tensor, second: Tensor, width: int) -> Tensor:
 
 
 def literal_rows(pair: GraphPair, device: torch.device | str = "cpu") -> LiteralRows | None:
-    """The rows of a pair's matched values; ``None`` if the pair has structure only."""
+    """Return the rows of a pair's matched values; ``None`` if the pair has no literals."""
     if pair.literals is None:
         return None
     return LiteralRows(pair.literals, pair.source.num_entities, pair.target.num_entities, device)
 
 
 def with_values(pair: GraphPair) -> GraphPair:
-    """The pair of extended graphs; the same pair if it has structure only."""
+    """Return the pair of extended graphs; the same pair if it has no literals."""
     if pair.literals is None:
         return pair
     return replace(pair, source=pair.literals.source, target=pair.literals.target, literals=None)

@@ -1,4 +1,4 @@
-"""Matched literals as a rule of their own."""
+"""The Literals rule: shared literal values support a mapping."""
 
 from dataclasses import replace
 
@@ -18,9 +18,9 @@ from emea.rules.rule import Rule, RuleView
 
 
 class Literals(Rule):
-    """A mapping is supported by values that both entities have.
+    """Supports a mapping by literal values that both entities have.
 
-    The value of a candidate is the noisy-or of Eq. 19 over its shared values. Inclusions of
+    The value of a candidate is the noisy-or of Eq. 19 over its shared values. The inclusions of
     attributes are estimated from the beliefs.
 
     Args:
@@ -47,19 +47,19 @@ class Literals(Rule):
         self._values: Tensor | None = None
 
     def prepare(self, view: RuleView) -> None:
-        """Compute the evidence: matched values do not depend on beliefs in other entities."""
+        """Compute the evidence once, since it does not depend on beliefs about other entities."""
         beliefs = view.beliefs
         filled = torch.ones_like(beliefs.targets, dtype=torch.bool)
         table = PairTable(beliefs.targets, beliefs.probs, filled, self.num_target)
         self._values = -torch.expm1(self.model(table, beliefs.probs).log_doubt)
 
     def __call__(self, beliefs: Beliefs) -> Tensor:
-        """``[num_source, k, 1]`` Eq. 19 over the shared values of each candidate."""
+        """Return Eq. 19 over the shared values of each candidate, ``[num_source, k, 1]``."""
         assert self._values is not None, "prepare comes first"
         return self._values.unsqueeze(2)
 
 
 def _attributes_only(extended: KnowledgeGraph, graph: KnowledgeGraph) -> KnowledgeGraph:
-    """The extended graph without the triples between entities."""
+    """Return the extended graph without the triples between entities."""
     kept = extended.triples[extended.triples[:, 1] >= graph.num_relations]
     return replace(extended, triples=np.ascontiguousarray(kept))

@@ -1,4 +1,4 @@
-"""The join of each pair's neighbours: which evidence supports which candidate."""
+"""The join of each pair's neighbours, which lists the evidence for each candidate."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ def expand_ranges(starts: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class TailGroups:
-    """For each entity n the groups of entities x with r(x, n), one group per directed relation r.
+    """Groups the heads x of r(x, n): one group per entity n and directed relation r.
 
     A match of n gives the same evidence for all members of a group, so that it is computed once
     per group.
@@ -77,15 +77,15 @@ _MIX = -7046029254386353131  # 2^64 / golden ratio, as a signed integer: spreads
 
 @dataclass(frozen=True, eq=False)
 class NeighbourJoin:
-    """One row per r(e, n) and r'(e', n') with e' a candidate of e and n' one of n.
+    """Holds one row per r(e, n) and r'(e', n') with e' a candidate of e and n' a candidate of n.
 
     Args:
-        entity: e.
-        slot: e' as a slot of e's candidates.
-        neighbour: n.
-        neighbour_slot: n' as a slot of n's candidates.
-        relation: directed r of the source graph.
-        target_relation: directed r' of the target graph.
+        entity: The source entity e.
+        slot: The slot of e' among e's candidates.
+        neighbour: The source entity n.
+        neighbour_slot: The slot of n' among n's candidates.
+        relation: Directed r of the source graph.
+        target_relation: Directed r' of the target graph.
     """
 
     entity: Tensor
@@ -100,10 +100,10 @@ class NeighbourJoin:
 
 
 class TargetEdges:
-    """Look-up of (head, tail) pairs among the target graph's edges.
+    """Looks up (head, tail) pairs among the target graph's edges.
 
     Args:
-        triples: the target graph in both directions.
+        triples: The target graph in both directions.
     """
 
     def __init__(self, triples: DirectedTriples) -> None:
@@ -130,8 +130,8 @@ class TargetEdges:
     def may_join(self, heads: Tensor, tails: Tensor) -> Tensor:
         """Return whether ``(heads[n, k], tails[n, l])`` may be an edge, ``[n, k, l]``.
 
-        False is always right. There is one read per head and per tail; the work for their pairs
-        stays in registers.
+        False is always correct. The method reads each head and each tail once; the work for their
+        pairs stays in registers.
         """
         bits = self._bits[tails].unsqueeze(1)
         return (self._neighbours[heads].unsqueeze(2) >> bits).bitwise_and_(1).bool()
@@ -140,7 +140,7 @@ class TargetEdges:
         return ((keys * _MIX) >> 36) & self._mask
 
     def maybe(self, keys: Tensor) -> Tensor:
-        """Return whether a pair may be an edge; False is always right."""
+        """Return whether a pair may be an edge; False is always correct."""
         return self._table[self._hash(keys)]
 
     def find(self, keys: Tensor) -> Tensor:
@@ -168,10 +168,11 @@ def join_neighbours(
         target: The target graph.
         edges: Look-up of the target graph's edges.
         beliefs: The candidates.
-        skip_impossible: Skip neighbours' candidates with probability 0: they carry no evidence.
-        neighbours: Candidates of the neighbours, to which ``neighbour_slot`` then refers;
-            ``None``: the same. With a few probable candidates the join is much smaller.
-        filled: ``[num_source, k]`` whether a slot contains a candidate; ``None``: all do.
+        skip_impossible: Skip neighbours' candidates with probability 0, which carry no evidence.
+        neighbours: Candidates of the neighbours, to which ``neighbour_slot`` then refers. ``None``
+            means those of ``beliefs``. With only a few probable candidates the join is much
+            smaller.
+        filled: ``[num_source, k]`` whether a slot contains a candidate. ``None`` means that all do.
     """
     neighbours = neighbours or beliefs
     per_pair = beliefs.num_candidates * neighbours.num_candidates

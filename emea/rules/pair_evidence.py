@@ -25,8 +25,8 @@ def log_doubt(
 ) -> Tensor:
     """Return the log of the two factors of r(e, n) and r'(e', n') in the noisy-or of PARIS.
 
-    This is Eq. 13 of PARIS, Eq. 19 of EMEA: ``1 - Pr(r' in r) fun^-1(r) Pr(n = n')`` and the
-    same with the sides exchanged.
+    This is Eq. 13 of PARIS and Eq. 19 of EMEA: ``1 - Pr(r' in r) fun^-1(r) Pr(n = n')``, and the
+    same factor with the sides exchanged.
 
     Args:
         source_in_target: Pr(r in r').
@@ -46,11 +46,12 @@ FOUND_PRIOR, EXPECTED_PRIOR = 0.1, 0.5
 
 @dataclass(frozen=True, eq=False)
 class PairEvidence:
-    """Evidence for each pair of a table.
+    """Holds the evidence for each pair of a table.
 
     Args:
-        log_doubt: ``[num_source, width]`` log doubt that all pieces of evidence leave.
-        coverage: ``[num_source, width]`` matched neighbours as a share of the expected ones.
+        log_doubt: ``[num_source, width]`` log doubt that remains after all pieces of evidence.
+        coverage: ``[num_source, width]`` number of matched neighbours divided by the expected
+            number.
         subsumption: Inclusions of the relations.
     """
 
@@ -60,10 +61,11 @@ class PairEvidence:
 
 
 class EvidenceModel:
-    """PARIS's evidence (Eq. 19) for pairs of a table, from beliefs of the table's own pairs.
+    """Computes PARIS's evidence (Eq. 19) for the pairs of a table from the beliefs in these pairs.
 
-    Inclusions are shares of the triples whose two ends are matched, plus ``smoothing``. The
-    released code takes shares of all triples, of which few are matched while labels are few.
+    An inclusion is a share of the triples whose two ends are matched, with ``smoothing`` added to
+    their number. The released code takes shares of all triples; with few labels, few of these are
+    matched.
 
     Args:
         source: The source graph.
@@ -73,8 +75,8 @@ class EvidenceModel:
         least_belief: Pairs with a smaller belief carry no evidence.
         smoothing: Number added to the matched triples of each relation.
         of_matched: Take inclusions from matched triples; if false, from all triples.
-        literals: matched values, which are neighbours like matched entities; ``None``: structure
-            only. The graphs must be extended by the values.
+        literals: Matched values, which count as neighbours like matched entities. With ``None``
+            only entities are used. The graphs must be extended by the values.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The PARIS rule (Eq. 19), and the compatibility of a mapping by it."""
+"""The PARIS rule (Eq. 19), and the compatibility of a given mapping by this rule."""
 
 import torch
 from torch import Tensor
@@ -14,15 +14,15 @@ from emea.rules.subsumption import Subsumption, estimate_subsumption
 
 
 class PARIS(Rule):
-    """A mapping is supported by matching neighbours with corresponding relations.
+    """Supports a mapping by matching neighbours with corresponding relations (Eq. 19).
 
     For a candidate e' of e the value is the noisy-or of Eq. 19 over r(e, n) and r'(e', n'),
     evaluated as a sum of logarithms over the neighbour join.
 
     Args:
-        pair: the two graphs.
-        subsumption_from: ``expected``: each candidate counts by its probability;
-            ``best``: only the best candidate counts.
+        pair: The two graphs.
+        subsumption_from: With ``expected`` each candidate counts by its probability; with
+            ``best`` only the best candidate counts.
         markov_blanket: Add the factor subsets of e's neighbours, which contain e (Eq. 7); if
             false, a candidate is scored only by its own subset, as in the released code.
         device: Where to compute.
@@ -52,7 +52,7 @@ class PARIS(Rule):
 
     def prepare(self, view: RuleView) -> None:
         """Join the candidates and estimate the relations' inclusions."""
-        # the Markov blanket needs the evidence of improbable candidates: they must be in the join
+        # the Markov blanket needs evidence of improbable candidates, so the join must contain them
         self._join = join_neighbours(
             self.source,
             self.target,
@@ -65,12 +65,12 @@ class PARIS(Rule):
             self._subsumption = estimate_subsumption(self._join, best, self.source, self.target)
             self._fixed_links = None
         elif view.relation_links is not self._fixed_links:
-            # given links do not change between iterations: estimate once
+            # estimate once, because given links do not change between iterations
             self._subsumption = self._subsumption_of(view.relation_links)
             self._fixed_links = view.relation_links
 
     def __call__(self, beliefs: Beliefs) -> Tensor:
-        """``[num_source, k, 1]`` Eq. 19 for each candidate."""
+        """Return Eq. 19 for each candidate, ``[num_source, k, 1]``."""
         assert self._join is not None, "call prepare first"
         join = self._join
         certain = beliefs.probs[join.neighbour, join.neighbour_slot]
@@ -81,7 +81,7 @@ class PARIS(Rule):
         return values.unsqueeze(2)
 
     def pair_evidence(self, of_matched: bool = True) -> EvidenceModel:
-        """Eq. 19 for pairs of a table, on this rule's graphs and on matched literals."""
+        """Return Eq. 19 for pairs of a table, on this rule's graphs and on matched literals."""
         literals = literal_rows(self.pair, self.device)
         if literals is None:
             return EvidenceModel(self.source, self.target, self.edges, of_matched=of_matched)
@@ -98,7 +98,7 @@ class PARIS(Rule):
         return self._subsumption.as_dict()
 
     def _log_doubt(self, prob: Tensor) -> Tensor:
-        """Log of the two factors of Eq. 19 for each row of the join, given q(y_n = n')."""
+        """Return the log of the two factors of Eq. 19 per row of the join, given q(y_n = n')."""
         assert self._join is not None and self._subsumption is not None
         relation, target_relation = self._join.relation, self._join.target_relation
         source_in_target, target_in_source = self._subsumption.of(relation, target_relation)
@@ -147,10 +147,10 @@ def _summed(values: Tensor, entity: Tensor, slot: Tensor, beliefs: Beliefs) -> T
 
 
 def mapping_compatibility(rule: PARIS, targets: Tensor) -> Tensor:
-    """``[num_source]`` Eq. 19 at each entity's counterpart, its neighbours' taken for certain.
+    """Return Eq. 19 of each entity's counterpart, given its neighbours' counterparts.
 
-    The inclusions of relations are estimated from the mapping itself: the result says whether the
-    mapping is compatible with itself.
+    The inclusions of relations are estimated from the mapping itself. The result, ``[num_source]``,
+    measures how consistent the mapping is with itself.
 
     Args:
         rule: The rule of the pair of graphs; its prepared state is replaced.
@@ -158,7 +158,7 @@ def mapping_compatibility(rule: PARIS, targets: Tensor) -> Tensor:
             without one. Such entities support no other entity and have compatibility 0.
     """
     mapped = targets >= 0
-    # one slot per entity: the join has at most one row per edge, and nothing is quadratic
+    # with one slot per entity, the join has at most one row per edge: nothing is quadratic
     beliefs = Beliefs(targets.clamp(min=0).unsqueeze(1), mapped.float().unsqueeze(1))
     unused = torch.empty(len(targets), 0, device=targets.device)
     rule.prepare(RuleView(beliefs, source_embeddings=unused))

@@ -14,12 +14,13 @@ from emea.rules.pair_evidence import EvidenceModel
 
 @dataclass(frozen=True, eq=False)
 class RuleView:
-    """What a rule may use when it prepares for an EM iteration.
+    """Holds what a rule may use when it prepares for an EM iteration.
 
     Args:
         beliefs: q of the neural model; labelled entities are certain.
         source_embeddings: ``[num_source, dim]`` embeddings of the neural model.
-        relation_links: Links from which relations are learned; ``None``: from the beliefs.
+        relation_links: Links from which inclusions of relations are estimated; with ``None`` they
+            are estimated from the beliefs.
     """
 
     beliefs: Beliefs
@@ -28,7 +29,7 @@ class RuleView:
 
 
 class Rule(ABC):
-    """Measures how compatible each candidate is with the beliefs about other entities.
+    """Interface of a rule: the compatibility of each candidate with beliefs about other entities.
 
     A rule may have several indicator functions g, each with its own weight (Eq. 4).
     """
@@ -49,11 +50,11 @@ class Rule(ABC):
         """Return the value of each indicator for each candidate.
 
         The shape is ``[num_source, k, len(names)]``. The beliefs have the same candidates as those
-        in ``prepare``, and candidates that had probability 0 there have it here.
+        in ``prepare``, and candidates that had probability 0 there have probability 0 here.
         """
 
     def pair_evidence(self, of_matched: bool = True) -> EvidenceModel | None:
-        """Return the rule's evidence for pairs from both sides; ``None``: it has none.
+        """Return the rule's evidence for pairs from both sides; ``None`` if it has no evidence.
 
         Args:
             of_matched: Estimate inclusions of relations from matched triples; if false, from all.
@@ -62,7 +63,7 @@ class Rule(ABC):
 
 
 class Composed(Rule):
-    """A composition of rules: each indicator function keeps its name and gets its own weight.
+    """Composes several rules; each indicator function keeps its name and gets its own weight.
 
     Args:
         rules: Constructors by name; each is called with the pair and the device.

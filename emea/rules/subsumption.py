@@ -12,13 +12,13 @@ from emea.rules.neighbour_join import NeighbourJoin
 
 @dataclass(frozen=True, eq=False)
 class Subsumption:
-    """``Pr(r in r')`` and ``Pr(r' in r)`` for the relation pairs seen together.
+    """Holds ``Pr(r in r')`` and ``Pr(r' in r)`` for all pairs of relations that occur together.
 
     Args:
-        keys: ``r * num_target_relations + r'``, ascending.
+        keys: One key ``r * num_target_relations + r'`` per pair of relations, ascending.
         source_in_target: Pr(r in r') of each key.
         target_in_source: Pr(r' in r) of each key.
-        num_target_relations: directed relations of the target graph.
+        num_target_relations: Number of directed relations of the target graph.
     """
 
     keys: Tensor
@@ -64,7 +64,7 @@ def estimate_subsumption(
         target: The target graph.
         sizes: Denominators of the shares, for each directed relation of both graphs; by default
             the number of all triples, as in the released code of EMEA.
-        neighbours: Beliefs to which the join's neighbour slots refer; ``None``: the same.
+        neighbours: Beliefs to which the join's neighbour slots refer; ``None`` means ``beliefs``.
     """
     source_sizes, target_sizes = sizes or (source.relation_sizes, target.relation_sizes)
     of_neighbours = (neighbours or beliefs).probs[join.neighbour, join.neighbour_slot]
@@ -90,7 +90,7 @@ def matched_sizes(triples: DirectedTriples, probs: Tensor) -> Tensor:
 
     Args:
         triples: A graph.
-        probs: ``[num_entities]`` probability of each entity's match, 0 without one.
+        probs: ``[num_entities]`` probability of each entity's match, 0 if it has no match.
     """
     per_pair = probs[triples.pair_heads] * probs[triples.pair_tails]
     weight = torch.repeat_interleave(per_pair, triples.pair_sizes)
@@ -99,7 +99,7 @@ def matched_sizes(triples: DirectedTriples, probs: Tensor) -> Tensor:
 
 def _once_each(weight: Tensor, index: Tensor, edge: Tensor, size: int) -> Tensor:
     """Return the sum of the weights by index, in which an edge counts at most once."""
-    counts = weight > 0  # few rows if beliefs are hard
+    counts = weight > 0  # hard beliefs leave only a few rows
     weight, index = weight[counts], index[counts]
     edges, edge = torch.unique(edge[counts], return_inverse=True)
     claims, claim = torch.unique(index * len(edges) + edge, return_inverse=True)

@@ -19,7 +19,7 @@ Inclusions = Mapping[tuple[int, int], tuple[float, float]]
 
 @dataclass(frozen=True, eq=False)
 class Grounds:
-    """The inputs of all evidence of a run.
+    """Holds the inputs from which all evidence of a run is computed.
 
     Args:
         source: The source graph.
@@ -43,19 +43,19 @@ _Found = tuple[int, int, int, int, float]
 
 
 class Piece(NamedTuple):
-    """r(e, n) and r'(e', n'), and their evidence for e = e' (two factors of Eq. 19).
+    """Holds r(e, n), r'(e', n') and their evidence for e = e' (two factors of Eq. 19).
 
     Args:
-        neighbour: n.
-        counterpart: n'.
-        relation: directed r of the source graph.
-        target_relation: directed r' of the target graph.
+        neighbour: The source entity n.
+        counterpart: The target entity n'.
+        relation: Directed r of the source graph.
+        target_relation: Directed r' of the target graph.
         source_in_target: Pr(r in r').
         target_in_source: Pr(r' in r).
         source_functionality: fun^-1(r).
         target_functionality: fun^-1(r').
         prob: Belief in n = n'.
-        weight: Minus the log doubt that the piece leaves.
+        weight: Negative log of the doubt that remains after this piece.
     """
 
     neighbour: int
@@ -72,7 +72,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Support:
-    """All evidence for a pair.
+    """Holds all evidence for a pair.
 
     Args:
         pieces: Pieces of evidence, largest weight first.
@@ -82,19 +82,19 @@ class Support:
 
     @cached_property
     def total(self) -> float:
-        """Sum of the weights, which is minus the log doubt that remains."""
+        """Sum of the weights, which is the negative log of the remaining doubt."""
         return sum((piece.weight for piece in self.pieces), 0.0)
 
     @property
     def value(self) -> float:
-        """G of the pair: the noisy-or of Eq. 19."""
+        """The rule value of the pair, which is the noisy-or of Eq. 19."""
         return -math.expm1(-self.total)
 
     def shares(self) -> list[float]:
         """Return each piece's share of the evidence.
 
-        The noisy-or is a product, so that weights add up and probabilities do not. A certain piece
-        has the weight of the largest probability that the rule allows, which is finite.
+        The noisy-or is a product, so weights add up but probabilities do not. A certain piece has a
+        finite weight: that of the largest probability that the rule allows.
         """
         return [piece.weight / self.total for piece in self.pieces]
 
@@ -134,9 +134,9 @@ def _pair_range(triples: DirectedTriples, entity: int) -> slice:
 
 
 def _matched_triples(grounds: Grounds, source: int, target: int) -> list[_Found]:
-    """Return all r(e, n) and r'(e', n') with n believed to match n'.
+    """Return all r(e, n) and r'(e', n') where n is believed to match n'.
 
-    A hub has many neighbours, so they are looked up together.
+    All neighbours are looked up in one operation, because a hub has many of them.
     """
     of_source, of_target = _pair_range(grounds.source, source), _pair_range(grounds.target, target)
     neighbours, around = grounds.source.pair_tails[of_source], grounds.target.pair_tails[of_target]
@@ -154,7 +154,7 @@ def _matched_triples(grounds: Grounds, source: int, target: int) -> list[_Found]
 
 
 def _weighed(grounds: Grounds, found: list[_Found]) -> list[Piece]:
-    """Return the pieces with weights by the rule's function in the rule's precision."""
+    """Return the pieces with weights, computed by the rule's function in the rule's precision."""
     if not found:
         return []
     _, _, relations, target_relations, probs = (list(column) for column in zip(*found, strict=True))
