@@ -1,1 +1,1 @@
-"""Similarity, candidates, beliefs and answers."""
+"""Similarity of entities, candidate search, beliefs and matchings."""

@@ -1,4 +1,4 @@
-"""Beliefs about the counterpart of each source entity: q(y_e) over a few candidates."""
+"""Beliefs about the counterpart of each source entity, q(y_e), over a few candidates."""
 
 from dataclasses import dataclass, replace
 
@@ -8,7 +8,9 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class Beliefs:
-    """Candidates and their probabilities; the rest of the probability belongs to other targets.
+    """Holds the candidates of each source entity and their probabilities.
+
+    The remaining probability of a row belongs to targets that are not candidates.
 
     Args:
         targets: ``[num_source, k]`` candidate target ids, best by the neural model first.
@@ -48,12 +50,12 @@ class Beliefs:
 
     def sampled_targets(self, generator: torch.Generator | None = None) -> Tensor:
         """Draw a candidate of each source entity in proportion to its probability."""
-        probs = self.probs + 1e-30  # rows without probability draw uniformly instead of failing
+        probs = self.probs + 1e-30  # rows without any probability are sampled uniformly
         slots = torch.multinomial(probs, 1, generator=generator)
         return self.targets.gather(1, slots).squeeze(1)
 
     def clamped(self, links: Tensor) -> "Beliefs":
-        """Return the beliefs with the links' source entities certain of their link.
+        """Return the beliefs, with probability 1 for each link of a linked source entity.
 
         If the label is a candidate, it keeps its slot. Otherwise it takes the last slot. The other
         slots keep their targets, so that a rule can still evaluate them.
@@ -72,9 +74,9 @@ class Beliefs:
     def without(self, links: Tensor) -> "Beliefs":
         """Return the beliefs without the links' entities of both sides.
 
-        The rows of these source entities are empty, and these targets have probability 0. Their
-        probability does not go to the other candidates: an entity that was certain of a removed
-        target may not have any counterpart.
+        The rows of these source entities become empty, and these targets get probability 0. The
+        other candidates do not gain that probability: an entity that was certain of a removed
+        target may have no counterpart at all.
         """
         sources, labels = links.T
         probs = self.probs.masked_fill(torch.isin(self.targets, labels), 0)
@@ -89,7 +91,7 @@ class Beliefs:
 
 
 def certain_beliefs(links: Tensor, num_source: int) -> Beliefs:
-    """Return beliefs that contain only the links (one slot, empty without a link)."""
+    """Return beliefs that contain only the links: one slot per entity, empty without a link."""
     targets = torch.zeros(num_source, 1, dtype=torch.int64, device=links.device)
     probs = torch.zeros(num_source, 1, device=links.device)
     targets[links[:, 0], 0] = links[:, 1]

@@ -1,4 +1,4 @@
-"""How large the blocks of a computation are, and what happens when memory runs out."""
+"""The size of the blocks of a computation, and retries with smaller blocks."""
 
 import errno
 import gc
@@ -31,13 +31,13 @@ OUT_OF_MEMORY_TEXTS = (
 
 
 class _Blocks:
-    """Size of blocks relative to the usual; one for the process, as its memory is."""
+    """Holds the size of blocks relative to the usual size, once per process."""
 
     share = 1.0
 
 
 def limit_blocks(share: float) -> None:
-    """Let blocks have this share of their usual size from now on."""
+    """Set the size of all further blocks to this share of their usual size."""
     _Blocks.share = share
 
 
@@ -45,8 +45,8 @@ def block_budget(usual: Mapping[str, int], device: torch.device) -> int:
     """Return how much a block may hold, in the unit of ``usual`` (bytes or rows).
 
     Args:
-        usual: the size per type of device; types without an entry get that of ``cpu``.
-        device: where the block is.
+        usual: The usual size per type of device; types without an entry use the one of ``cpu``.
+        device: The device of the block.
     """
     return max(1, int(usual.get(device.type, usual["cpu"]) * _Blocks.share))
 

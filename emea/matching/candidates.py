@@ -20,7 +20,7 @@ ROUNDING_STEPS = 8
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Top targets per source entity, best first.
+    """Holds the best targets of each source entity, best first.
 
     Args:
         targets: ``[num_source, k]`` target ids.
@@ -51,14 +51,14 @@ def top_candidates(similarity: Similarity, k: int) -> Candidates:
 def search_recall(similarity: Similarity, targets: Tensor, num_rows: int, seed: int = 0) -> float:
     """Return the share of found targets that are among the true best, on a sample of rows.
 
-    A target counts if its score is at least the k-th best score, up to rounding: where targets
-    tie for the last place, each of them is right.
+    A target counts if its score is at least the k-th best score, up to rounding. If targets tie
+    for the last place, each of them counts.
 
     Args:
-        similarity: the similarity that was searched.
+        similarity: The similarity that was searched.
         targets: ``[num_source, k]`` distinct targets that the search found.
-        num_rows: size of the sample.
-        seed: seed of the sample.
+        num_rows: Size of the sample.
+        seed: Seed of the sample.
     """
     generator = torch.Generator().manual_seed(seed)
     sample = torch.randperm(similarity.num_source, generator=generator)[:num_rows]

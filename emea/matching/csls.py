@@ -13,11 +13,11 @@ from emea.matching.similarity import Cosine, Similarity
 
 @dataclass(frozen=True)
 class CSLS:
-    """Twice the cosine minus the mean cosine of both entities to their nearest neighbours.
+    """Computes twice the cosine minus both entities' mean cosine to their nearest neighbours.
 
     Args:
-        k: neighbours in the mean.
-        search: chooses the targets to compare.
+        k: Number of neighbours in the mean.
+        search: Chooses the targets to compare.
     """
 
     k: int = 10
@@ -47,8 +47,8 @@ def neighbourhood_means(similarity: Similarity, k: int) -> tuple[Tensor, Tensor]
 def _means_in_one_pass(similarity: Similarity, k: int) -> tuple[Tensor, Tensor]:
     """Compute the means of both sides from the same blocks of scores.
 
-    Results are written into memory that is allocated first. Small results allocated between
-    the large blocks would fragment the heap, which would grow with the number of blocks.
+    The memory of the results is allocated before the blocks. Small results allocated between the
+    large blocks would fragment the heap, which would then grow with the number of blocks.
     """
     num_source, num_target = similarity.num_source, similarity.num_target
     of_source = similarity.source.new_empty(num_source)

@@ -33,11 +33,11 @@ ROWS_PER_GROUP = 2**16
 
 @dataclass(frozen=True, eq=False)
 class CandidateLists:
-    """Candidates of every entity of one side, by ascending id, and their exact dot products.
+    """Holds the candidates of every entity of one side, by ascending id, and their dot products.
 
     Args:
         columns: ``[num_queries, length]`` ids of the candidates.
-        dots: ``[num_queries, length]`` their dot products with the entity.
+        dots: ``[num_queries, length]`` their exact dot products with the entity.
     """
 
     columns: Tensor
@@ -46,11 +46,11 @@ class CandidateLists:
 
 @dataclass(frozen=True, eq=False)
 class Shortlists:
-    """Candidates of every entity of both sides with their exact dot products.
+    """Holds the candidates of every entity of both sides with their exact dot products.
 
     Args:
-        source: candidates of the source entities among the targets.
-        target: candidates of the target entities among the sources.
+        source: Candidates of the source entities among the targets.
+        target: Candidates of the target entities among the sources.
     """
 
     source: CandidateLists
@@ -60,10 +60,10 @@ class Shortlists:
         """Yield every source entity once, with its candidates.
 
         Args:
-            least: candidates that every source entity needs.
+            least: Number of candidates that every source entity needs.
 
         Raises:
-            ConfigError: the lists are shorter.
+            ConfigError: If the lists are shorter.
         """
         num_source, length = self.source.columns.shape
         if least > length:
@@ -83,7 +83,7 @@ class Shortlists:
 
 @dataclass(frozen=True)
 class FaissSearch:
-    """Approximate search by product quantisation (faiss FastScan) with exact re-ranking.
+    """Searches approximately by product quantisation (faiss FastScan) with exact re-ranking.
 
     faiss compresses the vectors of one side to 4-bit codes and scans all codes for each entity
     of the other side. The best ``shortlist`` entities are scored exactly. CSLS subtracts the mean
@@ -91,10 +91,11 @@ class FaissSearch:
     scores of the shortlists.
 
     The training sample does not depend on entity ids, and the result does not depend on the
-    number of threads. It runs on the CPU.
+    number of threads. The search runs on the CPU.
 
     Args:
-        shortlist: candidates per entity that are scored exactly; more raise recall.
+        shortlist: Number of candidates per entity that are scored exactly. A larger number raises
+            recall.
     """
 
     shortlist: int = 100
@@ -103,7 +104,7 @@ class FaissSearch:
         """Return the shortlists of two sets of unit vectors.
 
         Raises:
-            ConfigError: faiss is not installed.
+            ConfigError: If faiss is not installed.
         """
         return Shortlists(self.lists(source, target), self.lists(target, source))
 
@@ -111,7 +112,7 @@ class FaissSearch:
         """Return the candidates of one side among the unit vectors of the other.
 
         Raises:
-            ConfigError: faiss is not installed.
+            ConfigError: If faiss is not installed.
         """
         faiss = _faiss()
         if vectors.device.type != "cpu":
@@ -123,7 +124,7 @@ class FaissSearch:
             index = _index(faiss, vectors)
             faiss.omp_set_num_threads(torch.get_num_threads())
             found = index.search(_padded(queries).numpy(), length)[1]
-            # by id, so that ties do not depend on the order of the approximate scores
+            # sort by id, so that ties do not depend on the order of the approximate scores
             columns = torch.from_numpy(np.sort(found, axis=1))
         return CandidateLists(columns, _dots(queries, vectors, columns))
 
@@ -153,7 +154,7 @@ def _padded(vectors: Tensor) -> Tensor:
 
 
 def _sample(vectors: Tensor) -> Tensor:
-    """Return rows that are evenly spaced along a fixed direction, so ids have no effect."""
+    """Return rows that are evenly spaced along a fixed direction, independent of entity ids."""
     generator = torch.Generator().manual_seed(0)
     direction = torch.randn(vectors.shape[1], generator=generator).to(vectors)
     order = torch.argsort(vectors @ direction, stable=True)
@@ -170,6 +171,6 @@ def _dots(queries: Tensor, vectors: Tensor, columns: Tensor) -> Tensor:
     for start in range(0, len(queries), size):
         part = slice(start, start + size)
         near = vectors.index_select(0, columns[part].flatten()).view(*columns[part].shape, -1)
-        # multiplied and summed, not a matrix product: equal vectors get exactly equal scores
+        # multiply and sum instead of a matrix product, so equal vectors get exactly equal scores
         dots[part] = near.mul_(queries[part].unsqueeze(1)).sum(2)
     return dots

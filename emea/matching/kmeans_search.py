@@ -1,4 +1,4 @@
-"""Approximate search in the k-means cells around each entity, on any device."""
+"""Approximate search in the k-means cells nearest to each entity, on any device."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ ASSIGN_SCORES = 2**26
 
 @dataclass(frozen=True, eq=False)
 class KMeansCells:
-    """The entities of both sides, assigned to the nearest of one set of centres.
+    """Holds the entities of both sides, each assigned to the nearest of one set of centres.
 
     Each entity is searched in its own cell and in the nearest other cells. With n entities in
     sqrt(n) cells the work is ``n * sqrt(n) * num_probes``.
@@ -29,8 +29,8 @@ class KMeansCells:
     Args:
         source: ``[num_source]`` cell of each source entity.
         target: ``[num_target]`` cell of each target entity.
-        around: ``[num_cells, num_cells]`` for each cell, all cells from near to far.
-        num_probes: cells to search.
+        around: ``[num_cells, num_cells]`` all cells by their distance to each cell, nearest first.
+        num_probes: Number of cells to search.
     """
 
     source: Tensor
@@ -42,7 +42,7 @@ class KMeansCells:
         """Yield the source entities of each cell with the targets in the cells around it.
 
         Args:
-            least: targets that every group needs; more cells are searched to reach it.
+            least: Number of targets that every group needs; more cells are searched to reach it.
         """
         num_cells = len(self.around)
         rows, row_starts = _by_cell(self.source, num_cells)
@@ -72,14 +72,14 @@ def _by_cell(cells: Tensor, num_cells: int) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class KMeansSearch:
-    """Approximate search in the nearest few of sqrt(n) k-means cells.
+    """Searches approximately in the nearest few of sqrt(n) k-means cells.
 
     It suits trained encoders, whose embeddings form clusters, and runs on any device.
 
     Args:
-        num_probes: cells searched for each entity; more probes find more true neighbours.
-        num_cells: total number of cells; ``None``: the square root of the number of targets.
-        seed: seed of the sample that k-means runs on.
+        num_probes: Number of cells searched for each entity; more cells find more true neighbours.
+        num_cells: Total number of cells; ``None`` means the square root of the number of targets.
+        seed: Seed of the sample that k-means runs on.
     """
 
     num_probes: int = 16

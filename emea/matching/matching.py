@@ -11,11 +11,11 @@ from emea.matching.beliefs import Beliefs
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """At most one counterpart for each entity of either side.
+    """Holds a one-to-one matching: each entity of either side has at most one counterpart.
 
     Args:
         targets: ``[num_source]`` target of each source entity, or ``NO_MATCH``.
-        probs: ``[num_source]`` probability of each match, 0 without a match.
+        probs: ``[num_source]`` probability of each match, 0 for entities without a match.
         num_target: Number of entities of the target graph.
     """
 
@@ -42,22 +42,22 @@ class Matching:
         return torch.stack([self.sources, self.targets[self.sources]], dim=1)
 
     def target_probs(self) -> Tensor:
-        """Return the probability of each target entity's match, 0 without one."""
+        """Return the probability of each target entity's match, 0 if it has no match."""
         probs = self.probs.new_zeros(self.num_target)
         probs[self.targets[self.sources]] = self.probs[self.sources]
         return probs
 
     def beliefs(self) -> Beliefs:
-        """Return beliefs over one candidate per entity, with probability 0 without a match."""
+        """Return beliefs over one candidate per entity; without a match, its probability is 0."""
         return Beliefs(self.targets.clamp(min=0).unsqueeze(1), self.probs.unsqueeze(1))
 
     def faded(self, share: float) -> "Matching":
-        """Return the same pairs with a share of their evidence."""
+        """Return the same pairs with their evidence scaled by a factor."""
         probs = -torch.expm1(share * torch.log1p(-self.probs))
         return replace(self, probs=torch.where(self.probs < 1, probs, self.probs))
 
     def joined(self, other: "Matching") -> "Matching":
-        """Return these pairs, and the other's pairs of entities that have no match here."""
+        """Return these pairs and those pairs of the other matching whose entities have no match."""
         free = (self.targets < 0) & (other.targets >= 0)
         free &= ~torch.isin(other.targets, self.targets[self.sources])
         return Matching(
@@ -67,5 +67,5 @@ class Matching:
         )
 
     def num_changes(self, other: "Matching") -> int:
-        """Return the number of source entities that the two match differently."""
+        """Return the number of source entities that the two matchings match differently."""
         return int((self.targets != other.targets).sum())

@@ -19,7 +19,7 @@ TOLERANCE = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class MatchingMessages:
-    """Log probability that an entity is free for a pair, given all its other pairs.
+    """Holds the log probability that an entity is free for a pair, given all its other pairs.
 
     Args:
         from_source: ``[num_source, width]`` message of the source entity of each pair.
@@ -58,7 +58,7 @@ def matching_messages(
             compares its own pairs only.
         max_passes: Bound on the number of passes.
         tolerance: Largest change of a message at which the passes end.
-        start: Messages for the same table to start from; ``None``: all entities are free.
+        start: Messages for the same table to start from; with ``None`` all entities start as free.
     """
     sources, slots = table.filled.nonzero(as_tuple=True)
     targets, logits = table.targets[sources, slots], log_potentials[sources, slots]
@@ -88,11 +88,11 @@ def log_marginals(
     messages: MatchingMessages,
     competition: float = 1.0,
 ) -> Tensor:
-    """``[num_source, width]`` log probability that a pair is in the matching.
+    """Return the log probability that a pair is in the matching, ``[num_source, width]``.
 
     From the source side the log odds of a pair are ``log_potential + from_source + competition *
     from_target``, and from the target side the same with the messages exchanged. Both are equal if
-    ``competition`` is 1. Otherwise this is the mean of both. Empty slots have minus infinity.
+    ``competition`` is 1. Otherwise their mean is used. Empty slots have minus infinity.
     """
     both = messages.from_source + messages.from_target
     odds = log_potentials + (1 + competition) / 2 * both
@@ -100,10 +100,10 @@ def log_marginals(
 
 
 def _log_one_and_others(logits: Tensor, groups: Tensor, num_groups: int) -> Tensor:
-    """``log(1 + sum of exp(logits))`` over all other entries of each entry's group.
+    """Return ``log(1 + sum of exp(logits))`` over all other entries of each entry's group.
 
-    Subtracting an entry from its group's sum would cancel if the entry is the largest one. The
-    others of a single largest entry are therefore summed on their own.
+    Subtracting an entry from its group's sum would lose precision if the entry is the largest one.
+    The other entries of a group with a single largest entry are therefore summed separately.
     """
     largest = _largest(logits, groups, num_groups)
     is_largest = logits == largest[groups]

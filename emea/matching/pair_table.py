@@ -11,7 +11,7 @@ OUT_OF_THE_QUESTION = -1e30
 
 
 class ScoredPairs(NamedTuple):
-    """Pairs and their similarity; a pair may occur more than once."""
+    """Holds pairs and their similarity; a pair may occur more than once."""
 
     sources: Tensor
     targets: Tensor
@@ -24,7 +24,7 @@ class ScoredPairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PairTable:
-    """A row of candidates per source entity, padded to one width.
+    """Holds one row of candidates per source entity, padded to one width.
 
     Args:
         targets: ``[num_source, width]`` target ids; those of empty slots are arbitrary.
@@ -64,7 +64,7 @@ class PairTable:
 
         Args:
             values: ``[num_source, width]``.
-            other: ``[num_target]`` one more finite value per target.
+            other: ``[num_target]`` one additional finite value per target.
         """
         most = self.max_by_target(values, other)
         total = self.sum_by_target((values - most[self.targets]).exp())
@@ -79,11 +79,11 @@ class PairTable:
 
 @dataclass(frozen=True, eq=False)
 class PairRanking:
-    """Pairs with scores that rank them before all other pairs, from both sides.
+    """Holds pairs with scores; from both sides, they rank before all other pairs.
 
     Args:
-        table: the pairs.
-        scores: ``[num_source, width]``, the larger the better.
+        table: The pairs.
+        scores: ``[num_source, width]`` scores; a larger score ranks first.
     """
 
     table: PairTable

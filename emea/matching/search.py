@@ -1,4 +1,4 @@
-"""Which targets a candidate search compares with each source entity."""
+"""Interface of a candidate search, which chooses the targets to compare with each source entity."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -17,12 +17,12 @@ INSTALL_FAISS = "pip install faiss-cpu"
 
 
 class SearchGroup(NamedTuple):
-    """Some source entities and the targets to compare them with.
+    """Holds some source entities and the targets to compare them with.
 
     Args:
         rows: ``[n]`` source ids.
         columns: ``[m]`` target ids for all rows, or ``[n, m]`` target ids of each row.
-        dots: ``[n, m]`` dot products with ``columns`` if they are known; ``None``: compute them.
+        dots: ``[n, m]`` dot products with ``columns``; ``None`` if they have to be computed.
     """
 
     rows: Tensor
@@ -31,13 +31,13 @@ class SearchGroup(NamedTuple):
 
 
 class Scope(Protocol):
-    """The targets that an approximate search compares with each source entity."""
+    """Interface of the targets that an approximate search compares with each source entity."""
 
     def groups(self, least: int) -> Iterator[SearchGroup]:
         """Yield every source entity once.
 
         Args:
-            least: targets that every source entity needs.
+            least: Number of targets that every source entity needs.
         """
 
     def reversed(self) -> "Scope":
@@ -53,18 +53,18 @@ class ExactSearch:
     """Compares each source entity with all targets."""
 
     def __call__(self, source: Tensor, target: Tensor) -> None:
-        """Return no scope: all targets are searched."""
+        """Return ``None``, which means that all targets are compared."""
         return None
 
 
 @dataclass(frozen=True)
 class AutoSearch:
-    """Exact search for graphs of moderate size, faiss for larger graphs on a CPU.
+    """Searches exactly in graphs of moderate size and with faiss in larger graphs on a CPU.
 
     A GPU always searches exactly. Without faiss the search is exact too, with a warning.
 
     Args:
-        max_exact_pairs: pairs of entities up to which the search is exact on a CPU.
+        max_exact_pairs: Largest number of pairs of entities that are compared exactly on a CPU.
     """
 
     max_exact_pairs: int = MAX_EXACT_PAIRS
@@ -82,6 +82,6 @@ class AutoSearch:
                 INSTALL_FAISS,
             )
             return None
-        from emea.matching.faiss_search import FaissSearch  # it imports this module
+        from emea.matching.faiss_search import FaissSearch  # avoids a circular import
 
         return FaissSearch()(source, target)

@@ -16,12 +16,12 @@ BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**28}
 
 
 class SearchBlock(NamedTuple):
-    """Scores of some source entities with the targets that they are compared with.
+    """Holds scores of some source entities with the targets that they are compared with.
 
     Args:
         rows: ``[n]`` source ids.
-        columns: ``[m]`` target ids, or ``[n, m]`` target ids of each row; ``None``: all targets.
-        scores: ``[n, m]``.
+        columns: ``[m]`` target ids, or ``[n, m]`` target ids of each row; ``None`` means all.
+        scores: ``[n, m]`` scores.
     """
 
     rows: Tensor
@@ -40,17 +40,17 @@ class SearchBlock(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """A similarity of the form ``scale * <s, t> - source_offset[s] - target_offset[t]``.
+    """Computes a similarity ``scale * <s, t> - source_offset[s] - target_offset[t]``.
 
     Cosine and CSLS are both of this form, so code that ranks or searches handles one type.
 
     Args:
         source: ``[num_source, dim]`` unit vectors.
         target: ``[num_target, dim]`` unit vectors.
-        source_offset: ``[num_source]``.
-        target_offset: ``[num_target]``.
-        scale: factor of the dot product.
-        scope: the targets that a search compares; ``None``: all of them.
+        source_offset: ``[num_source]`` offsets of the source entities.
+        target_offset: ``[num_target]`` offsets of the target entities.
+        scale: Factor of the dot product.
+        scope: The targets that a search compares; ``None`` means all of them.
     """
 
     source: Tensor
@@ -81,9 +81,9 @@ class Similarity:
 
     @in_smaller_blocks
     def of_pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
-        """Return ``[num_pairs]``: the score of each row with the column at the same position."""
+        """Return the score of each row with the column at the same position, ``[num_pairs]``."""
         scores = self.source.new_empty(len(rows))
-        # two gathered rows per pair, in blocks of bounded memory
+        # each pair gathers two rows, so work in blocks of bounded memory
         per_block = rows_per_block(self.target, 2 * self.source.shape[1])
         for start in range(0, len(rows), per_block):
             part = slice(start, start + per_block)
@@ -102,7 +102,7 @@ class Similarity:
         """Yield every source entity once, with the targets that the search compares.
 
         Args:
-            k: targets that each source entity needs.
+            k: Number of targets that each source entity needs.
         """
         if self.scope is None:
             for rows, scores in self.blocks():
@@ -129,7 +129,7 @@ class Similarity:
         )
 
     def restricted(self, rows: Tensor, columns: Tensor) -> "Similarity":
-        """Return the same scores between some entities only, all of which are compared."""
+        """Return the similarity of some entities only, in which a search compares all of them."""
         return replace(
             self,
             source=self.source[rows],
@@ -149,7 +149,7 @@ def rows_per_block(target: Tensor, num_columns: int) -> int:
 def _dots(source: Tensor, target: Tensor) -> Tensor:
     """Return the dot products of all pairs; equal targets get exactly equal scores.
 
-    A single row is multiplied twice: a product with a vector sums the last columns in another
+    A single row is multiplied twice. A product with a vector would sum the last columns in another
     order, which would break ties.
     """
     if len(source) == 1:
@@ -159,10 +159,10 @@ def _dots(source: Tensor, target: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Cosine:
-    """Cosine of the angle between two embeddings.
+    """Computes the cosine of the angle between two embeddings.
 
     Args:
-        search: chooses the targets to compare.
+        search: Chooses the targets to compare.
     """
 
     search: Search = field(default_factory=ExactSearch)

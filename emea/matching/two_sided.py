@@ -15,7 +15,7 @@ NOTHING_LEFT = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class OneSided:
-    """Candidates of every entity of one side, and the softmax over the other side.
+    """Holds the candidates of every entity of one side, and the softmax over the other side.
 
     Args:
         targets: ``[num_source, k]`` the best targets, best first.
@@ -38,7 +38,7 @@ class OneSided:
 
 @dataclass(frozen=True, eq=False)
 class TwoSided:
-    """The neural model's candidates and the softmax over all entities of the other side.
+    """Holds the neural model's candidates and the softmax over all entities of the other side.
 
     Args:
         pairs: Best candidates of every entity.
@@ -53,8 +53,8 @@ class TwoSided:
     def log_probs(self, table: PairTable) -> tuple[Tensor, Tensor]:
         """Return log q(e'|e) and log q(e|e') of each pair, ``[num_source, width]``.
 
-        A pair that an approximate search missed is not in the denominator. If the probabilities of
-        an entity's pairs would exceed 1 in sum, they are normalised to 1.
+        The denominator lacks pairs that an approximate search missed. If the sum of the
+        probabilities of an entity's pairs would exceed 1, they are normalised to 1.
         """
         of_source, of_target = self.log_mass
         forth = self.sharpness[0] * table.scores - of_source.unsqueeze(1)
@@ -81,7 +81,7 @@ def two_sided(
     both: bool = True,
     forth: OneSided | None = None,
 ) -> TwoSided:
-    """Search from both sides.
+    """Search candidates from both sides.
 
     Args:
         similarity: Scores all pairs.

@@ -1,4 +1,4 @@
-"""The entities without a label, and a search among them only."""
+"""The entities without a label, and a search that is restricted to them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,11 +14,11 @@ from emea.matching.two_sided import TwoSided
 
 @dataclass(frozen=True, eq=False)
 class Unlabelled:
-    """Entities of both sides that no label names.
+    """Marks the entities of both sides that have no label.
 
     Args:
-        source: ``[num_source]`` bool.
-        target: ``[num_target]`` bool.
+        source: ``[num_source]`` bool: whether a source entity is unlabelled.
+        target: ``[num_target]`` bool: whether a target entity is unlabelled.
     """
 
     source: Tensor
@@ -26,7 +26,7 @@ class Unlabelled:
 
     @classmethod
     def of(cls, similarity: Similarity, labels: Tensor) -> "Unlabelled":
-        """Return the entities that the labels leave."""
+        """Return the entities that do not occur in the labels."""
         sizes = similarity.num_source, similarity.num_target
         sides = [torch.ones(size, dtype=torch.bool, device=labels.device) for size in sizes]
         for side, named in zip(sides, labels.T, strict=True):
@@ -34,7 +34,7 @@ class Unlabelled:
         return cls(sides[0], sides[1])
 
     def similarity(self, similarity: Similarity) -> Similarity:
-        """Return the similarity of these entities, numbered from 0 and searched as before."""
+        """Return the similarity of these entities, numbered from 0, with the same search."""
         rows, columns = self.source.nonzero().squeeze(1), self.target.nonzero().squeeze(1)
         scope = None
         if similarity.scope is not None:
@@ -51,7 +51,7 @@ class Unlabelled:
         return torch.stack([(is_free.cumsum(0) - 1)[ids] for is_free, ids in sides], dim=1)
 
     def restored(self, sides: TwoSided) -> TwoSided:
-        """Return what a search among these entities found, with their original numbers."""
+        """Return the result of a search among these entities, with their original numbers."""
         rows, columns = self.source.nonzero().squeeze(1), self.target.nonzero().squeeze(1)
         sources, targets, scores = sides.pairs
         masses = []
@@ -68,14 +68,14 @@ class Unlabelled:
 
 @dataclass(frozen=True, eq=False)
 class UnlabelledScope:
-    """The unlabelled part of what an approximate search compares, numbered from 0.
+    """Restricts an approximate search to the unlabelled entities, numbered from 0.
 
-    The search is asked for more targets, in proportion to the labelled ones.
+    The search has to return more targets, in proportion to the number of labelled ones.
 
     Args:
         scope: The scope of all entities.
-        source: ``[num_source]`` bool: whether an entity is unlabelled.
-        target: ``[num_target]`` bool.
+        source: ``[num_source]`` bool: whether a source entity is unlabelled.
+        target: ``[num_target]`` bool: whether a target entity is unlabelled.
     """
 
     scope: Scope
@@ -103,7 +103,7 @@ class UnlabelledScope:
                 continue
             free = self.target[columns]
             columns, dots = column_numbers[columns[free]], None if dots is None else dots[:, free]
-            if len(columns) < least:  # compare all unlabelled targets
+            if len(columns) < least:  # compare with all unlabelled targets
                 columns, dots = torch.arange(num_free, device=columns.device), None
             if len(rows):
                 yield SearchGroup(rows, columns, dots)
