@@ -1,4 +1,4 @@
-"""The LightningModule that wraps any encoder."""
+"""The LightningModule that trains any encoder."""
 
 import inspect
 import math
@@ -29,26 +29,27 @@ OptimizerFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 class AlignmentModule(pl.LightningModule):
     """Trains an encoder on links between its two graphs.
 
-    One Lightning batch is a block of optimisation steps: Lightning's overhead of about a
-    millisecond is then paid once per block, not once per step. One Lightning epoch is a turn:
-    labels may change between turns, while weights and optimiser are kept.
+    One Lightning batch is a block of optimisation steps. Lightning's overhead of about a
+    millisecond then occurs once per block, not once per step. One Lightning epoch is a turn: labels
+    may change between turns, while weights and optimiser are kept.
 
     The output of the encoder is checked at its first call, which is part of the first step, and
     at every call of ``embeddings``.
 
     Args:
-        encoder: called without arguments, returns ``[num_source + num_target, width]``
+        encoder: Called without arguments, returns ``[num_source + num_target, width]``
             floating-point embeddings of all entities, source entities first. It may return a
             parameter.
-        objective: ``objective(encoder, links)`` returns the loss of a step. Its ``attach`` gets
-            the encoder now, its ``before_step`` before each step of a fit.
-        optimizer: creates the optimiser from the parameters; ``None`` for an encoder without any.
-        num_source: entities of the source graph.
-        num_target: entities of the target graph.
-        cuda_graph: whether steps are replayed as a CUDA graph on a CUDA device.
+        objective: ``objective(encoder, links)`` returns the loss of a step. The constructor calls
+            its ``attach`` with the encoder, and each step of a fit calls its ``before_step``.
+        optimizer: Creates the optimiser from the parameters; ``None`` for an encoder without
+            parameters.
+        num_source: Number of entities of the source graph.
+        num_target: Number of entities of the target graph.
+        cuda_graph: Whether steps are replayed as a CUDA graph on a CUDA device.
 
     Attributes:
-        logs_losses: whether each block's last loss goes through Lightning's ``log``, which costs
+        logs_losses: Whether each block's last loss goes through Lightning's ``log``, which costs
             about as much time as the rest of Lightning's work on a batch.
     """
 
@@ -81,7 +82,7 @@ class AlignmentModule(pl.LightningModule):
         self.renew(encoder, objective)
 
     def configure_optimizers(self) -> torch.optim.Optimizer | None:
-        """Return a new optimiser, or ``None`` without parameters. Every fit calls this."""
+        """Return a new optimiser for a fit, or ``None`` if there are no parameters."""
         if self._make_optimizer is None:
             return None
         return self._make_optimizer(self.parameters())
@@ -101,11 +102,11 @@ class AlignmentModule(pl.LightningModule):
                     "so its weights cannot be trained: do not detach them"
                 )
 
-        # a wrong number of rows would end inside the objective, with an index out of range
+        # a wrong number of rows would cause an index error inside the objective
         handle = encoder.register_forward_hook(check_first)
 
     def on_train_epoch_start(self) -> None:
-        """Drop the step of the last turn, which holds its links and optimiser."""
+        """Drop the step of the last turn, because it refers to that turn's links and optimiser."""
         self._step = None
         self.num_steps_of_turn = 0
         self.turn_is_over = False
@@ -156,7 +157,7 @@ class AlignmentModule(pl.LightningModule):
         progress.total.ready = progress.total.completed = self.num_steps_done
 
     def current_optimizer(self) -> torch.optim.Optimizer | None:
-        """Return the optimiser of the current fit; ``None`` without parameters."""
+        """Return the optimiser of the current fit; ``None`` if there are no parameters."""
         if self._make_optimizer is None:
             return None
         optimizer: Any = self.optimizers(use_pl_optimizer=False)
@@ -189,7 +190,7 @@ class AlignmentModule(pl.LightningModule):
             rows = self.encoder()
         self.encoder.train(training)
         self._check_rows(rows)
-        # half precision is for training: search and reasoning need single precision
+        # half precision is only for training: search and reasoning need single precision
         kind = torch.promote_types(rows.dtype, torch.float32)
         rows = rows.detach().to(kind, copy=True)
         return rows[: self.num_source], rows[self.num_source :]
@@ -198,8 +199,8 @@ class AlignmentModule(pl.LightningModule):
         """Check the output of the encoder.
 
         Raises:
-            ConfigError: it is not a tensor of embeddings of all entities.
-            DivergedError: some of the embeddings are NaN or infinite.
+            ConfigError: If the output is not a tensor with one embedding per entity.
+            DivergedError: If some of the embeddings are NaN or infinite.
         """
         name = type(self.encoder).__name__
         num_entities = self.num_source + self.num_target
@@ -217,7 +218,7 @@ class AlignmentModule(pl.LightningModule):
             )
 
     def _record(self, losses: list[float]) -> None:
-        """Keep the last loss of a block. All losses must be finite."""
+        """Keep the last loss of a block, and check that all losses are finite."""
         bad = next((step for step, loss in enumerate(losses) if not math.isfinite(loss)), None)
         if bad is not None:
             raise DivergedError(self._cause(losses[: bad + 1]))
@@ -254,7 +255,7 @@ def _check_encoder(encoder: Any) -> None:
 
 
 def _fault(rows: Any, num_entities: int) -> str | None:
-    """Return what is wrong with the type or shape of embeddings; ``None``: nothing."""
+    """Describe what is wrong with the type or shape of embeddings; ``None`` if they are valid."""
     if not isinstance(rows, Tensor):
         return f"a value of type {type(rows).__name__}"
     if not rows.is_floating_point() or rows.layout != torch.strided:

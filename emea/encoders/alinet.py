@@ -21,20 +21,20 @@ SLOPE = 0.2
 class AliNetLayer(nn.Module):
     """Combines direct neighbours (convolution) and distant ones (attention) with a gate.
 
-    With ``A`` and ``B`` the normalised adjacencies of direct and distant neighbours:
+    ``A`` and ``B`` are the normalised adjacency matrices of direct and distant neighbours:
 
     - one hop: ``y_i = tanh(sum_j A_ij W x_j + b)``,
-    - two hops: ``z_i = tanh(sum_j a_ij V x_j)``, ``a`` the softmax over j of
+    - two hops: ``z_i = tanh(sum_j a_ij V x_j)``, where ``a`` is the softmax over j of
       ``leaky_relu(B_ij (tanh(x_i.M x_i) + tanh(x_j.N x_j)))``,
     - gate: ``g = relu(tanh(G z))``, output ``tanh(g z + (1 - g) y)``.
 
-    The attention and the gate are those of the released code, which the printed numbers come
-    from; the paper writes ``(M x_i).(N x_j)`` and a sigmoid.
+    The attention and the gate follow the released code, which produced the published numbers. The
+    paper has ``(M x_i).(N x_j)`` and a sigmoid instead.
 
     Args:
-        inputs: width of the input.
-        outputs: width of the output.
-        distant: whether distant neighbours count; without them the output is ``y``.
+        inputs: Width of the input.
+        outputs: Width of the output.
+        distant: Whether the layer uses distant neighbours; without them the output is ``y``.
     """
 
     def __init__(self, inputs: int, outputs: int, distant: bool) -> None:
@@ -71,16 +71,16 @@ def glorot(inputs: int, outputs: int) -> nn.Parameter:
 
 
 class RelationConsistency(nn.Module):
-    """Loss that measures how far ``h - t`` is from the direction of its relation.
+    """Computes how far ``h - t`` is from the direction of its relation.
 
-    With m the mean of ``h - t`` over a relation's triples and r = m / |m|, the loss is the
-    relation's mean of ``|h - t - r|^2``, summed over relations. It is evaluated as
-    ``mean |h - t|^2 - 2 m.r + r.r``, so no tensor of triples x dimension exists.
+    Let m be the mean of ``h - t`` over a relation's triples and r = m / |m|. The loss is the mean
+    of ``|h - t - r|^2`` over the relation's triples, summed over relations. It is evaluated as
+    ``mean |h - t|^2 - 2 m.r + r.r``, which needs no tensor of size triples x dimension.
 
     Args:
         triples: ``[num_triples, 3]`` head, relation, tail.
-        num_entities: entities.
-        num_relations: relations.
+        num_entities: Number of entities.
+        num_relations: Number of relations.
     """
 
     end_signs: Tensor
@@ -115,20 +115,20 @@ class RelationConsistency(nn.Module):
 
 
 class AliNet(nn.Module):
-    """Layers over direct and distant neighbours; the last one uses direct neighbours only.
+    """Encodes entities with layers over direct and distant neighbours.
 
-    The links of a fit also add edges: where two entities are joined by a triple and their
-    counterparts are not, the counterparts are joined, too (``augment``).
+    The last layer uses direct neighbours only. The links of a fit also add edges: if a triple joins
+    two entities but not their counterparts, ``augment`` joins the counterparts, too.
 
     Args:
-        graph: both graphs as one.
-        dims: width of the input embeddings and of each layer's output.
-        num_common_patterns: most frequent relation pairs of each graph that make no distant
-            neighbours.
+        graph: The joint graph of both graphs.
+        dims: Width of the input embeddings and of each layer's output.
+        num_common_patterns: Number of the most frequent relation pairs of each graph. Paths of
+            these pairs do not define distant neighbours.
 
     Shapes:
-        output: ``[num_entities, sum(dims)]`` unit rows, source entities first: the layers'
-        outputs, then the input, each of equal length.
+        output: ``[num_entities, sum(dims)]`` unit rows, source entities first. A row contains the
+        layers' outputs and then the input, each scaled to the same length.
     """
 
     partners: Tensor
@@ -155,7 +155,7 @@ class AliNet(nn.Module):
         sides = (self.triples[of_source], self.triples[~of_source])
         distant = np.concatenate([two_hop_pairs(side, num_common_patterns) for side in sides])
         self.far = NormalisedAdjacency(distant, graph.num_entities)
-        # kept with the weights: they are of little use without the edges they were trained on
+        # saved with the weights, which are of little use without the edges they were trained on
         nobody = torch.full((graph.num_entities,), NO_MATCH)
         self.register_buffer("partners", nobody)
         self.register_load_state_dict_post_hook(_rebuild)  # type: ignore[no-untyped-call]
@@ -188,7 +188,7 @@ class AliNet(nn.Module):
 
 
 def transferred_triples(triples: IntArray, partners: IntArray) -> IntArray:
-    """Triples between the counterparts of joined entities where no triple leads that way."""
+    """Return the triples that are missing between the counterparts of joined entities."""
     size = len(partners)
     moved = triples.copy()
     moved[:, [0, 2]] = partners[triples[:, [0, 2]]]

@@ -11,26 +11,27 @@ from emea.matching.similarity import Cosine
 
 
 class AliNetObjective(Objective):
-    """Pulls linked entities together and pushes near, unlinked ones apart by a margin.
+    """Pulls linked entities together and pushes similar, unlinked ones apart by a margin.
 
-    For links (s, t) of a batch and false pairs (a, b) the loss is
-    ``sum |s - t|^2 + balance sum max(0, margin - |a - b|^2)`` plus the relation loss. A link's
-    false pairs join each of its ends to entities drawn from that end's nearest on the other
-    side (truncated sampling); these are searched again at intervals, and drawn at random until
-    the first search.
+    For links (s, t) of a batch and negative pairs (a, b) the loss is
+    ``sum |s - t|^2 + balance sum max(0, margin - |a - b|^2)`` plus the relation loss. The negative
+    pairs of a link combine each of its ends with entities that are sampled from that end's nearest
+    neighbours on the other side (truncated sampling). The neighbours are searched at intervals;
+    before the first search, the entities are sampled uniformly.
 
     Args:
-        margin: squared distance from which a false pair costs nothing.
-        balance: weight of the false pairs.
-        batch_size: links per step, drawn with replacement, by weight where they have one; fewer
-            where there are fewer.
-        num_negatives: false pairs per end of a link.
-        epsilon: share of the other side's entities that are too far to be drawn.
-        refresh_every: epochs between searches for the nearest.
-        relation_weight: weight of the relation loss.
-        relation_window: further factor of it where a batch has less than two triples a relation;
-            elsewhere that number is the factor. The released code draws as many triples of each
-            relation a step; here all of them count, with the weight of as many.
+        margin: Squared distance at which the loss of a negative pair becomes zero.
+        balance: Weight of the negative pairs.
+        batch_size: Number of links per step, at most that of all links. They are sampled with
+            replacement, in proportion to their weights if they have weights.
+        num_negatives: Number of negative pairs per end of a link.
+        epsilon: Share of the other side's entities that are too far away to be sampled.
+        refresh_every: Number of epochs between searches for the nearest neighbours.
+        relation_weight: Weight of the relation loss.
+        relation_window: Additional factor of the relation loss if a batch has fewer than two
+            triples per relation; otherwise that number is the factor. The released code samples
+            this many triples of each relation per step. This class uses all triples and gives them
+            the same total weight.
     """
 
     near_targets: Tensor
@@ -82,7 +83,7 @@ class AliNetObjective(Objective):
         apart = rows.index_select(0, source) - rows.index_select(0, target)
         false_targets = self._draw_near(self.near_targets, picked)
         false_sources = self._draw_near(self.near_sources, picked)
-        # a link may be among its own ends' nearest
+        # the nearest neighbours of a link's end may include its counterpart
         unlinked = false_targets != self.partners[source].unsqueeze(1)
         hinges = (self._hinge(rows, source, false_targets) * unlinked).sum()
         unlinked = self.partners[false_sources] != target.unsqueeze(1)
@@ -96,10 +97,10 @@ class AliNetObjective(Objective):
         return share if share > 1 else self.relation_window
 
     def _hinge(self, rows: Tensor, ends: Tensor, false: Tensor) -> Tensor:
-        """Cost of each false pair of these ends."""
+        """Return the loss of each negative pair of these ends."""
         near = rows.index_select(0, false.flatten()).view(*false.shape, -1)
         products = (near @ rows.index_select(0, ends).unsqueeze(2)).squeeze(2)
-        return torch.relu(self.margin - 2 + 2 * products)  # of unit rows: |a - b|^2 = 2 - 2 a.b
+        return torch.relu(self.margin - 2 + 2 * products)  # for unit rows, |a - b|^2 = 2 - 2 a.b
 
     def _draw_links(self, links: Tensor) -> Tensor:
         size = min(self.batch_size, len(links))
@@ -130,7 +131,7 @@ class AliNetObjective(Objective):
 
     @torch.no_grad()
     def _search(self, encoder: AliNet, links: Tensor) -> None:
-        """Write the nearest of each link's ends into the buffers."""
+        """Write the nearest neighbours of each link's ends into the buffers."""
         rows = encoder.layer_outputs()[-1]
         source, target = rows[: encoder.num_source], rows[encoder.num_source :]
         nearest = Cosine()(rows[links[:, 0]], target)

@@ -1,4 +1,4 @@
-"""Dual-AMN (Mao et al., WWW 2021): RREA's layers and proxy matching."""
+"""Dual-AMN (Mao et al., WWW 2021): the layers of RREA, followed by proxy matching."""
 
 import torch
 from torch import Tensor, nn
@@ -9,15 +9,15 @@ from emea.encoders.reflection_layers import NeighbourhoodMeans, ReflectionLayers
 
 
 class ProxyMatching(nn.Module):
-    """Compares each entity with a few learnt proxies that represent all entities.
+    """Compares each entity with a few learned proxies that represent all entities.
 
     With rows h, proxies q, attention ``a = softmax(cos(h, q))`` and ``c = a q``, the difference
-    ``h - c`` is what a match across the graphs has to explain. A gate
-    ``g = sigmoid((h - c) W + b)`` mixes it with the row: ``g h + (1 - g) (h - c)``.
+    ``h - c`` contains what the proxies do not explain. A gate ``g = sigmoid((h - c) W + b)`` mixes
+    it with the row: ``g h + (1 - g) (h - c)``.
 
     Args:
-        dim: width of the rows.
-        num_proxies: proxies that are learnt.
+        dim: Width of the rows.
+        num_proxies: Number of learned proxies.
     """
 
     def __init__(self, dim: int, num_proxies: int) -> None:
@@ -27,9 +27,9 @@ class ProxyMatching(nn.Module):
         self.bias = nn.Parameter(torch.zeros(dim))
 
     def forward(self, rows: Tensor) -> Tensor:
-        """``[num_entities, dim]`` rows in and out."""
+        """Return the mixed rows, ``[num_entities, dim]`` like the input."""
         directions = nn.functional.normalize(self.proxies, eps=1e-6)
-        # the scores are scaled, not the rows: no second copy of those
+        # scale the scores instead of the rows, which avoids a copy of the rows
         lengths = torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp_min(1e-6)
         attention = torch.softmax(rows @ directions.t() / lengths, dim=1)
         common = attention @ self.proxies
@@ -43,20 +43,19 @@ NUM_CHANNELS = 2
 
 
 class DualAMN(nn.Module):
-    """Relational attention inside each graph, then proxy attention across both.
+    """Encodes entities by relational attention in each graph and proxy attention across both.
 
     Two channels start from the mean of neighbouring entity embeddings and from the mean of
-    incident relation embeddings. Inside the graphs neighbours arrive reflected by their edge's
-    relations, as in RREA, but attention depends on the relations only, with separate kernels
-    for each channel and layer. The depths of a channel, side by side, then pass through its
-    ``ProxyMatching``.
+    incident relation embeddings. In the graphs, the edge's relations reflect the neighbours as in
+    RREA, but the attention depends on the relations only, with separate kernels for each channel
+    and layer. The concatenated depths of a channel then pass through its ``ProxyMatching``.
 
     Args:
-        graph: both graphs as one.
-        dim: width of entity and relation embeddings.
-        depth: attention layers.
-        num_proxies: proxies of each channel.
-        dropout: share of the output dropped in training.
+        graph: The joint graph of both graphs.
+        dim: Width of entity and relation embeddings.
+        depth: Number of attention layers.
+        num_proxies: Number of proxies of each channel.
+        dropout: Share of the output that is dropped in training.
 
     Shapes:
         output: ``[num_entities, 2 * (depth + 1) * dim]``, source entities first.
@@ -76,7 +75,7 @@ class DualAMN(nn.Module):
         self.entities = nn.Parameter(torch.empty(graph.num_entities, dim).uniform_(-0.05, 0.05))
         relations = torch.empty(2 * graph.num_relations, dim).uniform_(-0.05, 0.05)
         self.relations = nn.Parameter(relations)
-        bound = (6.0 / (dim + 1)) ** 0.5  # Glorot for a kernel of dim inputs, 1 output
+        bound = (6.0 / (dim + 1)) ** 0.5  # Glorot: dim inputs, 1 output
         kernels = torch.empty(NUM_CHANNELS, depth, dim).uniform_(-bound, bound)
         self.relation_attention = nn.Parameter(kernels)
         width = (depth + 1) * dim

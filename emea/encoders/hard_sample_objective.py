@@ -1,4 +1,4 @@
-"""Normalised hard sample mining: every entity is a negative, the hardest ones count."""
+"""Normalised hard sample mining: every entity is a negative, and the hardest ones weigh most."""
 
 import math
 from collections.abc import Iterator
@@ -17,18 +17,20 @@ NEXT_TO_NOTHING = 1e-25
 
 
 class HardSampleObjective(Objective):
-    """Makes linked entities closer than all others, of which the nearest weigh most.
+    """Makes linked entities more similar than all other pairs; the nearest negatives weigh most.
 
     For a link (s, t) every entity x violates the margin by ``v_x = |s - t|^2 - |s - x|^2 +
-    margin``; those of the link's own two entities are 0. With mean and deviation of v over all
-    entities of both graphs, which are constants for the gradient, the loss is
-    ``log sum_x exp(scale * (v_x - mean) / deviation + shift)``, plus the same seen from t.
+    margin``; the violation is 0 for the link's own two entities. The loss is
+    ``log sum_x exp(scale * (v_x - mean) / deviation + shift)`` plus the same term from the side of
+    t. The mean and the deviation of v over all entities of both graphs are constants for the
+    gradient.
 
     Args:
-        margin: gamma of the paper.
-        scale: lambda of the paper; the larger, the fewer entities share the gradient.
-        shift: tau of the paper.
-        batch_size: links of a step at most.
+        margin: The margin (gamma in the paper).
+        scale: The scale (lambda in the paper). With a larger scale, fewer entities share the
+            gradient.
+        shift: The shift (tau in the paper).
+        batch_size: Largest number of links per step.
     """
 
     def __init__(
@@ -47,7 +49,7 @@ class HardSampleObjective(Objective):
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
         """Return the loss of one step, averaged over its links."""
         rows = encoder()
-        # all batches of an epoch are of one size, so that none is a small remainder
+        # all batches of an epoch have the same size, so that the last one is not small
         size = -(-len(links) // self.steps_per_epoch(len(links)))
         source, target = random_batch(links, size, self.link_weights)
         anchors, partners = torch.cat([source, target]), torch.cat([target, source])
@@ -64,9 +66,9 @@ def hard_sample_losses(
 ) -> Tensor:
     """Return the sum of ``log sum_x exp(scale * (v_x - mean) / deviation)`` over the anchors.
 
-    Differentiable in ``rows``. The gradient is computed along with the value, block by block:
-    apart from the gradient, memory holds one block of at most ``VALUES_PER_BLOCK`` distances,
-    and no distance is computed twice.
+    The result is differentiable in ``rows``. The gradient is computed together with the value,
+    block by block. In addition to the gradient, memory contains one block of at most
+    ``VALUES_PER_BLOCK`` distances, and no distance is computed twice.
     """
     total = _HardSampleLosses.apply(rows, anchors, partners, margin, scale)  # type: ignore[no-untyped-call]
     return cast(Tensor, total)
@@ -78,12 +80,13 @@ class _Pairs(NamedTuple):
 
 
 class _HardSampleLosses(torch.autograd.Function):
-    """Value and gradient in one pass over the blocks.
+    """Computes value and gradient in one pass over the blocks.
 
-    With u_ix the gradient of anchor i's violation by x, and ``-sum_x u_ix`` put at i's partner,
-    whose distance is in all of them, the weights W of each anchor sum to zero. The gradient is
-    then ``2 W X`` at the anchors A and ``2 (W^T A - c X)`` at all rows X, with c the sums of W's
-    columns.
+    Let u_ix be the gradient of the loss with respect to anchor i's violation by x. The weights W
+    contain u_ix, and ``-sum_x u_ix`` for i's partner, because the distance to the partner is part
+    of every violation. The weights of each anchor therefore sum to zero. The gradient is
+    ``2 W X`` for the anchors A and ``2 (W^T A - c X)`` for all rows X, where c contains the column
+    sums of W.
     """
 
     @staticmethod
@@ -113,7 +116,7 @@ def _blocks(anchors: Tensor, partners: Tensor, num_rows: int) -> Iterator[_Pairs
 
 
 def _violations(rows: Tensor, squares: Tensor, pairs: _Pairs, margin: float) -> Tensor:
-    """``[num_pairs, num_entities]`` margins violated, 0 at the pair's own entities."""
+    """Return the violations, ``[num_pairs, num_entities]``, 0 for the pair's own entities."""
     anchors = rows.index_select(0, pairs.anchors)
     near = (anchors - rows.index_select(0, pairs.partners)).square_().sum(1)
     values = torch.addmm(squares, anchors, rows.t(), beta=-1, alpha=2)
@@ -122,14 +125,14 @@ def _violations(rows: Tensor, squares: Tensor, pairs: _Pairs, margin: float) -> 
 
 
 def _turn_into_weights(values: Tensor, pairs: _Pairs, scale: float) -> Tensor:
-    """Sum of the pairs' losses; violations become the weights W, in place."""
+    """Return the sum of the pairs' losses, and turn the violations into W in place."""
     values -= values.mean(1, keepdim=True)
     deviation = torch.linalg.vector_norm(values, dim=1) / math.sqrt(values.shape[1])
     steepness = scale / deviation.clamp_min(torch.finfo(values.dtype).eps)
     values *= steepness[:, None]
     top = values.amax(1, keepdim=True)
     values.sub_(top).exp_()
-    if not values.is_cuda:  # a CPU multiplies denormal numbers a hundred times slower
+    if not values.is_cuda:  # a CPU is about a hundred times slower with denormal numbers
         torch.threshold_(values, NEXT_TO_NOTHING, 0.0)
     sums = values.sum(1)
     values *= (steepness / sums)[:, None]

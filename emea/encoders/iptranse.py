@@ -1,4 +1,4 @@
-"""IPTransE (Zhu et al., IJCAI 2017): TransE on both graphs, with paths."""
+"""IPTransE (Zhu et al., IJCAI 2017): TransE on both graphs, extended by relation paths."""
 
 import numpy as np
 import torch
@@ -30,8 +30,8 @@ def consecutive_triples(triples: IntArray) -> tuple[IntArray, IntArray]:
 def two_hop_pairs(triples: IntArray, num_common: int = NUM_COMMON_PATTERNS) -> IntArray:
     """Return the ends of two-triple paths that no triple joins: AliNet's distant neighbours.
 
-    Paths of the graph's ``num_common`` most frequent relation pairs do not count; of equally
-    frequent pairs the one with smaller relation ids is the more frequent.
+    Paths of the graph's ``num_common`` most frequent relation pairs do not count. If two pairs are
+    equally frequent, the one with smaller relation ids counts as more frequent.
 
     Returns:
         ``[num_pairs, 2]`` distinct (head, end), ascending.
@@ -53,11 +53,11 @@ def two_hop_pairs(triples: IntArray, num_common: int = NUM_COMMON_PATTERNS) -> I
 def composed_relations(triples: IntArray, max_ends: int = MAX_ENDS) -> tuple[IntArray, IntArray]:
     """Return paths ``(r1, r2)`` parallel to a direct relation ``r``: PTransE's ``r1 + r2 = r``.
 
-    Every path ``h -r1-> m -r2-> t`` with a triple ``(h, r, t)`` counts, as often as it occurs,
-    unless its number of ends, tails of ``(h, r1)`` times tails of ``(m, r2)``, is too large.
+    Every occurrence of a path ``h -r1-> m -r2-> t`` with a triple ``(h, r, t)`` counts, unless its
+    number of ends is too large: the tails of ``(h, r1)`` times the tails of ``(m, r2)``.
 
     Returns:
-        ``[num_paths, 3]`` (r1, r2, r) and ``[num_paths]`` the numbers of ends.
+        ``[num_paths, 3]`` paths (r1, r2, r), and ``[num_paths]`` their numbers of ends.
     """
     head, relation, tail = triples.T
     num_relations, width = relation.max(initial=0) + 1, tail.max(initial=0) + 1
@@ -82,12 +82,12 @@ def composed_relations(triples: IntArray, max_ends: int = MAX_ENDS) -> tuple[Int
 
 
 class IPTransE(nn.Module):
-    """Unit vectors of entities and relations; linked entities have one vector between them.
+    """Encodes entities and relations as unit vectors; linked entities share one vector.
 
     Args:
-        graph: both graphs as one.
-        dim: width of the embeddings.
-        max_ends: paths that lead to more ends than this are not evidence for a relation.
+        graph: The joint graph of both graphs.
+        dim: Width of the embeddings.
+        max_ends: Paths that lead to more ends than this are not evidence for a relation.
 
     Shapes:
         output: ``[num_entities, dim]`` unit rows, source entities first.
@@ -103,7 +103,7 @@ class IPTransE(nn.Module):
         self.num_source = graph.num_source
         self.entities = truncated_normal(graph.num_entities, dim)
         self.relations = truncated_normal(graph.num_relations, dim)
-        # kept with the weights: they say whose each row is
+        # saved with the weights, because they assign the rows to entities
         self.register_buffer("row_of", torch.arange(graph.num_entities))
         triples = graph.triples()
         paths, num_ends = composed_relations(triples, max_ends)
@@ -112,9 +112,9 @@ class IPTransE(nn.Module):
             self.register_buffer(name, tensor, persistent=False)
 
     def share(self, links: Tensor) -> None:
-        """Give linked entities the source entity's row, and all others their own.
+        """Let linked entities share the source entity's row; all others keep their own.
 
-        Of several source entities linked to one target entity, the first shares its row.
+        If several source entities are linked to one target entity, the first one shares its row.
         """
         partner = counterparts(links.cpu().numpy(), len(self.entities))
         rows = np.arange(len(partner))

@@ -12,21 +12,22 @@ from emea.matching.similarity import Cosine
 class IPTransEObjective(Objective):
     """Ranks triples, paths and softly aligned triples above corrupted ones by a margin.
 
-    - A triple costs ``max(0, margin + |h + r - t|^2 - |h' + r - t'|^2)``, with one end replaced
-      by an entity of the same graph.
-    - A path r1, r2 parallel to a relation r costs the same of ``|r1 + r2 - r|^2`` against a random
-      relation, divided by the number of ends the path leads to.
-    - A triple with an end softly aligned to e costs the same with e in that end's place, times
-      the similarity of both. Soft alignments are mutual nearest neighbours above a threshold
-      among entities without a link, searched again at intervals.
+    - A triple has the loss ``max(0, margin + |h + r - t|^2 - |h' + r - t'|^2)``, with one
+      end replaced by an entity of the same graph.
+    - A path r1, r2 parallel to a relation r has the same loss for ``|r1 + r2 - r|^2`` against a
+      random relation, divided by the number of ends of the path.
+    - If an end of a triple is softly aligned to e, the triple has the same loss with e in place of
+      that end, times the similarity of both. Soft alignments are mutual nearest neighbours above a
+      threshold among entities without a link. They are searched at intervals.
 
     Args:
-        margin: margin of all three losses.
-        path_weight: weight of the paths.
-        batch_size: triples per step, drawn with replacement; an epoch has as many steps as it
-            takes to draw as many triples as there are.
-        bootstrap_every: epochs between searches for soft alignments; ``None``: none.
-        threshold: cosine above which a soft alignment counts.
+        margin: Margin of all three losses.
+        path_weight: Weight of the loss of paths.
+        batch_size: Number of triples per step, sampled with replacement. The steps of an epoch
+            sample as many triples as the graphs have.
+        bootstrap_every: Number of epochs between searches for soft alignments; ``None`` switches
+            them off.
+        threshold: Least cosine of a soft alignment.
     """
 
     soft_partner: Tensor
@@ -91,7 +92,7 @@ class IPTransEObjective(Objective):
         head, relation, tail = triples.index_select(0, picked).unbind(1)
         false = random_neighbour(head, encoder.num_source, len(encoder.entities))
         at_head = torch.rand(size, device=triples.device) < 0.5
-        # unchanged, with the soft counterpart of its head, and with that of its tail
+        # the triple, then with its head and with its tail replaced by a soft counterpart
         heads = torch.cat([head, self.soft_partner[head], head])
         tails = torch.cat([tail, tail, self.soft_partner[tail]])
         weights = torch.cat([torch.ones_like(head), self.soft_weight[head], self.soft_weight[tail]])

@@ -1,4 +1,4 @@
-"""Both graphs as one, and which entities are known counterparts."""
+"""The joint graph of a pair of graphs, and the known counterparts of its entities."""
 
 from dataclasses import dataclass
 
@@ -11,22 +11,22 @@ from emea.data.sorting import distinct_rows, numbered_rows, places_in_runs, run_
 
 @dataclass(frozen=True, eq=False)
 class JointGraph:
-    """Both graphs of a pair over one id space: source entities first, then target entities.
+    """Holds both graphs of a pair in one id space: source entities first, then target entities.
 
-    Every triple is read in both directions; relation ``r`` read backwards is
-    ``r + num_relations``. Between two neighbouring entities there is one edge for any
-    number of triples; its relations form its *relation set*, and edges with the
-    same set share one entry of ``set_relations``.
+    Every triple is read in both directions; the inverse of relation ``r`` is
+    ``r + num_relations``. Two neighbouring entities have one edge for any number of triples. The
+    relations of these triples form the edge's *relation set*. Edges with the same set share its
+    entries in ``set_relations``.
 
     Args:
-        num_source: entities of the source graph.
-        num_entities: entities of both.
-        num_relations: relations of both, directions not counted.
-        edge_rows: entity an edge leads to, ascending.
-        edge_cols: neighbour it comes from.
-        edge_sets: relation set of the edge.
-        set_rows: set of each entry of ``set_relations``, ascending.
-        set_relations: directed relations of the sets.
+        num_source: Number of entities of the source graph.
+        num_entities: Number of entities of both graphs.
+        num_relations: Number of relations of both graphs, without their inverses.
+        edge_rows: Entity that each edge leads to, ascending.
+        edge_cols: Neighbour that each edge comes from.
+        edge_sets: Relation set of each edge.
+        set_rows: Set of each entry of ``set_relations``, ascending.
+        set_relations: Directed relations of the sets.
     """
 
     num_source: int
@@ -40,40 +40,40 @@ class JointGraph:
 
     @property
     def num_target(self) -> int:
-        """Entities of the target graph."""
+        """Number of entities of the target graph."""
         return self.num_entities - self.num_source
 
     @property
     def num_edges(self) -> int:
-        """Ordered pairs of neighbouring entities."""
+        """Number of ordered pairs of neighbouring entities."""
         return len(self.edge_rows)
 
     @property
     def num_sets(self) -> int:
-        """Distinct relation sets."""
+        """Number of distinct relation sets."""
         return int(self.edge_sets.max()) + 1 if self.num_edges else 0
 
     def joint_links(self, links: IntArray) -> IntArray:
-        """Links (source id, target id) in the joint id space."""
+        """Return the links (source id, target id) in the joint id space."""
         shift: IntArray = np.array([0, self.num_source])
         return links + shift
 
     def incident_relations(self) -> tuple[IntArray, IntArray]:
-        """Distinct (entity, directed relation) pairs, ascending."""
+        """Return the distinct (entity, directed relation) pairs, ascending."""
         edges, relations = self._edge_relations()
         sizes = [self.num_entities, 2 * self.num_relations]
         rows, cols = distinct_rows([self.edge_rows[edges], relations], sizes)
         return rows, cols
 
     def triples(self) -> IntArray:
-        """``[num_triples, 3]`` distinct (head, relation, tail) of both graphs, by head and tail."""
+        """Return the distinct triples of both graphs, ``[num_triples, 3]``, by head and tail."""
         edges, relations = self._edge_relations()
         forward = relations < self.num_relations
         edges = edges[forward]
         return np.stack([self.edge_rows[edges], relations[forward], self.edge_cols[edges]], axis=1)
 
     def _edge_relations(self) -> tuple[IntArray, IntArray]:
-        """Edge and directed relation of each member of each edge's relation set."""
+        """Return the edge and directed relation of each member of each edge's relation set."""
         starts = np.searchsorted(self.set_rows, np.arange(self.num_sets + 1))
         sizes = np.diff(starts)[self.edge_sets]
         edges = np.repeat(np.arange(self.num_edges), sizes)
@@ -81,7 +81,7 @@ class JointGraph:
         return edges, self.set_relations[members]
 
     def closed_neighbourhoods(self) -> tuple[IntArray, IntArray]:
-        """(entity, neighbour) pairs with every entity its own neighbour, ascending."""
+        """Return (entity, neighbour) pairs, ascending; every entity is its own neighbour."""
         loop = np.arange(self.num_entities)
         rows = np.concatenate([self.edge_rows, loop])
         cols = np.concatenate([self.edge_cols, loop])
@@ -90,7 +90,7 @@ class JointGraph:
 
 
 def join_graphs(pair: GraphPair) -> JointGraph:
-    """Both graphs of a pair in one structure."""
+    """Return the joint graph of a pair of graphs."""
     source, target = pair.source, pair.target
     num_entities = source.num_entities + target.num_entities
     num_relations = source.num_relations + target.num_relations
@@ -126,9 +126,9 @@ def _relation_sets(
         empty = np.zeros(0, dtype=np.int64)
         return empty, empty, empty
     sizes = np.diff(np.append(starts, len(relations)))
-    # most edges have one relation, whose number names the set; a larger set's name is the sum of
-    # its members' random 64-bit names: equal sets, equal sums, and two of a million distinct
-    # sets collide with a chance below 1e-7
+    # Most edges have one relation, whose number identifies the set. A larger set is identified by
+    # the sum of its members' random 64-bit numbers: equal sets have equal sums, and the chance of a
+    # collision among a million distinct sets is below 1e-7.
     names = relations[starts].astype(np.uint64)
     several = np.flatnonzero(sizes > 1)
     if len(several):
@@ -147,10 +147,10 @@ def _relation_sets(
 
 
 def counterparts(links: IntArray, num_entities: int) -> IntArray:
-    """``[num_entities]`` the entity each is linked to, or ``NO_MATCH``.
+    """Return the entity that each entity is linked to, or ``NO_MATCH``, ``[num_entities]``.
 
-    Where labels of an E-step give an entity several links, the first counts: given links come
-    before derived ones.
+    If the labels of an E-step give an entity several links, the first one counts: given links
+    precede derived ones.
     """
     partner = np.full(num_entities, NO_MATCH, dtype=np.int64)
     backwards = links[::-1]

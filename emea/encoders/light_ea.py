@@ -25,29 +25,32 @@ SMALLEST_SHARE = 1e-3
 class LightEA(nn.Module):
     """Propagates random vectors of the labelled entities over both graphs without training.
 
-    Each target entity has a random unit vector, nearly orthogonal to all others, drawn again
-    from a stored seed whenever it is needed. A link gives it to both its entities. Pseudo-labels
-    may contradict each other: n sources that claim the same target get an n-th of its vector
-    each, since at most one of them is right, and a source with several links has the sum, no
-    longer than 1. Then, with every sum scaled to unit length, ``depth`` times
+    Each target entity has a random unit vector, which is nearly orthogonal to all others and is
+    generated from a stored seed whenever it is needed. A link assigns this vector to both of its
+    entities. Pseudo-labels may contradict each other. If n source entities claim the same target,
+    each gets its vector divided by n, because at most one of them is correct. A source entity with
+    several links gets the sum of their vectors, scaled down to length 1 if it is longer.
 
-    - a relation takes the sum of its distinct heads,
-    - an entity the sum of its neighbours (counted once per triple), of itself (``self_weight``
+    Each of the ``depth`` rounds of propagation scales every sum to unit length:
+
+    - a relation becomes the sum of its distinct heads,
+    - an entity becomes the sum of its neighbours (once per triple), of itself (``self_weight``
       times its degree) and of the relations of which it is a tail.
 
-    With f the features of all depths side by side, entity h finally is the sum over its
-    neighbours t of ``f_t`` times (outer product) the features of the relations from h to t. The
-    product exists only as a sketch of ``output_dim`` numbers: random projections of both
-    factors, multiplied number by number, whose dot products are those of the outer products in
-    expectation.
+    Let f be the concatenated features of all depths. The embedding of entity h is the sum, over its
+    neighbours t, of the outer product of ``f_t`` and the features of the relations from h to t. The
+    outer product is approximated by a sketch of ``output_dim`` numbers: random projections of both
+    factors are multiplied element by element. The expected dot products of the sketches equal those
+    of the outer products.
 
     Args:
-        graph: both graphs as one.
-        dim: width of the labels' vectors.
-        depth: rounds of propagation.
-        output_dim: width of the embeddings.
-        self_weight: how much of itself an entity keeps.
-        whitening: 0 leaves the sketch unchanged, 1 gives all its directions the same mass.
+        graph: The joint graph of both graphs.
+        dim: Width of the target entities' random vectors.
+        depth: Number of propagation rounds.
+        output_dim: Width of the embeddings.
+        self_weight: Weight of an entity's own features in a round.
+        whitening: Strength of the whitening. With 0 the sketch is unchanged; with 1 all its
+            directions get the same mass.
 
     Shapes:
         output: ``[num_entities, output_dim]``, source entities first.
@@ -124,7 +127,7 @@ class LightEA(nn.Module):
         return matrices[: self.depth + 1], matrices[self.depth + 1 :]
 
     def label_features(self, links: Tensor) -> Tensor:
-        """Return ``[num_entities, dim]`` features before propagation: zero without a label."""
+        """Return ``[num_entities, dim]`` features before propagation, zero without a label."""
         source, target = links.T
         labels = self.seed_vectors().index_select(0, target - self.num_source)
         features = labels.new_zeros(len(self.embedding), self.dim)
@@ -137,7 +140,7 @@ class LightEA(nn.Module):
         return limited
 
     def _random(self, stream: int, *shape: int) -> Tensor:
-        # drawn on the CPU in single precision: the same on every device and in every type
+        # generated on the CPU in single precision, so that it is the same on every device
         generator = torch.Generator().manual_seed(int(self.draw_seeds[stream]))
         return torch.randn(*shape, generator=generator).to(self.embedding)
 
@@ -146,13 +149,13 @@ class LightEA(nn.Module):
         of_heads = transposed_matmul(self.incident, ones, features)
         around = matmul(self.edges, self.multiplicity, features)
         around += features * (self.self_weight * self.degrees).unsqueeze(1)
-        # an entity is a tail of what, read backwards, it is a head of
+        # an entity is a tail of a relation if it is a head of the inverse relation
         backwards = relations.roll(self.num_relations, dims=0)
         around += matmul(self.incident, ones, backwards)
         return normalize(around), normalize(of_heads)
 
     def _joined(self, entities: Tensor, relations: Tensor) -> Tensor:
-        """Return the sum of neighbour times relations, element by element, over the edges."""
+        """Return the sum over edges of neighbour times relation features, element by element."""
         ones = relations.new_ones(self.members.num_nonzeros)
         sets = matmul(self.members, ones, relations)
         out = torch.zeros_like(entities)
@@ -187,14 +190,14 @@ def whitened(rows: Tensor, strength: float) -> Tensor:
 
 @runtime_checkable
 class Propagating(Protocol):
-    """An encoder whose embeddings follow from labels."""
+    """Interface of an encoder whose embeddings are computed from labels."""
 
     def propagate(self, links: Tensor) -> None:
         """Derive the embeddings from links in joint entity ids."""
 
 
 class LabelPropagation(Objective):
-    """Passes the links to the encoder. There is no loss to minimise."""
+    """Passes the links to an encoder that needs no training; there is no loss to minimise."""
 
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
         """Propagate the labels once; the loss is zero and has no gradient."""

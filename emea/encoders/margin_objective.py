@@ -8,16 +8,16 @@ from emea.encoders.objective import Objective, drawn_links
 
 
 class MarginObjective(Objective):
-    """Makes linked entities closer than random ones by a margin.
+    """Makes linked entities closer than random pairs by a margin.
 
-    For a link (s, t) and entities f_s, f_t drawn at random from both graphs the loss is
+    For a link (s, t) and entities f_s, f_t sampled from both graphs the loss is
     ``max(0, margin + |s - t| - |s - f_t|) + max(0, margin + |s - t| - |f_s - t|)``,
     averaged over a batch that contains all links equally often, or in proportion to their weights.
 
     Args:
-        margin: gamma of the paper's reference settings.
-        batch_size: links drawn per step, repeated where there are fewer; ``None`` means the
-            number of entities, as the reference runs do.
+        margin: The margin (gamma in the paper).
+        batch_size: Number of links sampled per step; links repeat if there are fewer. ``None``
+            means the number of entities, as in the reference runs.
     """
 
     def __init__(self, margin: float = 3.0, batch_size: int | None = None) -> None:

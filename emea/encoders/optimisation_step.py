@@ -10,11 +10,11 @@ WARM_UP_STEPS = 3
 
 
 class OptimisationStep:
-    """Forward, backward and update.
+    """Runs the forward pass, the backward pass and the update of the parameters.
 
     Args:
-        loss: returns the loss of one step.
-        optimizer: updates the parameters; ``None`` if there are none, and a step only computes
+        loss: Returns the loss of one step.
+        optimizer: Updates the parameters; ``None`` if there are none. A step then only computes
             the loss.
     """
 
@@ -34,10 +34,10 @@ class OptimisationStep:
 
 
 class GraphedStep(OptimisationStep):
-    """The same step as one CUDA graph, so that no kernel waits for Python.
+    """Replays the same step as one CUDA graph, so that no kernel waits for Python.
 
-    A full-batch step is some hundred small kernels; launched one by one they take longer to
-    launch than to run. The first steps run eagerly and count like any other.
+    A full-batch step has some hundred small kernels. Launching them one by one takes longer than
+    running them. The first steps run eagerly and count like all others.
     """
 
     def __init__(self, loss: Callable[[], Tensor], optimizer: torch.optim.Optimizer) -> None:

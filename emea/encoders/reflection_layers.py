@@ -1,4 +1,4 @@
-"""RREA's layers: neighbourhood means, then reflections with attention."""
+"""The layers of RREA: neighbourhood means, then reflections with attention."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -14,10 +14,10 @@ from emea.encoders.kernels.sparse_pattern import SparsePattern
 
 
 class NeighbourhoodMeans(nn.Module):
-    """Means of the embeddings of an entity and its neighbours, and of its incident relations.
+    """Computes an entity's mean over its neighbours and itself, and over its relations.
 
     Args:
-        graph: both graphs as one.
+        graph: The joint graph of both graphs.
     """
 
     around_mean: Tensor
@@ -32,7 +32,7 @@ class NeighbourhoodMeans(nn.Module):
         self.register_buffer("incident_mean", self.incident.mean_values(), persistent=False)
 
     def forward(self, entities: Tensor, relations: Tensor) -> list[Tensor]:
-        """``[num_entities, dim]`` for the entity and for the relation channel.
+        """Return ``[num_entities, dim]`` means for the entity channel and the relation channel.
 
         Args:
             entities: ``[num_entities, dim]`` embeddings.
@@ -49,20 +49,20 @@ Activation = Callable[[Tensor], Tensor]
 
 
 class ReflectionLayers(nn.Module):
-    """Attention over neighbours that arrive reflected by the relations of their edge.
+    """Applies attention over neighbours that are reflected by the relations of their edge.
 
-    With unit vector r of an edge (its relation set's), a neighbour n arrives as the message
-    ``m = n - 2 (n.r) r``; its attention logit is ``m.w + r.v``. A term in the receiving entity
-    would be constant along its softmax, so there is none.
+    Let r be the unit vector of an edge's relation set. A neighbour n sends the message
+    ``m = n - 2 (n.r) r``, and its attention logit is ``m.w + r.v``. A term that depends on the
+    receiving entity would be constant in its softmax, so there is no such term.
 
-    A layer is evaluated as ``A F - 2 B R``, with ``A`` the attention over neighbours, ``B`` the
-    attention times n.r over relation sets: only scalars exist per edge. On CUDA one kernel per
-    direction of the data flow does all of it, for all channels at once.
+    A layer is evaluated as ``A F - 2 B R``, where ``A`` is the attention over neighbours and ``B``
+    the attention times n.r over relation sets, so that only scalars exist per edge. On CUDA, fused
+    kernels process all channels at once.
 
     Args:
-        graph: both graphs as one.
-        activation: applied to the channels' starts and after each layer.
-        dropout: share of the output dropped in training.
+        graph: The joint graph of both graphs.
+        activation: Function that is applied to the channels' inputs and after each layer.
+        dropout: Share of the output that is dropped in training.
     """
 
     edge_pair: Tensor
@@ -76,7 +76,7 @@ class ReflectionLayers(nn.Module):
         self.members = SparsePattern(graph.set_rows, graph.set_relations, (sets, relations))
         self.edges = SparsePattern(rows, cols, shape=(size, size))
         self.edge_sets = SparsePattern(rows, edge_sets, shape=(size, sets))
-        # n.r of an edge depends on neighbour and set only: computed once per distinct pair
+        # n.r depends only on neighbour and set, so it is computed once per distinct pair
         pairs, edge_pair = numbered_rows([cols, edge_sets], [size, sets])
         self.reflections = SparsePattern(pairs[0], pairs[1], shape=(size, sets))
         self.register_buffer("edge_pair", torch.from_numpy(edge_pair), persistent=False)
@@ -88,13 +88,13 @@ class ReflectionLayers(nn.Module):
         by_neighbour: Tensor,
         by_relation: Tensor,
     ) -> Tensor:
-        """Return all depths of all channels next to each other, including the starts.
+        """Return the concatenation of all depths of all channels, including their inputs.
 
         Args:
-            starts: ``[num_entities, dim]`` per channel.
+            starts: ``[num_entities, dim]`` input of each channel.
             relations: ``[2 * num_relations, dim]`` embeddings of the directed relations.
-            by_neighbour: ``[num_channels, depth, dim]``, w of each channel and layer.
-            by_relation: ``[num_channels, depth, dim]``, v of each channel and layer.
+            by_neighbour: ``[num_channels, depth, dim]`` w of each channel and layer.
+            by_relation: ``[num_channels, depth, dim]`` v of each channel and layer.
 
         Returns:
             ``[num_entities, num_channels * (depth + 1) * dim]``.
@@ -102,7 +102,7 @@ class ReflectionLayers(nn.Module):
         ones = relations.new_ones(self.members.num_nonzeros)
         reflectors = nn.functional.normalize(self.members.weighted_sum(ones, relations))
         groups: list[list[Tensor]] = []
-        # the kernels take all channels at once; torch's products take one, without a copy
+        # the kernels process all channels at once; torch's products process one without a copy
         together = len(starts) if reflection_kernels.usable(reflectors, len(starts)) else 1
         for first in range(0, len(starts), together):
             chosen = slice(first, first + together)
@@ -122,7 +122,7 @@ class ReflectionLayers(nn.Module):
         return outputs
 
     def attend(self, features: Tensor, reflectors: Tensor, w: Tensor, v: Tensor) -> Tensor:
-        """One layer: ``[num_channels, num_entities, dim]`` features in and out."""
+        """Apply one layer to features of shape ``[num_channels, num_entities, dim]``."""
         if reflection_kernels.usable(features, len(features)):
             attended = _FusedAttention.apply(features, reflectors, w, v, self)  # type: ignore[no-untyped-call]
             return cast(Tensor, attended)
@@ -146,11 +146,11 @@ class ReflectionLayers(nn.Module):
 
 
 class _FusedAttention(torch.autograd.Function):
-    """The layer as few kernels, with its gradient written out.
+    """Implements the layer and its gradient with a few kernels.
 
-    With G the gradient of the output Y, a the attention and d = n.r of an edge (i <- j, set s):
-    ``dlogit = a (G_i.m - G_i.Y_i)``, since ``sum_e a_e G_i.m_e = G_i.Y_i``, and
-    ``dd = -2 a (G_i.r) - 2 dlogit (r.w)``.
+    Let G be the gradient of the output Y, and a and d = n.r the attention and the product of an
+    edge (i <- j, set s). Then ``dlogit = a (G_i.m - G_i.Y_i)``, since
+    ``sum_e a_e G_i.m_e = G_i.Y_i``, and ``dd = -2 a (G_i.r) - 2 dlogit (r.w)``.
     """
 
     @staticmethod

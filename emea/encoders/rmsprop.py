@@ -10,15 +10,15 @@ from emea.encoders.kernels import sparse_kernels
 
 
 class RMSprop(torch.optim.RMSprop):
-    """torch's RMSprop; on CUDA each parameter is updated by one kernel.
+    """Implements torch's RMSprop; on CUDA, one kernel updates each parameter.
 
-    torch's own step makes five passes over parameters, gradients and squares there.
+    On CUDA, torch's own step makes five passes over parameters, gradients and squares.
 
     Args:
-        params: parameters to update.
-        lr: learning rate.
-        alpha: share of the mean square that each step keeps.
-        eps: added to the root of the mean square.
+        params: Parameters to update.
+        lr: Learning rate.
+        alpha: Share of the mean square that each step keeps.
+        eps: Number that is added to the root of the mean square.
     """
 
     def __init__(self, params: Any, lr: float, alpha: float, eps: float) -> None:

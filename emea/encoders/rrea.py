@@ -8,17 +8,17 @@ from emea.encoders.reflection_layers import NeighbourhoodMeans, ReflectionLayers
 
 
 class RREA(nn.Module):
-    """Graph attention whose messages are neighbours reflected by the edge's relations.
+    """Encodes entities by graph attention; edges reflect their neighbours by their relations.
 
     Two channels start from the mean of neighbouring entity embeddings and from the mean of
-    incident relation embeddings; both pass through the same layers (``ReflectionLayers``), and
-    the outputs of all depths are concatenated.
+    incident relation embeddings. Both pass through the same layers (``ReflectionLayers``), and the
+    outputs of all depths are concatenated.
 
     Args:
-        graph: both graphs as one.
-        dim: width of entity and relation embeddings.
-        depth: attention layers.
-        dropout: share of the output dropped in training.
+        graph: The joint graph of both graphs.
+        dim: Width of entity and relation embeddings.
+        depth: Number of attention layers.
+        dropout: Share of the output that is dropped in training.
 
     Shapes:
         output: ``[num_entities, 2 * (depth + 1) * dim]``, source entities first.
@@ -31,7 +31,7 @@ class RREA(nn.Module):
         self.entities = nn.Parameter(torch.empty(graph.num_entities, dim).uniform_(-0.05, 0.05))
         relations = torch.empty(2 * graph.num_relations, dim).uniform_(-0.05, 0.05)
         self.relations = nn.Parameter(relations)
-        bound = (6.0 / (3 * dim + 1)) ** 0.5  # Glorot for a kernel of 3 * dim inputs, 1 output
+        bound = (6.0 / (3 * dim + 1)) ** 0.5  # Glorot: 3 * dim inputs, 1 output
         self.neighbour_attention = nn.Parameter(torch.empty(depth, dim).uniform_(-bound, bound))
         self.relation_attention = nn.Parameter(torch.empty(depth, dim).uniform_(-bound, bound))
         self.means = NeighbourhoodMeans(graph)

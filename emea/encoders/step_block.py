@@ -12,7 +12,7 @@ from emea.data.arrays import IntArray
 
 
 class StepBlock(NamedTuple):
-    """A number of steps on links (joint entity ids), the steps of an epoch, and link weights."""
+    """Holds links in joint entity ids, their weights, and the number of steps to run on them."""
 
     links: Tensor
     num_steps: int
@@ -37,7 +37,7 @@ class _Blocks(Dataset[StepBlock]):
 
 
 def block_sizes(num_steps: int, block_size: int, stop_every: int | None = None) -> list[int]:
-    """Return block sizes that sum to ``num_steps``; a block ends at each ``stop_every`` steps."""
+    """Return block sizes that sum to ``num_steps``; blocks end after each ``stop_every`` steps."""
     span = stop_every or max(num_steps, 1)
     sizes = []
     for start in range(0, num_steps, span):
@@ -53,10 +53,12 @@ class LabelDataModule(pl.LightningDataModule):
 
     Args:
         links: ``[num_links, 2]`` (source id, target id).
-        num_source: entities of the source graph, where target ids start in the joint space.
-        block_size: optimisation steps per Lightning batch.
-        check_every: epochs after which a block ends, so that callbacks can evaluate the model.
-        num_target: entities of the target graph, used to check links from a file.
+        num_source: Number of entities of the source graph, which is the first target id in the
+            joint id space.
+        block_size: Number of optimisation steps per Lightning batch.
+        check_every: Number of epochs after which a block ends, so that callbacks can evaluate the
+            model.
+        num_target: Number of entities of the target graph, used to check links from a file.
     """
 
     def __init__(
@@ -79,7 +81,7 @@ class LabelDataModule(pl.LightningDataModule):
 
     @property
     def labels(self) -> IntArray:
-        """Return ``[num_links, 2]`` the current links, (source id, target id)."""
+        """Return the current links (source id, target id), ``[num_links, 2]``."""
         links: IntArray = self.links.numpy() - np.array([0, self.num_source])
         return links
 
@@ -88,7 +90,7 @@ class LabelDataModule(pl.LightningDataModule):
 
         Args:
             links: ``[num_links, 2]`` (source id, target id).
-            weights: ``[num_links]`` weight of each link; ``None``: equal weights.
+            weights: ``[num_links]`` weight of each link; ``None`` means equal weights.
         """
         self.links = torch.from_numpy(links + np.array([0, self.num_source]))
         self.weights = weights
@@ -97,11 +99,11 @@ class LabelDataModule(pl.LightningDataModule):
         """Restore links and weights that were read from a file.
 
         Args:
-            links: ``[num_links, 2]`` in the joint space.
-            weights: ``[num_links]`` or ``None``.
+            links: ``[num_links, 2]`` links in the joint id space.
+            weights: ``[num_links]`` weight of each link, or ``None``.
 
         Raises:
-            ValueError: the links are not between these graphs.
+            ValueError: If the links are not between these graphs.
         """
         if links.dtype != torch.int64 or links.shape != (len(links), 2) or not self._holds(links):
             raise ValueError("its links are not between these graphs")

@@ -30,7 +30,7 @@ class EarlyStopping(pl.Callback):
         start: Epochs before the first evaluation, for models that learn slowly at first.
 
     Raises:
-        ValueError: There are no validation links.
+        ValueError: If there are no validation links.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class EarlyStopping(pl.Callback):
             pl_module.end_turn()
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Load the best weights, in place because a CUDA graph holds their addresses."""
+        """Load the best weights in place, because a CUDA graph refers to their addresses."""
         if self.num_idle:
             pl_module.load_state_dict(self.best_weights)
         self.best_weights = {}

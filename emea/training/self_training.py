@@ -77,10 +77,10 @@ class SelfTraining(pl.Callback):
 
 
 def _unlabelled(pool: IntArray | None, labelled: IntArray, num_entities: int) -> IntArray:
-    """Unlabelled entities of the pool, sorted by id.
+    """Return the unlabelled entities of the pool, sorted by id.
 
-    The order of the pool must not be kept: if the pool comes from links, the position of an entity
-    would reveal its counterpart.
+    The order of the pool must not be kept, because in a pool that comes from links the position of
+    an entity would reveal its counterpart.
     """
     everyone = np.arange(num_entities) if pool is None else pool
     return np.setdiff1d(everyone, labelled)

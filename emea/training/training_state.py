@@ -66,7 +66,7 @@ WEIGHTS, BUFFERS, OPTIMISER, BEST = "weights.", "objective.", "optimiser.", "bes
 
 @dataclass(frozen=True, eq=False)
 class TurnState:
-    """The state of a turn after some blocks.
+    """Holds the state of a turn after some blocks.
 
     Args:
         tensors: Weights, states of optimiser, objective and early stopping, labels and random
@@ -163,7 +163,7 @@ class TurnState:
             stopping: Early stopping of the fit, or ``None``.
 
         Raises:
-            DataError: The state does not fit the module.
+            DataError: If the state does not fit the module.
         """
         # As in the first step of a turn: create what depends on the labels, then overwrite it.
         module.objective.weigh(weights)
@@ -236,11 +236,9 @@ COPY_SHARE = 0.02
 class TrainingCheckpoint(pl.Callback):
     """Saves the state of a turn after a block, at intervals and when the run is interrupted.
 
-    An interruption comes in the middle of a block, where the state is not consistent, or after
-    the training. So this keeps a copy of the state after an earlier block in memory, and saves
-    that copy.
-
-    Must come after all callbacks that act on a block.
+    An interruption may happen in the middle of a block, where the state is not consistent, or after
+    the training. The callback therefore keeps a copy of the state after an earlier block in memory
+    and saves that copy. It must come after all callbacks that act on a block.
 
     Args:
         save: Writes a state to disk.
@@ -268,7 +266,7 @@ class TrainingCheckpoint(pl.Callback):
         self._next_copy = self._last + COPY_SECONDS
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Start the clock: loading the data is not part of the training."""
+        """Start the clock, because loading the data is not part of the training."""
         assert isinstance(pl_module, AlignmentModule)
         self._epochs_before = pl_module.num_epochs_done
         self._last = time.monotonic()
@@ -281,9 +279,10 @@ class TrainingCheckpoint(pl.Callback):
     def on_train_batch_start(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
     ) -> None:
-        """Restore the saved state before the first block that is left.
+        """Restore the saved state before the first remaining block.
 
-        Not earlier: other callbacks reset their state at the start of a turn.
+        It cannot be restored earlier, because other callbacks reset their state at the start of a
+        turn.
         """
         if self._resumed is None:
             return
@@ -299,7 +298,7 @@ class TrainingCheckpoint(pl.Callback):
         batch: Any,
         batch_idx: int,
     ) -> None:
-        """Save or copy the state if it is due; after the last block of a turn others save it."""
+        """Save or copy the state if it is due, except after the last block of a turn."""
         assert isinstance(pl_module, AlignmentModule)
         self.num_blocks += 1
         now = time.monotonic()

@@ -1,1 +1,1 @@
-"""Sparse and fused kernels below the encoders."""
+"""Sparse and fused kernels that the encoders use."""

@@ -1,4 +1,4 @@
-"""Dropout, also of a concatenation of matrices that is fused with the copy."""
+"""Dropout of a matrix, and dropout that is fused with a concatenation of matrices."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -10,14 +10,14 @@ from emea.encoders.kernels import sparse_kernels
 
 
 class ByteDropout(nn.Module):
-    """Dropout; on a CPU the share is rounded to a multiple of 1/256.
+    """Applies dropout; on a CPU the share is rounded to a multiple of 1/256.
 
-    torch draws a CPU mask one double at a time on one core, which took longer than the whole
-    encoder. Random bytes are eight to a draw; the kept elements are scaled by the rounded
-    share, so the expectation is exact. On other devices this is torch's own dropout.
+    On a CPU, torch generates one double per element on one core, which took longer than the whole
+    encoder. This class needs one random byte per element. The kept elements are scaled by the
+    rounded share, so the expectation is exact. On other devices this is torch's own dropout.
 
     Args:
-        share: share of the elements to drop.
+        share: Share of the elements to drop.
     """
 
     def __init__(self, share: float) -> None:
@@ -33,7 +33,7 @@ class ByteDropout(nn.Module):
         if values.device.type != "cpu":
             return nn.functional.dropout(values, self.share)
         num_kept = max(1, round(256 * (1 - self.share)))
-        # compared with at most 255: torch would read 256 as the byte 0
+        # compare with at most 255, because torch would convert 256 to the byte 0
         keep = random_bytes(values.numel()).view(values.shape) <= num_kept - 1
         return values * keep.to(values.dtype).mul_(256 / num_kept)
 
@@ -47,11 +47,11 @@ def random_bytes(size: int) -> Tensor:
 class DroppedConcat(nn.Module):
     """Concatenates the channels' outputs along the row and drops a share of the elements.
 
-    On CUDA copying and dropping are one kernel, and the mask is a hash of the element's place
-    and a random seed: it is computed again for the gradient instead of being kept.
+    On CUDA, one kernel copies and drops. The mask is a hash of the element's position and a random
+    seed, and the backward pass computes it again instead of storing it.
 
     Args:
-        share: share of the elements to drop in training.
+        share: Share of the elements to drop in training.
     """
 
     def __init__(self, share: float) -> None:
@@ -62,8 +62,8 @@ class DroppedConcat(nn.Module):
         """Return all outputs as rows, with the depths of a channel next to each other.
 
         Args:
-            groups: channels that were worked on together, each a list of
-                ``[num_channels, num_rows, dim]`` per depth.
+            groups: Groups of channels; each group is a list of ``[num_channels, num_rows, dim]``
+                tensors, one per depth.
         """
         share = self.dropout.share if self.training else 0.0
         if share and len(groups) == 1 and sparse_kernels.usable(groups[0][0]):

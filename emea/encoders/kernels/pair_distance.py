@@ -1,4 +1,4 @@
-"""Manhattan distances between chosen rows of a matrix, without a pairs x dimension tensor."""
+"""Manhattan distances between pairs of rows, without a tensor of size pairs x dimension."""
 
 from typing import Any, cast
 
@@ -31,10 +31,10 @@ class _PairDistances(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         rows, first, second = ctx.saved_tensors
         grad = grads[0].contiguous()
-        # the kernel's atomic sums have no fixed order
+        # the order of the kernel's atomic sums is not fixed
         if sparse_kernels.usable(rows) and not torch.are_deterministic_algorithms_enabled():
             return sparse_kernels.pair_distances_backward(rows, first, second, grad), None, None
-        # pairs outside the margin have no gradient: most of them, late in training
+        # pairs outside the margin have no gradient; late in training, these are most pairs
         active = grad.nonzero().squeeze(1)
         if uses_bags(rows) and 0 < len(active) <= ROWS_PER_CHUNK:
             return _gradient(rows, first[active], second[active], grad[active]), None, None
@@ -61,7 +61,7 @@ def _differences(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
 
 
 def _gradient(rows: Tensor, first: Tensor, second: Tensor, grad: Tensor) -> Tensor:
-    """Return the gradient of the distances, added up row by row in the order of the pairs."""
+    """Return the gradient of the distances, summed for each row in the order of the pairs."""
     signs = _differences(rows, first, second).sign_()
     ids = torch.cat([first, second])
     order = torch.argsort(ids, stable=True)

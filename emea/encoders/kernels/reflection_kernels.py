@@ -1,4 +1,4 @@
-"""Launches the kernels of the reflected attention; nothing of size edges x dimension exists."""
+"""Launchers of the reflected attention's kernels, which need no tensor of edges x dimension."""
 
 import functools
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ SUM_TILE, SUM_WARPS = 1, 1
 
 
 class EdgeScalars(NamedTuple):
-    """``[channels, edges]`` each: what is known of an edge once its gradients are."""
+    """Holds the scalars and gradients of each edge, each ``[channels, edges]``."""
 
     attention: Tensor
     along: Tensor
@@ -35,14 +35,14 @@ class EdgeScalars(NamedTuple):
 
 
 class KernelGradients(NamedTuple):
-    """``[channels, dim]`` each: gradients of the attention kernels w and v."""
+    """Holds the gradients of the attention kernels w and v, each ``[channels, dim]``."""
 
     by_neighbour: Tensor
     by_relation: Tensor
 
 
 def usable(features: Tensor, num_channels: int) -> bool:
-    """Whether the kernels can serve these features; otherwise torch's own products do."""
+    """Return whether the kernels support these features; otherwise torch's products are used."""
     fits = num_channels <= MAX_CHANNELS and features.shape[-1] <= MAX_DIM
     return fits and sparse_kernels.usable(features)
 
@@ -55,7 +55,7 @@ def attention(
     by_neighbour: Tensor,
     by_relation: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """``n.r`` and the attention of each edge, ``[channels, edges]``."""
+    """Return ``n.r`` and the attention of each edge, ``[channels, edges]``."""
     num_channels, num_rows, dim = features.shape
     num_edges = edges.num_nonzeros
     along = features.new_empty(num_channels, num_edges)
@@ -88,7 +88,7 @@ def reflected_sum(
     features: Tensor,
     reflectors: Tensor,
 ) -> Tensor:
-    """Messages summed by attention, ``[channels, rows, dim]``."""
+    """Return the sum of the messages weighted by attention, ``[channels, rows, dim]``."""
     return _over_chunks(
         "reflected_sum",
         edges.chunks("row"),
@@ -110,7 +110,7 @@ def edge_gradients(
     reflectors: Tensor,
     by_neighbour: Tensor,
 ) -> tuple[EdgeScalars, KernelGradients]:
-    """Gradients of the edges' scalars and, summed over them, of the attention kernels."""
+    """Return the gradients of the edges' scalars and of the attention kernels."""
     num_channels, num_rows, dim = features.shape
     num_edges = edges.num_nonzeros
     num_programs = _tiles(num_edges, EDGE_TILE * GRADIENT_TILES)
@@ -151,7 +151,7 @@ def feature_gradient(
     reflectors: Tensor,
     by_neighbour: Tensor,
 ) -> Tensor:
-    """Gradient of the features, summed over the edges that leave each entity."""
+    """Return the gradient of the features, summed over the edges that leave each entity."""
     attention, _, grad_logits, grad_along = scalars
     of_edges = (edges.to_transposed, edges.transposed_rows, sets, attention)
     return _over_chunks(
@@ -173,7 +173,7 @@ def reflector_gradient(
     by_neighbour: Tensor,
     by_relation: Tensor,
 ) -> Tensor:
-    """Gradient of the reflectors, summed over the edges of each relation set."""
+    """Return the gradient of the reflectors, summed over the edges of each relation set."""
     of_edges = (edge_sets.to_transposed, edge_sets.transposed_rows, cols, *scalars)
     return _over_chunks(
         "reflector_gradient",
@@ -193,7 +193,7 @@ def _over_chunks(
     shape: torch.Size,
     num_edges: int,
 ) -> Tensor:
-    """Run a summing kernel, one program per chunk of rows; fills and returns ``out``."""
+    """Run a summing kernel with one program per chunk of rows; fill and return ``out``."""
     num_channels, num_rows, dim = shape
     chunks.zeroed(out)
     if len(chunks.rows):
@@ -230,7 +230,7 @@ def _widths(dim: int) -> dict[str, int]:
 
 @functools.cache
 def _kernels() -> dict[str, Any]:
-    # imported on first use: Triton is not installed everywhere torch is
+    # imported on first use, because torch does not always come with Triton
     from emea.encoders.kernels import triton_reflection
 
     return {

@@ -1,6 +1,6 @@
-"""Triton kernels for sparse products and row distances, used on CUDA where Triton exists.
+"""Triton kernels for sparse products and row distances, used on CUDA if Triton is installed.
 
-cuSPARSE copies the pattern on every sampled product and cannot share it between calls; these
+cuSPARSE copies the pattern on every sampled product and cannot share it between calls. These
 kernels read each edge's data once and write only the result.
 """
 
@@ -51,28 +51,31 @@ def usable(dense: Tensor) -> bool:
 
 
 class RowChunks(NamedTuple):
-    """Rows cut into chunks of bounded length, so that a hub's row is worked on in parallel."""
+    """Holds rows cut into chunks of bounded length, so that hubs are processed in parallel."""
 
     rows: Tensor
     starts: Tensor
     ends: Tensor
-    alone: Tensor  # 1 where the chunk is its row's only one, and may be stored without a sum
-    hubs: Tensor  # rows of several chunks, which sum into zeros
+    alone: Tensor  # 1 if the row has only this chunk, which can then be stored without a sum
+    hubs: Tensor  # rows of several chunks, whose sums start from zero
 
     def zeroed(self, out: Tensor) -> Tensor:
-        """``out`` ready for the kernels: rows (next to last dimension) they add to are zero."""
+        """Return ``out`` with zeros in the rows (next to last dimension) that kernels add to."""
         return out.index_fill_(out.dim() - 2, self.hubs.long(), 0.0)
 
 
 def whole_rows(starts: Tensor, hubs: Tensor) -> RowChunks:
-    """Return one chunk per row of any length: no row is summed atomically, in random order."""
+    """Return one chunk per row of any length, so that no row is summed in random order."""
     num_rows = len(starts) - 1
     rows = torch.arange(num_rows, dtype=starts.dtype, device=starts.device)
     return RowChunks(rows, starts[:-1], starts[1:], torch.ones_like(rows), hubs)
 
 
 def row_chunks(starts: IntArray) -> tuple[IntArray, ...]:
-    """The fields of ``RowChunks`` for the rows that ``starts`` delimits; no row is without one."""
+    """Return the fields of ``RowChunks`` for the rows that ``starts`` delimits.
+
+    Every row has at least one chunk.
+    """
     lengths = np.diff(starts)
     counts = np.maximum(1, -(-lengths // EDGES_PER_CHUNK))
     rows = np.repeat(np.arange(len(lengths)), counts)
@@ -83,7 +86,7 @@ def row_chunks(starts: IntArray) -> tuple[IntArray, ...]:
 
 
 def matmul(chunks: RowChunks, num_rows: int, cols: Tensor, values: Tensor, dense: Tensor) -> Tensor:
-    """Rows of a CSR matrix times a dense matrix; rows of several chunks are summed atomically."""
+    """Multiply a CSR matrix by a dense matrix; rows of several chunks are summed atomically."""
     dense = dense.contiguous()
     dim = dense.shape[1]
     out = chunks.zeroed(dense.new_empty(num_rows, dim))
@@ -104,12 +107,12 @@ def matmul(chunks: RowChunks, num_rows: int, cols: Tensor, values: Tensor, dense
 
 
 def row_softmax(starts: Tensor, hubs: Tensor, logits: Tensor) -> Tensor:
-    """Softmax of the edges' logits along each row; ``[edges]``, or ``[channels, edges]``.
+    """Return the softmax of the logits along each row; ``[edges]`` or ``[channels, edges]``.
 
     Args:
-        starts: where each row's edges start.
-        hubs: rows that have more edges than a chunk.
-        logits: of all edges.
+        starts: Position of each row's first edge.
+        hubs: Rows that have more edges than fit into a chunk.
+        logits: The logits of all edges.
     """
     logits = logits.contiguous()
     out = torch.empty_like(logits)
@@ -133,7 +136,7 @@ def row_softmax(starts: Tensor, hubs: Tensor, logits: Tensor) -> Tensor:
 
 
 def row_softmax_backward(starts: Tensor, weights: Tensor, grad: Tensor) -> Tensor:
-    """Gradient of the row softmax."""
+    """Return the gradient of the row softmax."""
     out = torch.empty_like(weights)
     _kernels()["row_softmax_backward"][(len(starts) - 1,)](
         starts, weights, grad.contiguous(), out, BLOCK=SOFTMAX_BLOCK, num_warps=1
@@ -172,7 +175,7 @@ def pair_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
 
 
 def pair_distances_backward(rows: Tensor, first: Tensor, second: Tensor, grad: Tensor) -> Tensor:
-    """Gradient of the distances; its atomic sums make the last bits vary between runs."""
+    """Return the gradient of the distances; atomic sums make its last bits vary between runs."""
     rows = rows.contiguous()
     out = torch.zeros_like(rows)
     _launch_on_pairs("distances_backward", rows, first, second, grad, out)
@@ -182,7 +185,7 @@ def pair_distances_backward(rows: Tensor, first: Tensor, second: Tensor, grad: T
 def rmsprop(
     parameter: Tensor, grad: Tensor, square: Tensor, rate: float, smoothing: float, epsilon: float
 ) -> None:
-    """One step of RMSprop, in place."""
+    """Run one step of RMSprop in place."""
     size = parameter.numel()
     grid = (max(1, -(-size // RMSPROP_BLOCK)),)
     _kernels()["rmsprop"][grid](
@@ -238,7 +241,7 @@ def power_of_two(size: int) -> int:
 
 @functools.cache
 def _kernels() -> dict[str, Any]:
-    # imported on first use: Triton is not installed everywhere torch is
+    # imported on first use, because torch does not always come with Triton
     from emea.encoders.kernels import triton_source
 
     return {

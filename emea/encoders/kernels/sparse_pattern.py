@@ -11,19 +11,19 @@ from emea.data.arrays import IntArray
 from emea.data.sorting import stable_order
 from emea.encoders.kernels import sparse_kernels
 
-# torch calls the format "beta"; what is used of it here is tested against loops
+# torch warns that the format is in beta; tests compare the used functions with loops
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
 
 
 class SparsePattern(nn.Module):
-    """Nonzero positions of a matrix, sorted by row, with their transpose.
+    """Holds the nonzero positions of a matrix, sorted by row, and their transpose.
 
     Args:
-        rows: row of each nonzero, ascending.
-        cols: column of each nonzero.
-        shape: rows and columns of the matrix.
+        rows: Row of each nonzero, ascending.
+        cols: Column of each nonzero.
+        shape: Numbers of rows and columns of the matrix.
 
-    The nonzeros keep the order in which they were given; values are aligned with it.
+    The nonzeros keep their given order, and values have the same order.
     """
 
     rows: Tensor
@@ -52,32 +52,32 @@ class SparsePattern(nn.Module):
             names = (f"{side}_chunk_{part}" for part in sparse_kernels.RowChunks._fields)
             buffers |= dict(zip(names, chunks, strict=True))
         for name, values in buffers.items():
-            # 32-bit indices halve the traffic; graphs here stay far below 2^31 edges
+            # 32-bit indices halve the memory traffic; graphs have far fewer than 2^31 edges
             tensor = torch.from_numpy(np.ascontiguousarray(values, dtype=np.int32))
             self.register_buffer(name, tensor, persistent=False)
 
     @property
     def num_nonzeros(self) -> int:
-        """How many positions the pattern has."""
+        """Number of positions in the pattern."""
         return len(self.rows)
 
     def weighted_sum(self, values: Tensor, dense: Tensor) -> Tensor:
-        """``Y[row] = sum_e values[e] * dense[col_e]``, differentiable in both."""
+        """Return ``Y[row] = sum_e values[e] * dense[col_e]``, differentiable in both arguments."""
         sums = _WeightedSum.apply(values, dense, self)  # type: ignore[no-untyped-call]
         return cast(Tensor, sums)
 
     def pair_dots(self, left: Tensor, right: Tensor) -> Tensor:
-        """``left[row_e] . right[col_e]`` for each nonzero, differentiable in both."""
+        """Return ``left[row_e] . right[col_e]`` per nonzero, differentiable in both arguments."""
         dots = _PairDots.apply(left, right, self)  # type: ignore[no-untyped-call]
         return cast(Tensor, dots)
 
     def row_softmax(self, logits: Tensor) -> Tensor:
-        """Softmax of the nonzeros' logits along each row."""
+        """Return the softmax of the nonzeros' logits along each row."""
         weights = _RowSoftmax.apply(logits, self)  # type: ignore[no-untyped-call]
         return cast(Tensor, weights)
 
     def chunks(self, side: str) -> sparse_kernels.RowChunks:
-        """The rows of the pattern (``row``) or of its transpose (``transposed``) in chunks."""
+        """Return the rows of the pattern (``row``) or its transpose (``transposed``) in chunks."""
         if torch.are_deterministic_algorithms_enabled():
             starts, hubs = (getattr(self, f"{side}_{part}") for part in ("starts", "chunk_hubs"))
             return sparse_kernels.whole_rows(starts, hubs)
@@ -85,19 +85,19 @@ class SparsePattern(nn.Module):
         return sparse_kernels.RowChunks(*(getattr(self, f"{side}_chunk_{p}") for p in parts))
 
     def mean_values(self) -> Tensor:
-        """Values that turn ``weighted_sum`` into the mean over each row's nonzeros, in double."""
+        """Return double values with which ``weighted_sum`` is the mean over a row's nonzeros."""
         return (1 / torch.diff(self.row_starts).double()).index_select(0, self.rows)
 
 
 def segment_starts(ids: IntArray, num_segments: int) -> IntArray:
-    """Where each id's run starts in the sorted ids, with the total length at the end."""
+    """Return the start of each id's run in the sorted ids, and the total length at the end."""
     starts = np.zeros(num_segments + 1, dtype=np.int64)
     np.cumsum(np.bincount(ids, minlength=num_segments), out=starts[1:])
     return starts
 
 
 def matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
-    """Sparse times dense, without gradient."""
+    """Multiply the sparse matrix by a dense one, without gradient."""
     if sparse_kernels.usable(dense):
         return sparse_kernels.matmul(
             pattern.chunks("row"), pattern.shape[0], pattern.cols, values, dense
@@ -106,7 +106,7 @@ def matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
 
 
 def transposed_matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
-    """Transposed sparse times dense, without gradient."""
+    """Multiply the transposed sparse matrix by a dense one, without gradient."""
     values = values.index_select(0, pattern.to_transposed)
     cols = pattern.transposed_rows
     if sparse_kernels.usable(dense):
@@ -118,11 +118,11 @@ def transposed_matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> 
 
 
 def sampled_dots(pattern: SparsePattern, left: Tensor, right: Tensor) -> Tensor:
-    """Dot products at the nonzeros, without gradient."""
+    """Return the dot products at the nonzeros, without gradient."""
     if sparse_kernels.usable(left):
         return sparse_kernels.sampled_dots(pattern.rows, pattern.cols, left, right)
     if pattern.num_nonzeros > pattern.shape[0] * pattern.shape[1]:
-        # positions repeat; torch refuses to sample more of them than the matrix has elements
+        # positions repeat, but torch cannot sample more positions than the matrix has elements
         return (left @ right.t())[pattern.rows, pattern.cols]
     zeros = left.new_zeros(pattern.num_nonzeros)
     sample = _csr(pattern.row_starts, pattern.cols, zeros, pattern.shape)
@@ -135,8 +135,8 @@ def _product(
 ) -> Tensor:
     """Multiply a CSR matrix with a dense matrix.
 
-    In single precision on a CPU the rows are the bags of an ``embedding_bag``. It adds up in the
-    same order as torch's sparse product and takes about half its time with MKL, and less without.
+    In single precision on a CPU, ``embedding_bag`` computes the rows. It adds in the same order as
+    torch's sparse product and takes about half its time with MKL, and even less without MKL.
     """
     if not uses_bags(dense) or not len(cols):
         return _csr(starts, cols, values, shape) @ dense
@@ -226,11 +226,11 @@ def _row_sums(pattern: SparsePattern, values: Tensor) -> Tensor:
 
 
 class NormalisedAdjacency(SparsePattern):
-    """Positions and values of ``D^-1/2 (A + I) D^-1/2``.
+    """Holds positions and values of ``D^-1/2 (A + I) D^-1/2``.
 
     Args:
-        pairs: ``[num_pairs, 2]`` neighbours, in either order and as often as they like.
-        size: entities.
+        pairs: ``[num_pairs, 2]`` neighbours in any order; duplicates are allowed.
+        size: Number of entities.
     """
 
     weights: Tensor

@@ -1,8 +1,8 @@
-"""Triton source of the reflected attention (imported only where Triton is installed).
+"""Triton source of the reflected attention (imported only if Triton is installed).
 
-Per channel the tensors lie one behind the other: features ``[channels, rows, DIM]``, an edge's
-scalars ``[channels, edges]``. As in ``triton_source``, the width of a row is a constant. Sums into
-a row of several chunks are atomic.
+The channel is the first dimension of all tensors: features are ``[channels, rows, DIM]``, and the
+scalars of edges are ``[channels, edges]``. As in ``triton_source``, the width of a row is a
+constant. Sums into a row of several chunks are atomic.
 """
 
 import triton
@@ -11,14 +11,14 @@ import triton.language as tl
 
 @triton.jit
 def load_rows(table, row, column, inside, DIM: tl.constexpr):
-    """Rows of a table with DIM columns, zero outside."""
+    """Return rows of a table with DIM columns, and zeros outside of the table."""
     mask = inside[:, None] & (column < DIM)[None, :]
     return tl.load(table + row[:, None] * DIM + column[None, :], mask=mask, other=0.0)
 
 
 @triton.jit
 def store_or_add(out, row, alone, total, column, DIM: tl.constexpr):
-    """Write a chunk's share of a row, added where other chunks have one too."""
+    """Store a chunk's part of a row, or add it if the row has several chunks."""
     where = out + row * DIM + column
     if alone != 0:
         tl.store(where, total, mask=column < DIM)
@@ -43,7 +43,7 @@ def logits_kernel(
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """One program per tile of edges: ``n.r`` and the attention logit of each."""
+    """Compute ``n.r`` and the attention logit of each edge; one program per tile of edges."""
     edge = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     column = tl.arange(0, WIDTH)
     inside = edge < num_edges
@@ -79,7 +79,7 @@ def reflected_sum_kernel(
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """One program per chunk of a row: the sum of its messages by their attention."""
+    """Sum the messages weighted by attention; one program per chunk of a row."""
     chunk = tl.program_id(0)
     row = tl.load(chunk_rows + chunk).to(tl.int64)
     end = tl.load(chunk_ends + chunk)
@@ -110,7 +110,7 @@ def reflected_sum_kernel(
 def row_dots_kernel(
     left, right, out, num_rows, DIM: tl.constexpr, TILE: tl.constexpr, WIDTH: tl.constexpr
 ):
-    """One program per tile of rows: ``left[row] . right[row]``."""
+    """Compute ``left[row] . right[row]``; one program per tile of rows."""
     row = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     column = tl.arange(0, WIDTH)
     inside = row < num_rows
@@ -141,9 +141,9 @@ def edge_gradients_kernel(
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """One program per run of tiles: gradients of the edges' logits and of their ``n.r``.
+    """Compute the gradients of the edges' logits and of ``n.r``; one program per run of tiles.
 
-    Its share of the gradients of ``w`` and ``v`` is left for a sum over programs.
+    Each program also stores its part of the gradients of ``w`` and ``v``, which are summed later.
     """
     channel = tl.program_id(1).to(tl.int64)
     edges_before = channel * num_edges
@@ -179,7 +179,7 @@ def edge_gradients_kernel(
 def feature_share(
     edge, inside, row, r, w, attention, grad_logits, grad_along, grad, column, DIM: tl.constexpr
 ):
-    """What a tile of edges adds to its neighbour's gradient."""
+    """Return what a tile of edges adds to the gradient of its neighbour."""
     a = tl.load(attention + edge, mask=inside, other=0.0)
     of_logit = tl.load(grad_logits + edge, mask=inside, other=0.0)
     of_along = tl.load(grad_along + edge, mask=inside, other=0.0)
@@ -210,7 +210,7 @@ def feature_gradient_kernel(
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """One program per chunk of the edges that leave an entity: its features' gradient."""
+    """Compute the gradient of the features; one program per chunk of an entity's outgoing edges."""
     chunk = tl.program_id(0)
     end = tl.load(chunk_ends + chunk)
     column = tl.arange(0, WIDTH)
@@ -273,7 +273,7 @@ def reflector_gradient_kernel(
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """One program per chunk of the edges with one relation set: its reflector's gradient."""
+    """Compute the gradient of the reflectors; one program per chunk of a relation set's edges."""
     chunk = tl.program_id(0)
     end = tl.load(chunk_ends + chunk)
     column = tl.arange(0, WIDTH)

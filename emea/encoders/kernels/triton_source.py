@@ -1,7 +1,7 @@
-"""Triton source of the kernels (imported only where Triton is installed).
+"""Triton source of the kernels (imported only if Triton is installed).
 
-The width of a row is a constant of each kernel: only then does the compiler know that rows are
-aligned, and reads four numbers at a time.
+The width of a row is a constant of each kernel. Only then can the compiler assume that rows are
+aligned and read four numbers at a time.
 """
 
 import triton
@@ -22,7 +22,7 @@ def matmul_kernel(
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """One program per chunk of a row and WIDTH columns: adds ``values[e] * dense[cols[e]]``."""
+    """Add ``values[e] * dense[cols[e]]``; one program per chunk of a row and WIDTH columns."""
     chunk = tl.program_id(0)
     row = tl.load(chunk_rows + chunk).to(tl.int64)
     begin = tl.load(chunk_starts + chunk)
@@ -49,7 +49,7 @@ def matmul_kernel(
 def short_softmax_kernel(
     starts, logits, out, num_rows, num_edges, ROWS: tl.constexpr, LONGEST: tl.constexpr
 ):
-    """One program per tile of rows and channel: softmax of the rows that one read holds."""
+    """Compute the softmax of short rows; one program per tile of rows and channel."""
     logits += tl.program_id(1).to(tl.int64) * num_edges
     out += tl.program_id(1).to(tl.int64) * num_edges
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -65,7 +65,7 @@ def short_softmax_kernel(
 
 @triton.jit
 def hub_softmax_kernel(hubs, starts, logits, out, num_edges, BLOCK: tl.constexpr):
-    """One program per long row and channel: softmax over the row's edges."""
+    """Compute the softmax of long rows; one program per row and channel."""
     row = tl.load(hubs + tl.program_id(0))
     logits += tl.program_id(1).to(tl.int64) * num_edges
     out += tl.program_id(1).to(tl.int64) * num_edges
@@ -88,7 +88,7 @@ def hub_softmax_kernel(hubs, starts, logits, out, num_edges, BLOCK: tl.constexpr
 
 @triton.jit
 def row_softmax_backward_kernel(starts, weights, grad, out, BLOCK: tl.constexpr):
-    """One program per row: ``w * (g - sum(w * g))``."""
+    """Compute ``w * (g - sum(w * g))``; one program per row."""
     row = tl.program_id(0)
     begin = tl.load(starts + row)
     end = tl.load(starts + row + 1)
@@ -117,7 +117,7 @@ def sampled_dots_kernel(
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """One program per tile of edges: ``left[rows[e]] . right[cols[e]]``."""
+    """Compute ``left[rows[e]] . right[cols[e]]``; one program per tile of edges."""
     edge = tl.program_id(0) * TILE + tl.arange(0, TILE)
     inside = edge < num_edges
     first = tl.load(rows + edge, mask=inside, other=0).to(tl.int64)
@@ -136,7 +136,7 @@ def sampled_dots_kernel(
 def distances_kernel(
     rows, first, second, out, num_pairs, DIM: tl.constexpr, TILE: tl.constexpr, WIDTH: tl.constexpr
 ):
-    """One program per tile of pairs: Manhattan distance of ``rows[first]`` and ``rows[second]``."""
+    """Compute the Manhattan distance of two rows for each pair; one program per tile of pairs."""
     pair = tl.program_id(0) * TILE + tl.arange(0, TILE)
     inside = pair < num_pairs
     a = tl.load(first + pair, mask=inside, other=0)
@@ -163,7 +163,7 @@ def distances_backward_kernel(
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """One program per tile of pairs: adds ``grad * sign(difference)`` to both rows' gradients."""
+    """Add ``grad * sign(difference)`` to both rows' gradients; one program per tile of pairs."""
     pair = tl.program_id(0) * TILE + tl.arange(0, TILE)
     weight = tl.load(grad + pair, mask=pair < num_pairs, other=0.0)
     active = weight != 0.0
@@ -184,7 +184,7 @@ def distances_backward_kernel(
 
 @triton.jit
 def rmsprop_kernel(parameters, grads, squares, size, rate, smoothing, epsilon, BLOCK: tl.constexpr):
-    """One program per block of parameters: mean square, then the step by its root."""
+    """Update the mean square and the parameters; one program per block of parameters."""
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = place < size
     grad = tl.load(grads + place, mask=inside, other=0.0)
@@ -198,7 +198,7 @@ def rmsprop_kernel(parameters, grads, squares, size, rate, smoothing, epsilon, B
 
 @triton.jit
 def keep(seed, row, column, num_columns, threshold):
-    """Whether dropout keeps an element: a hash of its place and the seed against the threshold."""
+    """Return whether dropout keeps an element, by a hash of its position and the seed."""
     place = row[:, None] * num_columns + column[None, :]
     mixed = (place + seed).to(tl.uint32) ^ ((place + seed) >> 32).to(tl.uint32)
     for _ in tl.static_range(2):
