@@ -69,7 +69,7 @@ def check_export(config: DictConfig, settings: ExportSettings) -> None:
     """Check settings against the ranges of the config.
 
     Raises:
-        ConfigError: A value is not allowed. The message names the key, the value and the range.
+        ConfigError: If a value is not allowed. The message names the key, the value and the range.
     """
     asked = config.copy()
     try:
@@ -123,7 +123,7 @@ def check_founded(settings: ExportSettings, split: Split) -> None:
     """Check that there are validation links if a target precision is set.
 
     Raises:
-        ConfigError: There are none.
+        ConfigError: If there are none.
     """
     if settings.target_precision is not None and not len(split.supervision.validation):
         raise ConfigError(

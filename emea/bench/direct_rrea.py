@@ -11,8 +11,8 @@ class DirectRREA(nn.Module):
     """The same model as ``RREA`` with shared weights, in a form of edges x dimension.
 
     Args:
-        graph: both graphs as one.
-        model: the model that shares its weights.
+        graph: The joint graph of both graphs.
+        model: The model that shares its weights.
     """
 
     edge_rows: Tensor

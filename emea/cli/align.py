@@ -75,7 +75,7 @@ def _check(options: argparse.Namespace) -> None:
     """Check that the files exist and that the output folder can be used.
 
     Raises:
-        UserError: A file does not exist, or the folder contains other files.
+        UserError: If a file does not exist, or the folder contains other files.
     """
     for path in filter(None, (options.source, options.target, options.links, options.test_links)):
         if path.is_dir() or not path.exists():

@@ -34,7 +34,7 @@ def load_named_pair(name: str, overrides: Sequence[str] = ()) -> GraphPair:
         overrides: Settings of the data set, as ``key=value``.
 
     Raises:
-        ConfigError: The name or a setting is unknown.
+        ConfigError: If the name or a setting is unknown.
     """
     overrides = [override.removeprefix("data.") for override in overrides]  # as in emea run
     names = option_names("data")

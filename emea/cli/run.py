@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Check the command line, then start or resume a run, or start a sweep.
 
     Args:
-        arguments: as typed after ``emea run``; ``None``: those of this process.
+        arguments: As typed after ``emea run``; ``None``: those of this process.
 
     Returns:
         The exit status.
@@ -146,7 +146,7 @@ def resumed_folder(arguments: Sequence[str]) -> tuple[Path, list[str]] | None:
     A resumed run keeps its settings, so other settings are refused.
 
     Raises:
-        UserError: other settings are given.
+        UserError: If other settings are given.
     """
     named = [argument for argument in arguments if argument.startswith("resume=")]
     if not named:
@@ -165,7 +165,7 @@ def resume_run(folder: Path, trust: list[str]) -> None:
     """Finish an interrupted run in its own folder.
 
     Raises:
-        DataError: the folder has no run, or the run is finished.
+        DataError: If the folder has no run, or the run is finished.
     """
     if is_finished(folder):
         raise DataError(f"{folder} is finished. There is nothing to resume.")

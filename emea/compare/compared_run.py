@@ -66,7 +66,7 @@ def find_compared_run(place: str) -> ComparedRun:
         place: A run folder, or ``STUDY/NAME`` for a recorded run.
 
     Raises:
-        UserError: There is no such run, or it is unfinished or damaged.
+        UserError: If there is no such run, or it is unfinished or damaged.
     """
     path = Path(place)
     if is_run_folder(path):
@@ -126,7 +126,7 @@ def _links_of_folder(folder: Path, checksum: str | None) -> NamedLinks:
     """The names of a run's test links, read from its data.
 
     Raises:
-        UserError: The data is missing, or has other links.
+        UserError: If the data is missing, or has other links.
     """
     from emea.config.instantiate import factory
     from emea.record.pair_file import pair_of_run

@@ -113,7 +113,7 @@ def compare(runs: Sequence[ComparedRun], num_examples: int = 5) -> Comparison:
         num_examples: How many links won and lost to name; with 0 the data is not read.
 
     Raises:
-        DataError: There are fewer than two runs.
+        DataError: If there are fewer than two runs.
     """
     if len(runs) < 2:
         raise DataError("A comparison needs at least two runs.")

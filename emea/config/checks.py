@@ -21,7 +21,7 @@ def check_config(config: DictConfig) -> None:
     """Refuse a config that cannot run.
 
     Raises:
-        ConfigError: names the key, the given value and the allowed values, in one sentence.
+        ConfigError: Names the key, the given value and the allowed values, in one sentence.
     """
     try:
         problem = next(_problems(config), None)

@@ -92,7 +92,7 @@ def current_overrides(arguments: Sequence[str]) -> list[str]:
     """Convert a command line to the spelling of this version, and warn about earlier ones.
 
     Raises:
-        ConfigError: an earlier spelling conflicts with another setting, or has no equivalent.
+        ConfigError: If an earlier spelling conflicts with another setting, or has no equivalent.
     """
     found: list[str] = []
     for argument in arguments:

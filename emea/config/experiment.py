@@ -16,7 +16,7 @@ def with_sweep(arguments: Sequence[str]) -> list[str]:
     """Add the sweep of the chosen experiment to a command line; typed values take precedence.
 
     Raises:
-        ConfigError: the command is not a sweep, or names several experiments.
+        ConfigError: If the command is not a sweep, or names several experiments.
     """
     name = chosen_experiment(arguments)
     if name is None:
@@ -50,8 +50,8 @@ def jobs(experiment: str, overrides: Sequence[str] = ()) -> list[list[str]]:
     """The overrides of each job of an experiment, in the order of the sweep.
 
     Args:
-        experiment: an option of the group.
-        overrides: as on the command line; they replace values of the sweep.
+        experiment: An option of the group.
+        overrides: As on the command line; they replace values of the sweep.
     """
     arguments = with_sweep(["-m", f"experiment={experiment}", *overrides])[1:]
     parsed = OverridesParser.create().parse_overrides(arguments)

@@ -42,7 +42,7 @@ def search_also(folders: Sequence[Path]) -> None:
     """Also search these folders for options, instead of folders from an earlier call.
 
     Raises:
-        ConfigError: one of them is not a folder.
+        ConfigError: If one of them is not a folder.
     """
     for folder in folders:
         if not folder.is_dir():

@@ -17,8 +17,8 @@ class Idle:
     """Settings that have no effect under a condition.
 
     Args:
-        keys: each includes all keys below it.
-        when: the condition, on a composed config.
+        keys: Each includes all keys below it.
+        when: The condition, on a composed config.
         reason: a text in which ``{config.em.name}`` is replaced by the value in the config.
     """
 
@@ -175,8 +175,8 @@ def idle_settings(config: DictConfig, overrides: Sequence[str]) -> dict[str, str
     """Find the keys of a command line that have no effect in its config, with the reasons.
 
     Args:
-        config: composed with them.
-        overrides: as typed; removing a key and choosing no rule always have an effect.
+        config: Composed with them.
+        overrides: As typed; removing a key and choosing no rule always have an effect.
     """
     active = [(key, entry.reason) for entry in IDLE if entry.when(config) for key in entry.keys]
     found: dict[str, str] = {}

@@ -19,8 +19,8 @@ def factory(node: DictConfig, keep_name: bool = False) -> Callable[..., Any]:
     """A factory for the object of a config node; the caller adds the arguments of the run.
 
     Args:
-        node: with a ``_target_``.
-        keep_name: also pass the name of the option as an argument.
+        node: With a ``_target_``.
+        keep_name: Also pass the name of the option as an argument.
     """
     values = _settings(node)
     name = {"name": values["name"]} if keep_name and "name" in values else {}
@@ -74,7 +74,7 @@ def load_pair(config: DictConfig) -> GraphPair:
     """Read the pair of graphs that the config names, without importing torch.
 
     Raises:
-        ConfigError: the data cannot be created, or is not a pair of graphs.
+        ConfigError: If the data cannot be created, or is not a pair of graphs.
         DataError: a file cannot be used.
     """
     pair = factory(config.data, keep_name=True)()

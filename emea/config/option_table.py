@@ -29,9 +29,9 @@ class Option:
     """An option of a group, read from its file.
 
     Args:
-        title: what it is, from the first line.
-        settings: what it inherits, by key.
-        values: what it sets itself, by key.
+        title: What it is, from the first line.
+        settings: What it inherits, by key.
+        values: What it sets itself, by key.
     """
 
     title: str

@@ -88,8 +88,8 @@ def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> N
     In a sweep, every option and value is checked, but not every combination.
 
     Args:
-        arguments: the command line.
-        defaults: the arguments that the user did not type; they may have no effect.
+        arguments: The command line.
+        defaults: The arguments that the user did not type; they may have no effect.
     """
     typed = check_command(arguments)
     check_settings(typed, defaults)
@@ -99,13 +99,13 @@ def check_command(arguments: Sequence[str]) -> list[str]:
     """Check everything on a command line that needs no composed config.
 
     Args:
-        arguments: the command line; its ``--config-dir`` folders are searched from now on.
+        arguments: The command line; its ``--config-dir`` folders are searched from now on.
 
     Returns:
         The settings, with the sweep of an experiment.
 
     Raises:
-        ConfigError: an argument cannot be read, or names an option, plugin or key that does not
+        ConfigError: If an argument cannot be read, or names an option, plugin or key that does not
             exist.
     """
     without_folders, folders = without_config_dirs(arguments)
@@ -127,11 +127,11 @@ def check_composed(config: DictConfig, typed: Sequence[str]) -> None:
     """Refuse the config of a single run if it cannot run or if a setting has no effect.
 
     Args:
-        config: composed with these settings.
-        typed: settings without Hydra's own.
+        config: Composed with these settings.
+        typed: Settings without Hydra's own.
 
     Raises:
-        ConfigError: names the key and the reason.
+        ConfigError: Names the key and the reason.
     """
     check_config(config)
     check_paths(config)
@@ -182,8 +182,8 @@ def _refuse_idle(idle: dict[str, str], overrides: Sequence[Override]) -> None:
     """Refuse a setting that has no effect; in a sweep, only if it has none in any job.
 
     Args:
-        idle: settings without effect in one job, with the reasons.
-        overrides: the whole command line.
+        idle: Settings without effect in one job, with the reasons.
+        overrides: The whole command line.
     """
     if not idle:
         return

@@ -21,7 +21,7 @@ def check_paths(config: DictConfig) -> None:
     """Refuse a config that names missing files.
 
     Raises:
-        ConfigError: names the key and the file.
+        ConfigError: Names the key and the file.
     """
     reads_files = OmegaConf.select(config, "data._target_") == READER
     keys = (*NEEDED, "data.links", "data.test_links") if reads_files else ()
@@ -52,10 +52,10 @@ def check_run_folder(arguments: Sequence[str]) -> None:
     Hydra creates it before the run starts and would report an error with a traceback.
 
     Args:
-        arguments: the command line.
+        arguments: The command line.
 
     Raises:
-        DataError: has the reason and says how to choose another folder.
+        DataError: Has the reason and says how to choose another folder.
     """
     given = dict(argument.lstrip("+").partition("=")[::2] for argument in arguments)
     if "resume" in given:
@@ -82,7 +82,7 @@ def check_writable(folder: Path) -> None:
     """Test whether a folder can be created, or written if it exists.
 
     Raises:
-        DataError: has the reason.
+        DataError: Has the reason.
     """
     nearest = folder.absolute()
     while not os.path.lexists(nearest) and nearest != nearest.parent:

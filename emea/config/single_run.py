@@ -48,7 +48,7 @@ class CheckedHydra(Hydra):
         """Compose the config and check it.
 
         Raises:
-            ConfigError: it cannot be composed, or cannot run.
+            ConfigError: If it cannot be composed, or cannot run.
         """
         own = [one for one in overrides if not one.lstrip("+~").startswith("hydra")]
         try:
@@ -73,11 +73,11 @@ def run_once(arguments: Sequence[str], task: Callable[[DictConfig], Any]) -> Non
     """Compose, check and run one configuration in Hydra's run folder.
 
     Args:
-        arguments: the command line, for which `is_single` holds.
-        task: gets the config without Hydra's own part.
+        arguments: The command line, for which `is_single` holds.
+        task: Gets the config without Hydra's own part.
 
     Raises:
-        ConfigError: the configuration cannot run; no folder was created.
+        ConfigError: If the configuration cannot run; no folder was created.
     """
     version.setbase("1.3")
     register_schema()

@@ -42,7 +42,7 @@ def check_trusted(config: DictConfig) -> None:
     """Refuse a config that names an untrusted class.
 
     Raises:
-        ConfigError: names the key and the class.
+        ConfigError: Names the key and the class.
     """
     problem = next(untrusted_targets(config), None)
     if problem is not None:
@@ -62,7 +62,7 @@ def check_made(values: Any, trust: Sequence[str]) -> None:
     when it creates objects, to a value that was not checked.
 
     Raises:
-        ConfigError: names the key and the class or text.
+        ConfigError: Names the key and the class or text.
     """
     for problem in _refusals(values, trust):
         raise ConfigError(problem)

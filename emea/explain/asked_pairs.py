@@ -17,7 +17,7 @@ def best_pair(explainer: Explainer, source: str) -> tuple[int, int]:
     """Find a source entity and its match, or its best candidate if it has no match.
 
     Raises:
-        DataError: The entity is unknown, or it has no candidate.
+        DataError: If the entity is unknown, or it has no candidate.
     """
     entity = explainer.source.find(source)
     target = explainer.best_target(entity)
@@ -33,7 +33,7 @@ def listed_pairs(explainer: Explainer, path: Path) -> list[tuple[int, int]]:
     ``alignment.tsv`` can be used.
 
     Raises:
-        DataError: The file cannot be read or is empty, or a line has no valid pair.
+        DataError: If the file cannot be read or is empty, or a line has no valid pair.
     """
     try:
         # Not splitlines(): a name can contain other Unicode line separators.

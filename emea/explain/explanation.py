@@ -86,8 +86,8 @@ class Claim:
 
     Args:
         source: The source entity.
-        prob: its probability for the candidate.
-        is_best: whether the candidate is its best one.
+        prob: Its probability for the candidate.
+        is_best: Whether the candidate is its best one.
     """
 
     source: Entity

@@ -69,7 +69,7 @@ def json_object(text: bytes) -> dict[str, Any]:
     """Parse a JSON object.
 
     Raises:
-        ValueError: The text is not a JSON object; the message says why.
+        ValueError: If the text is not a JSON object; the message says why.
     """
     try:
         content = json.loads(text.decode())

@@ -42,7 +42,7 @@ def read_beliefs(path: Path, pair: GraphPair) -> StoredBeliefs:
         pair: The graphs of the run.
 
     Raises:
-        DataError: The file cannot be read, or belongs to other graphs.
+        DataError: If the file cannot be read, or belongs to other graphs.
     """
     arrays = _read_tensors(path)
     found = {name: _beliefs(arrays, name) for name in ("neural", "joint")}
@@ -109,7 +109,7 @@ def check_parts(folder: Path, split: Split, labels: IntArray | None) -> None:
         labels: Links that the run was certain of; ``None`` if it did not store them.
 
     Raises:
-        DataError: The links changed, or the file of ranks cannot be read.
+        DataError: If the links changed, or the file of ranks cannot be read.
     """
     test = _test_links(folder)
     same = test is None or _as_set(test) == _as_set(split.test)

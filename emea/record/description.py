@@ -17,9 +17,9 @@ def describe_run(header: RunHeader, closing: RunClosing, folder: Path) -> str:
     """Markdown with the results of a run, or with the reason why it has none.
 
     Args:
-        header: of the run.
-        closing: how it ended.
-        folder: with its ``metrics.json``, if it finished.
+        header: The header of the run.
+        closing: How it ended.
+        folder: With its ``metrics.json``, if it finished.
     """
     try:
         metrics = read_metrics(folder) if (folder / METRICS_FILE).is_file() else {}

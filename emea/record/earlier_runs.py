@@ -121,7 +121,7 @@ def refuse_recorded(
         The folder of an interrupted run to resume; ``None`` if there is none.
 
     Raises:
-        AlreadyRecordedError: An earlier run finished.
+        AlreadyRecordedError: If an earlier run finished.
     """
     fingerprint = header.tags[FINGERPRINT_TAG]
     recorded = recorded_run(fingerprint, [experiments_folder(), *others])

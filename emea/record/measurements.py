@@ -21,7 +21,7 @@ def read_measurements(folder: Path, kind: str = "") -> dict[str, Measurement]:
         kind: The benchmark, which is how the name starts; empty for all.
 
     Raises:
-        DataError: The file is damaged.
+        DataError: If the file is damaged.
     """
     path = folder / MEASUREMENTS_FILE
     if not path.exists():
@@ -44,7 +44,7 @@ def add_measurements(folder: Path, files: Iterable[Path]) -> list[str]:
         The names of the measurements, which are those of the files.
 
     Raises:
-        DataError: A file cannot be read.
+        DataError: If a file cannot be read.
     """
     new: dict[str, Measurement] = {}
     for path in files:

@@ -39,7 +39,7 @@ def compared_params(params: Mapping[str, ParamValue]) -> dict[str, ParamValue]:
     Settings that have no effect in the run's configuration are left out.
 
     Args:
-        params: all parameters, as in ``run.json``.
+        params: All parameters, as in ``run.json``.
     """
     hidden = (*HIDDEN, *_unused_groups(params))
     idle = _without_effect(params)

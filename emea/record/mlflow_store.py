@@ -168,8 +168,8 @@ class MlflowStore:
         """MLflow's id of a complete copy of the run; None: there is none.
 
         Args:
-            header: of the run.
-            closing: how it ended; a copy from before it was resumed has another end.
+            header: The header of the run.
+            closing: How it ended; a copy from before it was resumed has another end.
         """
         runs = self.find_runs(header)
         complete = [run for run in runs if run.data.tags.get(COMPLETE_TAG) == "true"]

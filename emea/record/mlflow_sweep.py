@@ -25,10 +25,10 @@ def sweep_parent(client: "MlflowClient", experiment_id: str, sweep: str, job: Ru
     """MLflow's id of the parent run of a sweep; the first job that asks creates it.
 
     Args:
-        client: of the store.
+        client: The MLflow client of the store.
         experiment_id: MLflow's id of the study.
-        sweep: name of the sweep.
-        job: one of its runs.
+        sweep: Name of the sweep.
+        job: One of its runs.
     """
     if not _parents(client, experiment_id, sweep):
         tags = {SWEEP_PARENT_TAG: sweep, "mlflow.source.name": "emea run -m"}
@@ -49,10 +49,10 @@ def close_sweep(
     """Give the parent run of a sweep its summary, and end it.
 
     Args:
-        client: of the store.
+        client: The MLflow client of the store.
         experiment_id: MLflow's id of the study.
-        sweep: name of the sweep.
-        folder: with the tables of the sweep; ``None``: the summary comes from the runs.
+        sweep: Name of the sweep.
+        folder: With the tables of the sweep; ``None``: the summary comes from the runs.
         status: FINISHED or FAILED.
     """
     found = _parents(client, experiment_id, sweep)

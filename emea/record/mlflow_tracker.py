@@ -55,7 +55,7 @@ class BoundedCalls:
         """Wait for the call in progress, then make this one and wait for its result.
 
         Raises:
-            TimeoutError: The time is used up; the call may still be in progress.
+            TimeoutError: If the time is used up; the call may still be in progress.
         """
         self._wait()
         self.begin(action)
@@ -71,7 +71,7 @@ class BoundedCalls:
         """Whether the last call is over; what it raised is raised here.
 
         Raises:
-            TimeoutError: It has taken longer than the patience.
+            TimeoutError: If it has taken longer than the patience.
         """
         if self._call.done():
             self._call.result()

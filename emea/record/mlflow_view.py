@@ -43,7 +43,7 @@ def save_view(client: "MlflowClient", experiment_id: str) -> None:
     """Store the columns and charts of a study as a shared view of its experiment.
 
     Args:
-        client: of the store.
+        client: The MLflow client of the store.
         experiment_id: MLflow's id of the study.
     """
     runs = client.search_runs([experiment_id], max_results=PAGE)

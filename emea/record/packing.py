@@ -52,7 +52,7 @@ def packed_runs(folder: Path, name: str | None = None) -> dict[str, PackedRun]:
             the folder has only a time or a number as its name.
 
     Raises:
-        DataError: The run is unfinished, or a file is missing or damaged.
+        DataError: If the run is unfinished, or a file is missing or damaged.
     """
     if is_study(folder):
         if name is not None:
@@ -70,7 +70,7 @@ def checked_name(name: str) -> str:
     """The name of a run, if it can also be the name of a folder.
 
     Raises:
-        DataError: It cannot.
+        DataError: If it cannot.
     """
     if not NAME.fullmatch(name) or len(name) > 200:
         raise DataError(
@@ -87,7 +87,7 @@ def pack_run(folder: Path) -> PackedRun:
     name of the user and the command, which may contain such folders.
 
     Raises:
-        DataError: A file is missing or damaged.
+        DataError: If a file is missing or damaged.
     """
     settings, header = read_settings(folder), read_run_file(folder)
     metrics = read_metrics(folder)
@@ -129,7 +129,7 @@ def restore_run(run: StudyRun, folder: Path) -> None:
     """Write the files of a recorded run into a new or empty folder.
 
     Raises:
-        DataError: The folder has content, or the study is damaged.
+        DataError: If the folder has content, or the study is damaged.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise DataError(f"{folder} is not empty. Choose a new folder with --out.")

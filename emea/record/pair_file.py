@@ -32,7 +32,7 @@ def pair_of_run(folder: Path, config: DictConfig) -> GraphPair:
     """The graphs of a run: those its folder keeps, or else those that its config names.
 
     Raises:
-        DataError: the folder keeps none, and the config does not say where they are.
+        DataError: If the folder keeps none, and the config does not say where they are.
     """
     path = folder / PAIR_FILE
     if path.exists():
@@ -71,7 +71,7 @@ def read_pair(path: Path) -> GraphPair:
     """Read graphs and links back.
 
     Raises:
-        DataError: the file cannot be read, or is damaged.
+        DataError: If the file cannot be read, or is damaged.
     """
     arrays = read_arrays(path)
     try:

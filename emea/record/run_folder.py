@@ -41,7 +41,7 @@ def read_config(folder: Path) -> DictConfig:
     """The configuration of a run, in the terms of this version.
 
     Raises:
-        DataError: It is missing or damaged.
+        DataError: If it is missing or damaged.
     """
     from emea.config.earlier import current_settings  # imports Hydra, which takes long
 
@@ -54,7 +54,7 @@ def read_settings(folder: Path) -> dict[str, Any]:
     """The configuration of a run as nested values, as the run wrote it.
 
     Raises:
-        DataError: It is missing or damaged.
+        DataError: If it is missing or damaged.
     """
     path = folder / CONFIG_FILE
     if not path.is_file():
@@ -75,7 +75,7 @@ def read_metrics(folder: Path) -> dict[str, Any]:
     """Read all numbers of a run.
 
     Raises:
-        DataError: The file is missing or damaged.
+        DataError: If the file is missing or damaged.
     """
     path = folder / METRICS_FILE
     try:
@@ -140,7 +140,7 @@ def read_ranks(folder: Path) -> tuple[dict[str, np.ndarray], str | None]:
     """The ranks of a run and the checksum of their links; ``None``: it is unknown.
 
     Raises:
-        DataError: The file is missing or damaged, or its links have another checksum.
+        DataError: If the file is missing or damaged, or its links have another checksum.
     """
     path = folder / RANKS_FILE
     arrays = read_arrays(path)
@@ -180,7 +180,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """Read all arrays of a file.
 
     Raises:
-        DataError: It cannot be read.
+        DataError: If it cannot be read.
     """
     try:
         with np.load(path) as file:

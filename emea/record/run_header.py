@@ -33,9 +33,9 @@ class Launch:
     """How a run was launched.
 
     Args:
-        command: the command that runs exactly this run; empty for the Python API.
-        sweep: name of the sweep that the run belongs to.
-        swept: values of the settings that differ within the sweep, by key.
+        command: The command that runs exactly this run; empty for the Python API.
+        sweep: Name of the sweep that the run belongs to.
+        swept: Values of the settings that differ within the sweep, by key.
     """
 
     command: str = ""

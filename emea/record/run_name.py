@@ -24,8 +24,8 @@ def run_name(params: Params, swept: Mapping[str, str] | None = None) -> str:
     differs. Model, method and unusual options follow.
 
     Args:
-        params: the flat parameters of the run.
-        swept: values of the settings that differ within its sweep, by key.
+        params: The flat parameters of the run.
+        swept: Values of the settings that differ within its sweep, by key.
     """
     swept = {_group_of(key): value for key, value in (swept or {}).items()}
     differing = [_text(key, params, swept) for key in _ordered(swept)]

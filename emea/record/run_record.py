@@ -237,8 +237,8 @@ def check_finished(folder: Path | str) -> None:
     """Raise an error if the run in a folder is not finished.
 
     Raises:
-        DataError: The run is still running, failed or was interrupted.
-        UserError: The folder does not contain a run.
+        DataError: If the run is still running, failed or was interrupted.
+        UserError: If the folder does not contain a run.
     """
     if is_finished(folder):
         return
@@ -286,7 +286,7 @@ def read_run_file(folder: Path) -> dict[str, Any]:
     """The content of a run's header file, unchecked.
 
     Raises:
-        UserError: It is missing, or does not hold a JSON object.
+        UserError: If it is missing, or does not hold a JSON object.
     """
     path = folder / RUN_FILE
     try:

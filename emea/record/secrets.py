@@ -22,7 +22,7 @@ def clean_hydra_files(config: DictConfig, hydra: HydraConf) -> None:
     it. Nothing reads a login there: a resumed run reads it from the environment.
 
     Args:
-        config: of the job.
+        config: The configuration of the job.
         hydra: Hydra's own config in the job.
     """
     login = login_of(str(OmegaConf.select(config, "tracking.uri")))

@@ -122,7 +122,7 @@ class StudyRun:
         """The content of one detail, verified.
 
         Raises:
-            DataError: It is missing or damaged.
+            DataError: If it is missing or damaged.
         """
         return read_detail(self.study, f"{self.name}/{name}", self.entry["details"].get(name))
 
@@ -158,7 +158,7 @@ def read_study(folder: Path | str) -> list[StudyRun]:
     """The recorded runs of a study, by name; every line is verified.
 
     Raises:
-        DataError: There are none, or a line is damaged.
+        DataError: If there are none, or a line is damaged.
     """
     folder = Path(folder)
     lines = enumerate(read_lines(folder), start=1)
@@ -169,7 +169,7 @@ def find_run(folder: Path | str, name: str) -> StudyRun:
     """The run of a study with this name.
 
     Raises:
-        DataError: The study has no such run.
+        DataError: If the study has no such run.
     """
     runs = {run.name: run for run in read_study(folder)}
     if name in runs:
@@ -227,7 +227,7 @@ def add_runs(folder: Path, packed: Mapping[str, PackedRun], replace: bool = Fals
         The names of the runs that were added or replaced.
 
     Raises:
-        DataError: The study is damaged, or has another run with one of the names.
+        DataError: If the study is damaged, or has another run with one of the names.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / LOCK):
@@ -264,7 +264,7 @@ def check_study(folder: Path) -> int:
         The number of runs.
 
     Raises:
-        DataError: A value is damaged or missing, or a detail belongs to no run.
+        DataError: If a value is damaged or missing, or a detail belongs to no run.
     """
     runs = read_study(folder)
     known = set()

@@ -56,7 +56,7 @@ def read_lines(folder: Path) -> list[dict[str, Any]]:
     """The lines of a study, verified and in order.
 
     Raises:
-        DataError: There are none, or a line is damaged.
+        DataError: If there are none, or a line is damaged.
     """
     path = folder / RUNS_FILE
     try:
@@ -91,7 +91,7 @@ def read_detail(folder: Path, name: str, checksum: str | None) -> bytes:
     """The content of one member of the archive.
 
     Raises:
-        DataError: It is missing, damaged, or has another checksum.
+        DataError: If it is missing, damaged, or has another checksum.
     """
     path = folder / DETAILS_FILE
     try:
@@ -141,7 +141,7 @@ def encoded_ranks(ranks: FloatArray) -> bytes:
     Ranks of ties are multiples of one half. The array holds twice the rank, and 0 for infinity.
 
     Raises:
-        ValueError: A rank is not a positive multiple of one half.
+        ValueError: If a rank is not a positive multiple of one half.
     """
     twice = np.where(np.isinf(ranks), 0, 2 * ranks.astype(np.float64))
     if not (np.isfinite(twice) & (twice == np.round(twice)) & (ranks > 0)).all():

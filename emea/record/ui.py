@@ -70,12 +70,12 @@ def results_address(client: "MlflowClient", server: str, study: str | None = Non
     """The address to open: the runs table of a study with its results as columns.
 
     Args:
-        client: of the store.
-        server: address of the MLflow server.
-        study: name of the study; ``None``: the one with the latest run.
+        client: The MLflow client of the store.
+        server: Address of the MLflow server.
+        study: Name of the study; ``None``: the one with the latest run.
 
     Raises:
-        UserError: there is no such study.
+        UserError: If there is no such study.
     """
     found = studies(client)
     if study is not None and study not in found:
@@ -104,7 +104,7 @@ def serve_ui(uri: str, artifact_root: str, port: int, study: str | None = None) 
     If the store is a server already, only its address is printed.
 
     Raises:
-        UserError: The port is taken, or the study does not exist.
+        UserError: If the port is taken, or the study does not exist.
     """
     if uri.startswith("http"):
         logger.info("Open %s", results_address(open_client(uri), uri.rstrip("/"), study))

@@ -20,7 +20,7 @@ def write_calibration(folder: Path, base: Path | None = None) -> list[Path]:
         base: The name of the files; by default ``reliability`` in the run folder.
 
     Raises:
-        DataError: The run has no calibration, or the files are not writable.
+        DataError: If the run has no calibration, or the files are not writable.
     """
     base = base or folder / "reliability"
     if base.suffix in (".png", ".svg"):

@@ -369,7 +369,7 @@ def claim_rows(table: pd.DataFrame, only_run: bool = False) -> list[list[str]]:
         only_run: Leave out claims that no run says anything about.
 
     Returns:
-        By claim: its text, its place, a verdict per protocol, the number of unknown cases, and
+        By claim: Its text, its place, a verdict per protocol, the number of unknown cases, and
         where it fails.
     """
     views = {claim.study: Runs(table, claim.study) for claim in CLAIMS}

@@ -97,7 +97,7 @@ def load_run_folders(folders: Iterable[Path]) -> list[RecordedRun]:
     """Return the finished runs at or below the folders, ordered by start time.
 
     Raises:
-        DataError: A folder contains no finished run.
+        DataError: If a folder contains no finished run.
     """
     found: dict[Path, RecordedRun] = {}
     for folder in folders:
@@ -113,7 +113,7 @@ def load_records(folder: Path) -> list[RecordedRun]:
     """Return every finished run of a study, ordered by name.
 
     Raises:
-        DataError: The study has no recorded run.
+        DataError: If the study has no recorded run.
     """
     return [
         RecordedRun(run.name, folder.name, run.metrics, run.header, run.ranks)

@@ -19,7 +19,7 @@ def load_store(uri: str) -> list[RecordedRun]:
     """Return every finished run of an MLflow store whose files are available.
 
     Raises:
-        DataError: The store does not exist or contains no such run.
+        DataError: If the store does not exist or contains no such run.
     """
     file = sqlite_path(uri)
     if file is not None and not file.is_file():

@@ -123,7 +123,7 @@ def write_results(results: Results, out: Path) -> list[str]:
         The names of the reports.
 
     Raises:
-        DataError: The folder is not writable.
+        DataError: If the folder is not writable.
     """
     try:
         for report in results.reports:
@@ -143,7 +143,7 @@ def write_own_runs(table: pd.DataFrame, out: Path) -> list[str]:
     """Write the report of a user's own runs: all runs first, then what the paper has of them.
 
     Raises:
-        DataError: The folder is not writable.
+        DataError: If the folder is not writable.
     """
     known = [report.with_runs_only() for report in made_reports(table, PUBLISHED)]
     reports = [runs_report(table), *(report for report in known if report is not None)]

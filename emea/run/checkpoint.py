@@ -48,9 +48,9 @@ class Progress(NamedTuple):
     """How far a run has come.
 
     Args:
-        num_stages: fits that are done.
-        plain: what its observer has seen, as plain values.
-        arrays: the same as arrays.
+        num_stages: Fits that are done.
+        plain: What its observer has seen, as plain values.
+        arrays: The same as arrays.
     """
 
     num_stages: int
@@ -71,11 +71,11 @@ def save_checkpoint(
     records are written, does that fit again.
 
     Args:
-        path: the file.
-        module: whose weights.
-        data: whose labels.
-        em: whose state.
-        progress: how far the run has come; ``None`` after its last fit.
+        path: The file.
+        module: Whose weights.
+        data: Whose labels.
+        em: Whose state.
+        progress: How far the run has come; ``None`` after its last fit.
     """
     tensors = labels_and_generators(data) | prefixed("module.", module.state_dict())
     plain: dict[str, Any] = {
@@ -153,7 +153,7 @@ def load_checkpoint(
     """Put a run back where the checkpoint left it.
 
     Raises:
-        DataError: the file is damaged, or of another model or pair of graphs.
+        DataError: If the file is damaged, or of another model or pair of graphs.
     """
     tensors, plain = _read(path)
     with checkpoint_errors(path):
@@ -170,7 +170,7 @@ def load_weights(path: Path, module: AlignmentModule, data: LabelDataModule) -> 
     would reach into this run unseen. The random generators come along if the seed is the same.
 
     Raises:
-        DataError: the file is damaged, or of another model or training.
+        DataError: If the file is damaged, or of another model or training.
     """
     tensors, plain = _read(path)
     with checkpoint_errors(path):
@@ -188,7 +188,7 @@ def checkpoint_errors(path: Path) -> Iterator[None]:
     """Report missing or malformed content of a checkpoint as one error.
 
     Raises:
-        DataError: the content of the file is damaged or belongs to another program.
+        DataError: If the content of the file is damaged or belongs to another program.
     """
     try:
         yield

@@ -27,7 +27,7 @@ class EMRun:
     """Trains an encoder, with EM iterations between the fits.
 
     Args:
-        inputs: config, graphs, links and device of the run.
+        inputs: Config, graphs, links and device of the run.
     """
 
     def __init__(self, inputs: RunInputs) -> None:
@@ -93,11 +93,11 @@ class EMRun:
         """All numbers of the run.
 
         Args:
-            pair: the graphs and all their links.
-            judged: the split without the test links that the run took as labels.
-            report: of the iteration that the run answers with.
-            ranks: of all test links by the result.
-            was_chosen: whether the iteration was chosen by its validation score.
+            pair: The graphs and all their links.
+            judged: The split without the test links that the run took as labels.
+            report: The report of the iteration that the run answers with.
+            ranks: The ranks of all test links in the result.
+            was_chosen: Whether the iteration was chosen by its validation score.
         """
         observer, test = self.observer, self.split.test
         assert observer.initial_mapping is not None

@@ -55,16 +55,16 @@ class FinishedRun:
     """The results of a run and its graphs, in memory.
 
     Args:
-        folder: of the run.
-        header: name, parameters and tags of the run.
-        config: its configuration.
-        metrics: the content of its ``metrics.json``.
-        pair: the graphs and all their links.
-        split: of the links.
-        neural: candidates and probabilities by the neural model; ``None``: it had none.
-        joint: the same by the joint distribution, or a baseline's matching; ``None``: no EM.
+        folder: The folder of the run.
+        header: Name, parameters and tags of the run.
+        config: Its configuration.
+        metrics: The content of its ``metrics.json``.
+        pair: The graphs and all their links.
+        split: The split of the links.
+        neural: Candidates and probabilities by the neural model; ``None``: it had none.
+        joint: The same by the joint distribution, or a baseline's matching; ``None``: no EM.
         labels: ``[num_labels, 2]`` links that it was certain of.
-        decision: the answer of a run of this process; ``None``: the folder has it.
+        decision: The answer of a run of this process; ``None``: the folder has it.
     """
 
     folder: Path
@@ -113,12 +113,12 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
     """Read a finished run from its folder; nothing is trained and nothing is written.
 
     Args:
-        folder: of the run.
-        trust: modules outside this package that its configuration may name. The list in the
+        folder: The folder of the run.
+        trust: Modules outside this package that its configuration may name. The list in the
             configuration itself does not count, since the folder may come from a stranger.
 
     Raises:
-        UserError: the folder is not that of a finished run, its data changed, or a file is damaged.
+        UserError: If the folder contains no finished run, its data changed, or a file is damaged.
     """
     folder = Path(folder)
     check_finished(folder)
@@ -154,11 +154,11 @@ def write_run(folder: Path, run: FinishedRun, write_files: WriteFiles) -> None:
 
     Args:
         folder: a new or empty folder, or that of a run, which is replaced.
-        run: the run.
-        write_files: writes its other files.
+        run: The run.
+        write_files: Writes its other files.
 
     Raises:
-        DataError: the folder has other content, or cannot be written to.
+        DataError: If the folder has other content, or cannot be written to.
     """
     try:
         with locked_folder(folder):

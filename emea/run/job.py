@@ -86,13 +86,13 @@ def run_job(
 
     Args:
         config: a composed config.
-        folder: of the run; created if missing.
-        launch: the command or the sweep that the run belongs to.
-        pair: the graphs, if they are in memory; ``None``: those that the config names.
-        resumes: resume the run of the folder or fail; otherwise a run with other settings, data or
+        folder: The folder of the run; created if missing.
+        launch: The command or the sweep that the run belongs to.
+        pair: The graphs, if they are in memory; ``None``: those that the config names.
+        resumes: Resume the run of the folder or fail; otherwise a run with other settings, data or
             code is replaced.
-        read_s: seconds that the caller spent on reading the pair.
-        is_checked: the caller has already checked the config.
+        read_s: Seconds that the caller spent on reading the pair.
+        is_checked: The caller has already checked the config.
 
     Raises:
         AlreadyRecordedError: ``skip_recorded`` is set and the same run is recorded.

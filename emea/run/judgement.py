@@ -30,10 +30,10 @@ def data_warnings(
     """Warnings that are known before training.
 
     Args:
-        pair: the graphs.
-        split: of the links; test links are not looked at.
-        num_candidates: of each entity.
-        uses_literals: literals are evidence, so that few links can be enough.
+        pair: The graphs.
+        split: The split of the links; test links are not looked at.
+        num_candidates: Number of candidates of each entity.
+        uses_literals: Literals are evidence, so that few links can be enough.
     """
     known, found = split.supervision, []
     if len(known.train) < FEW_LINKS and not uses_literals:
@@ -71,8 +71,8 @@ def shared_structure(
     Relations and directions are ignored.
 
     Args:
-        source: the source graph.
-        target: the target graph.
+        source: The source graph.
+        target: The target graph.
         mapping: ``[num_source]`` target entities, ``NO_MATCH`` where there is none.
 
     Returns:
@@ -97,8 +97,8 @@ def score_warning(history: list[Numbers], answered: Numbers, test_hit: float) ->
     """A warning if EM lowered Hit@1 on the validation links, or else on the test links.
 
     Args:
-        history: one entry for each iteration.
-        answered: the entry of the iteration that the run answers with.
+        history: One entry for each iteration.
+        answered: The entry of the iteration that the run answers with.
         test_hit: Hit@1 of its answer on the test links; NaN without test links.
     """
     first = history[0]
@@ -152,7 +152,7 @@ def probability_warning(probs: FloatArray) -> str | None:
     """A warning if hardly any answer has a high probability.
 
     Args:
-        probs: probability of each answer for an unlabelled source entity.
+        probs: Probability of each answer for an unlabelled source entity.
     """
     if not len(probs) or float((probs >= CONFIDENT).mean()) >= CONFIDENT_SHARE:
         return None
@@ -167,7 +167,7 @@ def structure_warning(pair: GraphPair, mapping: IntArray) -> str | None:
     """A warning if the answers connect hardly any triples of both graphs.
 
     Args:
-        pair: the graphs.
+        pair: The graphs.
         mapping: ``[num_source]`` the answers and labels, ``NO_MATCH`` where there is none.
     """
     share = shared_structure(pair.source, pair.target, mapping)

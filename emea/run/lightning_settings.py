@@ -21,9 +21,9 @@ class LightningSettings:
     """What a config adds to each fit.
 
     Args:
-        callbacks: act after those of the run.
-        loggers: receive what the module logs.
-        options: further arguments of ``pl.Trainer``.
+        callbacks: Act after those of the run.
+        loggers: Receive what the module logs.
+        options: Further arguments of ``pl.Trainer``.
     """
 
     callbacks: Sequence[pl.Callback] = ()

@@ -36,10 +36,10 @@ def compatibility_section(
     consists of all links, so its inclusions are estimated from all links.
 
     Args:
-        pair: the graphs and all their links.
-        split: of the links; the test links' source entities are judged.
+        pair: The graphs and all their links.
+        split: The split of the links; the test links' source entities are judged.
         mappings: ``[num_source]`` counterparts by stage, ``NO_MATCH`` where there is none.
-        device: where to compute.
+        device: The device to          on.
     """
     rule = PARIS(pair, device=device)
     judged, linked = split.test[:, 0], pair.links[:, 0]
@@ -70,20 +70,20 @@ class EvaluationObserver:
     """Measures every iteration on the test and validation links.
 
     Args:
-        test: the test links.
-        validation: the validation links, whose entities' labels the test links cannot judge.
-        protocol: named in every log line, because numbers of different protocols differ.
-        log: records metrics of a step.
-        num_observed: test links ranked between the first and the last iteration, a fixed
+        test: The test links.
+        validation: The validation links, whose entities' labels the test links cannot judge.
+        protocol: Named in every log line, because numbers of different protocols differ.
+        log: A function that records the metrics of a step.
+        num_observed: Test links ranked between the first and the last iteration, a fixed
             sample; ``None``: all.
         num_iterations: EM iterations planned after the first training.
 
     Attributes:
-        history: one entry per iteration, as ``metrics.json`` holds it.
-        last: the last iteration's report.
-        initial_ranks: neural ranks of the test links.
-        initial_mapping: the neural model's best targets before any EM step, labels certain.
-        final_ranks: ranks of the test links by the ranking that the run answers with.
+        history: One entry per iteration, as ``metrics.json`` holds it.
+        last: The last iteration's report.
+        initial_ranks: Neural ranks of the test links.
+        initial_mapping: The neural model's best targets before any EM step, labels certain.
+        final_ranks: Ranks of the test links by the ranking that the run answers with.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class EvaluationObserver:
         """Continue from a state; the next iteration sets the last ranks.
 
         Raises:
-            ValueError: the state belongs to other links.
+            ValueError: If the state belongs to other links.
         """
         self.history = [dict(entry) for entry in plain["history"]]
         if "initial_in_pool" in arrays:
@@ -168,8 +168,8 @@ class EvaluationObserver:
         """Log the last iteration.
 
         Args:
-            neural_seconds: duration of its fit.
-            num_epochs: epochs of its fit.
+            neural_seconds: Duration of its fit.
+            num_epochs: Epochs of its fit.
         """
         entry = self.history[-1]
         entry["epochs"] = num_epochs
@@ -181,7 +181,7 @@ class EvaluationObserver:
         """Rank all test links by the iteration that the run answers with.
 
         Args:
-            kept: its report; ``None``: the last iteration.
+            kept: Its report; ``None``: the last iteration.
 
         Returns:
             The entry of this iteration in the history.

@@ -36,13 +36,13 @@ class Parts:
     """The objects of a run.
 
     Args:
-        module: the encoder and what trains it.
-        data: its labels.
-        em: acts after each fit.
-        training: acts between the turns of a fit.
-        stopping: may end a turn; ``None``: nothing does.
+        module: The encoder and what trains it.
+        data: Its labels.
+        em: Acts after each fit.
+        training: Acts between the turns of a fit.
+        stopping: May end a turn; ``None``: nothing does.
         make_model: a new encoder and objective, from the current random generator.
-        lightning: settings of every fit's Lightning Trainer.
+        lightning: Settings of every fit's Lightning Trainer.
     """
 
     module: AlignmentModule

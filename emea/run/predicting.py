@@ -37,16 +37,16 @@ def predict(
     """Write what a run answers; nothing is trained.
 
     Args:
-        run: with its beliefs.
-        folder: where to.
-        settings: what to answer and in which files.
-        decoding: an option of ``conf/decoding`` instead of the run's own.
+        run: With its beliefs.
+        folder: Where to.
+        settings: What to answer and in which files.
+        decoding: An option of ``conf/decoding`` instead of the run's own.
 
     Returns:
         The numbers that a run has as ``export`` in its metrics, and the files.
 
     Raises:
-        ConfigError: the run cannot answer so.
+        ConfigError: If the run cannot answer so.
     """
     config = run.config if decoding is None else with_decoding(run.config, decoding)
     check_founded(settings, run.split)
@@ -77,7 +77,7 @@ def with_decoding(config: DictConfig, decoding: str) -> DictConfig:
     """A run's config with another decoding; its candidates stay the same.
 
     Raises:
-        ConfigError: there is no such decoding, or the run's method uses none.
+        ConfigError: If there is no such decoding, or the run's method uses none.
     """
     decoding, options = current_decoding(decoding), option_names("decoding")
     if decoding not in options:

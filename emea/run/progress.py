@@ -51,7 +51,7 @@ class Heartbeat:
     """Logs what a run does if it has not logged anything for a minute.
 
     Attributes:
-        describe: returns the current phase, with the time left if that is known.
+        describe: Returns the current phase, with the time left if that is known.
     """
 
     def __init__(self, silent_seconds: float = SILENT_SECONDS) -> None:
@@ -64,7 +64,7 @@ class Heartbeat:
         """Watch the log in a thread; on a terminal, where a bar is shown, do nothing.
 
         Args:
-            console: the place of the bar; ``None``: standard error.
+            console: The place of the bar; ``None``: standard error.
         """
         if (console or Console(stderr=True)).is_terminal:
             yield
@@ -96,8 +96,8 @@ def shown_phase(name: str, console: Console | None = None) -> Iterator[None]:
     """Show a phase without an estimate, with the time that it has taken so far.
 
     Args:
-        name: of the phase.
-        console: where to show it; ``None``: standard error.
+        name: The name of the phase.
+        console: Where to show it; ``None``: standard error.
     """
     HEARTBEAT.describe = lambda: name
     console = console or Console(stderr=True)
@@ -116,10 +116,10 @@ class StepProgress(pl.Callback):
     lower bound and is shown as one. The bar shows the share of the estimated time that has passed.
 
     Args:
-        num_steps: of the whole run.
-        num_stages: fits that are still to come.
-        phases: what follows each of them, in this order.
-        console: where to show it; ``None``: standard error.
+        num_steps: Number of steps of the whole run.
+        num_stages: Fits that are still to come.
+        phases: What follows each of them, in this order.
+        console: Where to show it; ``None``: standard error.
     """
 
     def __init__(

@@ -34,14 +34,14 @@ class ReasoningObserver:
     """Measures every iteration of a baseline.
 
     Args:
-        split: the test links to measure on, and those whose entities they cannot judge.
-        log: records metrics of a step.
+        split: The test links to measure on, and those whose entities they cannot judge.
+        log: A function that records the metrics of a step.
 
     Attributes:
-        history: one entry per iteration, as ``metrics.json`` holds it.
-        initial_ranks, final_ranks: of the matchings.
-        embedding_ranks: of the embedding, where there is one.
-        embedding_seconds: spent on training since the last iteration; the embedder adds to it.
+        history: One entry per iteration, as ``metrics.json`` holds it.
+        initial_ranks, final_ranks: Ranks of the matchings.
+        embedding_ranks: Ranks of the embedding, if there is one.
+        embedding_seconds: Spent on training since the last iteration; the embedder adds to it.
     """
 
     def __init__(self, split: Split, log: Log) -> None:
@@ -118,14 +118,14 @@ class Embedder:
     The encoder is built at the first call: a method that only reasons does not need one.
 
     Args:
-        config: of the run.
-        pair: graphs without links.
-        visible: what the run may see.
-        observer: its ``embedding_seconds`` are increased by the time of each training.
-        device: where to train.
+        config: The configuration of the run.
+        pair: Graphs without links.
+        visible: What the run may see.
+        observer: Its ``embedding_seconds`` are increased by the time of each training.
+        device: The device to          on.
 
     Attributes:
-        parts: the encoder and its labels, once there is one.
+        parts: The encoder and its labels, once there is one.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class ReasoningRun:
     """Runs a baseline that reasons from training links.
 
     Args:
-        inputs: config, graphs, links and device of the run.
+        inputs: Config, graphs, links and device of the run.
     """
 
     def __init__(self, inputs: RunInputs) -> None:

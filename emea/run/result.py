@@ -41,15 +41,15 @@ class RunSettings:
     """What was run on which data.
 
     Args:
-        protocol: name of what the run may see.
-        data: name of the pair of graphs.
-        groups: option of each config group that only some methods use; ``none``: it is not used.
-        method: baseline, ``emea`` or ``neural``.
-        split: name of how the links were split.
-        ratio: share of training links of a random split.
-        num_links: of each part.
-        seed: of the model.
-        split_seed: of the split.
+        protocol: Name of what the run may see.
+        data: Name of the pair of graphs.
+        groups: Option of each config group that only some methods use; ``none``: it is not used.
+        method: Baseline, ``emea`` or ``neural``.
+        split: Name of how the links were split.
+        ratio: Share of training links of a random split.
+        num_links: Number of links in each part.
+        seed: Seed of the model.
+        split_seed: Seed of the split.
     """
 
     protocol: str
@@ -113,10 +113,10 @@ class AnswerScores:
     """The sections of ``metrics.json`` about the answer.
 
     Args:
-        decoder: name of what made the answer.
-        answer: precision, recall and F1.
-        calibration: expected calibration error and its bins.
-        export: threshold, and how much is answered.
+        decoder: Name of what made the answer.
+        answer: Precision, recall and F1.
+        calibration: Expected calibration error and its bins.
+        export: Threshold, and how much is answered.
     """
 
     decoder: str
@@ -142,8 +142,8 @@ def literal_numbers(pair: GraphPair, test: IntArray) -> Numbers | None:
     """What literals contribute: matched values, anchors, and the test links anchors find.
 
     Args:
-        pair: the graphs, with the literals that the run used.
-        test: links that evaluate the anchors.
+        pair: The graphs, with the literals that the run used.
+        test: Links that evaluate the anchors.
 
     Returns:
         The section of ``metrics.json``; ``None`` if the run did not use literals.
@@ -202,17 +202,17 @@ class RunResult:
     """Everything that a run has found.
 
     Args:
-        folder: of the run; not the given one if the run resumed another.
-        header: name, parameters and tags of the run.
-        config: its configuration, without secrets.
-        pair: the graphs and all their links.
-        split: of the links.
-        metrics: all numbers.
-        outcome: beliefs, labels and ranks.
-        decision: the answer.
-        export: settings of the answer and its files.
-        ui_hint: command that opens the runs; ``None``: there is nothing to open.
-        end_time: milliseconds since the epoch.
+        folder: The folder of the run; not the given one if the run resumed another.
+        header: Name, parameters and tags of the run.
+        config: Its configuration, without secrets.
+        pair: The graphs and all their links.
+        split: The split of the links.
+        metrics: All numbers.
+        outcome: Beliefs, labels and ranks.
+        decision: The answer.
+        export: Settings of the answer and its files.
+        ui_hint: Command that opens the runs; ``None``: there is nothing to open.
+        end_time: Milliseconds since the epoch.
     """
 
     folder: Path

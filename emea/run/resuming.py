@@ -49,8 +49,8 @@ class Start:
     """Where a run starts.
 
     Args:
-        header: of the run; a resumed run keeps its own.
-        checkpoint: after which the run continues; ``None``: from the beginning.
+        header: The header of the run; a resumed run keeps its own.
+        checkpoint: After which the run continues; ``None``: from the beginning.
     """
 
     header: RunHeader
@@ -61,12 +61,12 @@ class Start:
         """Resume the unfinished run of the folder if it has the same fingerprint, else start.
 
         Args:
-            folder: of the run; it is locked.
-            header: of a run that starts now.
-            resumes: whether the user asked to resume; then nothing starts from scratch.
+            folder: The folder of the run; it is locked.
+            header: Of a run that starts now.
+            resumes: Whether the user asked to resume; then nothing starts from scratch.
 
         Raises:
-            DataError: the user asked to resume, and the settings, data or code changed.
+            DataError: If the user asked to resume, and the settings, data or code changed.
         """
         earlier = read_header(folder) if is_run_folder(folder) else None
         same = earlier is not None and _same(earlier, header)
@@ -96,7 +96,7 @@ def config_to_resume(folder: Path) -> DictConfig:
     """The settings of an interrupted run.
 
     Raises:
-        DataError: the folder holds none, or one that finished.
+        DataError: If the folder holds none, or one that finished.
     """
     if is_finished(folder):
         raise DataError(f"{folder} is finished: there is nothing to resume")
@@ -113,7 +113,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
     """Create the folder and lock it, so that no other run writes into it.
 
     Raises:
-        UserError: another run has locked it, or it cannot be written.
+        UserError: If another run has locked it, or it cannot be written.
     """
     with ExitStack() as stack:
         try:

@@ -27,12 +27,12 @@ class RunInputs:
     """What every run is built from.
 
     Args:
-        config: of the run.
-        graphs: the pair without its links.
-        visible: the links that the run may use.
-        split: its test and validation links are used for evaluation only.
-        log: records metrics of a step.
-        device: where to compute.
+        config: The configuration of the run.
+        graphs: The pair without its links.
+        visible: The links that the run may use.
+        split: Its test and validation links are used for evaluation only.
+        log: A function that records the metrics of a step.
+        device: The device to          on.
     """
 
     config: DictConfig
@@ -48,14 +48,14 @@ class RunScores:
     """The sections of ``metrics.json`` that a run measures itself.
 
     Args:
-        initial: ranking of the test links before EM or before reasoning.
-        final: ranking of the test links by the result.
-        final_reverse: the same from target to source.
-        mapping: precision, recall and F1 of all answers, and of mutual ones.
-        compatibility: by stage.
+        initial: Ranking of the test links before EM or before reasoning.
+        final: Ranking of the test links by the result.
+        final_reverse: The same from target to source.
+        mapping: Precision, recall and F1 of all answers, and of mutual ones.
+        compatibility: By stage.
         by_degree: Hit@1 in each bucket of degrees.
-        history: one entry per iteration.
-        extra: sections that only this method has.
+        history: One entry per iteration.
+        extra: Sections that only this method has.
     """
 
     initial: Numbers
@@ -73,9 +73,9 @@ class LinkRanks:
     """Ranks of every test link.
 
     Args:
-        initial: before EM or before reasoning.
-        final: by the result.
-        embedding: by an embedding that is not the result; ``None``: there is none.
+        initial: Before EM or before reasoning.
+        final: By the result.
+        embedding: By an embedding that is not the result; ``None``: there is none.
     """
 
     initial: Ranks
@@ -88,16 +88,16 @@ class Outcome:
     """What a run found and how good it is, before its answer is chosen.
 
     Args:
-        neural: candidates and probabilities by the neural model; ``None``: the run has none.
-        joint: the same by the joint distribution, or a baseline's matching; ``None``: no EM.
-        beliefs: the one of both that is the result.
+        neural: Candidates and probabilities by the neural model; ``None``: the run has none.
+        joint: The same by the joint distribution, or a baseline's matching; ``None``: no EM.
+        beliefs: The one of both that is the result.
         labels: ``[num_labels, 2]`` links that the run is certain of.
-        judged: the split by which the answer is judged: test links that the run took as labels
+        judged: The split by which the answer is judged: test links that the run took as labels
             are not among its test links.
-        ranks: of the test links.
-        scores: all numbers that the run measured.
-        losses: steps and losses of the training.
-        warnings: what the run noticed about its own result.
+        ranks: The ranks of the test links.
+        scores: All numbers that the run measured.
+        losses: Steps and losses of the training.
+        warnings: What the run noticed about its own result.
     """
 
     neural: Beliefs | None
@@ -122,7 +122,7 @@ class Run(Protocol):
         """Compute the result.
 
         Args:
-            folder: where checkpoints go.
+            folder: Where checkpoints go.
             resume_from: a checkpoint of this run to continue after; ``None``: from the beginning.
         """
 
@@ -130,5 +130,5 @@ class Run(Protocol):
         """What was found, measured on the test links.
 
         Args:
-            pair: the graphs and all their links, for evaluation.
+            pair: The graphs and all their links, for evaluation.
         """

@@ -58,11 +58,11 @@ class JobOutcome:
     """One job of a sweep.
 
     Args:
-        folder: its folder.
-        overrides: its part of the command line.
-        metrics: what its ``metrics.json`` holds; ``None`` where none are in a folder.
-        failed: why it failed; empty where it did not.
-        recorded: where its numbers are, if they are in no folder.
+        folder: Its folder.
+        overrides: Its part of the command line.
+        metrics: What its ``metrics.json`` holds; ``None`` where none are in a folder.
+        failed: Why it failed; empty where it did not.
+        recorded: Where its numbers are, if they are in no folder.
     """
 
     folder: Path
@@ -122,8 +122,8 @@ def read_outcomes(sweep: Path, before: Mapping[Path, int] | None = None) -> list
     """Every job of a sweep, in the order of their numbers.
 
     Args:
-        sweep: its folder.
-        before: what the folder held of an earlier sweep.
+        sweep: Its folder.
+        before: What the folder held of an earlier sweep.
     """
     old = before or {}
     found = [folder for folder, stamp in job_stamps(sweep).items() if old.get(folder) != stamp]
@@ -260,10 +260,10 @@ def time_left(sweep: Path, before: Mapping[Path, int], started: float, total: in
     Jobs that were recorded before take no time, so they do not count as a measurement.
 
     Args:
-        sweep: its folder.
-        before: folders of an earlier sweep.
-        started: when the sweep started, in seconds since the epoch.
-        total: number of jobs.
+        sweep: Its folder.
+        before: Folders of an earlier sweep.
+        started: When the sweep started, in seconds since the epoch.
+        total: Number of jobs.
     """
     outcomes = [one for one in read_outcomes(sweep, before) if one.has_ended]
     computed = sum(not one.was_recorded for one in outcomes)
@@ -329,8 +329,8 @@ def track_summary(folder: Path, outcomes: Sequence[JobOutcome]) -> None:
     """Give the summary to the tracker of the sweep's runs, once for each study.
 
     Args:
-        folder: of the sweep.
-        outcomes: of its jobs.
+        folder: The folder of the sweep.
+        outcomes: The outcomes of its jobs.
     """
     status = "FAILED" if any(one.failed for one in outcomes) else "FINISHED"
     seen: set[tuple[str, str]] = set()
@@ -350,7 +350,7 @@ def swept_keys(config: DictConfig) -> list[str]:
     """The keys that have more than one value in a sweep, in the order of the command line.
 
     Args:
-        config: of the sweep, with Hydra's own part.
+        config: The configuration of the sweep, with Hydra's own part.
     """
     overrides = _sweep_overrides(config)
     return [
@@ -364,7 +364,7 @@ def num_jobs(config: DictConfig) -> int | None:
     """The number of jobs of a sweep; ``None`` if only the sweeper knows it.
 
     Args:
-        config: of the sweep, with Hydra's own part.
+        config: The configuration of the sweep, with Hydra's own part.
     """
     trials = OmegaConf.select(config, "hydra.sweeper.n_trials")
     if trials is not None:

@@ -54,15 +54,15 @@ def fit(
     does what is left of its turn, and the turns after it; one of the callbacks restores it.
 
     Args:
-        module: what is trained.
-        data: the links, and the number of steps.
-        num_epochs: of the first turn.
+        module: What is trained.
+        data: The links, and the number of steps.
+        num_epochs: Number of epochs of the first turn.
         accelerator: Lightning's name of the device.
-        callbacks: of the run; those of the config come between them and the last one, which
+        callbacks: Of the run; those of the config come between them and the last one, which
             saves the state after all others have acted.
-        num_turns: turns after the first.
-        resumed: the state from which to continue; ``None``: the fit starts.
-        lightning: what the config adds; ``None``: nothing.
+        num_turns: Turns after the first.
+        resumed: The state from which to continue; ``None``: the fit starts.
+        lightning: What the config adds; ``None``: nothing.
     """
     if resumed is None:
         data.plan(num_epochs, module.objective.steps_per_epoch(len(data.links)))
@@ -138,10 +138,10 @@ class Stage(NamedTuple):
     """One fit of the run.
 
     Args:
-        name: shown to the user.
-        num_epochs: epochs on the labels it finds; 0: weights come from elsewhere.
-        num_turns: turns after them, with mined labels.
-        restart: whether it begins with new weights.
+        name: Shown to the user.
+        num_epochs: Epochs on the labels it finds; 0: weights come from elsewhere.
+        num_turns: Turns after them, with mined labels.
+        restart: Whether it begins with new weights.
     """
 
     name: str
@@ -174,11 +174,11 @@ def train(
     """One fit per stage; the EM callback acts at the end of each.
 
     Args:
-        config: of the run.
-        parts: what is trained.
-        observer: measures and logs each stage.
-        device: where to compute.
-        checkpoint: written after each stage.
+        config: The configuration of the run.
+        parts: What is trained.
+        observer: Measures and logs each stage.
+        device: The device to          on.
+        checkpoint: Written after each stage.
         resume_from: a checkpoint of this run to continue after; ``None``: from the beginning.
     """
     plan = stages(config)
@@ -224,7 +224,7 @@ def _stopped_before(stage: Stage, number: int) -> None:
     """A callback of the config kept Lightning from starting a fit, so the run ends there.
 
     Raises:
-        ConfigError: it was the first fit, so there is no result.
+        ConfigError: If it was the first fit, so there is no result.
     """
     if not number:
         raise ConfigError("a callback in trainer.callbacks stopped the first training at its start")
@@ -255,11 +255,11 @@ def fit_stage(
     """One fit, with new weights where the stage wants them.
 
     Args:
-        stage: of the run.
-        parts: what is trained.
-        device: where to compute.
-        callbacks: watch, after those that act.
-        resumed: what one of them restores; ``None``: the stage begins.
+        stage: A stage of the run.
+        parts: What is trained.
+        device: The device to          on.
+        callbacks: Watch, after those that act.
+        resumed: What one of them restores; ``None``: the stage begins.
     """
     if stage.restart:
         parts.restart()

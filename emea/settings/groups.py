@@ -14,8 +14,8 @@ class Group:
     """A config group.
 
     Args:
-        help: what it decides, for ``--help``.
-        schemas: dataclasses by name. An option inherits one as ``schema_NAME``. A schema with the
+        help: What it decides, for ``--help``.
+        schemas: Dataclasses by name. An option inherits one as ``schema_NAME``. A schema with the
             name of an option belongs to that option.
     """
 
@@ -127,7 +127,7 @@ def declared(group: str, option: str | None) -> tuple[tuple[Setting, ...], ...]:
 
     Args:
         group: a config group, or an empty text for the top level.
-        option: its name; if no schema belongs to it, the schemas of the whole group are used, and a
+        option: Its name; if no schema belongs to it, the schemas of the whole group are used, and a
             key can have several declarations.
     """
     if not group:

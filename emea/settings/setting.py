@@ -17,10 +17,10 @@ class Range:
     """A range of numbers.
 
     Args:
-        least: the lower limit.
-        most: the upper limit.
-        above: excludes the lower limit.
-        below: excludes the upper limit.
+        least: The lower limit.
+        most: The upper limit.
+        above: Excludes the lower limit.
+        below: Excludes the upper limit.
     """
 
     least: float
@@ -75,11 +75,11 @@ def setting(
     """Declare a field of a schema.
 
     Args:
-        default: the value if none is given; a tuple means a list.
-        help: what it does, for ``--help`` and the documentation.
+        default: The value if none is given; a tuple means a list.
+        help: What it does, for ``--help`` and the documentation.
         allowed: a range of numbers or the possible words; for a list, those of its items.
-        source: where the default comes from.
-        required: the run cannot start without it.
+        source: Where the default comes from.
+        required: The run cannot start without it.
         example: a value to show if the default is null or empty.
     """
     metadata = {
@@ -101,16 +101,16 @@ class Setting:
     """One setting of an option.
 
     Args:
-        key: its full key, such as ``em.iterations``.
+        key: Its full key, such as ``em.iterations``.
         kind: ``int``, ``float``, ``bool``, ``str``, ``list``, ``dict`` or ``object`` (anything).
-        item: the kind of a list's items.
-        nullable: null is allowed.
-        default: the usual value, as a plain container.
-        allowed: see `setting`.
-        help: see `setting`.
-        source: see `setting`.
-        required: see `setting`.
-        example: see `setting`.
+        item: The kind of a list's items.
+        nullable: Null is allowed.
+        default: The usual value, as a plain container.
+        allowed: See `setting`.
+        help: See `setting`.
+        source: See `setting`.
+        required: See `setting`.
+        example: See `setting`.
     """
 
     key: str
@@ -200,7 +200,7 @@ def settings_of(schema: type, prefix: str = "") -> tuple[Setting, ...]:
 
     Args:
         schema: a dataclass.
-        prefix: the key of the group, with a dot at its end.
+        prefix: The key of the group, with a dot at its end.
     """
     return tuple(_settings(schema, prefix))
 
