@@ -29,11 +29,6 @@ WORDS = {
 }
 """Words that the project used in private senses, and how to find them."""
 
-ALLOWED: dict[str, int] = {
-    "data": 53,
-}
-"""Occurrences in docstrings, comments and messages of packages that are not rewritten yet."""
-
 
 def found_in(text: str) -> Counter[str]:
     """How often each word occurs in a text."""
@@ -86,12 +81,7 @@ def test_pages_avoid_the_words(path: Path) -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_packages_avoid_the_words(package: str) -> None:
-    found = occurrences()[package]
-    assert len(found) <= ALLOWED.get(package, 0), "\n".join(found)
-
-
-def test_allowances_are_those_of_packages() -> None:
-    assert set(ALLOWED) <= set(occurrences())
+    assert occurrences()[package] == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Named array types of the data package."""
+"""Array types with names, used throughout the project."""
 
 from typing import TypeAlias
 
@@ -9,14 +9,14 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 """Triples are ``[n, 3]`` (head, relation, tail), links ``[n, 2]`` (source, target)."""
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
-"""One number per row of something."""
+"""One number for each row of another array."""
 
 NO_MATCH = -1
 """Target of an entity without a match."""
 
 
 def frozen(values: npt.ArrayLike, columns: int) -> IntArray:
-    """A read-only int64 copy with the given number of columns."""
+    """Return a read-only int64 copy with the given number of columns."""
     array = np.array(values, dtype=np.int64).reshape(-1, columns)
     array.flags.writeable = False
     return array

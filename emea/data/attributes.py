@@ -1,4 +1,4 @@
-"""Literals of a graph: attribute triples, their values, and the labels chosen from them."""
+"""Literals of a graph as attribute triples, and labels chosen from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ LABEL_ATTRIBUTES = (
     "https://schema.org/name",
     *("skos:prefLabel", "rdfs:label", "foaf:name", "schema:name", "label", "name"),
 )
-"""Attributes that name an entity, the preferred ones first."""
+"""Attributes that name an entity, in order of preference."""
 
 
 class Kind(NamedTuple):
@@ -37,7 +37,7 @@ class AttributeTriples:
     Args:
         triples: ``[num_triples, 3]`` entity, attribute and value, each numbered from zero.
         attribute_names: The name of each attribute.
-        values: The text of each value, as the file has it.
+        values: The text of each value, as in the file.
         kinds: ``[num_values]`` index of each value's kind.
         kind_names: Language and datatype of each kind.
     """
@@ -68,11 +68,11 @@ class AttributeTriples:
         return len(self.triples)
 
     def kind(self, value: int) -> Kind:
-        """Language and datatype of a value."""
+        """Return the language and the datatype of a value."""
         return self.kind_names[int(self.kinds[value])]
 
     def relabelled(self, new_ids: IntArray) -> "AttributeTriples":
-        """The same triples with entity ``i`` called ``new_ids[i]``."""
+        """Return the same triples in which entity ``i`` has the id ``new_ids[i]``."""
         triples = self.triples.copy()
         triples[:, 0] = new_ids[triples[:, 0]]
         order = np.lexsort(triples.T[::-1])
@@ -84,14 +84,14 @@ class AttributeTriples:
 def chosen_labels(
     attributes: AttributeTriples, num_entities: int, language: str | None = None
 ) -> list[str]:
-    """The label of each entity; an entity without one has an empty text.
+    """Return the label of each entity, or an empty text for entities without a label.
 
-    The preferred attribute decides first (see ``LABEL_ATTRIBUTES``), then the language: the given
-    one, no language, English, and the others in alphabetical order.
+    The order of ``LABEL_ATTRIBUTES`` decides first, then the language: the given language, no
+    language, English, and the other languages in alphabetical order.
 
     Args:
         attributes: The literals of the graph.
-        num_entities: Entities of the graph.
+        num_entities: The number of entities of the graph.
         language: The preferred language tag, such as ``de``.
     """
     by_attribute = _ranks(attributes.attribute_names)
@@ -107,7 +107,7 @@ def chosen_labels(
 
 
 def _ranks(names: Sequence[str]) -> IntArray:
-    """The place of each attribute among those that name entities, -1 for the others."""
+    """Return the rank of each attribute in ``LABEL_ATTRIBUTES``, or -1."""
     places = {name: place for place, name in enumerate(LABEL_ATTRIBUTES)}
     return np.array([places.get(name, -1) for name in names], dtype=np.int64)
 

@@ -1,4 +1,4 @@
-"""Which entities of an RDF graph are classes, properties or individuals."""
+"""Finds out which entities of an RDF graph are classes, properties or individuals."""
 
 from enum import IntEnum
 
@@ -12,11 +12,11 @@ RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 OWL = "http://www.w3.org/2002/07/owl#"
 
 BLANK = "_:"
-"""Beginning of the name of a blank node, which has no meaning outside its own file."""
+"""Prefix of blank node names, which have no meaning outside their file."""
 
 
 class EntityKind(IntEnum):
-    """What an entity is in the sense of OWL."""
+    """The kinds of entities in OWL."""
 
     INDIVIDUAL = 0
     CLASS = 1
@@ -89,5 +89,5 @@ def _declared(type_name: str) -> EntityKind:
 
 
 def is_blank(name: str) -> bool:
-    """Whether an entity's name is that of a blank node."""
+    """Return whether a name is that of a blank node."""
     return name.startswith(BLANK)

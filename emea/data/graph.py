@@ -1,4 +1,4 @@
-"""One knowledge graph: triples over contiguous entity and relation ids."""
+"""A knowledge graph: triples of entity and relation ids."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,16 +12,17 @@ from emea.errors import DataError
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KnowledgeGraph:
-    """Triples of one graph, ids local to it and contiguous from zero.
+    """The triples of one graph. Ids are contiguous from zero and belong to this graph only.
 
     Args:
-        triples: ``[num_triples, 3]`` head, relation, tail.
-        num_entities: entities, those without a triple included.
-        num_relations: relations.
-        entity_names: a name per entity, where the data has names.
-        relation_names: a name per relation, where the data has names.
-        attributes: the literal triples, if they were kept; ``None``: structure only.
-        labels: a label to show for each entity, empty where it has none; ``None``: no labels.
+        triples: ``[num_triples, 3]`` head, relation and tail.
+        num_entities: The number of entities, including those without a triple.
+        num_relations: The number of relations.
+        entity_names: The name of each entity, if the data has names.
+        relation_names: The name of each relation, if the data has names.
+        attributes: The literal triples, or ``None`` if they were not kept.
+        labels: A label to show for each entity, empty if an entity has none. ``None`` means that
+            no entity has a label.
     """
 
     triples: IntArray
@@ -48,35 +49,39 @@ class KnowledgeGraph:
 
     @property
     def num_triples(self) -> int:
-        """How many triples the graph has."""
+        """The number of triples."""
         return len(self.triples)
 
     @property
     def all_entity_names(self) -> Sequence[str]:
-        """The names of all entities, or their ids where the data has no names."""
+        """The names of all entities, or their ids if the data has no names."""
         if self.entity_names is not None:
             return self.entity_names
         return [str(entity) for entity in range(self.num_entities)]
 
     def entity_name(self, entity: int) -> str:
-        """The entity's name, or its id where the data has no names."""
+        """Return the name of an entity, or its id if the data has no names."""
         return self.entity_names[entity] if self.entity_names is not None else str(entity)
 
     def relation_name(self, relation: int) -> str:
-        """The relation's name, or its id where the data has no names."""
+        """Return the name of a relation, or its id if the data has no names."""
         return self.relation_names[relation] if self.relation_names is not None else str(relation)
 
     def entity_label(self, entity: int) -> str | None:
-        """The entity's label; ``None`` if it has none."""
+        """Return the label of an entity, or ``None`` if it has none."""
         return (self.labels[entity] or None) if self.labels is not None else None
 
     def degrees(self) -> IntArray:
-        """Number of triples each entity takes part in (a loop counts twice)."""
+        """Return the number of triples of each entity. A self-loop counts twice."""
         ends = self.triples[:, [0, 2]].ravel()
         return np.bincount(ends, minlength=self.num_entities).astype(np.int64)
 
     def relabelled(self, new_ids: IntArray) -> "KnowledgeGraph":
-        """The same graph with entity ``i`` called ``new_ids[i]`` (a permutation)."""
+        """Return the same graph in which entity ``i`` has the id ``new_ids[i]``.
+
+        Args:
+            new_ids: A permutation of the entity ids.
+        """
         triples = self.triples.copy()
         triples[:, 0] = new_ids[triples[:, 0]]
         triples[:, 2] = new_ids[triples[:, 2]]
@@ -97,6 +102,6 @@ class KnowledgeGraph:
 
 
 def check_ids(ids: IntArray, size: int, what: str) -> None:
-    """Refuse ids outside ``0..size-1``."""
+    """Raise an error if an id is outside ``0..size-1``."""
     if ids.size and (ids.min() < 0 or ids.max() >= size):
         raise DataError(f"{what} ids must lie in 0..{size - 1}, found {ids.min()}..{ids.max()}")

@@ -1,4 +1,4 @@
-"""Two graphs and the links between them."""
+"""Two graphs to align and the links between them."""
 
 import hashlib
 import logging
@@ -18,7 +18,13 @@ from emea.errors import DataError
 
 @dataclass(frozen=True, eq=False)
 class OfficialSplit:
-    """The parts a data set's authors fixed; an empty validation part means they fixed none."""
+    """The split that the authors of a data set published.
+
+    Args:
+        train: ``[n, 2]`` links for training.
+        validation: ``[n, 2]`` links for validation; empty if the authors published none.
+        test: ``[n, 2]`` links for the evaluation.
+    """
 
     train: IntArray
     validation: IntArray
@@ -29,23 +35,23 @@ class OfficialSplit:
             object.__setattr__(self, part, frozen(getattr(self, part), 2))
 
     def relabelled(self, source_ids: IntArray, target_ids: IntArray) -> "OfficialSplit":
-        """The same parts after a relabelling of the entities."""
+        """Return the same split after new ids were given to the entities."""
         parts = (self.train, self.validation, self.test)
         return OfficialSplit(*(relabel_links(links, source_ids, target_ids) for links in parts))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphPair:
-    """Two graphs to align; each side has its own ids.
+    """Two graphs to align. Each graph has its own ids.
 
     Args:
-        name: what the pair is called in results.
-        source: the graph whose entities look for a counterpart.
-        target: the graph in which they look.
+        name: The name of the pair in results.
+        source: The graph whose entities are to be matched.
+        target: The graph that contains the candidates.
         links: ``[num_links, 2]`` all known links (source id, target id), one-to-one.
-        official: the data set's own parts of the links, if it has any.
-        reading: what was read from files and left out, where a reader counts it.
-        literals: values of both graphs that match, if they are used as evidence.
+        official: The published split of the links, if there is one.
+        reading: Counts of what was read and left out, if the reader counts it.
+        literals: Matching values of both graphs, if they are used as evidence.
     """
 
     name: str
@@ -59,10 +65,10 @@ class GraphPair:
     def __post_init__(self) -> None:
         links = frozen(self.links, 2)
         object.__setattr__(self, "links", links)
-        _check_links(self, links, "more than one link")
+        _check_links(self, links, "links")
         if self.official is not None:
             parts = (self.official.train, self.official.validation, self.official.test)
-            _check_links(self, np.concatenate(parts), "more than one link in the official parts")
+            _check_links(self, np.concatenate(parts), "official split")
 
     def __repr__(self) -> str:
         return (
@@ -71,7 +77,12 @@ class GraphPair:
         )
 
     def relabelled(self, source_ids: IntArray, target_ids: IntArray) -> "GraphPair":
-        """The same pair with entity ``i`` of a side called ``ids[i]`` (permutations)."""
+        """Return the same pair in which entity ``i`` of a graph has the id ``ids[i]``.
+
+        Args:
+            source_ids: A permutation of the source ids.
+            target_ids: A permutation of the target ids.
+        """
         official = self.official.relabelled(source_ids, target_ids) if self.official else None
         return replace(
             self,
@@ -83,10 +94,10 @@ class GraphPair:
         )
 
     def shuffled(self, seed: int) -> "GraphPair":
-        """The same pair with entity ids drawn at random.
+        """Return the same pair with random entity ids.
 
-        Public files give linked entities matching ids, so whatever breaks a tie by index
-        would leak links. Random ids close that door at the root.
+        Public files give matching ids to linked entities, so code that breaks ties by id would
+        leak links. Random ids prevent this.
         """
         rng = np.random.default_rng(seed)
         return self.relabelled(
@@ -94,9 +105,9 @@ class GraphPair:
         )
 
     def checksum(self) -> str:
-        """SHA-256 over sizes, triples, literals and links: equal data, equal checksum.
+        """Return the SHA-256 of sizes, triples, literals and links.
 
-        Labels are not part of it, since no prediction depends on them.
+        Labels are not included, because no prediction depends on them.
         """
         digest = hashlib.sha256()
         for graph in (self.source, self.target):
@@ -109,25 +120,28 @@ class GraphPair:
         return digest.hexdigest()
 
 
-def _check_links(pair: GraphPair, links: IntArray, fault: str) -> None:
-    """Refuse links of entities that are not there, or of one entity twice."""
+def _check_links(pair: GraphPair, links: IntArray, where: str) -> None:
+    """Raise an error if an entity does not exist or has more than one link."""
     sizes = (pair.source.num_entities, pair.target.num_entities)
     for side, size, column in zip(("source", "target"), sizes, links.T, strict=True):
         check_ids(column, size, f"{side} entity")
         if len(np.unique(column)) != len(column):
-            raise DataError(f"a {side} entity of {pair.name} has {fault}")
+            raise DataError(
+                f"{pair.name}: a {side} entity occurs more than once in the {where}. Links must be "
+                "one-to-one."
+            )
 
 
 def relabel_links(links: IntArray, source_ids: IntArray, target_ids: IntArray) -> IntArray:
-    """Links after a relabelling of both sides."""
+    """Return links after new ids were given to the entities of both graphs."""
     return np.stack([source_ids[links[:, 0]], target_ids[links[:, 1]]], axis=1)
 
 
 log = logging.getLogger(__name__)
 
-# Public files number linked entities alike (in DBP15K most links join id i to id i + constant),
-# so ids in file order would tell the links to anything that breaks a tie by index. The seed is
-# fixed: the same files give the same ids in every run, whatever the seed of the experiment.
+# Public files give similar ids to linked entities (in DBP15K most links join id i to id
+# i + constant), so ids in file order would leak links wherever ties are broken by id. The seed is
+# fixed, so that the same files give the same ids in every run, with any seed of the experiment.
 SHUFFLE_SEED = 20_221_206
 
 
@@ -139,15 +153,15 @@ def build_graph(
     entity_names: Sequence[str],
     relation_names: Sequence[str],
 ) -> KnowledgeGraph:
-    """The graph of a triple file; repeated triples count once.
+    """Build the graph of a triple file. Repeated triples count once.
 
     Args:
-        table: the file, for error messages.
-        columns: its heads, relations and tails.
-        entities: all entities of the graph.
-        relations: all relations of the graph.
-        entity_names: a name per entity.
-        relation_names: a name per relation.
+        table: The file, for error messages.
+        columns: Its heads, relations and tails.
+        entities: All entities of the graph.
+        relations: All relations of the graph.
+        entity_names: The name of each entity.
+        relation_names: The name of each relation.
     """
     heads, relation_column, tails = columns
     triples = np.stack(
@@ -160,7 +174,7 @@ def build_graph(
     )
     rows = first_occurrences(triples)
     if len(rows) < len(triples):
-        log.warning("%s: %d repeated triples dropped", table.label, len(triples) - len(rows))
+        log.warning("%s: %d repeated triples left out", table.label, len(triples) - len(rows))
     return KnowledgeGraph(
         triples[rows], len(entities), len(relations), entity_names, relation_names
     )
@@ -173,6 +187,6 @@ def assemble_pair(
     links: IntArray,
     official: OfficialSplit | None,
 ) -> GraphPair:
-    """The pair as readers hand it out: with entity ids that carry no information."""
+    """Return a pair with random entity ids, as all readers of files do."""
     pair = GraphPair(name, source, target, links, official)
     return pair.shuffled(SHUFFLE_SEED)

@@ -1,4 +1,4 @@
-"""Names made from the local part of IRIs, as literals of a graph."""
+"""Makes names from the local parts of IRIs, as literals of a graph."""
 
 from dataclasses import replace
 
@@ -9,18 +9,21 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.names import local_name
 
 IRI_NAME = "urn:emea:iri_name"
-"""The attribute that holds the name from an entity's IRI."""
+"""The attribute for names made from IRIs."""
 
 
 def iri_name(iri: str) -> str:
-    """The local part of an IRI as text: ``http://x.org/Kim_Dae-jung`` becomes ``Kim Dae-jung``."""
+    """Return the local part of an IRI as text.
+
+    For example, ``http://x.org/Kim_Dae-jung`` becomes ``Kim Dae-jung``.
+    """
     return " ".join(local_name(iri).replace("_", " ").split())
 
 
 def with_iri_names(graph: KnowledgeGraph) -> KnowledgeGraph:
-    """The graph with one more attribute, the name from each entity's IRI.
+    """Return the graph with an additional attribute, the name made from the IRI of each entity.
 
-    Other literals of the graph are kept. Entities without a label get this name as their label.
+    Other literals are kept. Entities without a label get this name as their label.
     """
     names = [iri_name(name) for name in graph.all_entity_names]
     given = graph.attributes

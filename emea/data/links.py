@@ -1,4 +1,4 @@
-"""Links between entities: what a file lists, how names are found, which links count."""
+"""Links from files: finds the entities by name and checks that links are one-to-one."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -17,17 +17,17 @@ from emea.errors import DataError, one_line
 
 @dataclass(frozen=True, eq=False)
 class LinkListing:
-    """The links of a file.
+    """The links of a file, by name.
 
     Args:
-        label: the file's name.
-        links: a source and a target name each.
-        places: the number of the line or statement of each link.
-        unit: what the numbers count.
-        symmetric: whether a link may also be meant the other way round.
-        prefixes: short names that the file explains.
-        num_other: rows that are no links.
-        num_bad: lines that could not be read.
+        label: The name of the file.
+        links: The source and the target name of each link.
+        places: The number of the line or statement of each link.
+        unit: The unit that the numbers count.
+        symmetric: Whether the first name may also be the target.
+        prefixes: Prefixes that the file defines.
+        num_other: The number of rows that are not links.
+        num_bad: The number of lines that could not be read.
     """
 
     label: str
@@ -40,30 +40,30 @@ class LinkListing:
     num_bad: int = 0
 
     def place(self, row: int) -> str:
-        """Where a link stands."""
+        """Return the file and the line of a link, for messages."""
         return f"{self.label}, {self.unit} {self.places[row]}"
 
     def error(self, row: int, message: str) -> DataError:
-        """An error about one link, to be raised by the caller."""
+        """Return an error about one link. The caller raises it."""
         return DataError(f"{self.place(row)}: {message}")
 
 
 class Listing(Protocol):
-    """A file whose rows are links."""
+    """The interface of a file whose rows are links."""
 
     @property
     def label(self) -> str:
-        """What messages call the file."""
+        """The name of the file in messages."""
 
     def place(self, row: int) -> str:
-        """Where a row stands."""
+        """Return the file and the line of a row, for messages."""
 
     def error(self, row: int, message: str) -> DataError:
-        """An error about one row."""
+        """Return an error about one row. The caller raises it."""
 
 
 class Place(NamedTuple):
-    """Where a link was read."""
+    """The place at which a link was read."""
 
     label: str
     text: str
@@ -73,7 +73,7 @@ class Place(NamedTuple):
 
 
 class LinkRegister(Generic[Key]):
-    """Remembers where each link was read and refuses what contradicts it."""
+    """Records where each link was read and refuses links that contradict earlier ones."""
 
     def __init__(self) -> None:
         self._links: dict[tuple[Key, Key], Place] = {}
@@ -83,18 +83,18 @@ class LinkRegister(Generic[Key]):
     def add(
         self, table: Listing, links: Iterable[tuple[Key, Key]], may_repeat: bool = False
     ) -> list[int]:
-        """Register a file's links.
+        """Register the links of a file.
 
         Args:
-            table: the file they come from.
-            links: a (source, target) per row.
-            may_repeat: whether the file may hold links of the files before it.
+            table: The file.
+            links: Source and target of each row.
+            may_repeat: Whether the file may contain links of earlier files.
 
         Returns:
-            The rows whose link no file before held.
+            The rows whose link is not in an earlier file.
 
         Raises:
-            DataError: a link is a duplicate or contradicts another.
+            DataError: A link is a duplicate or contradicts another.
         """
         new_rows = []
         for row, link in enumerate(links):
@@ -108,7 +108,7 @@ class LinkRegister(Generic[Key]):
         """Register one link.
 
         Raises:
-            DataError: it is registered already, or contradicts another.
+            DataError: The link is already registered or contradicts another.
         """
         if link in self._links:
             raise table.error(row, f"link {_text(link)} is already in {self._links[link]}")
@@ -122,7 +122,7 @@ class LinkRegister(Generic[Key]):
         self._links[link] = self._sources[link[0]] = self._targets[link[1]] = place
 
     def check_contains(self, table: Listing, links: Iterable[tuple[Key, Key]], home: str) -> None:
-        """Refuse a link that has not been registered before."""
+        """Raise an error if a link is not registered."""
         for row, link in enumerate(links):
             if link not in self._links:
                 raise table.error(row, f"link {_text(link)} is not in {home}")
@@ -135,16 +135,16 @@ def _text(link: tuple[Key, Key]) -> str:
 log = logging.getLogger(__name__)
 
 NUM_NAMED = 20
-"""Links of a file left out for one reason that are named; the others are counted."""
+"""Links left out for the same reason that are logged one by one. The others are counted."""
 
 
 class EntityFinder:
     """Finds the entities of a graph by name.
 
     Args:
-        graph: with names.
+        graph: The graph.
         side: ``source`` or ``target``.
-        label: the graph's file.
+        label: The file of the graph, for messages.
     """
 
     def __init__(self, graph: KnowledgeGraph, side: str, label: str) -> None:
@@ -154,7 +154,7 @@ class EntityFinder:
         self.label = label
 
     def find(self, name: str, prefixes: Prefixes) -> int | None:
-        """The entity of that name, in whatever spelling."""
+        """Return the entity with this name in any of its spellings, or ``None``."""
         return next(
             (self._ids[text] for text in prefixes.spellings(name) if text in self._ids), None
         )
@@ -162,14 +162,14 @@ class EntityFinder:
 
 @dataclass(frozen=True, eq=False)
 class LinkResolver:
-    """Turns names into links, one-to-one over all files it is given.
+    """Turns names into links that are one-to-one over all files.
 
     Args:
-        source: finds source entities.
-        target: finds target entities.
-        prefixes: short names that the user explains.
+        source: Finds source entities.
+        target: Finds target entities.
+        prefixes: Prefixes that the user defines.
         on_error: ``stop`` at a link that contradicts another, or ``skip`` and count it.
-        register: of the links so far.
+        register: The links of earlier files.
     """
 
     source: EntityFinder
@@ -179,15 +179,15 @@ class LinkResolver:
     register: LinkRegister[str]
 
     def resolve(self, listing: LinkListing) -> tuple[IntArray, LinkReading]:
-        """The links of a file between known entities, and what was left out.
+        """Return the links of a file between known entities, and counts of those left out.
 
-        A link with an unknown entity is named and left out; one that is repeated counts once.
+        Links with an unknown entity are logged and left out. Repeated links count once.
 
         Raises:
-            DataError: a link contradicts another, or is in a file before this one.
+            DataError: A link contradicts another or is in an earlier file.
         """
         known, unknown = self.found(listing)
-        _tell_left_out(listing.label, unknown, "with an unknown entity")
+        _log_left_out(listing.label, unknown, "with an unknown entity")
         kept = self.registered(listing, known)
         return np.array(kept, dtype=np.int64).reshape(-1, 2), LinkReading(
             label=listing.label,
@@ -200,7 +200,7 @@ class LinkResolver:
         )
 
     def found(self, listing: LinkListing) -> tuple[dict[tuple[int, int], int], list[str]]:
-        """The row in which each link between known entities first stands, and who is unknown."""
+        """Return the first row of each link between known entities, and the unknown entities."""
         prefixes = self.prefixes.with_others(listing.prefixes.namespaces)
         known: dict[tuple[int, int], int] = {}
         unknown: list[str] = []
@@ -215,7 +215,7 @@ class LinkResolver:
     def _ends(
         self, names: tuple[str, str], prefixes: Prefixes, symmetric: bool
     ) -> tuple[tuple[int, int], str]:
-        """The two entities, or a text that says which one is unknown."""
+        """Return the two entities, or a message that names the unknown one."""
         missing = ""
         for left, right in (names, names[::-1]) if symmetric else (names,):
             source = self.source.find(left, prefixes)
@@ -229,15 +229,15 @@ class LinkResolver:
     def registered(
         self, listing: LinkListing, known: dict[tuple[int, int], int]
     ) -> list[tuple[int, int]]:
-        """The links that contradict none before them.
+        """Return the links that do not contradict earlier ones.
 
         Raises:
-            DataError: one does, and that is where to stop.
+            DataError: A link contradicts an earlier one and ``on_error`` is ``stop``.
         """
         kept, contradicting = [], []
         for ends, row in known.items():
             try:
-                # by the graphs' names: files may spell one entity in several ways
+                # use the names of the graphs, since files may spell an entity in several ways
                 names = (self.source.names[ends[0]], self.target.names[ends[1]])
                 self.register.enter(listing, row, names)
             except DataError as error:
@@ -246,11 +246,11 @@ class LinkResolver:
                 contradicting.append(str(error))
             else:
                 kept.append(ends)
-        _tell_left_out(listing.label, contradicting, "that contradict others")
+        _log_left_out(listing.label, contradicting, "that contradict others")
         return kept
 
 
-def _tell_left_out(label: str, problems: list[str], which: str) -> None:
+def _log_left_out(label: str, problems: list[str], which: str) -> None:
     for text in problems[:NUM_NAMED]:
         log.warning("%s: left out", one_line(text))
     if len(problems) > NUM_NAMED:

@@ -1,4 +1,4 @@
-"""Values of two graphs that match, as nodes next to the entities."""
+"""Matching values of two graphs, as nodes in addition to the entities."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from emea.data.graph import KnowledgeGraph
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LiteralMatches:
-    """Both graphs with their values as further nodes, and the values that match.
+    """Both graphs with their values as additional nodes, and the values that match.
 
     An extended graph has the entities first, under their own ids, then one node for each distinct
     value. Its relations come first, then its attributes. A triple of an attribute leads from an

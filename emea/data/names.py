@@ -1,4 +1,4 @@
-"""Names of entities: prefixes, IRIs, and finding an entity by its name."""
+"""Names of entities: IRIs, prefixes, and search for an entity by name."""
 
 import difflib
 import re
@@ -10,7 +10,7 @@ from emea.data.graph import KnowledgeGraph
 from emea.errors import DataError
 
 EMEA = "urn:emea:"
-"""Where names that are no IRIs find a place."""
+"""Namespace for names that are not IRIs."""
 
 _IS_IRI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:[A-Za-z0-9][A-Za-z0-9-]{0,31}:).", re.S)
 _LETTERS = "".join(
@@ -26,14 +26,14 @@ _FORBIDDEN = re.compile(f"[^{_LETTERS}{_MARKS}%]|%(?![0-9A-Fa-f]{{2}})")
 
 
 def entity_iri(name: str, pair: str, side: str) -> str:
-    """The name itself where it is an IRI, ``urn:emea:PAIR:SIDE:NAME`` where it is not.
+    """Return the name if it is an IRI, and ``urn:emea:PAIR:SIDE:NAME`` if it is not.
 
-    An IRI is what begins with ``scheme://`` or ``urn:namespace:``; a colon alone is too common
-    in names. Characters that no IRI may hold are percent-encoded, in either case.
+    An IRI starts with ``scheme://`` or ``urn:namespace:``. Many names that are not IRIs contain a
+    colon, so a colon is not enough. Characters that an IRI may not contain are percent-encoded.
 
     Args:
-        name: what the data calls the entity.
-        pair: name of the data set, so that equal names of two of them stay apart.
+        name: The name of the entity in the data.
+        pair: The name of the data set, which makes the IRI unique among data sets.
         side: ``source`` or ``target``.
     """
     if not _IS_IRI.match(name):
@@ -43,7 +43,7 @@ def entity_iri(name: str, pair: str, side: str) -> str:
 
 
 def own_name(iri: str) -> str | None:
-    """The name that became an IRI of ours; ``None`` where it is none."""
+    """Return the name that ``entity_iri`` turned into this IRI, or ``None`` for other IRIs."""
     parts = iri.split(":", 4)
     return unquote(parts[4]) if iri.startswith(EMEA) and len(parts) > 4 else None
 
@@ -53,10 +53,10 @@ def _encoded(part: str) -> str:
 
 
 class Prefixes:
-    """Other ways to write a name.
+    """Expands and abbreviates names with prefixes.
 
     Args:
-        namespaces: the beginning of names by the prefix that stands for it.
+        namespaces: The namespace of each prefix.
     """
 
     def __init__(self, namespaces: Mapping[str, str] | None = None) -> None:
@@ -83,12 +83,12 @@ class Prefixes:
                 yield f"{short}:{name[len(namespace) :]}"
 
     def in_full(self, name: str) -> str:
-        """The name with what its prefix stands for."""
+        """Return the name with its prefix replaced by the namespace."""
         prefix, colon, rest = name.partition(":")
         return self.namespaces[prefix] + rest if colon and prefix in self.namespaces else name
 
     def with_others(self, others: Mapping[str, str]) -> "Prefixes":
-        """Also those of a file; what was given before goes first."""
+        """Return these prefixes and others, for example those of a file. These take precedence."""
         return Prefixes({**others, **self.namespaces})
 
 
@@ -96,11 +96,11 @@ NUM_GUESSES = 3
 
 
 class EntityIndex:
-    """Finds the entities of one graph by name.
+    """Finds the entities of a graph by full name or local name.
 
     Args:
-        graph: whose entities.
-        what: what they are called in messages, e.g. ``source entity``.
+        graph: The graph.
+        what: The kind of entity in messages, such as ``source entity``.
     """
 
     def __init__(self, graph: KnowledgeGraph, what: str) -> None:
@@ -112,20 +112,22 @@ class EntityIndex:
             self._by_local[local_name(name)].append(name)
 
     def find(self, name: str) -> int:
-        """The entity of a whole name, or of a local part that only one entity has.
+        """Return the entity with this full name, or with this local name if it is unique.
 
         Raises:
-            DataError: there is none, or several; the error names the nearest.
+            DataError: No entity or several entities match. The error suggests names.
         """
         if name in self._ids:
             return self._ids[name]
         meant = self._by_local.get(local_name(name), [])
-        # another address with the same ending is another entity
+        # a different IRI with the same local name is a different entity
         if len(meant) == 1 and local_name(name) == name:
             return self._ids[meant[0]]
         if len(meant) > 1:
             several = ", ".join(meant[:NUM_GUESSES])
-            raise DataError(f"{name!r} may mean more than one {self.what}: {several}")
+            raise DataError(
+                f"{name!r} matches more than one {self.what}: {several}. Use the full name."
+            )
         raise DataError(f"there is no {self.what} {name!r}{self._guesses(name)}")
 
     def _guesses(self, name: str) -> str:
@@ -139,7 +141,7 @@ class EntityIndex:
 
 
 def local_name(name: str) -> str:
-    """A name without the address that it may begin with: ``http://x.org/y/Z`` is ``Z``."""
+    """Return the last part of an IRI, such as ``Z`` for ``http://x.org/y/Z``, or the name."""
     if "://" not in name:
         return name
     parts = name.rstrip("/#").replace("#", "/").split("/")

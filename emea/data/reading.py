@@ -1,19 +1,19 @@
-"""What was read from files and what was left out."""
+"""Counts of what was read from files and what was left out."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class GraphReading:
-    """What became of a graph file.
+    """Counts from reading a graph file.
 
     Args:
-        label: the file's name.
-        num_literals: triples whose object is a literal; the graph may keep them as attributes.
-        num_same_as: triples left out because they are links.
-        num_duplicates: repetitions of a triple.
-        num_isolated: entities that have literals and no other triple.
-        num_bad: lines passed over because they could not be read.
+        label: The name of the file.
+        num_literals: Triples whose object is a literal. The graph may keep them as attributes.
+        num_same_as: Triples left out because they are links.
+        num_duplicates: Repetitions of a triple.
+        num_isolated: Entities that have literals and no other triple.
+        num_bad: Lines skipped because they could not be read.
     """
 
     label: str
@@ -26,16 +26,16 @@ class GraphReading:
 
 @dataclass(frozen=True)
 class LinkReading:
-    """What became of a link file.
+    """Counts from reading a link file.
 
     Args:
-        label: the file's name.
-        num_links: links that are used.
-        num_unknown: links left out because a graph does not know one of their entities.
-        num_duplicates: repetitions of a link.
-        num_contradicting: links left out because one of their entities has another link.
-        num_other: mappings left out because they do not say that two entities are the same.
-        num_bad: lines passed over because they could not be read.
+        label: The name of the file.
+        num_links: Links that are used.
+        num_unknown: Links left out because one of their entities is not in its graph.
+        num_duplicates: Repetitions of a link.
+        num_contradicting: Links left out because one of their entities has another link.
+        num_other: Mappings left out because they do not state that two entities are the same.
+        num_bad: Lines skipped because they could not be read.
     """
 
     label: str
@@ -49,7 +49,14 @@ class LinkReading:
 
 @dataclass(frozen=True)
 class PairReading:
-    """What became of the files of a pair."""
+    """Counts from reading the files of a pair.
+
+    Args:
+        source: Counts of the source graph.
+        target: Counts of the target graph.
+        links: Counts of the file of links to learn from.
+        test_links: Counts of the file of test links.
+    """
 
     source: GraphReading
     target: GraphReading

@@ -1,4 +1,4 @@
-"""Sorting ids in linear time: they are small whole numbers, so counting beats comparing."""
+"""Sorts ids in linear time. Ids are small integers, so counting is faster than comparing."""
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -7,7 +7,7 @@ from emea.data.arrays import IntArray
 
 
 def stable_order(ids: IntArray, num_ids: int) -> IntArray:
-    """Positions that sort the ids, equal ones in the order given (a counting sort)."""
+    """Return the positions that sort the ids. Equal ids keep their order (counting sort)."""
     places = np.arange(len(ids))
     # compressing rows is a counting sort by row; it keeps the order within a row
     by_id = coo_array((places, (ids, places)), shape=(max(1, num_ids), max(1, len(ids))))
@@ -16,11 +16,11 @@ def stable_order(ids: IntArray, num_ids: int) -> IntArray:
 
 
 def lexicographic_order(columns: list[IntArray], sizes: list[int]) -> IntArray:
-    """Positions that sort rows by the first column, then the second, and so on.
+    """Return the positions that sort rows by the first column, then by the second, and so on.
 
     Args:
-        columns: ids of each row.
-        sizes: number of ids of each column.
+        columns: The columns of ids.
+        sizes: The number of different ids of each column.
     """
     order = stable_order(columns[-1], sizes[-1])
     for ids, size in zip(reversed(columns[:-1]), reversed(sizes[:-1]), strict=True):
@@ -29,7 +29,7 @@ def lexicographic_order(columns: list[IntArray], sizes: list[int]) -> IntArray:
 
 
 def run_starts(*columns: IntArray) -> IntArray:
-    """Where a new row starts in sorted rows."""
+    """Return the first position of each distinct row in sorted rows."""
     new = np.ones(len(columns[0]), dtype=bool)
     if len(new):
         new[1:] = False
@@ -39,13 +39,13 @@ def run_starts(*columns: IntArray) -> IntArray:
 
 
 def places_in_runs(sizes: IntArray) -> IntArray:
-    """0, 1, 2, ... anew in each of the runs of these sizes, one run after the other."""
+    """Return 0, 1, 2, ... for each run, where ``sizes`` gives the lengths of consecutive runs."""
     before: IntArray = np.cumsum(sizes) - sizes
     return np.arange(int(sizes.sum())) - np.repeat(before, sizes)
 
 
 def distinct_rows(columns: list[IntArray], sizes: list[int]) -> list[IntArray]:
-    """The rows without repetition, in lexicographic order."""
+    """Return the distinct rows in lexicographic order."""
     order = lexicographic_order(columns, sizes)
     ordered = [ids[order] for ids in columns]
     starts = run_starts(*ordered)
@@ -53,7 +53,7 @@ def distinct_rows(columns: list[IntArray], sizes: list[int]) -> list[IntArray]:
 
 
 def numbered_rows(columns: list[IntArray], sizes: list[int]) -> tuple[list[IntArray], IntArray]:
-    """The distinct rows in lexicographic order, and the number of each given row among them."""
+    """Return the distinct rows in lexicographic order, and the index of each row among them."""
     order = lexicographic_order(columns, sizes)
     ordered = [ids[order] for ids in columns]
     starts = run_starts(*ordered)

@@ -1,4 +1,4 @@
-"""Splits of the links into what training may see and what evaluation asks."""
+"""Splits the links into those for training and validation and those for the evaluation."""
 
 from dataclasses import dataclass
 
@@ -10,20 +10,20 @@ from emea.errors import ConfigError, DataError
 
 VALIDATION_FROM = ("rest", "train")
 NO_SEEDS = (
-    "Give links that are known (data.links=FILE, or --links FILE), or use the literals of the "
-    "graphs as evidence (literals=equal)."
+    "Give known links (data.links=FILE, or --links FILE), or use the literals of the graphs as "
+    "evidence (literals=equal)."
 )
 FEWEST_LABELS = 2
-"""Training links below which there is nothing to learn from."""
+"""Minimum number of training links."""
 
 
 @dataclass(frozen=True, eq=False)
 class Supervision:
-    """The links training may see.
+    """The links that training may use.
 
     Args:
-        train: ``[n, 2]`` links to learn from.
-        validation: ``[n, 2]`` links to choose by.
+        train: ``[n, 2]`` links for training.
+        validation: ``[n, 2]`` links for model selection.
     """
 
     train: IntArray
@@ -36,11 +36,11 @@ class Supervision:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A pair's links in three disjoint parts.
+    """The links of a pair in three disjoint parts.
 
     Args:
-        supervision: what training may see.
-        test: ``[n, 2]`` links for the evaluation alone.
+        supervision: The links that training may use.
+        test: ``[n, 2]`` links for the evaluation only.
     """
 
     supervision: Supervision
@@ -50,7 +50,7 @@ class Split:
         object.__setattr__(self, "test", frozen(self.test, 2))
 
     def with_labels(self, labels: IntArray) -> "Split":
-        """The parts of a run that took these links as labels: no test link is among them."""
+        """Return the split of a run that used these links as labels, without them in the test."""
         free = ~np.isin(self.test[:, 0], labels[:, 0])
         return Split(Supervision(labels, self.supervision.validation), self.test[free])
 
@@ -62,25 +62,25 @@ def random_split(
     num_validation: int = 100,
     validation_from: str = "rest",
 ) -> Split:
-    """Draw the parts at random.
+    """Draw a random split.
 
-    With one seed a smaller ratio's training links are among a larger one's.
+    With the same seed, the training links of a smaller ratio are among those of a larger ratio.
 
     Args:
-        pair: whose links to split.
-        ratio: share of the links used for training.
-        seed: same seed, same split.
-        num_validation: links for validation.
-        validation_from: ``rest`` takes them from the links not used for training, ``train`` out
-            of the training share.
+        pair: The pair whose links to split.
+        ratio: The share of the links for training.
+        seed: The seed of the split.
+        num_validation: The number of validation links.
+        validation_from: ``rest`` draws them from the links not used for training, ``train`` from
+            the training links.
 
     Raises:
-        ConfigError: an argument is out of range.
-        DataError: the pair has too few links for the parts asked for.
+        ConfigError: An argument is out of range.
+        DataError: The pair has too few links.
     """
     if not 0 < ratio < 1:
-        raise ConfigError(f"ratio must lie between 0 and 1, both excluded, got {ratio}")
-    # Rows are permuted, never looked at: the draw cannot depend on what a link joins.
+        raise ConfigError(f"ratio must be above 0 and below 1, got {ratio}")
+    # The draw permutes rows and does not use the content of the links.
     links = pair.links[np.random.default_rng(seed).permutation(len(pair.links))]
     num_train = round(ratio * len(links))
     train, rest = links[:num_train], links[num_train:]
@@ -93,21 +93,21 @@ def official_split(
     num_validation: int = 100,
     validation_from: str = "rest",
 ) -> Split:
-    """The parts the data set's authors fixed.
+    """Return the split that the authors of the data set published.
 
     Args:
-        pair: a pair with official parts.
-        seed: for the draw of validation links, needed only where the authors fixed none.
-        num_validation: how many to draw then.
-        validation_from: ``rest`` draws them from the test part, ``train`` from the training part.
+        pair: A pair with an official split.
+        seed: The seed with which validation links are drawn if the authors published none.
+        num_validation: The number of validation links to draw in this case.
+        validation_from: ``rest`` draws them from the test links, ``train`` from the training links.
 
     Raises:
-        ConfigError: an argument is out of range.
-        DataError: the pair has no official parts or too few links in them.
+        ConfigError: An argument is out of range.
+        DataError: The pair has no official split, or too few links in it.
     """
     official = pair.official
     if official is None:
-        raise DataError(f"{pair.name} has no official parts: use split=random")
+        raise DataError(f"{pair.name} has no official split. Use split=random.")
     if len(official.validation):
         return _checked(pair.name, official.train, official.validation, official.test)
     rng = np.random.default_rng(seed)
@@ -119,21 +119,21 @@ def official_split(
 def known_split(
     pair: GraphPair, seed: int, num_validation: int = 100, validation_share: float = 0.2
 ) -> Split:
-    """All known links are labels: to align two graphs, not to measure on links that are known.
+    """Use all known links as labels, in order to align two graphs.
 
-    Labels are the training part of the pair's official parts, or all its links; test links are
-    the official test part, or none. Validation links are held out from the labels, unless the
-    official parts have some.
+    Labels are the official training links, or all links if there is no official split. Test links
+    are the official test links, or none. Validation links are drawn from the labels, unless the
+    official split has some.
 
     Args:
-        pair: whose links to split.
-        seed: for the draw of validation links.
-        num_validation: links for validation, at most.
-        validation_share: share of the labels for validation, at most.
+        pair: The pair whose links to split.
+        seed: The seed with which validation links are drawn.
+        num_validation: The maximum number of validation links.
+        validation_share: The maximum share of the labels for validation.
 
     Raises:
-        ConfigError: an argument is out of range.
-        DataError: there are too few labels.
+        ConfigError: An argument is out of range.
+        DataError: There are too few labels.
     """
     if num_validation < 0:
         raise ConfigError(f"num_validation must not be negative, got {num_validation}")
@@ -151,20 +151,20 @@ def known_split(
         raise DataError(f"{pair.name} has no links to learn from. {NO_SEEDS}")
     if len(labels) < FEWEST_LABELS and not has_literals(pair):
         raise DataError(
-            f"{pair.name} has {len(labels)} link to learn from, which is too few: give at least "
-            f"{FEWEST_LABELS}, better 10 or more, of the entities with most triples"
+            f"{pair.name} has {len(labels)} link to learn from, which is too few. Give at least "
+            f"{FEWEST_LABELS} links, better 10 or more, between entities with many triples."
         )
     return Split(Supervision(labels, validation), official.test)
 
 
 def no_links_split(pair: GraphPair) -> Split:
-    """No link is given, and all links are test links.
+    """Use all links as test links and none as labels.
 
     Args:
-        pair: the graphs, with literals to start from.
+        pair: A pair with literals, which take the place of labels.
 
     Raises:
-        DataError: the pair has no literals.
+        DataError: The pair has no literals.
     """
     if not has_literals(pair):
         raise DataError(f"{pair.name} has no links to learn from. {NO_SEEDS}")
@@ -173,14 +173,14 @@ def no_links_split(pair: GraphPair) -> Split:
 
 
 def has_literals(pair: GraphPair) -> bool:
-    """Whether literals of both graphs were kept, which can take the place of links."""
+    """Return whether both graphs have literals, which can take the place of labels."""
     return pair.source.attributes is not None and pair.target.attributes is not None
 
 
 def _with_validation(
     name: str, train: IntArray, rest: IntArray, num_validation: int, validation_from: str
 ) -> Split:
-    """Takes the validation links from the front of the rest or the end of training."""
+    """Take the validation links from the start of the rest or the end of the training links."""
     if validation_from not in VALIDATION_FROM:
         allowed = " or ".join(VALIDATION_FROM)
         raise ConfigError(f"validation_from must be {allowed}, got {validation_from!r}")
@@ -188,10 +188,10 @@ def _with_validation(
         raise ConfigError(f"num_validation must not be negative, got {num_validation}")
     pool = train if validation_from == "train" else rest
     if num_validation > len(pool):
-        part = "training links" if validation_from == "train" else "links beside training"
+        part = "training links" if validation_from == "train" else "links outside training"
         raise DataError(
-            f"{name} has {len(pool)} {part}, too few for {num_validation} validation "
-            "links; lower split.num_validation"
+            f"{name} has {len(pool)} {part}, too few for {num_validation} validation links. Lower "
+            "split.num_validation."
         )
     if validation_from == "train":
         cut = len(train) - num_validation

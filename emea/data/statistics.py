@@ -1,4 +1,4 @@
-"""What there is to know about a pair at a glance."""
+"""Summarises the sizes and degrees of a pair in a table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class GraphStatistics:
 
 
 def graph_statistics(graph: KnowledgeGraph) -> GraphStatistics:
-    """Measure one graph."""
+    """Return the sizes and degrees of a graph."""
     degrees = graph.degrees() if graph.num_entities else np.zeros(1, dtype=np.int64)
     return GraphStatistics(
         num_entities=graph.num_entities,
@@ -38,7 +38,7 @@ def graph_statistics(graph: KnowledgeGraph) -> GraphStatistics:
 
 
 def statistics_table(pair: GraphPair) -> str:
-    """A pair's statistics as an aligned table."""
+    """Return the statistics of a pair as a text table."""
     source, target = graph_statistics(pair.source), graph_statistics(pair.target)
     rows = [
         (pair.name, "source", "target"),
@@ -59,23 +59,23 @@ def statistics_table(pair: GraphPair) -> str:
         rows += _left_out(pair.reading, pair.source.attributes is not None)
     facts = [
         ("links", f"{len(pair.links):,}"),
-        *(_read_links(pair.reading) if pair.reading else [("official parts", _official(pair))]),
+        *(_read_links(pair.reading) if pair.reading else [("official split", _official(pair))]),
         ("checksum", pair.checksum()),
     ]
     return "\n".join([*_aligned(rows), "", *_listed(facts, rows)])
 
 
 def _left_out(reading: PairReading, kept: bool) -> list[tuple[str, str, str]]:
-    """What the graph files hold in addition to the graphs.
+    """Return rows about the parts of the graph files that are not in the graphs.
 
     Args:
-        reading: counts of what was read.
-        kept: whether literals were kept as attributes.
+        reading: Counts of what was read.
+        kept: Whether literals were kept as attributes.
     """
     source, target = reading.source, reading.target
     counts = (
         (f"literals {'kept' if kept else 'left out'}", source.num_literals, target.num_literals),
-        ("entities with literals alone", source.num_isolated, target.num_isolated),
+        ("entities with literals only", source.num_isolated, target.num_isolated),
         ("owl:sameAs left out", source.num_same_as, target.num_same_as),
         ("repeated triples left out", source.num_duplicates, target.num_duplicates),
         ("bad lines left out", source.num_bad, target.num_bad),
@@ -84,7 +84,7 @@ def _left_out(reading: PairReading, kept: bool) -> list[tuple[str, str, str]]:
 
 
 def _read_links(reading: PairReading) -> list[tuple[str, str]]:
-    """What became of the link files; what did not occur is not mentioned."""
+    """Return the counts of the link files, without counts that are zero."""
     facts = []
     for links in (reading.links, reading.test_links):
         if links is None:
@@ -97,8 +97,8 @@ def _read_links(reading: PairReading) -> list[tuple[str, str]]:
             (links.num_bad, "bad lines"),
         )
         left_out = ", ".join(f"{count:,} {what}" for count, what in others if count)
-        told = f"; left out: {left_out}" if left_out else ""
-        facts.append((links.label, f"{links.num_links:,} links{told}"))
+        suffix = f"; left out: {left_out}" if left_out else ""
+        facts.append((links.label, f"{links.num_links:,} links{suffix}"))
     return facts
 
 

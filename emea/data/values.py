@@ -45,7 +45,7 @@ LEAST_CODE_DIGITS = 7
 
 
 def normalised_value(text: str, kind: Kind = PLAIN) -> str:
-    """The normal form of a literal's text; empty if nothing but punctuation is left.
+    """Return the normal form of a literal, which is empty if the text is only punctuation.
 
     Args:
         text: The lexical form of the literal.
@@ -62,7 +62,7 @@ def normalised_value(text: str, kind: Kind = PLAIN) -> str:
 
 
 def _date_or_number(text: str, is_numeric: bool) -> str | None:
-    """The normal form of a date, a number or a telephone-like code; ``None`` for other text."""
+    """Return the normal form of a date, number or telephone-like code, or ``None``."""
     if (date := _DATE.fullmatch(text)) is not None:
         return "-".join(date.groups())
     if (_TYPED_NUMBER if is_numeric else _NUMBER).fullmatch(text):
@@ -84,6 +84,6 @@ def _decimal(text: str) -> str:
 
 
 def normalised_values(attributes: AttributeTriples) -> list[str]:
-    """The normal form of each value."""
+    """Return the normal form of each value."""
     kinds = [attributes.kind_names[kind] for kind in attributes.kinds.tolist()]
     return list(map(normalised_value, attributes.values, kinds))

@@ -1,4 +1,4 @@
-"""Anchors: pairs of entities that unambiguous equal values suggest, without any known link."""
+"""Finds anchors: pairs of entities that share unambiguous values, without known links."""
 
 import numpy as np
 
@@ -6,21 +6,21 @@ from emea.data.arrays import FloatArray, IntArray
 from emea.literals.value_nodes import ValueNodes
 
 PRIOR_AGREEING, PRIOR_CHECKED = 9.0, 10.0
-"""Votes added to those that agree and to those that can be checked; ours: 9 of 10 are right."""
+"""Prior votes that agree and that can be checked. We assume that 9 of 10 are right."""
 
 LEAST_PROB = 0.5
-"""Pairs below this estimate are not anchors."""
+"""Minimum estimated probability of an anchor."""
 
 
 def find_anchors(
     source: ValueNodes, target: ValueNodes, pairs: IntArray
 ) -> tuple[IntArray, FloatArray]:
-    """Pairs of entities that share an unambiguous value, and an estimate of their probability.
+    """Return pairs of entities that share an unambiguous value, and their estimated probability.
 
-    A value that one entity of each graph has is a vote for this pair. A vote counts by the inverse
-    functionality of its two attributes, and by how often votes of these attributes agree with
-    other votes for the same entities. Votes for a pair are combined by a noisy-or. An entity keeps
-    its best pair only, and none if two are equally good.
+    A value that exactly one entity of each graph has is a vote for this pair. Its weight is the
+    product of the inverse functionality of both attributes and of the share of votes of these
+    attributes that agree with other votes for the same entities. A noisy-or combines the votes for
+    a pair. Each entity keeps only its best pair, and none if two pairs are equally good.
 
     Args:
         source: Values of the source graph.
@@ -54,7 +54,7 @@ def find_anchors(
 
 
 def _most_functional(nodes: ValueNodes, wanted: IntArray) -> IntArray:
-    """``[num_wanted, 2]`` the holder of each value, and the attribute that identifies it best."""
+    """Return ``[num_wanted, 2]`` the entity with each value, and its most functional attribute."""
     share = nodes.attribute_functionality[nodes.triples[:, 1]]
     order = np.lexsort((nodes.triples[:, 1], -share, nodes.triples[:, 2]))
     held, first = np.unique(nodes.triples[order, 2], return_index=True)
@@ -62,7 +62,7 @@ def _most_functional(nodes: ValueNodes, wanted: IntArray) -> IntArray:
 
 
 def _combined(votes: IntArray, prob: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Distinct pairs, the pair of each vote, and minus the logarithm of each pair's doubt."""
+    """Return the distinct pairs, the pair of each vote, and ``-log(1 - prob)`` of each pair."""
     found, vote_of = np.unique(votes, axis=0, return_inverse=True)
     weight = -np.log1p(-np.minimum(prob, 1 - 1e-9))
     index: IntArray = vote_of.reshape(-1).astype(np.int64)
@@ -72,7 +72,7 @@ def _combined(votes: IntArray, prob: FloatArray) -> tuple[IntArray, IntArray, Fl
 
 
 def _best_of_both(pairs: IntArray, evidence: FloatArray) -> np.ndarray:
-    """Whether a pair is the only best one of both its entities."""
+    """Return whether a pair is the unique best pair of both its entities."""
     best = np.ones(len(pairs), dtype=bool)
     for entities in pairs.T:
         most = np.zeros(entities.max() + 1)
@@ -83,7 +83,7 @@ def _best_of_both(pairs: IntArray, evidence: FloatArray) -> np.ndarray:
 
 
 def _agreement(votes: IntArray, kind: IntArray, is_chosen: np.ndarray) -> FloatArray:
-    """The share of votes of each kind that agree, among those that another kind can check."""
+    """Return the share of agreeing votes of each kind, among votes that another kind can check."""
     num_kinds = kind.max() + 1
     checked = np.zeros(len(votes), dtype=bool)
     for entities in votes.T:

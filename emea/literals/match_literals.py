@@ -1,4 +1,4 @@
-"""Matches the literals of two graphs: equal normal forms, and on request similar texts."""
+"""Matches the literals of two graphs by equal normal forms and, optionally, by similar texts."""
 
 import logging
 from dataclasses import dataclass
@@ -24,26 +24,27 @@ NO_LITERALS = (
 
 @dataclass(frozen=True)
 class EqualLiterals:
-    """Finds the values of two graphs that are equal.
+    """Matches values whose normal forms are equal.
 
-    Equal values match with certainty. A value that many entities share identifies less than its
-    attribute promises, so its probability is lowered (``ValueNodes.local_weight``), and the values
-    with the most pairs of holders are left out once the budget is spent.
+    Equal values match with probability 1. A value that many entities share identifies an entity
+    less well than the functionality of its attribute suggests, so its probability is lowered
+    (``ValueNodes.local_weight``). The values with the most pairs of entities are left out if all
+    pairs exceed the budget.
 
     Args:
-        reads: Whether readers keep literals, which a matcher needs.
-        pairs_per_triple: Pairs of holders that all matched values may imply, for each literal
-            triple; bounds the memory.
+        reads: Whether readers keep literals, which matching needs.
+        pairs_per_triple: The maximum number of pairs of entities that matched values may imply,
+            per literal triple. It limits the memory.
     """
 
     reads: bool = True
     pairs_per_triple: int = 20
 
     def __call__(self, pair: GraphPair) -> LiteralMatches:
-        """Match the literals of a pair; links play no part.
+        """Match the literals of a pair. Links are not used.
 
         Raises:
-            DataError: a graph has no literals.
+            DataError: A graph has no literals.
         """
         for side, graph in (("source", pair.source), ("target", pair.target)):
             if graph.attributes is None or not len(graph.attributes):
@@ -73,7 +74,7 @@ class EqualLiterals:
     def similar(
         self, source: ValueNodes, target: ValueNodes, equal: IntArray
     ) -> tuple[IntArray, FloatArray]:
-        """Further pairs of values, and their probabilities: none, if only equal values match.
+        """Return further pairs of values and their probabilities; none in this class.
 
         Args:
             source: Values of the source graph.
@@ -83,27 +84,27 @@ class EqualLiterals:
         return equal[:0], np.zeros(0)
 
     def _within_budget(self, source: ValueNodes, target: ValueNodes, pairs: IntArray) -> np.ndarray:
-        """Whether a pair of values stays: those with the fewest pairs of holders come first."""
+        """Return whether to keep each pair of values. Those with the fewest entities come first."""
         implied = source.num_holders[pairs[:, 0]] * target.num_holders[pairs[:, 1]]
         budget = self.pairs_per_triple * (len(source.triples) + len(target.triples))
         ascending = np.sort(implied)
         num_kept = int(np.searchsorted(np.cumsum(ascending), budget, side="right"))
         if num_kept == len(pairs):
             return np.ones(len(pairs), dtype=bool)
-        # values of equal size stay or go together, regardless of their order
+        # keep or leave out values of equal size together, independent of their order
         kept: np.ndarray = implied < ascending[num_kept]
         return kept
 
 
 @dataclass(frozen=True)
 class SimilarLiterals(EqualLiterals):
-    """Also matches similar texts, with their cosine as probability.
+    """Also matches similar texts, with their cosine similarity as probability.
 
     Args:
-        reads: Whether readers keep literals, which a matcher needs.
+        reads: Whether readers keep literals, which matching needs.
         pairs_per_triple: See ``EqualLiterals``.
-        least_similarity: Least cosine of two texts that match.
-        num_similar: Most similar texts to keep for each value.
+        least_similarity: The minimum cosine similarity of two texts that match.
+        num_similar: The number of similar texts to keep for each value.
     """
 
     least_similarity: float = 0.6
@@ -112,7 +113,7 @@ class SimilarLiterals(EqualLiterals):
     def similar(
         self, source: ValueNodes, target: ValueNodes, equal: IntArray
     ) -> tuple[IntArray, FloatArray]:
-        """Similar texts of values that have no equal value in the other graph."""
+        """Return pairs of similar texts, among values without an equal value in the other graph."""
         free = (
             np.setdiff1d(np.arange(len(nodes.keys)), column)
             for nodes, column in zip((source, target), equal.T, strict=True)
@@ -131,7 +132,7 @@ class SimilarLiterals(EqualLiterals):
 
 
 def has_letters(key: str) -> bool:
-    """Whether a normal form is text: numbers, dates and codes are equal or they are not."""
+    """Return whether a normal form is text. Numbers, dates and codes only match if equal."""
     return any(map(str.isalpha, key))
 
 

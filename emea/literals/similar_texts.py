@@ -1,4 +1,4 @@
-"""Similar texts of two lists, by the cosine of their character n-grams."""
+"""Finds similar texts in two lists by the cosine similarity of their character n-grams."""
 
 from collections.abc import Sequence
 
@@ -10,29 +10,29 @@ from emea.data.arrays import FloatArray, IntArray
 
 NGRAMS = (2, 3)
 MOST_PRODUCTS = 2**26
-"""Products of n-gram weights that are computed at a time; bounds the memory."""
+"""Products of n-gram weights that are computed at once, which limits the memory."""
 
 MOST_TEXTS = 2_000
-"""N-grams in more texts than this are left out of the search, unless texts are few."""
+"""N-grams that occur in more texts than this are left out of the search."""
 
 
 def similar_texts(
     source: Sequence[str], target: Sequence[str], least: float, num_similar: int
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Pairs of similar texts: the best few of each text of either side.
+    """Return pairs of similar texts, with the best few pairs of each text.
 
-    Texts are vectors of TF-IDF weights of their character n-grams. The search multiplies sparse
-    matrices, which is an inverted index: only texts that share an n-gram are compared. N-grams of
-    very many texts are left out of the search; they hardly change a cosine.
+    Texts are vectors of TF-IDF weights of their character n-grams. The product of sparse matrices
+    works as an inverted index: only texts that share an n-gram are compared. N-grams of very many
+    texts are left out of the search, because they hardly change the similarity.
 
     Args:
         source: Normal forms of the source values.
         target: Normal forms of the target values.
-        least: Least cosine.
-        num_similar: Pairs to keep for each text.
+        least: The minimum cosine similarity.
+        num_similar: The number of pairs to keep for each text.
 
     Returns:
-        Positions in the source, positions in the target, and cosines.
+        Positions in the source, positions in the target, and cosine similarities.
     """
     nothing = np.zeros(0, dtype=np.int64)
     if not source or not target:
@@ -58,7 +58,7 @@ def similar_texts(
 
 
 def _blocks(matrix: sp.csr_matrix, sizes: IntArray) -> list[tuple[int, sp.csr_matrix]]:
-    """Blocks of rows, each with a bounded number of products."""
+    """Return blocks of rows, each with a bounded number of products."""
     products = np.add.reduceat(
         np.append(sizes[matrix.indices], 0), np.minimum(matrix.indptr[:-1], matrix.nnz)
     )
@@ -73,7 +73,7 @@ def _blocks(matrix: sp.csr_matrix, sizes: IntArray) -> list[tuple[int, sp.csr_ma
 def _best(
     cosines: sp.csr_matrix, start: int, least: float, num_similar: int
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """The largest entries of each row that reach the least cosine."""
+    """Return the largest entries of each row that are at least ``least``."""
     entries = cosines.tocoo()
     kept = entries.data >= least
     rows, columns = (ids[kept].astype(np.int64) for ids in (entries.row, entries.col))
@@ -83,7 +83,7 @@ def _best(
 
 
 def _best_few(groups: IntArray, values: FloatArray, number: int) -> np.ndarray:
-    """Whether an entry is among the largest of its group; ties go to the first."""
+    """Return whether an entry is among the largest of its group. The first of equal ones wins."""
     order = np.lexsort((-values, groups))
     ordered = groups[order]
     starts = np.searchsorted(ordered, ordered)

@@ -1,4 +1,4 @@
-"""The values of a graph as nodes: one for each distinct normal form."""
+"""Turns the values of a graph into nodes, one for each distinct normal form."""
 
 from dataclasses import dataclass
 
@@ -17,11 +17,11 @@ class ValueNodes:
 
     Args:
         keys: The normal form of each value, in the order of the nodes.
-        texts: A spelling of each value, to show.
-        triples: ``[num_triples, 3]`` entity, attribute and value node, each once.
+        texts: One spelling of each value, to show.
+        triples: ``[num_triples, 3]`` distinct triples of entity, attribute and value node.
         attribute_functionality: ``[num_attributes]`` inverse functionality of each attribute:
             distinct values over triples.
-        num_holders: ``[num_nodes]`` entities that have the value.
+        num_holders: ``[num_nodes]`` number of entities that have the value.
     """
 
     keys: list[str]
@@ -31,23 +31,24 @@ class ValueNodes:
     num_holders: IntArray
 
     def functionality(self) -> FloatArray:
-        """``[num_nodes]`` mean inverse functionality of the attributes that lead to each value."""
+        """Return ``[num_nodes]`` the mean inverse functionality of the attributes of each value."""
         nodes, share = self.triples[:, 2], self.attribute_functionality[self.triples[:, 1]]
         total = np.bincount(nodes, weights=share, minlength=len(self.keys))
         return total / np.maximum(np.bincount(nodes, minlength=len(self.keys)), 1)
 
     def local_weight(self) -> FloatArray:
-        """``[num_nodes]`` at most 1: how far a value identifies less than its attributes promise.
+        """Return ``[num_nodes]`` a weight of at most 1 for each value.
 
-        A value of many entities says less than the functionality of its attribute, which is a
-        mean. The product of this weight and the functionality is at most one over the holders.
+        The functionality of an attribute is a mean over its values. A value that many entities
+        share identifies less. The product of this weight and the functionality is at most one over
+        the number of entities that have the value.
         """
         promised = self.functionality() * np.maximum(self.num_holders, 1)
         return np.minimum(1.0, 1.0 / np.maximum(promised, 1e-12))
 
 
 def value_nodes(attributes: AttributeTriples) -> ValueNodes:
-    """Number the distinct normal forms of a graph's values; empty ones are left out."""
+    """Return a node for each distinct normal form of the values, without empty ones."""
     numbers: dict[str, int] = {}
     texts: list[str] = []
     node_of = np.full(len(attributes.values), -1, dtype=np.int64)
@@ -70,7 +71,7 @@ def value_nodes(attributes: AttributeTriples) -> ValueNodes:
 
 
 def extended_graph(graph: KnowledgeGraph, nodes: ValueNodes) -> KnowledgeGraph:
-    """The graph with its values as nodes after the entities, and attributes after the relations."""
+    """Return the graph with value nodes after the entities and attributes after the relations."""
     assert graph.attributes is not None
     shift = np.array([0, graph.num_relations, graph.num_entities])
     relations = [graph.relation_name(relation) for relation in range(graph.num_relations)]

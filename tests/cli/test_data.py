@@ -89,7 +89,10 @@ def test_prints_statistics(capsys: pytest.CaptureFixture[str]) -> None:
             ["synthetic", "num_entities=7"],
             r"data.num_entities must be a whole number from 100 to .*, got 7$",
         ),
-        (["contea_fr_en", "root=/nowhere"], r"folder /nowhere/contea_fr_en does not exist: fill "),
+        (
+            ["contea_fr_en", "root=/nowhere"],
+            r"The folder /nowhere/contea_fr_en does not exist\. Put ",
+        ),
     ],
 )
 def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:

@@ -57,16 +57,19 @@ def test_ids_out_of_range(triple: tuple[int, int, int], message: str) -> None:
     assert str(error.value) == message
 
 
+ONE = "Links must be one-to-one."
+
+
 def test_links_must_be_one_to_one() -> None:
-    with pytest.raises(DataError, match=r"^a target entity of p has more than one link$"):
+    with pytest.raises(DataError, match=r"^p: a target entity occurs more than once in the links"):
         GraphPair("p", SOURCE, TARGET, frozen([(0, 0), (1, 0)], 2))
 
 
 @pytest.mark.parametrize(
     ("test", "message"),
     [
-        ([(0, 2)], "a source entity of p has more than one link in the official parts"),
-        ([(2, 0)], "a target entity of p has more than one link in the official parts"),
+        ([(0, 2)], f"p: a source entity occurs more than once in the official split. {ONE}"),
+        ([(2, 0)], f"p: a target entity occurs more than once in the official split. {ONE}"),
         ([(2, 3)], "target entity ids must lie in 0..2, found 0..3"),
     ],
 )

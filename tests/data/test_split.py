@@ -103,17 +103,17 @@ def test_arrays_are_read_only() -> None:
 
 @pytest.mark.parametrize("ratio", [0.0, 1.0, -0.1, 1.5, float("nan")])
 def test_ratio_out_of_range(ratio: float) -> None:
-    with pytest.raises(ConfigError, match=r"^ratio must lie between 0 and 1, both excluded, got "):
+    with pytest.raises(ConfigError, match=r"^ratio must be above 0 and below 1, got "):
         random_split(make_pair(100), ratio, 1)
 
 
-HINT = "validation links; lower split.num_validation"
+HINT = "validation links. Lower split.num_validation."
 
 
 @pytest.mark.parametrize(
     ("ratio", "num_validation", "validation_from", "message"),
     [
-        (0.3, 80, "rest", f"p has 70 links beside training, too few for 80 {HINT}"),
+        (0.3, 80, "rest", f"p has 70 links outside training, too few for 80 {HINT}"),
         (0.3, 40, "train", f"p has 30 training links, too few for 40 {HINT}"),
         (0.3, 70, "rest", "p has too few links (100): no test link is left"),
         (0.3, 30, "train", "p has too few links (100): no training link is left"),
@@ -158,7 +158,7 @@ def test_official_validation_is_drawn(validation_from: str, expected: tuple[int,
 
 
 def test_no_official_parts() -> None:
-    with pytest.raises(DataError, match=r"^p has no official parts: use split=random$"):
+    with pytest.raises(DataError, match=r"^p has no official split. Use split=random\.$"):
         official_split(make_pair(100), 1)
 
 
@@ -196,12 +196,12 @@ def test_test_links_do_not_reach_into_known_labels() -> None:
 
 
 def test_too_few_known_links() -> None:
-    with pytest.raises(DataError, match="too few: give at least 2, better 10 or more"):
+    with pytest.raises(DataError, match=r"too few. Give at least 2 links, better 10 or more"):
         known_split(labelled_pair(1), seed=0)
 
 
 def test_no_known_links() -> None:
-    with pytest.raises(DataError, match=r"no links to learn from. Give links that are known"):
+    with pytest.raises(DataError, match=r"no links to learn from. Give known links"):
         known_split(labelled_pair(0), seed=0)
 
 

@@ -26,10 +26,10 @@ def test_table() -> None:
     assert "entities without triple        1       1" in lines
     assert "share of entities linked   50.0%   50.0%" in lines
     assert "links                     2" in lines
-    assert "official parts            1 train, 0 validation, 1 test" in lines
+    assert "official split            1 train, 0 validation, 1 test" in lines
     assert lines[-1].endswith(pair.checksum())
 
 
 def test_no_official_parts() -> None:
     table = statistics_table(GraphPair("p", GRAPH, EMPTY, frozen([], 2)))
-    assert "official parts            none" in table
+    assert "official split            none" in table

@@ -97,7 +97,7 @@ def test_with_test_links_a_run_is_measured(
     assert 0 <= metrics["final"]["hit@1"] <= 1
     assert "Hit@10" in capsys.readouterr().out
     assert "literals left out" in caplog.text
-    assert "entities with literals alone" in caplog.text
+    assert "entities with literals only" in caplog.text
 
 
 @pytest.mark.parametrize("em", ["paper", "dual"])

@@ -1,4 +1,4 @@
-"""Input files as streams: plain or gzipped bytes, their format, and lines that cannot be used."""
+"""Opens input files, finds their format and counts lines that cannot be used."""
 
 import gzip
 import logging
@@ -14,7 +14,7 @@ from emea.errors import ConfigError, DataError, one_line
 
 UTF8_BOM = b"\xef\xbb\xbf"
 CHUNK_SIZE = 1 << 18
-"""Bytes read at once: what is made of them should stay in the processor's cache."""
+"""Bytes read at once. The objects built from them should fit in the processor's cache."""
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def byte_stream(path: Path, has_lines: bool = True, is_xml: bool = False) -> Ite
             guard = XMLGuard(path) if is_xml else None
             yield BufferedReader(LimitedStream(stream, path, has_lines, guard), CHUNK_SIZE)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path.name} is damaged or no gzip file: {error}") from error
+        raise DataError(f"{path.name} is damaged or not a gzip file: {error}") from error
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
 
@@ -49,12 +49,12 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def is_gzipped(path: Path) -> bool:
-    """Whether the name says that the file is packed."""
+    """Return whether the name of a file says that it is compressed."""
     return path.suffix.lower() == ".gz"
 
 
 def line_chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[bytes]:
-    """Whole lines of a file, many at once; the last one has its newline in any case."""
+    """Yield whole lines of a file, many at once. The last line always ends with a newline."""
     with byte_stream(path) as stream:
         rest = b""
         while block := stream.read(size):
@@ -77,7 +77,7 @@ SUFFIXES = {
     ".csv": "csv",
     ".parquet": "parquet",
 }
-"""Format by the end of a file's name, before ``.gz`` where it is packed."""
+"""Format by suffix of the file name, without ``.gz``."""
 
 GRAPH_FORMATS = ("ntriples", "turtle", "rdfxml", "tsv", "csv", "parquet")
 LINK_FORMATS = ("ntriples", "turtle", "rdfxml", "tsv", "csv")
@@ -85,17 +85,17 @@ UNPACKED_FORMATS = ("parquet",)
 
 
 def file_format(path: Path, given: str | None, allowed: Collection[str], key: str) -> str:
-    """The format of a file.
+    """Return the format of a file.
 
     Args:
-        path: the file; its name tells the format.
-        given: the format where the user says it.
-        allowed: formats that can be read here.
-        key: the setting by which the user says it.
+        path: The file. Its suffix determines the format.
+        given: The format that the user chose, if any.
+        allowed: The supported formats.
+        key: The setting with which the user chooses the format.
 
     Raises:
-        ConfigError: the given format does not exist.
-        DataError: the name tells no format.
+        ConfigError: The given format does not exist.
+        DataError: The suffix is unknown, and no format is given.
     """
     if given is not None and given not in allowed:
         raise ConfigError(f"{key} must be null or one of {', '.join(allowed)}, got {given!r}")
@@ -103,11 +103,13 @@ def file_format(path: Path, given: str | None, allowed: Collection[str], key: st
     if found is None or found not in allowed:
         known = ", ".join(suffix for suffix, name in SUFFIXES.items() if name in allowed)
         raise DataError(
-            f"{path.name}: the file name tells no format; known endings are {known} "
-            f"(most of them also with .gz), or say it with {key}={'|'.join(allowed)}"
+            f"{path.name}: unknown file format. Known suffixes are {known} (most of them also with "
+            f".gz). Rename the file or set {key}={'|'.join(allowed)}."
         )
     if found in UNPACKED_FORMATS and is_gzipped(path):
-        raise DataError(f"{path.name}: {found} packs itself, it cannot be read from .gz")
+        raise DataError(
+            f"{path.name}: {found} is already compressed and is not read from .gz. Decompress it."
+        )
     return found
 
 
@@ -119,19 +121,19 @@ log = logging.getLogger(__name__)
 
 ON_ERROR = ("stop", "skip")
 NUM_NAMED = 5
-"""Lines that are named when they are passed over; the others are counted."""
+"""Skipped lines that are logged one by one. The others are counted."""
 
 
 class BadLines:
-    """Stops at the first line that cannot be used, or counts such lines and goes on.
+    """Handles lines that cannot be used: stops at the first one, or skips and counts them.
 
     Args:
-        label: what messages call the file.
+        label: The name of the file in messages.
         on_error: ``stop`` or ``skip``.
-        unit: what the file consists of, where that is not lines.
+        unit: The unit of the file: a line, or a row.
 
     Attributes:
-        num_lines: how many lines were passed over.
+        num_lines: The number of skipped lines.
     """
 
     def __init__(self, label: str, on_error: str = "stop", unit: str = "line") -> None:
@@ -143,20 +145,20 @@ class BadLines:
         self._skips = on_error == "skip"
 
     def add(self, line: int, reason: str) -> None:
-        """Meet a line that cannot be used.
+        """Report a line that cannot be used.
 
         Raises:
-            DataError: where reading stops at such lines.
+            DataError: ``on_error`` is ``stop``.
         """
         problem = f"{self.label}, {self.unit} {line}: {reason}"
         if not self._skips:
-            raise DataError(f"{problem} (data.on_error=skip passes over such {self.unit}s)")
+            raise DataError(f"{problem} (use data.on_error=skip to skip such {self.unit}s)")
         self.num_lines += 1
         if self.num_lines <= NUM_NAMED:
-            log.warning("%s: passed over", one_line(problem))
+            log.warning("%s: skipped", one_line(problem))
 
-    def tell(self) -> None:
-        """Say how many lines were passed over without being named."""
+    def log_others(self) -> None:
+        """Log how many lines were skipped in addition to those that were logged one by one."""
         if self.num_lines > NUM_NAMED:
-            unnamed = self.num_lines - NUM_NAMED
-            log.warning("%s: %d more %ss passed over", self.label, unnamed, self.unit)
+            num_others = self.num_lines - NUM_NAMED
+            log.warning("%s: %d more %ss skipped", self.label, num_others, self.unit)

@@ -1,4 +1,4 @@
-"""Reads one graph from one file of any format."""
+"""Reads a graph from a file in any supported format."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -20,7 +20,7 @@ TRIPLE_COLUMNS = (
     ("relation", "predicate", "p"),
     ("tail", "object", "o"),
 )
-"""What a header may call head, relation and tail."""
+"""Column names for head, relation and tail that a header may use."""
 
 BLOCK_SIZE = 1 << 15
 
@@ -37,25 +37,25 @@ def read_graph_file(
     """Read a graph.
 
     An entity is the head or tail of a triple. Its name is its full IRI, or its label in the file if
-    it is a blank node. ``rdf:type`` is a relation like any other. ``owl:sameAs`` triples (they are
-    links, not edges) and repetitions are left out and counted. Triples whose object is a literal
-    are counted; they are left out of the graph unless ``keep_literals`` is set, except that
-    entities keep a label to show. In tables every cell is a name, unless its relation or its
-    column is marked as an attribute.
+    it is a blank node. ``rdf:type`` is a relation like any other. ``owl:sameAs`` triples, which are
+    links and not edges, and repeated triples are left out and counted. Triples whose object is a
+    literal are counted. They are left out of the graph unless ``keep_literals`` is set, but
+    entities always keep a label to show. In tables every cell is a name, unless its relation or
+    its column is marked as an attribute.
 
     Args:
-        path: the file; ``.gz`` is unpacked on the way.
-        given_format: its format; ``None``: the file's name tells it.
+        path: The file. A ``.gz`` file is decompressed while it is read.
+        given_format: Its format. ``None`` chooses the format by the suffix of the file.
         on_error: ``stop`` at a line that cannot be read, or ``skip`` and count it.
-        keep_isolated: whether entities that only have literals belong to the graph.
-        keep_literals: keep the literals as attribute triples of the graph.
-        attributes: tables only: relations whose tail is a literal, and further columns that hold a
-            literal of the head.
-        label_language: preferred language of the labels, such as ``de``.
+        keep_isolated: Whether to keep entities that only have literals.
+        keep_literals: Whether to keep the literals as attribute triples of the graph.
+        attributes: For tables only: relations whose tail is a literal, and further columns that
+            contain a literal of the head.
+        label_language: The preferred language of labels, such as ``de``.
 
     Raises:
-        ConfigError: a setting has a value that does not exist.
-        DataError: the file cannot be read or holds no triple between entities.
+        ConfigError: A setting has an unknown value.
+        DataError: The file cannot be read or contains no triple between entities.
     """
     found = file_format(path, given_format, GRAPH_FORMATS, "data.format")
     bad = BadLines(path.name, on_error, "row" if found == "parquet" else "line")
@@ -71,7 +71,7 @@ def read_graph_file(
         else:
             rows = wanted_cells(path, found, TRIPLE_COLUMNS, bad, given)
         collector = _from_rows(rows, frozenset(given), keep_literals)
-    bad.tell()
+    bad.log_others()
     return collector.finish(path.name, bad.num_lines, keep_isolated, label_language)
 
 

@@ -1,4 +1,4 @@
-"""Bounds on what an input file may contain, checked while it is read."""
+"""Limits on the content of an input file, checked while the file is read."""
 
 import os
 import stat
@@ -16,8 +16,7 @@ from emea.settings.data import ReadingLimits
 
 MIB = 1 << 20
 RATIO_FROM = 16 * MIB
-"""Decompressed size from which the ratio is limited; small files may repeat themselves."""
-
+"""Decompressed size above which the ratio is limited. Small files may be very repetitive."""
 
 DEFAULT_LIMITS: Mapping[str, int] = asdict(ReadingLimits())
 _CURRENT: ContextVar[ReadingLimits] = ContextVar("limits", default=ReadingLimits())  # noqa: B039
@@ -30,10 +29,10 @@ def current_limits() -> ReadingLimits:
 
 @contextmanager
 def reading_limits(given: Mapping[str, int]) -> Iterator[None]:
-    """Read files under other limits than the defaults.
+    """Change the limits for the files that are read within the context.
 
     Args:
-        given: Limits by name; those that are missing keep their default.
+        given: Limits by name. Missing limits keep their default.
 
     Raises:
         ConfigError: A limit does not exist or is not a positive whole number.
@@ -52,7 +51,7 @@ def reading_limits(given: Mapping[str, int]) -> Iterator[None]:
 
 
 def limit_error(path: Path, what: str, name: str, limits: ReadingLimits) -> DataError:
-    """Return the error that a file exceeds a limit, for the caller to raise."""
+    """Return the error for a file that exceeds a limit. The caller raises it."""
     return DataError(
         f"{path.name}: {what} exceeds data.limits.{name}={getattr(limits, name)}. If the file is "
         f"correct, raise the limit (data.limits.{name}=...)."
@@ -63,7 +62,7 @@ def check_regular_file(path: Path) -> None:
     """Refuse pipes, sockets and devices, which may block or never end.
 
     Raises:
-        DataError: The path names such a file. A missing file or a folder passes; opening it
+        DataError: The path is such a file. A missing file or a folder passes, because opening it
             reports the problem.
     """
     try:
@@ -78,13 +77,13 @@ def check_regular_file(path: Path) -> None:
 
 
 class LimitedStream(RawIOBase):
-    """Passes the bytes of a stream on and stops where they exceed a limit.
+    """Reads another stream and raises an error as soon as its content exceeds a limit.
 
     Args:
         stream: The decompressed bytes.
         path: The file, for messages.
         has_lines: Whether the format consists of lines, whose length is limited.
-        guard: Sees all bytes before they are passed on, if given.
+        guard: Checks all bytes before they are returned, if given.
     """
 
     def __init__(
@@ -148,7 +147,7 @@ class XMLGuard:
         self._parser.EntityDeclHandler = self._define
 
     def check(self, block: bytes) -> None:
-        """Check the next bytes of the file; an empty block is its end.
+        """Check the next bytes of the file. An empty block marks its end.
 
         Raises:
             DataError: The XML is not well-formed or exceeds a limit.
@@ -179,7 +178,7 @@ class XMLGuard:
             raise DataError(
                 f"{self._path.name}, line {self._parser.CurrentLineNumber}: the definition of "
                 f"entity {name} refers to other entities or files, which is not supported. Replace "
-                "the entity by its text."
+                "the entity with its text."
             )
         if len(value) > self._limits.entity_length:
             raise limit_error(

@@ -1,4 +1,4 @@
-"""Reads links from tables and from ``owl:sameAs`` triples."""
+"""Reads links from tables, SSSOM files and ``owl:sameAs`` triples."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from emea.data.formats.triple_collector import SAME_AS
 from emea.data.links import LinkListing
 
 LINK_COLUMNS = (("source", "subject_id", "left"), ("target", "object_id", "right"))
-"""What a header may call the two columns."""
+"""Column names for the two entities that a header may use."""
 
 
 def read_link_file(
@@ -21,18 +21,19 @@ def read_link_file(
 ) -> LinkListing:
     """Read the links of a file.
 
-    A table has two columns, or a header that names them among others; an SSSOM table is known by
-    its columns ``subject_id`` and ``object_id``, whether tabs or commas separate them. In RDF every
-    ``owl:sameAs`` triple is a link and may be meant either way; other triples are no links.
+    A table has two columns, or a header that names the two among others. A table with the columns
+    ``subject_id`` and ``object_id`` is read as SSSOM, with tabs or commas as separators. In RDF
+    every ``owl:sameAs`` triple is a link, and its subject may belong to either graph. Other triples
+    are ignored.
 
     Args:
-        path: the file; ``.gz`` is unpacked on the way.
-        given_format: its format; ``None``: the file's name tells it.
+        path: The file. A ``.gz`` file is decompressed while it is read.
+        given_format: Its format. ``None`` chooses the format by the suffix of the file.
         on_error: ``stop`` at a line that cannot be read, or ``skip`` and count it.
 
     Raises:
-        ConfigError: a setting has a value that does not exist.
-        DataError: the file cannot be read.
+        ConfigError: A setting has an unknown value.
+        DataError: The file cannot be read.
     """
     found = file_format(path, given_format, LINK_FORMATS, "data.links_format")
     bad = BadLines(path.name, on_error)
@@ -44,7 +45,7 @@ def read_link_file(
         listing = read_sssom(path, separated, bad)
     else:
         listing = _from_table(path, found, bad)
-    bad.tell()
+    bad.log_others()
     return listing
 
 

@@ -1,4 +1,4 @@
-"""Literals as N-Triples writes them, ``"text"@en`` or ``"5"^^<datatype>``, taken apart."""
+"""Splits literals in N-Triples syntax, such as ``"text"@en`` or ``"5"^^<datatype>``."""
 
 import re
 from functools import lru_cache
@@ -10,10 +10,10 @@ _SHORT = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def literal_parts(term: str) -> tuple[str, Kind]:
-    """The text of a literal, and its language and datatype.
+    """Return the text of a literal, and its language and datatype.
 
     Args:
-        term: The literal as the parser writes it; ``xsd:string`` is left out there.
+        term: The literal as the parser writes it, without the datatype ``xsd:string``.
     """
     end = term.rindex('"')
     text, suffix = term[1:end], term[end + 1 :]
@@ -24,7 +24,7 @@ def literal_parts(term: str) -> tuple[str, Kind]:
 
 @lru_cache(maxsize=4096)
 def _kind(suffix: str) -> Kind:
-    """Language and datatype from what follows the quotes; files repeat a few of them."""
+    """Return language and datatype from the suffix. Files repeat few suffixes, so cache them."""
     if not suffix:
         return PLAIN
     if suffix.startswith("@"):
@@ -33,7 +33,7 @@ def _kind(suffix: str) -> Kind:
 
 
 def plain_text(term: str) -> tuple[str, Kind]:
-    """The cell of a table: text without a language or a datatype."""
+    """Return the cell of a table as a literal without a language and a datatype."""
     return term, PLAIN
 
 

@@ -1,8 +1,8 @@
-"""Reads N-Triples, one statement a line.
+"""Reads N-Triples, which have one statement on each line.
 
-Lines of three IRIs, and lines of two IRIs and a plain literal, are split and looked up without a
-parser. They are recognised by a grammar narrower than that of N-Triples, so that a line it accepts
-is one that the parser accepts with the same result; every other line goes to the parser.
+Lines with three IRIs, and lines with two IRIs and a simple literal, are split without a parser.
+Regular expressions recognise them. These accept less than N-Triples allows, and the parser would
+accept the same lines with the same result. The parser reads all other lines.
 """
 
 import re
@@ -19,14 +19,14 @@ from emea.data.formats.literal_terms import literal_parts
 from emea.data.formats.rdf import columns, reason, shown_name, sorted_out
 from emea.data.formats.triple_collector import TripleCollector
 
-# Letters beyond ASCII: U+00C0 to U+07FF and U+1000 to U+CFFF, all allowed in an IRI.
+# Characters outside ASCII: U+00C0 to U+07FF and U+1000 to U+CFFF, which an IRI may contain.
 _SAFE = rb"[A-Za-z0-9\-._~!$&'()*+,;=:@/?]*+"
 _WIDE = rb"(?:%[0-9A-Fa-f]{2}|[\xc3-\xdf][\x80-\xbf]|[\xe1-\xec][\x80-\xbf]{2})"
 _TEXT = _SAFE + rb"(?:" + _WIDE + _SAFE + rb")*+"
 _WEB = rb"https?://[A-Za-z0-9.\-]++(?:[/?]" + _TEXT + rb")?(?:#" + _TEXT + rb")?"
 _IRI = rb"<(?:" + _WEB + rb"|urn:[A-Za-z0-9]" + _TEXT + rb")>"
 _LINE = rb"[ \t]++".join([_IRI, _IRI, _IRI, rb"\.\r?\n"])
-# Without escapes; a longer language tag and xsd:string are left to the parser, which rewrites them.
+# No escapes. The parser rewrites longer language tags and xsd:string, so it reads those lines.
 _TYPE = rb"\^\^<http://www\.w3\.org/2001/XMLSchema#(?!string>)[A-Za-z]++>"
 _LITERAL = rb'"[^"\\\r\n]*+"(?:@[a-z]{2,3}(?![A-Za-z0-9-])|' + _TYPE + rb")?"
 _LITERAL_LINE = rb"[ \t]++".join([_IRI, _IRI, _LITERAL, rb"\.\r?\n"])
@@ -38,19 +38,23 @@ is_plain_iri = re.compile(_IRI).fullmatch
 RUN_OR_LINE = re.compile(
     rb"((?:" + _LINE + rb")++)|((?:" + _LITERAL_LINE + rb")++)|((?:[ \t\r]*+\n)++)|[^\n]*+\n"
 )
-# What is between the brackets is looked at later, once for each distinct IRI.
+# The text between the brackets is checked later, once for each distinct IRI.
 BRACKETED_LINES = re.compile(rb"(?:<[^>]*+> <[^>]*+> <[^>]*+> \.\n)*+")
 
 
 class NumberedLine(NamedTuple):
-    """A line and where it stands."""
+    """A line with its number in the file."""
 
     number: int
     text: bytes
 
 
 class NTriplesCollector(TripleCollector[bytes]):
-    """Looks terms up as they stand in the file: an IRI has its brackets."""
+    """Collects triples whose terms are bytes in N-Triples syntax, IRIs with their brackets.
+
+    Args:
+        keep_literals: Whether to keep all literals, not only labels.
+    """
 
     def __init__(self, keep_literals: bool = False) -> None:
         super().__init__(
@@ -60,9 +64,9 @@ class NTriplesCollector(TripleCollector[bytes]):
         )
 
     def add_if_plain(self, heads: list[bytes], relations: list[bytes], tails: list[bytes]) -> bool:
-        """Take triples if all their terms are plain IRIs; whether they are.
+        """Add triples if all their terms are plain IRIs, and return whether they are.
 
-        Terms are looked up once, then those that are new are looked at.
+        All terms are looked up first. Then only terms that were new are checked.
         """
         sizes = len(self.entities), len(self.relations)
         self.add(heads, relations, tails)
@@ -74,12 +78,12 @@ class NTriplesCollector(TripleCollector[bytes]):
 
 
 def read_ntriples(path: Path, bad: BadLines, keep_literals: bool = False) -> NTriplesCollector:
-    """The triples of a file.
+    """Collect the triples of a file.
 
     Args:
-        path: the file, packed where its name ends in ``.gz``.
-        bad: counts lines that cannot be read.
-        keep_literals: keep all literals; off, only those that are labels.
+        path: The file. A ``.gz`` file is decompressed while it is read.
+        bad: Handles lines that cannot be read.
+        keep_literals: Whether to keep all literals, not only labels.
     """
     collector = NTriplesCollector(keep_literals)
     num_lines = 0
@@ -91,13 +95,13 @@ def read_ntriples(path: Path, bad: BadLines, keep_literals: bool = False) -> NTr
 
 
 def statements_of(relation: str, path: Path, bad: BadLines) -> Iterator[tuple[int, Quad]]:
-    """Statements of one relation, with their lines."""
+    """Yield the statements of one relation, with their line numbers."""
     wanted, num_lines = relation.encode(), 0
     for chunk in line_chunks(path):
         lines = chunk[:-1].split(b"\n")
         numbered = [NumberedLine(num_lines + at, text + b"\n") for at, text in enumerate(lines, 1)]
         num_lines += len(numbered)
-        # only the wanted lines need to be told apart; the others must be readable, no more
+        # only the wanted lines need a number; the others must only be readable
         parse_lines([line for line in numbered if wanted not in line.text], bad)
         for line in numbered:
             if wanted in line.text:
@@ -106,14 +110,14 @@ def statements_of(relation: str, path: Path, bad: BadLines) -> Iterator[tuple[in
 
 
 def parse_lines(lines: list[NumberedLine], bad: BadLines) -> list[Quad]:
-    """The statements of some lines; those of a line that cannot be read are left out."""
+    """Return the statements of some lines, without lines that cannot be read."""
     try:
         return _parsed(b"".join(line.text for line in lines))
     except SyntaxError as error:
         if len(lines) == 1:
             bad.add(lines[0].number, reason(error))
             return []
-    # one after the other, so that no line hides another
+    # parse each line separately to report all bad lines
     return [quad for line in lines for quad in parse_lines([line], bad)]
 
 
@@ -122,10 +126,10 @@ def _parsed(text: bytes) -> list[Quad]:
 
 
 def _take_plain(chunk: bytes, collector: NTriplesCollector) -> bool:
-    """Take lines of three IRIs; whether the chunk has no other lines.
+    """Add a chunk if all its lines consist of three IRIs, and return whether they do.
 
-    The lines' form is checked first. Then all terms must be plain IRIs: a bracket inside which
-    there is a blank falls apart into pieces that are none.
+    The form of the lines is checked first, then that all terms are plain IRIs. Text in brackets
+    that contains a space is split into pieces that are not plain IRIs.
     """
     if not BRACKETED_LINES.fullmatch(chunk):
         return False
@@ -136,7 +140,7 @@ def _take_plain(chunk: bytes, collector: NTriplesCollector) -> bool:
 
 
 def _take_any(chunk: bytes, num_before: int, collector: NTriplesCollector, bad: BadLines) -> None:
-    """Take lines of any kind."""
+    """Add the lines of a chunk, of any form."""
     runs: list[bytes] = []
     literal_runs: list[bytes] = []
     others: list[NumberedLine] = []

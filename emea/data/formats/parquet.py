@@ -1,4 +1,4 @@
-"""Reads triples from Parquet; pyarrow is needed for it and for nothing else."""
+"""Reads triples from Parquet with pyarrow, an optional dependency."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,16 +19,16 @@ from emea.errors import DataError
 def parquet_rows(
     path: Path, names: Sequence[Sequence[str]], bad: BadLines, attributes: Sequence[str] = ()
 ) -> Iterator[Row]:
-    """The wanted cells of each row, as text.
+    """Yield the wanted cells of each row, as text.
 
-    Columns are found by name, in any order; where the names do not tell, the file must have the
-    wanted columns and no others, in their order.
+    Columns are found by name, in any order. If the names are unknown, the file must have exactly
+    the wanted columns in the wanted order.
 
     Args:
-        path: the file.
-        names: what each wanted column may be called.
-        bad: counts rows that cannot be used.
-        attributes: further columns to read; their cells may be empty.
+        path: The file.
+        names: The names that each wanted column may have.
+        bad: Handles rows that cannot be used.
+        attributes: Further columns to read. Their cells may be empty.
 
     Raises:
         DataError: pyarrow is missing, or the file cannot be read.
@@ -52,7 +52,7 @@ def parquet_rows(
                         yield row._replace(attributes=filled)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
-    # beside Arrow's own errors: text that is not UTF-8, dates that Python has no room for
+    # Python errors: text that is not UTF-8, and dates outside the range of datetime
     except (pyarrow.ArrowException, ValueError, OverflowError) as error:
         raise DataError(f"{path.name} cannot be read as Parquet: {error}") from error
 
@@ -63,15 +63,15 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow.parquet
     except ImportError as error:
         raise DataError(
-            "Parquet files need pyarrow, which is not installed: pip install 'emea[parquet]'"
+            "Parquet files need pyarrow, which is not installed. Run pip install 'emea[parquet]'."
         ) from error
     return pyarrow, pyarrow.parquet
 
 
 def _check_size(path: Path, metadata: Any) -> None:
-    """Refuse a file that decompresses to more than the limits allow, before it is read.
+    """Refuse a file whose decompressed size exceeds the limits, before it is read.
 
-    A column of equal values takes next to no space, so rows count, too: at least one byte each.
+    A column of equal values takes almost no space, so each row counts as one byte at least.
     """
     limits, num_packed = current_limits(), max(1, path.stat().st_size)
     groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
@@ -89,18 +89,23 @@ def _wanted(path: Path, given: Sequence[str], names: Sequence[Sequence[str]]) ->
     columns = plain.from_header(given) or plain
     if len(given) != columns.width:
         wanted = ", ".join(choices[0] for choices in names)
-        raise DataError(f"{path.name} has columns {', '.join(given)}: expected {wanted}")
+        raise DataError(
+            f"{path.name} has the columns {', '.join(given)}, but {wanted} are expected. Rename "
+            "the columns."
+        )
     return [given[place] for place in columns.places]
 
 
 def _check_columns(path: Path, schema: Any, wanted: Sequence[str], pyarrow: Any) -> None:
-    """Refuse columns that cannot be told apart, or whose cells are no single values."""
+    """Refuse wanted columns that are ambiguous or whose cells are not single values."""
     for name in wanted:
         if schema.names.count(name) > 1:
-            raise DataError(f"{path.name} has more than one column {name}: rename the others")
+            raise DataError(f"{path.name} has more than one column {name}. Rename the others.")
         kind = schema.field(name).type
         if pyarrow.types.is_nested(kind):
-            raise DataError(f"{path.name}: column {name} holds {kind}, not one name in each row")
+            raise DataError(
+                f"{path.name}: column {name} contains {kind}, but each row must contain one name"
+            )
 
 
 def _row(number: int, values: Sequence[object], bad: BadLines) -> Row | None:
@@ -113,6 +118,6 @@ def _row(number: int, values: Sequence[object], bad: BadLines) -> Row | None:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, bytes):  # some programs do not say that their columns hold text
+    if isinstance(value, bytes):  # some programs do not mark their columns as text
         return value.decode(errors="surrogateescape")
     return "" if value is None else str(value)

@@ -14,29 +14,29 @@ from emea.data.formats.triple_collector import TripleCollector
 from emea.errors import DataError
 
 RANDOM_LABEL = re.compile(r"[a-f][0-9a-f]{23,31}")
-"""How the parser calls a blank node to which the file gives no label: 128 random bits in hex,
-without leading zeros, of which there are hardly ever more than a few."""
+"""Label that the parser gives to an unnamed blank node: 128 random bits in hexadecimal digits,
+without leading zeros, of which there are rarely more than a few."""
 
 StatementTerms = tuple[str, str, str]
 
 
 def shown_name(term: str) -> str:
-    """The name of a term as results show it: an IRI without its brackets."""
+    """Return the name of a term as results show it: an IRI without its brackets."""
     return term[1:-1] if term.startswith("<") else term
 
 
 class BlankNodeLabels:
-    """Labels for blank nodes that are the same in each reading of a file.
+    """Gives blank nodes labels that are the same each time a file is read.
 
-    A node that the file does not name gets a random label from the parser. It is called
-    ``_:[1]``, ``_:[2]``, ... in order of appearance, which no file can write as a label.
+    The parser gives a random label to a node that the file does not name. This class replaces it
+    with ``_:[1]``, ``_:[2]``, ... in order of appearance. No file can contain such labels.
     """
 
     def __init__(self) -> None:
         self._numbers: dict[str, str] = {}
 
     def __call__(self, term: str) -> str:
-        """The label to use for a term; an IRI stays what it is."""
+        """Return the label for a term. IRIs and labels from the file are returned unchanged."""
         if term.startswith("_:") and RANDOM_LABEL.fullmatch(term, 2):
             return self._numbers.setdefault(term, f"_:[{len(self._numbers) + 1}]")
         return term
@@ -45,10 +45,10 @@ class BlankNodeLabels:
 def sorted_out(
     quads: Iterable[Quad], label: Callable[[str], str]
 ) -> tuple[list[StatementTerms], list[StatementTerms]]:
-    """Triples between entities, and those with a literal.
+    """Return the triples between entities, and the triples with a literal.
 
-    Statements about statements (RDF-star) have no place in a graph of entities: a quoted triple
-    counts as a literal without text.
+    Statements about statements (RDF-star) do not fit into a graph of entities. Those with a quoted
+    triple as subject are left out, and a quoted triple as object becomes an empty literal.
     """
     edges, literals = [], []
     for quad in quads:
@@ -64,20 +64,20 @@ def sorted_out(
 
 
 def columns(edges: Sequence[StatementTerms]) -> tuple[list[str], list[str], list[str]]:
-    """Heads, relations and tails of triples."""
+    """Return the heads, relations and tails of triples."""
     heads, relations, tails = zip(*edges, strict=True) if edges else ((), (), ())
     return list(heads), list(relations), list(tails)
 
 
 def reason(error: SyntaxError) -> str:
-    """What the parser says, without the place it speaks of."""
+    """Return the message of the parser without the position."""
     message = error.msg or str(error)
     return message.partition(": ")[2] if message.startswith("Parser error ") else message
 
 
 RDF_FORMATS = {"turtle": RdfFormat.TURTLE, "rdfxml": RdfFormat.RDF_XML}
 RESUMED = ("turtle",)
-"""Formats in which the parser finds the next statement after one that it cannot read."""
+"""Formats in which the parser resumes after a statement that it cannot read."""
 
 BLOCK_SIZE = 1 << 15
 
@@ -85,13 +85,13 @@ BLOCK_SIZE = 1 << 15
 def read_rdf_file(
     path: Path, file_format: str, bad: BadLines, keep_literals: bool = False
 ) -> TripleCollector[str]:
-    """The triples of a file.
+    """Collect the triples of a file.
 
     Args:
-        path: the file, packed where its name ends in ``.gz``.
+        path: The file. A ``.gz`` file is decompressed while it is read.
         file_format: ``turtle`` or ``rdfxml``.
-        bad: counts statements that cannot be read; in RDF/XML nothing can be read after one.
-        keep_literals: keep all literals; off, only those that are labels.
+        bad: Handles statements that cannot be read. In RDF/XML reading always stops at the first.
+        keep_literals: Whether to keep all literals, not only labels.
     """
     collector = TripleCollector(shown_name, literal_parts, keep_literals)
     labels = BlankNodeLabels()
@@ -104,7 +104,7 @@ def read_rdf_file(
 
 
 def statements(path: Path, file_format: str, bad: BadLines) -> Iterator[Quad]:
-    """The statements of a file, in its order."""
+    """Yield the statements of a file in its order."""
     with byte_stream(path, has_lines=False, is_xml=file_format == "rdfxml") as stream:
         parser = pyoxigraph.parse(stream, RDF_FORMATS[file_format])
         last_bad_line = 0
@@ -117,6 +117,6 @@ def statements(path: Path, file_format: str, bad: BadLines) -> Iterator[Quad]:
                 line = error.lineno or 1
                 if file_format not in RESUMED:
                     raise DataError(f"{path.name}, line {line}: {reason(error)}") from error
-                if line != last_bad_line:  # one mistake may be told more than once
+                if line != last_bad_line:  # the parser may report one mistake more than once
                     bad.add(line, reason(error))
                 last_bad_line = line

@@ -1,4 +1,4 @@
-"""Rows of tab- or comma-separated files, with their lines."""
+"""Reads rows of tab- or comma-separated files, with their line numbers."""
 
 import csv
 import io
@@ -14,20 +14,21 @@ from emea.data.formats.files import BadLines, byte_stream
 from emea.data.formats.limits import current_limits, limit_error
 
 MAX_LINES = 100
-"""Lines of a row; more is a quote that was never closed. Each bad line may cost so many."""
+"""Maximum number of lines of a row. A longer row has a quote that is never closed."""
 
 
 class LinesOfRow:
-    """Lines for a parser of rows, which can be read again from the second line of a row on.
+    """Gives lines to a CSV parser and can return to the second line of the current row.
 
-    A quote that is never closed makes one row of all that follows it; only its first line is bad.
+    A quote that is never closed joins all following lines to one row. Only the first line of such
+    a row is bad, so the others are read again.
 
     Args:
-        text: the file.
-        after: lines of it that were read before.
+        text: The file.
+        after: The number of lines that were read before.
 
     Attributes:
-        last: number of the line that was read last.
+        last: The number of the line that was read last.
     """
 
     def __init__(self, text: IO[str], after: int = 0) -> None:
@@ -49,40 +50,40 @@ class LinesOfRow:
 
     @property
     def num_lines(self) -> int:
-        """Lines of the row so far."""
+        """The number of lines of the current row that were read."""
         return len(self._row)
 
     @property
     def first(self) -> int:
-        """Number of the row's first line."""
+        """The number of the first line of the current row."""
         return self.last - len(self._row) + 1
 
     def begin_row(self) -> None:
-        """The next line is the first of a row."""
+        """Start a new row with the next line."""
         self._row.clear()
 
     def go_back(self) -> None:
-        """The next line is the row's second."""
+        """Continue with the second line of the current row."""
         self.last = self.first
         self._again.extendleft(reversed(self._row[1:]))
 
 
 UNWRITABLE = re.compile(r"[\t\r\n]")
 ESCAPED_BYTE = re.compile(r"[\ud800-\udfff]")
-"""What stands for a byte that is no UTF-8."""
+"""Characters that represent a byte that is not UTF-8."""
 
 UNUSABLE = re.compile(r"[\t\r\n\ud800-\udfff]")
 
 MAX_CELL = 1 << 24
-"""Characters in a cell; more is a quote that was never closed."""
+"""Maximum number of characters in a cell. A longer cell has a quote that is never closed."""
 
 UNCLOSED = "a quote is opened in this row and not closed at the end of a cell"
 NO_END = "unexpected end of data"
-"""What the parser says where a file ends within quotes."""
+"""Message of the CSV parser if a file ends inside quotes."""
 
 
 class Row(NamedTuple):
-    """Cells of a row, the line on which it ends, and cells of attribute columns that are filled."""
+    """The wanted cells of a row, the number of its last line, and its attribute cells."""
 
     line: int
     cells: list[str]
@@ -90,13 +91,13 @@ class Row(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Where the wanted cells stand.
+    """The positions of the wanted columns in a table.
 
     Args:
-        names: what a header may call each wanted column.
-        places: of the wanted columns.
-        width: cells of each row.
-        attributes: name and place of each attribute column.
+        names: The names that a header may give to each wanted column.
+        places: The positions of the wanted columns.
+        width: The number of cells in each row.
+        attributes: The name and the position of each attribute column.
     """
 
     names: Sequence[Sequence[str]]
@@ -106,14 +107,14 @@ class Columns(NamedTuple):
 
     @classmethod
     def without_header(cls, names: Sequence[Sequence[str]]) -> "Columns":
-        """The wanted columns and no others, in their order."""
+        """Return the positions for a table that has exactly the wanted columns, in order."""
         return cls(names, tuple(range(len(names))), len(names))
 
     def from_header(self, cells: Sequence[str], attributes: Sequence[str] = ()) -> "Columns | None":
-        """The columns by the names in a first row; ``None`` where it is no header.
+        """Return the positions according to the first row, or ``None`` if it is not a header.
 
-        A row is a header where each wanted column is named in it; case does not matter. Other
-        columns are not read, except for those that are marked as attributes.
+        A row is a header if it names each wanted column. Case does not matter. Other columns are
+        not read, except for those that are marked as attributes.
         """
         given = [cell.strip().lower() for cell in cells]
         places = [
@@ -128,7 +129,7 @@ class Columns(NamedTuple):
         return Columns(self.names, found, len(cells), marked)
 
     def attribute_cells(self, cells: Sequence[str]) -> list[tuple[str, str]]:
-        """Name and text of the attribute columns that are filled."""
+        """Return the name and the text of each attribute cell of a row that is not empty."""
         return [(name, cells[place]) for name, place in self.attributes if cells[place]]
 
 
@@ -139,17 +140,17 @@ def wanted_cells(
     bad: BadLines,
     attributes: Sequence[str] = (),
 ) -> Iterator[Row]:
-    """The wanted cells of each row, none of them empty.
+    """Yield the wanted cells of each row, none of them empty.
 
-    Blank lines are passed over.
+    Blank lines are ignored.
 
     Args:
-        path: the file, packed where its name ends in ``.gz``.
-        file_format: ``tsv`` (a cell ends at a tab, whatever is in it) or ``csv`` (quotes hold
-            commas).
-        names: what a header may call each wanted column.
-        bad: counts rows that cannot be used.
-        attributes: further columns to read; their cells may be empty.
+        path: The file. A ``.gz`` file is decompressed while it is read.
+        file_format: ``tsv``, in which every tab ends a cell, or ``csv``, in which quoted cells may
+            contain commas.
+        names: The names that a header may give to each wanted column.
+        bad: Handles rows that cannot be used.
+        attributes: Further columns to read. Their cells may be empty.
     """
     columns, limits = Columns.without_header(names), current_limits()
     for number, row in enumerate(rows(path, file_format, bad)):
@@ -166,7 +167,7 @@ def wanted_cells(
 
 
 def rows(path: Path, file_format: str, bad: BadLines, after: int = 0) -> Iterator[Row]:
-    """All rows that are not blank, after as many lines that are no rows."""
+    """Yield all rows that are not blank, after skipping the first ``after`` lines."""
     with _text(path, file_format) as text:
         for _ in islice(text, after):
             pass
@@ -174,7 +175,7 @@ def rows(path: Path, file_format: str, bad: BadLines, after: int = 0) -> Iterato
 
 
 def lines(path: Path, file_format: str) -> Iterator[str]:
-    """All lines as they stand, without their ends."""
+    """Yield all lines without their line ends."""
     with _text(path, file_format) as text:
         yield from (line.rstrip("\r\n") for line in text)
 
@@ -182,9 +183,9 @@ def lines(path: Path, file_format: str) -> Iterator[str]:
 @contextmanager
 def _text(path: Path, file_format: str) -> Iterator[IO[str]]:
     with byte_stream(path) as stream:
-        # a name may hold what Python takes for the end of a line; csv looks for it itself
+        # Names may contain characters that Python treats as line ends. csv splits lines itself.
         newline = "\n" if file_format == "tsv" else ""
-        # what is no UTF-8 passes here and is told with its line
+        # Bytes that are not UTF-8 are kept here and reported later with their line number.
         yield io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline=newline)
 
 
@@ -215,11 +216,11 @@ def _comma_rows(text: IO[str], bad: BadLines, after: int) -> Iterator[Row]:
 
 
 def _problem(cells: Sequence[str], columns: Columns) -> str | None:
-    """Why a row cannot be used."""
+    """Return why a row cannot be used, or ``None``."""
     if len(cells) != columns.width:
         return f"expected {columns.width} columns, found {len(cells)}"
     if "" not in cells and not UNUSABLE.search("".join(cells)):
-        return None  # all at once: most rows have nothing to look for
+        return None  # one check of the whole row, since most rows are good
     for place in columns.places:
         if (problem := name_problem(cells[place])) is not None:
             return f"column {place + 1} {problem}"
@@ -227,9 +228,9 @@ def _problem(cells: Sequence[str], columns: Columns) -> str | None:
 
 
 def name_problem(name: str) -> str | None:
-    """Why a name cannot be used; what a run answers is written line by line, name by name."""
+    """Return why a name cannot be used, or ``None``. Results are written to tab-separated files."""
     if not name:
         return "is empty"
     if UNWRITABLE.search(name):
-        return "holds a tab or a line break"
+        return "contains a tab or a line break"
     return "is not UTF-8" if ESCAPED_BYTE.search(name) else None

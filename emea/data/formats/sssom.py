@@ -14,10 +14,10 @@ from emea.errors import DataError
 
 SUBJECT, OBJECT = "subject_id", "object_id"
 COLUMNS = {SUBJECT, OBJECT}
-"""By which a table of this kind is known."""
+"""Columns by which an SSSOM table is recognised."""
 
 NO_TERM_FOUND = "sssom:NoTermFound"
-"""Stands for the other entity where there is none."""
+"""Placeholder for an entity without a counterpart."""
 
 PREDICATE, MODIFIER = "predicate_id", "predicate_modifier"
 EQUIVALENCES = (
@@ -30,14 +30,14 @@ EQUIVALENCES = (
     "http://www.w3.org/2002/07/owl#equivalentClass",
     "http://www.w3.org/2002/07/owl#equivalentProperty",
 )
-"""Predicates that say that two entities are the same."""
+"""Predicates which state that two entities are the same."""
 
 
 def sssom_format(path: Path, file_format: str) -> str | None:
-    """How a table that has the columns of SSSOM separates them; ``None``: it has not.
+    """Return how an SSSOM table separates its columns, or ``None`` if it is not an SSSOM table.
 
-    The header tells it, whatever the file is called: many such tables were saved by a program
-    that puts commas between columns.
+    The header decides and not the suffix of the file, because some programs save SSSOM tables with
+    commas.
     """
     if file_format not in ("tsv", "csv"):
         return None
@@ -47,25 +47,25 @@ def sssom_format(path: Path, file_format: str) -> str | None:
 
 
 def read_sssom(path: Path, file_format: str, bad: BadLines) -> LinkListing:
-    """The mappings that say that two entities are the same.
+    """Read the mappings which state that two entities are the same.
 
-    Prefixes are those of the ``curie_map`` in the commented YAML at the top. Mappings of another
-    kind (a broader or narrower match, or one that is denied) are left out and counted.
+    The ``curie_map`` in the commented YAML at the top defines the prefixes. Other mappings, such as
+    broader, narrower or negated matches, are left out and counted.
 
     Args:
-        path: the file.
-        file_format: ``tsv`` or ``csv``, as ``sssom_format`` found it.
-        bad: told of lines that cannot be used.
+        path: The file.
+        file_format: ``tsv`` or ``csv``, as returned by ``sssom_format``.
+        bad: Handles lines that cannot be used.
 
     Raises:
-        DataError: the YAML or the header cannot be read.
+        DataError: The YAML or the header cannot be read.
     """
     comments = list(takewhile(_is_above, lines(path, file_format)))
-    # comments are no rows: what they quote need not be quoted as cells are
+    # Comments are not rows. Quotes in them do not follow the rules for cells.
     body = rows(path, file_format, bad, after=len(comments))
     header = next((row.cells for row in body), [])
     if not set(header) >= COLUMNS:
-        raise DataError(f"{path.name}: the names of its columns cannot be read: mend their quotes")
+        raise DataError(f"{path.name}: the header cannot be read. Check the quotes in it.")
     links, places, num_other = [], [], 0
     for row in body:
         cells = dict(zip(header, row.cells, strict=False))
@@ -86,12 +86,12 @@ def read_sssom(path: Path, file_format: str, bad: BadLines) -> LinkListing:
 
 
 def _is_above(line: str) -> bool:
-    """Whether a line stands above the table: empty, or a comment, perhaps quoted as a cell is."""
+    """Return whether a line above the table is empty or a comment, which may be quoted."""
     return not line.strip(",\t") or line.startswith(("#", '"#'))
 
 
 def _without_mark(line: str, file_format: str) -> str:
-    """The YAML of a comment, which a table program may have quoted and filled up with cells."""
+    """Return the YAML of a comment. Spreadsheet programs may have quoted it and added cells."""
     if file_format == "csv":
         line = line.rstrip(",")
         if line.startswith('"'):
@@ -114,10 +114,10 @@ def _is_equivalence(cells: dict[str, str]) -> bool:
 
 def _curie_map(label: str, yaml_lines: Sequence[str]) -> dict[str, str]:
     try:
-        # every value as the text it is: elsewhere in YAML the prefix NO is the value false
+        # BaseLoader reads all values as text; other loaders read the prefix NO as false
         metadata = yaml.load("\n".join(yaml_lines), yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError) as error:
-        raise DataError(f"{label}: the commented header is no YAML: {error}") from error
+        raise DataError(f"{label}: the commented header is not valid YAML: {error}") from error
     prefixes = metadata.get("curie_map") if isinstance(metadata, dict) else None
     if not isinstance(prefixes, dict):
         return {}

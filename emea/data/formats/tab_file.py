@@ -1,4 +1,4 @@
-"""Tab-separated files of ids and names, with errors that name the file and the line."""
+"""Reads tab-separated files of ids and names. Errors name the file and the line."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ INT64_LIMIT = 2**63
 
 @dataclass(frozen=True, eq=False)
 class TabTable:
-    """Cells of a tab-separated file; row ``i`` stands on line ``i + 1``.
+    """The cells of a tab-separated file. Row ``i`` is line ``i + 1`` of the file.
 
     Args:
-        label: what error messages call the file.
-        columns: the cells, one list per column.
+        label: The name of the file in messages.
+        columns: The cells, one list per column.
     """
 
     label: str
@@ -31,30 +31,30 @@ class TabTable:
         return len(self.columns[0])
 
     def integers(self, column: int) -> list[int]:
-        """A column of integer ids."""
+        """Return a column of integer ids."""
         cells = self.columns[column]
         try:
             ids = list(map(int, cells))
         except ValueError:
             raise self._not_an_id(cells) from None
-        # Python reads 1_0 as ten; a data file never means that.
+        # Python reads 1_0 as ten, which data files do not use.
         if min(ids) < -INT64_LIMIT or max(ids) >= INT64_LIMIT or "_" in "".join(cells):
             raise self._not_an_id(cells)
         return ids
 
     def names(self, column: int) -> list[str]:
-        """A column of names, none of them empty."""
+        """Return a column of names, none of them empty."""
         cells = self.columns[column]
         if "" in cells:
             raise self.error(cells.index(""), f"column {column + 1} is empty")
         return cells
 
     def error(self, row: int, message: str) -> DataError:
-        """An error about one row, to be raised by the caller."""
+        """Return an error about one row. The caller raises it."""
         return _error_at(self.label, row, message)
 
     def place(self, row: int) -> str:
-        """Where a row stands."""
+        """Return the file and the line of a row, for messages."""
         return f"{self.label}, line {row + 1}"
 
     def _not_an_id(self, cells: list[str]) -> DataError:
@@ -65,16 +65,16 @@ class TabTable:
 def read_table(path: Path, num_columns: int, label: str | None = None) -> TabTable:
     """Read a tab-separated file.
 
-    UTF-8 with or without a byte order mark, LF or CRLF; the last line may lack its newline and
-    blank lines may follow it.
+    The file is UTF-8, with or without a byte order mark, with LF or CRLF. The newline of the last
+    line may be missing, and blank lines may follow it.
 
     Args:
-        path: the file.
-        num_columns: columns every line must have.
-        label: what error messages call the file; its name by default.
+        path: The file.
+        num_columns: The number of columns in each line.
+        label: The name of the file in messages. The default is the file name.
 
     Raises:
-        DataError: the file is missing, empty, not UTF-8 or has a line of another width.
+        DataError: The file is missing, empty or not UTF-8, or a line has another number of columns.
     """
     label = label or path.name
     lines = _read_text(path, label).split("\n")
@@ -87,7 +87,7 @@ def _read_text(path: Path, label: str) -> str:
     check_regular_file(path)
     try:
         content = path.read_bytes().removeprefix(UTF8_BOM)
-        # Not str.splitlines: names may hold separators such as U+2028 that end no line here.
+        # Do not use str.splitlines: names may contain separators such as U+2028.
         text = content.decode("utf-8").replace("\r\n", "\n").rstrip("\r\n")
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
@@ -126,9 +126,9 @@ class Vocabulary(Generic[Key]):
     """Numbers keys from zero in order of first appearance.
 
     Args:
-        keys: what the files call the entities or relations; repetitions count once.
-        what: what a key stands for, in error messages.
-        home: where the keys come from, in error messages.
+        keys: The names or ids of entities or relations in the files. Repetitions count once.
+        what: The kind of object that a key identifies, for error messages.
+        home: The file that defines the keys, for error messages.
     """
 
     def __init__(self, keys: Iterable[Key], what: str, home: str) -> None:
@@ -141,10 +141,10 @@ class Vocabulary(Generic[Key]):
         return len(self.keys)
 
     def ids(self, keys: Sequence[Key], table: TabTable) -> IntArray:
-        """The ids of a table's column.
+        """Return the numbers of the keys in a column.
 
         Raises:
-            DataError: a key is unknown; the error names its line.
+            DataError: A key is unknown. The error names its line.
         """
         try:
             return np.array(list(map(self._ids.__getitem__, keys)), dtype=np.int64)
@@ -154,7 +154,7 @@ class Vocabulary(Generic[Key]):
 
 
 def check_listed_once(keys: Sequence[Key], what: str, table: TabTable) -> None:
-    """Refuse a listing that holds a key twice."""
+    """Raise an error if a column contains a key twice."""
     if len(set(keys)) == len(keys):
         return
     seen: dict[Key, int] = {}

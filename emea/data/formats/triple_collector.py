@@ -1,4 +1,4 @@
-"""Collects triples by name while a file is read."""
+"""Collects the triples of a file and numbers their entities and relations."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import compress, islice
@@ -15,7 +15,7 @@ from emea.errors import DataError
 
 
 def first_occurrences(triples: IntArray) -> IntArray:
-    """Row numbers, ascending, that leave every distinct triple exactly once."""
+    """Return the row of the first occurrence of each distinct triple, in ascending order."""
     if not len(triples):
         return np.empty(0, dtype=np.int64)
     _, rows = np.unique(_keys(triples), return_index=True)
@@ -23,10 +23,10 @@ def first_occurrences(triples: IntArray) -> IntArray:
 
 
 def distinct_triples(triples: IntArray) -> IntArray:
-    """Every distinct triple once, sorted by head, relation and tail."""
+    """Return the distinct triples, sorted by head, relation and tail."""
     if not len(triples):
         return triples
-    # Sorting by hand: numpy's hash-based unique takes five times as long on millions of keys.
+    # np.unique uses hashing, which takes five times as long as sorting on millions of keys.
     keys = np.sort(_keys(triples))
     keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
     rest, tail = np.divmod(keys, triples[:, 2].max() + 1)
@@ -35,7 +35,7 @@ def distinct_triples(triples: IntArray) -> IntArray:
 
 
 def _keys(triples: IntArray) -> IntArray:
-    """One integer per triple: sorting integers is ten times faster than sorting rows."""
+    """Return one integer per triple. Sorting integers is ten times faster than sorting rows."""
     _, num_relations, num_tails = triples.max(axis=0) + 1
     keys: IntArray = (triples[:, 0] * num_relations + triples[:, 1]) * num_tails + triples[:, 2]
     return keys
@@ -45,9 +45,10 @@ Name = TypeVar("Name", bound=Hashable)
 
 
 class NameTable(dict[Name, int]):
-    """Gives each name that is looked up a number, from zero in order of first appearance.
+    """Numbers names from zero in order of first appearance.
 
-    A dict that fills itself: looking up in it is all that happens to most names of a large file.
+    Looking up a new name adds it. A single dictionary lookup is all the work for most names of a
+    large file.
     """
 
     def __missing__(self, name: Name) -> int:
@@ -56,39 +57,39 @@ class NameTable(dict[Name, int]):
         return number
 
     def numbers(self, names: Sequence[Name]) -> IntArray:
-        """The numbers of some names."""
+        """Return the numbers of some names."""
         return np.fromiter(map(self.__getitem__, names), np.int64, len(names))
 
     def since(self, size: int) -> Iterator[Name]:
-        """The names that came after the first ones, the last of them first."""
+        """Iterate over the names after the first ``size`` names, in reverse order."""
         return islice(reversed(self), len(self) - size)
 
     def forget(self, size: int) -> None:
-        """Keep the first names alone."""
+        """Remove all names after the first ``size`` names."""
         while len(self) > size:
             self.popitem()
 
 
 SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
 SAME_AS_NAMES = (SAME_AS, "owl:sameAs")
-"""Relations whose triples are links, not edges."""
+"""Relations whose triples are links and not edges of the graph."""
 
 
 class TripleCollector(Generic[Name]):
-    """Triples by number, with the tables of their names.
+    """Collects triples as numbers, together with the names that the numbers represent.
 
     Args:
-        name_of: the name of an entity or relation as results show it, from what the reader
-            looks up.
-        literal_of: text and kind of a literal, from what the reader looks up.
-        keep_literals: keep all literals; off, only those that are labels.
+        name_of: Returns the name of an entity or relation in results from the key that the reader
+            uses.
+        literal_of: Returns text and kind of a literal from the key that the reader uses.
+        keep_literals: Whether to keep all literals, not only labels.
 
     Attributes:
-        entities: numbers of what occurs as an entity.
-        relations: numbers of the relations.
-        attributes: numbers of the relations whose object is a literal.
-        values: numbers of the literals that are kept.
-        num_literals: triples with a literal.
+        entities: The numbers of the entities.
+        relations: The numbers of the relations.
+        attributes: The numbers of the relations whose object is a literal.
+        values: The numbers of the literals that are kept.
+        num_literals: The number of triples with a literal.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class TripleCollector(Generic[Name]):
         self._is_label: list[bool] = []
 
     def add(self, heads: Sequence[Name], relations: Sequence[Name], tails: Sequence[Name]) -> None:
-        """Take triples between entities."""
+        """Add triples between entities."""
         block = np.empty((len(heads), 3), dtype=np.int64)
         block[:, 0] = self.entities.numbers(heads)
         block[:, 1] = self.relations.numbers(relations)
@@ -119,7 +120,12 @@ class TripleCollector(Generic[Name]):
         self._blocks.append(block)
 
     def take_back(self, num_entities: int, num_relations: int) -> None:
-        """Undo the last addition, before which there were so many names."""
+        """Undo the last call of ``add``.
+
+        Args:
+            num_entities: The number of entities before that call.
+            num_relations: The number of relations before that call.
+        """
         self._blocks.pop()
         self.entities.forget(num_entities)
         self.relations.forget(num_relations)
@@ -127,12 +133,12 @@ class TripleCollector(Generic[Name]):
     def add_literals(
         self, heads: Sequence[Name], attributes: Sequence[Name], values: Sequence[Name]
     ) -> None:
-        """Take triples whose object is a literal.
+        """Add triples whose object is a literal.
 
         Args:
             heads: The entities.
             attributes: The relations.
-            values: The literals; only those that are kept are looked up.
+            values: The literals. Only those that are kept are looked up.
         """
         self.num_literals += len(heads)
         block = np.empty((len(heads), 3), dtype=np.int64)
@@ -154,20 +160,20 @@ class TripleCollector(Generic[Name]):
         keep_isolated: bool,
         label_language: str | None = None,
     ) -> tuple[KnowledgeGraph, GraphReading]:
-        """The graph, and what was left out of it.
+        """Return the graph, and counts of what was left out of it.
 
-        Entities and relations are numbered by name: the same triples make the same graph,
-        whatever their format and order.
+        Entities and relations are numbered in the order of their names. The same triples give the
+        same graph, in any format and in any order.
 
         Args:
-            label: the file's name.
-            num_bad: lines that could not be read.
-            keep_isolated: whether entities that only have literals belong to the graph; if all
-                literals are kept, these entities always do.
-            label_language: preferred language of the labels.
+            label: The name of the file.
+            num_bad: The number of lines that could not be read.
+            keep_isolated: Whether to keep entities that only have literals. They are always kept
+                if all literals are kept.
+            label_language: The preferred language of labels.
 
         Raises:
-            DataError: there is no triple between entities, and literals are not kept.
+            DataError: There is no triple between entities, and literals are not kept.
         """
         triples = np.concatenate([np.empty((0, 3), dtype=np.int64), *self._blocks])
         self._blocks.clear()
@@ -187,7 +193,7 @@ class TripleCollector(Generic[Name]):
         )
 
     def _same_as(self) -> list[int]:
-        """Numbers of the relations that are links; few relations, so each is looked at."""
+        """Return the numbers of the relations whose triples are links."""
         return [
             number for key, number in self.relations.items() if self._name_of(key) in SAME_AS_NAMES
         ]
@@ -216,7 +222,7 @@ class TripleCollector(Generic[Name]):
         )
 
     def _attribute_triples(self, entity_ids: IntArray) -> AttributeTriples | None:
-        """The literals of the entities that are kept, attributes and values in sorted order."""
+        """Return the literals of the kept entities, with sorted attributes and values."""
         triples = np.concatenate([np.empty((0, 3), dtype=np.int64), *self._literals])
         self._literals.clear()
         triples[:, 0] = entity_ids[triples[:, 0]]
@@ -242,7 +248,7 @@ class TripleCollector(Generic[Name]):
         )
 
     def _by_name(self, table: NameTable[Name], kept: np.ndarray) -> tuple[IntArray, list[str]]:
-        """New numbers in the order of names, and the names."""
+        """Return new numbers in the order of the names, and the sorted names."""
         flags = kept.tolist()
         named = [(self._name_of(key), old) for key, old in table.items() if flags[old]]
         named.sort()

@@ -1,1 +1,1 @@
-"""Where pairs of graphs come from."""
+"""Sources of graph pairs: readers of data sets and own files, downloads, synthetic pairs."""

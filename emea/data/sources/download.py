@@ -1,4 +1,4 @@
-"""Where data sets are on disk, and downloads from pinned sources."""
+"""Finds data sets on disk and downloads missing files from pinned sources."""
 
 import hashlib
 import json
@@ -19,23 +19,23 @@ ROOT_VARIABLE = "EMEA_DATA"
 
 
 def locate(folder: str | Path, root: str | Path | None = None) -> Path:
-    """The folder of a data set.
+    """Return the folder of a data set.
 
     Args:
-        folder: relative to the root, or absolute.
-        root: the data root; by default what ``EMEA_DATA`` says, else ``data``.
+        folder: An absolute path, or a path relative to the root.
+        root: The data root. The default is the variable ``EMEA_DATA``, or ``data``.
     """
     root = root or os.environ.get(ROOT_VARIABLE) or "data"
     return Path(root).expanduser() / Path(folder).expanduser()
 
 
 def require_files(path: Path, required: Sequence[str], content: str) -> None:
-    """Refuse a folder that lacks required files.
+    """Raise an error if required files of a folder are missing.
 
     Args:
-        path: the folder.
-        required: files that must exist.
-        content: what the folder should hold, in words.
+        path: The folder.
+        required: The names of the required files.
+        content: A description of the content that the folder should have.
     """
     if not path.is_dir():
         problem = "does not exist"
@@ -44,8 +44,8 @@ def require_files(path: Path, required: Sequence[str], content: str) -> None:
     else:
         return
     raise DataError(
-        f"folder {path} {problem}: fill it with {content}, "
-        f"or set {ROOT_VARIABLE} to the folder that holds your data sets"
+        f"The folder {path} {problem}. Put {content} there, or set {ROOT_VARIABLE} to the folder "
+        "that contains your data sets."
     )
 
 
@@ -58,13 +58,13 @@ TIMEOUT_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Source:
-    """A data set's files in a repository at one commit.
+    """The files of a data set in a repository at a fixed commit.
 
     Args:
-        github: owner and name of the repository.
-        commit: the commit that is pinned.
-        paths: for each file its path in the repository.
-        blobs: for each file the git id of its content.
+        github: The owner and the name of the repository.
+        commit: The commit.
+        paths: The path of each file in the repository.
+        blobs: The git blob id of each file.
     """
 
     github: str
@@ -74,10 +74,10 @@ class Source:
 
 
 def load_source(key: str) -> Source:
-    """What ``sources.json`` says about a data set."""
+    """Return the entry of a data set in ``sources.json``."""
     sources = json.loads(SOURCES.read_text(encoding="utf-8"))
     if key not in sources:
-        raise DataError(f"there is no download source {key!r}, only {', '.join(sources)}")
+        raise DataError(f"there is no download source {key!r}. Use one of {', '.join(sources)}.")
     entry = sources[key]
     paths = {file: facts["path"] for file, facts in entry["files"].items()}
     blobs = {file: facts["git_blob_sha1"] for file, facts in entry["files"].items()}
@@ -85,18 +85,18 @@ def load_source(key: str) -> Source:
 
 
 def ensure_downloaded(folder: Path, source: str, base_url: str = GITHUB_RAW) -> None:
-    """Fetch the files of a data set that a folder lacks.
+    """Download the missing files of a data set.
 
-    Files that are there are neither checked nor touched: they may be the user's own variant.
-    A fetched file is compared with its pinned git id before it gets its name.
+    Existing files are neither checked nor changed, since a user may have modified them. The git
+    blob id of a downloaded file is checked before the file gets its name.
 
     Args:
-        folder: where the files belong.
-        source: a key of ``sources.json``.
-        base_url: a server with GitHub's layout of raw files.
+        folder: The folder of the data set.
+        source: A key of ``sources.json``.
+        base_url: A server with the layout of GitHub's raw files.
 
     Raises:
-        DataError: a file could not be fetched or is not the pinned one.
+        DataError: A file could not be downloaded or differs from the pinned one.
     """
     facts = load_source(source)
     missing = [file for file in facts.paths if not (folder / file).is_file()]
@@ -111,8 +111,8 @@ def ensure_downloaded(folder: Path, source: str, base_url: str = GITHUB_RAW) -> 
 
 
 def git_blob_id(content: bytes) -> str:
-    """The id git gives a file with this content."""
-    # Git's own naming of contents, not a safeguard against forgery.
+    """Return the git blob id of a content."""
+    # Git uses SHA-1. It identifies the content and is not a protection against forgery.
     header = b"blob %d\0" % len(content)
     return hashlib.sha1(header + content, usedforsecurity=False).hexdigest()
 
@@ -121,14 +121,14 @@ def _fetch(file: str, url: str) -> bytes:
     try:
         with urlopen(url, timeout=TIMEOUT_SECONDS) as response:
             size = response.headers.get("Content-Length", "unknown number of")
-            log.info("downloading %s (%s bytes) from %s", file, size, url)
+            log.info("Downloading %s (%s bytes) from %s", file, size, url)
             content: bytes = response.read()
     except HTTPError as error:
-        raise DataError(f"{file} cannot be downloaded: {url} answers {error.code}") from error
+        raise DataError(f"{file} cannot be downloaded: {url} returns HTTP {error.code}") from error
     except IncompleteRead as error:
         received = len(error.partial)
         raise DataError(
-            f"the download of {file} from {url} broke off after {received} bytes: try again"
+            f"The download of {file} from {url} was interrupted after {received} bytes. Try again."
         ) from error
     return content
 
@@ -139,9 +139,9 @@ def _unreachable(
     homes = " and ".join(sorted({str(PurePosixPath(facts.paths[file]).parent) for file in missing}))
     reason = getattr(error, "reason", None) or error
     return DataError(
-        f"{url} cannot be reached ({reason}): fill {folder} with {', '.join(missing)} from {homes} "
+        f"{url} cannot be reached ({reason}). Put {', '.join(missing)} into {folder}, from {homes} "
         f"in https://github.com/{facts.github} at commit {facts.commit}, "
-        f"or set {ROOT_VARIABLE} to the folder that holds your data sets"
+        f"or set {ROOT_VARIABLE} to the folder that contains your data sets."
     )
 
 
@@ -149,19 +149,20 @@ def _check(file: str, url: str, content: bytes, expected: str) -> None:
     found = git_blob_id(content)
     if found != expected:
         raise DataError(
-            f"{file} from {url} is not the pinned file: its git id is {found}, expected {expected}"
+            f"{file} from {url} is not the expected file: its git id is {found} instead of "
+            f"{expected}"
         )
 
 
 def _place(target: Path, content: bytes) -> None:
-    # One name per process, so that parallel jobs cannot write into each other's file.
+    # Each process uses its own name, so that parallel jobs do not write to the same file.
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         part.write_bytes(content)
         os.replace(part, target)
     except OSError as error:
-        # A job that finished first swept our part away, and left the same content.
+        # A parallel job may have finished first and removed this part. The content is the same.
         if not target.is_file():
             raise DataError(f"{target} cannot be written: {error.strerror}") from error
     finally:
@@ -169,7 +170,7 @@ def _place(target: Path, content: bytes) -> None:
 
 
 def _sweep(target: Path) -> None:
-    """Remove what this or an interrupted download left of a file."""
+    """Remove partial files of this or an interrupted download."""
     for leftover in target.parent.glob(f"{target.name}.*part"):
         with suppress(OSError):
             leftover.unlink()

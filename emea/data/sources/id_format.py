@@ -1,4 +1,4 @@
-"""Reads pairs whose triples and links are written with integer ids (DBP15K, DWY100K, ContEA)."""
+"""Reads pairs whose triples and links contain integer ids (DBP15K, DWY100K, ContEA)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,10 +15,10 @@ from emea.data.sources.download import GITHUB_RAW, ensure_downloaded, locate, re
 from emea.errors import DataError
 
 TRIPLE_FILES = ("triples_1", "triples_2")
-# Training and validation first: what the reference file repeats of them is no test link.
+# Training and validation come first: links that the reference file repeats are not test links.
 LINK_FILES = ("sup_ent_ids", "valid_ent_ids", "ref_ent_ids")
 CONTENT = (
-    f"{', '.join(TRIPLE_FILES)}, at least one of {', '.join(LINK_FILES)}, and where they exist "
+    f"{', '.join(TRIPLE_FILES)}, at least one of {', '.join(LINK_FILES)}, and if they exist "
     "ent_ids_1, ent_ids_2 and rel_ids_1, rel_ids_2 or rel_dict"
 )
 NO_LINKS = np.empty((0, 2), dtype=np.int64)
@@ -33,28 +33,30 @@ def read_id_format(
     keep_literals: bool = False,
     iri_names: bool = False,
 ) -> GraphPair:
-    """Read a pair written with integer ids.
+    """Read a pair that is written with integer ids.
 
-    ``triples_1`` and ``triples_2`` hold head, relation and tail. ``ent_ids_*`` list entities and
-    their names; without them the entities are those of the triples. Links are pooled from
-    ``sup_ent_ids``, ``valid_ent_ids`` and ``ref_ent_ids``, whichever exist. Where a name is
-    missing the id in the files serves as name. Entity ids of the result are drawn at random.
+    ``triples_1`` and ``triples_2`` contain head, relation and tail. ``ent_ids_*`` list the entities
+    and their names. Without them the entities are those of the triples. The links come from
+    ``sup_ent_ids``, ``valid_ent_ids`` and ``ref_ent_ids``, as far as they exist. If a name is
+    missing, the id in the files is used as the name. The result has random entity ids.
 
     Args:
-        folder: the pair's folder, relative to the root.
-        name: what results call the pair; by default the folder's name.
-        root: the data root; by default what ``EMEA_DATA`` says, else ``data``.
-        download: the key in ``sources.json`` under which missing files are fetched.
-        base_url: where they are fetched from.
-        keep_literals: keep literals as evidence; this layout has none except for ``iri_names``.
-        iri_names: make a name literal from the local part of each IRI, if literals are kept.
+        folder: The folder of the pair, relative to the root.
+        name: The name of the pair in results. The default is the name of the folder.
+        root: The data root. The default is the variable ``EMEA_DATA``, or ``data``.
+        download: The key in ``sources.json`` with which missing files are downloaded, if any.
+        base_url: The server of the download.
+        keep_literals: Whether to keep literals. This layout has none except for ``iri_names``.
+        iri_names: Whether to make a name literal from the local part of each IRI, if literals are
+            kept.
 
     Returns:
-        The pair. Its official parts are training ``sup_ent_ids``, validation ``valid_ent_ids``
-        and testing what else ``ref_ent_ids`` holds; none where there is no ``sup_ent_ids``.
+        The pair. If ``sup_ent_ids`` exists, the pair has an official split: ``sup_ent_ids`` for
+        training, ``valid_ent_ids`` for validation, and the other links of ``ref_ent_ids`` for the
+        evaluation.
 
     Raises:
-        DataError: a file is missing or has a line that cannot be used.
+        DataError: A file is missing or has a line that cannot be used.
     """
     path = locate(folder, root)
     if download is not None:
@@ -104,10 +106,10 @@ def _read_relation_names(path: Path, number: int, relations: Sequence[int]) -> l
 def _read_links(
     path: Path, sources: Vocabulary[int], targets: Vocabulary[int]
 ) -> dict[str, IntArray]:
-    """The links of each file that exists, without those of the files before it."""
+    """Return the links of each existing file, without links of earlier files."""
     tables = [read_table(path / file, 2) for file in LINK_FILES if (path / file).is_file()]
     if not tables:
-        raise DataError(f"folder {path} has no links: it needs at least one of {_listed()}")
+        raise DataError(f"The folder {path} has no links. It needs at least one of {_listed()}.")
     register: LinkRegister[int] = LinkRegister()
     return {table.label: _new_links(table, sources, targets, register) for table in tables}
 
@@ -123,14 +125,14 @@ def _new_links(
     rows = register.add(
         table,
         zip(source_column, target_column, strict=True),
-        # Some distributions' reference file holds all links, training included.
+        # The reference file of some data sets contains all links, including training links.
         may_repeat=table.label == "ref_ent_ids",
     )
     return links[rows]
 
 
 def _official(parts: dict[str, IntArray]) -> OfficialSplit | None:
-    # A reference file alone is no test part: DBP15K's holds all links.
+    # A reference file without training links contains all links, as in DBP15K.
     if "sup_ent_ids" not in parts:
         return None
     return OfficialSplit(*(parts.get(file, NO_LINKS) for file in LINK_FILES))

@@ -1,4 +1,4 @@
-"""Reads pairs whose triples and links are written with names (the OpenEA benchmark)."""
+"""Reads pairs whose triples and links contain names (the layout of the OpenEA benchmark)."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ FOLD_FILES = ("train_links", "valid_links", "test_links")
 
 
 class _Links(NamedTuple):
-    """A link file and its two columns."""
+    """The table of a link file and its two columns."""
 
     table: TabTable
     sources: list[str]
@@ -47,22 +47,23 @@ def read_openea_format(
 ) -> GraphPair:
     """Read a pair in the OpenEA layout.
 
-    ``rel_triples_1`` and ``rel_triples_2`` hold head, relation and tail, ``ent_links`` all links,
-    ``<folds>/<fold>/{train,valid,test}_links`` the official parts. Entities that have a link but
-    no triple are kept. Entity ids of the result are drawn at random.
+    ``rel_triples_1`` and ``rel_triples_2`` contain head, relation and tail, and ``ent_links``
+    contains all links. ``<folds>/<fold>/{train,valid,test}_links`` are the official split. Entities
+    that have a link but no triple are kept. The result has random entity ids.
 
     Args:
-        folder: the pair's folder, relative to the root.
-        name: what results call the pair; by default the folder's name.
-        fold: which of the official folds gives the official parts.
-        folds: the subfolder that holds the folds; without it the pair has no official parts.
-        root: the data root; by default what ``EMEA_DATA`` says, else ``data``.
-        keep_literals: keep the literals of ``attr_triples_1`` and ``attr_triples_2`` as evidence,
-            if these files exist.
-        iri_names: make a name literal from the local part of each IRI, if literals are kept.
+        folder: The folder of the pair, relative to the root.
+        name: The name of the pair in results. The default is the name of the folder.
+        fold: The number of the official fold.
+        folds: The subfolder with the folds. Without it the pair has no official split.
+        root: The data root. The default is the variable ``EMEA_DATA``, or ``data``.
+        keep_literals: Whether to keep the literals of ``attr_triples_1`` and ``attr_triples_2``, if
+            these files exist.
+        iri_names: Whether to make a name literal from the local part of each IRI, if literals are
+            kept.
 
     Raises:
-        DataError: a file is missing or has a line that cannot be used.
+        DataError: A file is missing or has a line that cannot be used.
     """
     path = locate(folder, root)
     require_files(path, FILES, f"{', '.join(FILES)} and the folds in {folds}")
@@ -96,7 +97,7 @@ def _read_side(
 def _with_attributes(
     path: Path, graph: KnowledgeGraph, entities: Vocabulary[str]
 ) -> KnowledgeGraph:
-    """The graph with the literals of a file; those of entities that it does not have are left out.
+    """Return the graph with the literals of a file, except for entities that are not in the graph.
 
     A value is plain text, or an N-Triples literal with a language or a datatype.
     """
@@ -141,7 +142,9 @@ def _read_fold(
         return None
     if not (path / folds / str(fold)).is_dir():
         there = ", ".join(sorted(entry.name for entry in (path / folds).iterdir()))
-        raise DataError(f"folder {path / folds} has no fold {fold}, only {there or 'nothing'}")
+        raise DataError(
+            f"The folder {path / folds} has no fold {fold}. It contains {there or 'nothing'}."
+        )
     parts = []
     register: LinkRegister[str] = LinkRegister()
     for file in FOLD_FILES:

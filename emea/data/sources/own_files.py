@@ -1,4 +1,4 @@
-"""Reads a pair of graphs and the links between them from the user's own files."""
+"""Reads a pair of graphs and the links between them from files of the user."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -41,31 +41,33 @@ def read_own_files(
 ) -> GraphPair:
     """Read a pair from one file for each graph and up to two files of links.
 
-    The official parts of the pair are the links to learn from and the test links. Entity ids of
-    the result are drawn at random; the same triples give the same ids, whatever their format.
+    The official split of the pair consists of the links to learn from and the test links. The
+    result has random entity ids. The same triples give the same ids, in any format.
 
     Args:
-        source: file of the source graph (see ``read_graph_file``).
-        target: file of the target graph.
-        links: file of the links to learn from (see ``read_link_file``); ``None`` if literals are
-            kept, which can take the place of links.
-        test_links: file of links that are only used for the evaluation, if there are any.
-        name: what results call the pair; by default the names of both files.
-        format: format of both graph files; ``None``: the file names tell it.
-        links_format: format of the link files, likewise.
-        prefixes: namespaces by prefix, by which names in link files may be shortened or written
-            in full, other than in the graphs.
-        on_error: ``stop`` at what cannot be read or contradicts itself, or ``skip`` and count it.
-        keep_isolated: whether entities that only have literals belong to their graph.
-        keep_literals: keep the literals of the graphs as evidence.
-        attributes: relations and columns of tables whose cells are literals.
-        iri_names: make a name literal from the local part of each IRI, if literals are kept.
-        label_language: preferred language of the labels in results, such as ``de``.
-        limits: bounds on what a file may contain, by name (see ``ReadingLimits``).
+        source: The file of the source graph (see ``read_graph_file``).
+        target: The file of the target graph.
+        links: The file of the links to learn from (see ``read_link_file``). It may be ``None`` if
+            literals are kept, which can take the place of links.
+        test_links: The file of links that are only used for the evaluation, if there is one.
+        name: The name of the pair in results. The default consists of the names of both files.
+        format: The format of both graph files. ``None`` chooses it by the suffix.
+        links_format: The format of the link files. ``None`` chooses it by the suffix.
+        prefixes: Namespaces by prefix. Names in link files may use these prefixes where the graphs
+            contain full names, and the other way round.
+        on_error: ``stop`` at lines that cannot be read and at contradictory links, or ``skip`` and
+            count them.
+        keep_isolated: Whether to keep entities that only have literals.
+        keep_literals: Whether to keep the literals of the graphs as evidence.
+        attributes: Relations and columns of tables whose cells are literals.
+        iri_names: Whether to make a name literal from the local part of each IRI, if literals are
+            kept.
+        label_language: The preferred language of labels in results, such as ``de``.
+        limits: Limits on the content of a file, by name (see ``ReadingLimits``).
 
     Raises:
-        ConfigError: a file is not named, or a setting has a value that does not exist.
-        DataError: a file cannot be used.
+        ConfigError: A file is missing in the settings, or a setting has an unknown value.
+        DataError: A file cannot be used.
     """
     needed = {"source": source, "target": target}
     paths = _paths(**needed if keep_literals else {**needed, "links": links})
@@ -103,7 +105,7 @@ def _paths(**given: str | Path | None) -> dict[str, Path]:
         raise ConfigError(f"There is nothing to start from. {NO_SEEDS}")
     if missing:
         raise ConfigError(
-            f"{' and '.join(missing)} must name a file: data=files data.source=a.nt "
+            f"{' and '.join(missing)} must name a file, for example data=files data.source=a.nt "
             "data.target=b.ttl data.links=seeds.tsv"
         )
     return {key: Path(str(value)).expanduser() for key, value in given.items()}
@@ -112,25 +114,27 @@ def _paths(**given: str | Path | None) -> dict[str, Path]:
 def _resolved(
     resolver: LinkResolver, path: Path, links_format: str | None
 ) -> tuple[IntArray, LinkReading]:
-    """The links of a file, of which there must be some."""
+    """Return the links of a file. Raise an error if no link is left."""
     listing = read_link_file(path.expanduser(), links_format, resolver.on_error)
     links, reading = resolver.resolve(listing)
     if len(links):
         return links, reading
     if not listing.links:
-        raise DataError(f"{reading.label} has no link: see docs/own_graphs.md for what is one")
+        raise DataError(
+            f"{reading.label} contains no links. See docs/own_graphs.md for the supported formats."
+        )
     if not reading.num_unknown:
         raise DataError(
-            f"{reading.label}: none of its {len(listing.links)} links is left, since all of their "
-            "entities have links already; test links must be others than the labels"
+            f"{reading.label}: none of its {len(listing.links)} links can be used, because their "
+            "entities already have links. Test links must differ from the labels."
         )
     raise DataError(
         f"{reading.label}: none of its {len(listing.links)} links joins an entity of "
-        f"{resolver.source.label} to one of {resolver.target.label}; names must be written as in "
-        "the graphs (or shortened by data.prefixes), the source's first"
+        f"{resolver.source.label} to one of {resolver.target.label}. Write the names as in the "
+        "graphs (or define data.prefixes), with the source first."
     )
 
 
 def _stem(path: Path) -> str:
-    """The file's name without its endings."""
+    """Return the name of a file without its suffixes."""
     return (path.with_suffix("") if is_gzipped(path) else path).stem

@@ -1,7 +1,8 @@
-"""Seeded pairs with the traits of DBpedia pairs, of any size up to a million entities a side.
+"""Generates random pairs that resemble DBpedia pairs, with up to a million entities per graph.
 
-A world of typed entities and facts is drawn first. Each side then knows some of its entities, some
-of the facts between them, and has its own, coarser or finer, relations for them.
+A world of typed entities and facts is drawn first. Each graph then gets a part of the entities and
+a part of the facts between them. It has its own relations, some coarser and some finer than those
+of the world.
 """
 
 import math
@@ -20,12 +21,12 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 MIN_ENTITIES, MAX_ENTITIES = 100, 1_000_000
-# Spread of the number of facts an entity is the head of (log-normal).
+# Standard deviation of the logarithm of the out-degree.
 OUT_DEGREE_SIGMA = 0.8
-# One is Zipf's law. With 2.2 a hundredth of the relations holds 0.3 of the triples and a tenth of
-# them 0.7; in DBP15K these are 0.33-0.42 and 0.80-0.88.
+# The value 1 gives Zipf's law. With 2.2, one percent of the relations have 0.3 of the triples and
+# ten percent have 0.7. In DBP15K the shares are 0.33-0.42 and 0.80-0.88.
 RELATION_SKEW = 2.2
-# Draws for an entity that has no triple; each fails only if the tail is unknown to the side.
+# Attempts to draw a triple for an entity without one. An attempt fails if the graph lacks the tail.
 RESCUE_ROUNDS = 25
 
 
@@ -44,22 +45,23 @@ def synthetic_pair(
     """Draw two overlapping graphs.
 
     Args:
-        num_entities: entities of each side, 100 to 1,000,000.
-        triples_per_entity: triples of each side per entity, roughly.
-        overlap: share of a side's entities that have a counterpart.
-        keep_prob: probability that a side knows a fact between two of its entities.
-        merged_share: share of the world's relations that a side does not tell from another one.
-        split_share: share of the world's relations for which a side has two.
-        num_relations: relations of the world; by default eight times the root of ``num_entities``.
-        hub_skew: how strongly facts gather on few tails; 1 is uniform.
-        seed: same seed, same pair.
-        name: what results call the pair.
+        num_entities: The number of entities of each graph, from 100 to 1,000,000.
+        triples_per_entity: The approximate number of triples per entity.
+        overlap: The share of the entities that have a counterpart.
+        keep_prob: The probability that a graph has a fact between two of its entities.
+        merged_share: The share of the world's relations that a graph merges with another one.
+        split_share: The share of the world's relations that a graph splits into two.
+        num_relations: The number of relations of the world. The default is eight times the square
+            root of ``num_entities``.
+        hub_skew: The concentration of facts on few tails. The value 1 is uniform.
+        seed: The seed of the pair.
+        name: The name of the pair in results.
 
     Returns:
-        The pair, without names and official parts.
+        The pair, without names and without an official split.
 
     Raises:
-        DataError: an argument is out of range.
+        DataError: An argument is out of range.
     """
     _check_arguments(num_entities, triples_per_entity, num_relations, hub_skew)
     for what, share in (("overlap", overlap), ("keep_prob", keep_prob)):
@@ -70,7 +72,7 @@ def synthetic_pair(
     num_shared = max(1, round(overlap * num_entities))
     num_world = 2 * num_entities - num_shared
     world = _draw_world(rng, num_world, num_relations or 8 * math.isqrt(num_entities), hub_skew)
-    # A fact reaches a side if the side knows its tail and keeps it.
+    # A graph gets a fact if it has the tail and keeps the fact.
     facts_per_entity = triples_per_entity / (keep_prob * num_entities / num_world)
     facts = _draw_facts(rng, world, facts_per_entity)
 
@@ -89,7 +91,7 @@ def synthetic_pair(
 
 @dataclass(frozen=True, eq=False)
 class _World:
-    """Entity types are runs of entity ids, the relations of a type runs of relation ids."""
+    """Types of entities and relations. A type has consecutive entity ids and relation ids."""
 
     type_starts: IntArray
     relation_starts: IntArray
@@ -101,11 +103,11 @@ class _World:
         return len(self.ranges)
 
     def draw_facts_of(self, rng: np.random.Generator, heads: IntArray) -> IntArray:
-        """One fact for each given head."""
+        """Draw one fact for each given head."""
         types = np.searchsorted(self.type_starts, heads, side="right") - 1
         first, last = self.relation_starts[types], self.relation_starts[types + 1]
         # floor(n ** u) follows Zipf's law: value k has probability log((k + 1) / k) / log n. The
-        # power of u steepens it to what DBpedia shows.
+        # power of u makes it as steep as in DBpedia.
         steep = rng.random(len(heads)) ** RELATION_SKEW
         ranks = np.floor((last - first + 1) ** steep).astype(np.int64)
         relations = np.minimum(first + ranks, last) - 1
@@ -118,7 +120,7 @@ class _World:
 
 @dataclass(frozen=True, eq=False)
 class _Granularity:
-    """A side's relations for those of the world."""
+    """Maps the relations of the world to those of a graph."""
 
     coarse: IntArray
     is_split: BoolArray
@@ -128,13 +130,13 @@ class _Granularity:
         cls, rng: np.random.Generator, num_relations: int, merged_share: float, split_share: float
     ) -> "_Granularity":
         coarse = np.arange(num_relations)
-        # Neighbours mostly belong to the same type, so what is merged is alike.
+        # Neighbouring relations mostly belong to the same type, so similar relations are merged.
         merged = np.flatnonzero(rng.random(num_relations) < merged_share)
         coarse[merged] = (merged + 1) % num_relations
         return cls(coarse, rng.random(num_relations) < split_share)
 
     def __call__(self, facts: IntArray) -> IntArray:
-        """The side's relation of each fact; a split one depends on which tail it is."""
+        """Return the relation of each fact. The tail decides between the parts of a split."""
         coarse = self.coarse[facts[:, 1]]
         relations: IntArray = 2 * coarse + (self.is_split[coarse] & (facts[:, 2] % 2 == 1))
         return relations
@@ -147,14 +149,14 @@ def _draw_world(
     weights = 1.0 / np.arange(1, num_types + 1) ** 0.8
     weights /= weights.sum()
     type_starts = np.concatenate([[0], np.round(np.cumsum(weights) * num_entities)])
-    # Every type heads one relation at least, larger types head more.
+    # Every type is the domain of at least one relation. Larger types have more relations.
     extra = rng.choice(num_types, size=num_relations - num_types, p=weights)
     relations_of_type = 1 + np.bincount(extra, minlength=num_types)
     return _World(
         type_starts=type_starts.astype(np.int64),
         relation_starts=np.concatenate([[0], np.cumsum(relations_of_type)]),
         ranges=rng.choice(num_types, size=num_relations, p=weights),
-        # Some relations single their tails out, others gather on a few hubs.
+        # Some relations have many different tails, others have few hubs.
         tail_skews=rng.uniform(1.0, 2.0 * hub_skew - 1.0, size=num_relations),
     )
 
@@ -169,7 +171,7 @@ def _draw_facts(rng: np.random.Generator, world: _World, facts_per_entity: float
 
 
 def _side_ids(rng: np.random.Generator, members: IntArray, num_world: int) -> IntArray:
-    """A random local id for each member, -1 for entities the side does not know."""
+    """Return a random local id for each member, and -1 for entities that the graph lacks."""
     ids = np.full(num_world, -1, dtype=np.int64)
     ids[members] = rng.permutation(len(members))
     return ids
@@ -194,21 +196,21 @@ def _side_graph(
 def _rescue_facts(
     rng: np.random.Generator, world: _World, facts: IntArray, ids: IntArray
 ) -> IntArray:
-    """A fact that only this side knows for each of its entities left without any."""
-    alone = ids >= 0
-    alone[facts[:, 0]] = False
-    alone[facts[:, 2]] = False
+    """Draw an additional fact of this graph for each of its entities without a fact."""
+    isolated = ids >= 0
+    isolated[facts[:, 0]] = False
+    isolated[facts[:, 2]] = False
     rescued = [facts[:0]]
     for _ in range(RESCUE_ROUNDS):
-        drawn = world.draw_facts_of(rng, np.flatnonzero(alone))
+        drawn = world.draw_facts_of(rng, np.flatnonzero(isolated))
         drawn = drawn[ids[drawn[:, 2]] >= 0]
-        alone[drawn[:, 0]] = False
+        isolated[drawn[:, 0]] = False
         rescued.append(drawn)
     return np.concatenate(rescued)
 
 
 def _contiguous(rng: np.random.Generator, relations: IntArray) -> tuple[IntArray, int]:
-    """Random contiguous ids for the relations in use: their order must not align the sides."""
+    """Return random contiguous ids for the relations in use, so that their order leaks nothing."""
     used = np.flatnonzero(np.bincount(relations))
     new_ids = np.zeros(relations.max() + 1, dtype=np.int64)
     new_ids[used] = rng.permutation(len(used))
@@ -220,7 +222,7 @@ def _check_arguments(
 ) -> None:
     if not MIN_ENTITIES <= num_entities <= MAX_ENTITIES:
         raise DataError(
-            f"num_entities must lie between {MIN_ENTITIES} and {MAX_ENTITIES}, got {num_entities}"
+            f"num_entities must be from {MIN_ENTITIES} to {MAX_ENTITIES}, got {num_entities}"
         )
     if not triples_per_entity >= 1:
         raise DataError(f"triples_per_entity must be at least 1, got {triples_per_entity}")
@@ -232,5 +234,5 @@ def _check_arguments(
 
 def _check_share(what: str, share: float, zero_allowed: bool) -> None:
     if not (0 < share <= 1 or (zero_allowed and share == 0)):
-        low = "from 0" if zero_allowed else "above 0"
-        raise DataError(f"{what} must lie {low} up to 1, got {share}")
+        low = "at least 0" if zero_allowed else "above 0"
+        raise DataError(f"{what} must be {low} and at most 1, got {share}")

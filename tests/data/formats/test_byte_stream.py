@@ -41,7 +41,7 @@ def test_damaged_gzip(tmp_path: Path, damage: str) -> None:
     else:
         packed = bytearray(b"this was never packed")
     (tmp_path / "a.nt.gz").write_bytes(packed)
-    with pytest.raises(DataError, match=r"a\.nt\.gz is damaged or no gzip file"):
+    with pytest.raises(DataError, match=r"a\.nt\.gz is damaged or not a gzip file"):
         list(line_chunks(tmp_path / "a.nt.gz"))
 
 

@@ -32,17 +32,17 @@ def test_what_is_given_goes_first() -> None:
 
 @pytest.mark.parametrize("name", ["a.json", "a", "a.gz", ".nt"])
 def test_an_unknown_ending_is_told_with_those_that_are_known(name: str) -> None:
-    with pytest.raises(DataError, match=r"known endings are \.nt, \.ttl.*data\.format="):
+    with pytest.raises(DataError, match=r"Known suffixes are \.nt, \.ttl.*data\.format="):
         file_format(Path(name), None, GRAPH_FORMATS, "data.format")
 
 
 def test_links_do_not_come_in_parquet() -> None:
-    with pytest.raises(DataError, match="tells no format"):
+    with pytest.raises(DataError, match="unknown file format"):
         file_format(Path("a.parquet"), None, LINK_FORMATS, "data.links_format")
 
 
 def test_parquet_is_not_packed_twice() -> None:
-    with pytest.raises(DataError, match="packs itself"):
+    with pytest.raises(DataError, match="already compressed"):
         file_format(Path("a.parquet.gz"), None, GRAPH_FORMATS, "data.format")
 
 

@@ -36,7 +36,9 @@ def test_columns_by_place(tmp_path: Path) -> None:
 
 
 def test_other_columns(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="has columns x, y: expected head, relation, tail"):
+    with pytest.raises(
+        DataError, match="has the columns x, y, but head, relation, tail are expected"
+    ):
         read(write(tmp_path / "a.parquet", x=["a"], y=["r"]))
 
 
@@ -58,7 +60,9 @@ def test_text_that_is_not_said_to_be_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", [["a"], {"a": 1}])
 def test_cells_that_are_no_single_value(tmp_path: Path, value: object) -> None:
     path = write(tmp_path / "a.parquet", head=[value], relation=["r"], tail=["b"])
-    with pytest.raises(DataError, match=r"a\.parquet: column head holds (list|struct)<.*, not one"):
+    with pytest.raises(
+        DataError, match=r"a\.parquet: column head contains (list|struct)<.*, but each"
+    ):
         read(path)
 
 

@@ -91,7 +91,7 @@ def test_good_files_then_nothing_to_do(
         ensure_downloaded(folder, "mini", server.url)
     assert found(folder) == CONTENTS
     assert len(caplog.records) == 2
-    assert "downloading triples_1 (6 bytes) from" in caplog.text
+    assert "Downloading triples_1 (6 bytes) from" in caplog.text
     server.requested.clear()
     ensure_downloaded(folder, "mini", server.url)
     assert server.requested == []
@@ -134,7 +134,7 @@ def test_truncated_file(server: Server, folder: Path) -> None:
     with pytest.raises(DataError) as error:
         ensure_downloaded(folder, "mini", server.url)
     url = server.url + path
-    message = f"the download of triples_1 from {url} broke off after 6 bytes: try again"
+    message = f"The download of triples_1 from {url} was interrupted after 6 bytes. Try again."
     assert str(error.value) == message
     assert found(folder) == {}
 
@@ -145,8 +145,8 @@ def test_wrong_content(server: Server, folder: Path) -> None:
     with pytest.raises(DataError) as error:
         ensure_downloaded(folder, "mini", server.url)
     message = (
-        f"ref_ent_ids from {server.url}{path} is not the pinned file: its git id is "
-        f"{git_blob_id(b'something else')}, expected {git_blob_id(CONTENTS['ref_ent_ids'])}"
+        f"ref_ent_ids from {server.url}{path} is not the expected file: its git id is "
+        f"{git_blob_id(b'something else')} instead of {git_blob_id(CONTENTS['ref_ent_ids'])}"
     )
     assert str(error.value) == message
     assert found(folder) == {"triples_1": CONTENTS["triples_1"]}
@@ -157,7 +157,7 @@ def test_not_found(server: Server, folder: Path) -> None:
     with pytest.raises(DataError) as error:
         ensure_downloaded(folder, "mini", server.url)
     url = f"{server.url}/me/repo/{COMMIT}/data/triples_1"
-    assert str(error.value) == f"triples_1 cannot be downloaded: {url} answers 404"
+    assert str(error.value) == f"triples_1 cannot be downloaded: {url} returns HTTP 404"
     assert found(folder) == {}
 
 
@@ -170,8 +170,8 @@ def test_no_network(folder: Path) -> None:
     message = str(error.value)
     assert message.startswith(f"{base_url}/me/repo/{COMMIT}/data/triples_1 cannot be reached (")
     assert message.endswith(
-        f": fill {folder} with triples_1, ref_ent_ids from data in https://github.com/me/repo "
-        f"at commit {COMMIT}, or set EMEA_DATA to the folder that holds your data sets"
+        f". Put triples_1, ref_ent_ids into {folder}, from data in https://github.com/me/repo "
+        f"at commit {COMMIT}, or set EMEA_DATA to the folder that contains your data sets."
     )
     assert found(folder) == {}
 
@@ -184,7 +184,9 @@ def test_folder_that_cannot_be_written(server: Server, folder: Path) -> None:
 
 
 def test_unknown_source(folder: Path) -> None:
-    with pytest.raises(DataError, match=r"^there is no download source 'maxi', only mini$"):
+    with pytest.raises(
+        DataError, match=r"^there is no download source 'maxi'\. Use one of mini\.$"
+    ):
         ensure_downloaded(folder, "maxi")
 
 

@@ -87,7 +87,7 @@ def test_repeated_triples_count_once(
 ) -> None:
     files["triples_1"] += "0\t7\t1\n"
     assert read_id_format(write_files(files)).source.num_triples == 2
-    assert "triples_1: 1 repeated triples dropped" in caplog.text
+    assert "triples_1: 1 repeated triples left out" in caplog.text
 
 
 def test_official_parts(write_files: Callable[[Files], Path], files: Files) -> None:
@@ -173,10 +173,10 @@ def test_without_listing_a_linked_entity_needs_a_triple(
 def test_missing_folder_and_links(
     write_files: Callable[[Files], Path], files: Files, tmp_path: Path
 ) -> None:
-    with pytest.raises(DataError, match=r"none does not exist: fill it with triples_1, triples_2,"):
+    with pytest.raises(DataError, match=r"none does not exist\. Put triples_1, triples_2,"):
         read_id_format("none", root=tmp_path)
     del files["ref_ent_ids"]
-    with pytest.raises(DataError, match="has no links: it needs at least one of sup_ent_ids, va"):
+    with pytest.raises(DataError, match=r"has no links. It needs at least one of sup_ent_ids, va"):
         read_id_format(write_files(files))
 
 

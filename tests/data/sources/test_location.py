@@ -21,12 +21,12 @@ def test_default_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_missing_folder_and_file(tmp_path: Path) -> None:
-    ending = "fill it with x and y, or set EMEA_DATA to the folder that holds your data sets"
+    ending = "Put x and y there, or set EMEA_DATA to the folder that contains your data sets."
     with pytest.raises(DataError) as error:
         require_files(tmp_path / "none", ["x"], "x and y")
-    assert str(error.value) == f"folder {tmp_path / 'none'} does not exist: {ending}"
+    assert str(error.value) == f"The folder {tmp_path / 'none'} does not exist. {ending}"
     (tmp_path / "x").touch()
     require_files(tmp_path, ["x"], "x and y")
     with pytest.raises(DataError) as error:
         require_files(tmp_path, ["x", "y"], "x and y")
-    assert str(error.value) == f"folder {tmp_path} has no y: {ending}"
+    assert str(error.value) == f"The folder {tmp_path} has no y. {ending}"

@@ -59,12 +59,12 @@ def test_missing_fold(write_files: Callable[[Files], Path], files: Files) -> Non
     folder = write_files(files)
     with pytest.raises(DataError) as error:
         read_openea_format(folder, fold=6)
-    assert str(error.value) == f"folder {folder / '721_5fold'} has no fold 6, only 1"
+    assert str(error.value) == f"The folder {folder / '721_5fold'} has no fold 6. It contains 1."
 
 
 def test_missing_file(write_files: Callable[[Files], Path], files: Files) -> None:
     del files["ent_links"]
-    with pytest.raises(DataError, match=r"has no ent_links: fill it with rel_triples_1, rel_tri"):
+    with pytest.raises(DataError, match=r"has no ent_links. Put rel_triples_1, rel_tri"):
         read_openea_format(write_files(files))
 
 

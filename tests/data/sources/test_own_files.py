@@ -62,12 +62,12 @@ def test_no_overlap_is_told(write_files: WriteFiles) -> None:
 
 def test_test_links_that_are_the_labels_are_told(write_files: WriteFiles) -> None:
     folder = write_files({**GRAPHS, "seeds.tsv": "a\tx\nb\ty\n", "test.tsv": "a\tx\nb\tz\n"})
-    with pytest.raises(DataError, match=r"test\.tsv: none of its 2 links is left.*than the labels"):
+    with pytest.raises(DataError, match=r"test\.tsv: none of its 2 links can.*from the labels\."):
         read(folder, files={"test_links": "test.tsv"}, on_error="skip")
 
 
 def test_no_link_at_all(write_files: WriteFiles) -> None:
-    with pytest.raises(DataError, match=r"seeds\.tsv has no link"):
+    with pytest.raises(DataError, match=r"seeds\.tsv contains no links"):
         read(write_files({**GRAPHS, "seeds.tsv": "source\ttarget\n"}))
 
 
