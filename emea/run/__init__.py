@@ -1,1 +1,1 @@
-"""One run: built, trained, evaluated and recorded."""
+"""Builds, trains, evaluates and records one run."""

@@ -1,4 +1,4 @@
-"""Checkpoints: all state of a run, in a format that is safe to load from strangers."""
+"""Checkpoints of a run, in a format that is safe to load from untrusted sources."""
 
 import json
 from collections.abc import Iterator
@@ -45,12 +45,12 @@ CONTENT_ERRORS = (
 
 
 class Progress(NamedTuple):
-    """How far a run has come.
+    """Holds the progress of a run.
 
     Args:
-        num_stages: Fits that are done.
-        plain: What its observer has seen, as plain values.
-        arrays: The same as arrays.
+        num_stages: Number of finished fits.
+        plain: The observer's measurements that are plain values.
+        arrays: The observer's measurements that are arrays.
     """
 
     num_stages: int
@@ -67,15 +67,15 @@ def save_checkpoint(
 ) -> None:
     """Write weights, labels, EM state and random generators, atomically.
 
-    The previous checkpoint is kept next to it: a run that is killed after its last fit, before its
-    records are written, does that fit again.
+    The previous checkpoint is kept in the same folder. If a run is killed after its last fit but
+    before its records are written, it repeats that fit.
 
     Args:
         path: The file.
-        module: Whose weights.
-        data: Whose labels.
-        em: Whose state.
-        progress: How far the run has come; ``None`` after its last fit.
+        module: The module whose weights are saved.
+        data: The data module whose labels are saved.
+        em: The callback whose state is saved.
+        progress: The progress of the run; ``None`` after its last fit.
     """
     tensors = labels_and_generators(data) | prefixed("module.", module.state_dict())
     plain: dict[str, Any] = {
@@ -104,21 +104,21 @@ def save_checkpoint(
 
 
 def save_turn(path: Path, stage: int, state: TurnState) -> None:
-    """Write how far a stage's training has come, atomically."""
+    """Write the state of a stage's training, atomically."""
     write_atomic(path, _serialised(state.tensors, state.plain | {"stage": stage}))
 
 
 def load_turn(path: Path, stage: int) -> TurnState | None:
-    """How far the training of this stage had come; ``None``: that is not known."""
+    """Return the saved state of this stage's training; ``None`` if there is none."""
     if not path.exists():
         return None
     tensors, plain = _read(path)
-    # a kill between the end of a stage and the next checkpoint leaves one of the stage before
+    # if the run was killed right after a stage ended, the file belongs to that stage
     return TurnState(tensors, plain) if plain.get("stage") == stage else None
 
 
 def resumable(folder: Path) -> Path | None:
-    """The latest checkpoint of a run's folder after which a fit was to come."""
+    """Return the latest checkpoint in a run's folder that another fit can follow."""
     for path in (folder / CHECKPOINT_FILE, folder / PREVIOUS_FILE):
         if path.exists() and load_progress(path) is not None:
             return path
@@ -126,7 +126,7 @@ def resumable(folder: Path) -> Path | None:
 
 
 def load_progress(path: Path) -> Progress | None:
-    """How far the run of a checkpoint had come; ``None``: to the end of its last fit."""
+    """Return the progress in a checkpoint; ``None`` if the run had finished its last fit."""
     tensors, plain = _read(path)
     saved = plain.get("progress")
     if saved is None:
@@ -140,7 +140,7 @@ def load_progress(path: Path) -> Progress | None:
 
 
 def save_matching(path: Path, matching: Matching, module: AlignmentModule | None) -> None:
-    """Write a baseline's matching, and the weights of its encoder where it has one."""
+    """Write a baseline's matching, and the weights of its encoder if it has one."""
     tensors = {"pairs": matching.pairs(), "probs": matching.probs[matching.sources]}
     if module is not None:
         tensors |= prefixed("module.", module.state_dict())
@@ -150,10 +150,10 @@ def save_matching(path: Path, matching: Matching, module: AlignmentModule | None
 def load_checkpoint(
     path: Path, module: AlignmentModule, data: LabelDataModule, em: EMCallback
 ) -> None:
-    """Put a run back where the checkpoint left it.
+    """Restore the state of a run from a checkpoint.
 
     Raises:
-        DataError: If the file is damaged, or of another model or pair of graphs.
+        DataError: If the file is damaged, or belongs to another model or pair of graphs.
     """
     tensors, plain = _read(path)
     with checkpoint_errors(path):
@@ -164,13 +164,14 @@ def load_checkpoint(
 
 
 def load_weights(path: Path, module: AlignmentModule, data: LabelDataModule) -> None:
-    """Take over the weights of a first training, to start another run from them.
+    """Load the weights of another run's first training, to start a run from them.
 
-    Only of a training on the same links: other links, a different split's or an EM's labels,
-    would reach into this run unseen. The random generators come along if the seed is the same.
+    The other run must have trained on the same links. Otherwise its links, such as those of a
+    different split or pseudo-labels of EM, would affect this run. If the seed is the same, the
+    states of the random generators are loaded as well.
 
     Raises:
-        DataError: If the file is damaged, or of another model or training.
+        DataError: If the file is damaged, or belongs to another model or training.
     """
     tensors, plain = _read(path)
     with checkpoint_errors(path):
@@ -202,7 +203,7 @@ def _serialised(tensors: dict[str, Tensor], plain: dict[str, Any]) -> bytes:
     storages: set[int] = set()
     for name, tensor in tensors.items():
         value = tensor.detach().cpu().contiguous()
-        # safetensors refuses tensors that share memory, such as one parameter with two names
+        # safetensors does not accept tensors that share memory, such as a parameter with two names
         is_shared = value.untyped_storage().data_ptr() in storages
         separate[name] = value.clone() if is_shared else value
         storages.add(separate[name].untyped_storage().data_ptr())

@@ -11,7 +11,7 @@ LINE, TIME = "%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"
 
 
 class ConsoleHandler(logging.StreamHandler[TextIO]):
-    """Writes to the current ``sys.stderr``.
+    """Writes log lines to the current ``sys.stderr``.
 
     While a progress bar is shown, ``sys.stderr`` is replaced by a stream that writes above the bar.
     A handler that kept its first stream would write into the bar.
@@ -47,7 +47,7 @@ def logged(file: Path) -> Iterator[None]:
 
 
 def duration(seconds: float) -> str:
-    """A duration as a person says it."""
+    """Return a duration as readable text."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:

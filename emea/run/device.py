@@ -1,4 +1,4 @@
-"""The machine a run has: its device, memory and allocator."""
+"""The device of a run, its memory and its allocator."""
 
 import contextlib
 import ctypes
@@ -18,7 +18,7 @@ _M_MMAP_MAX, _M_TRIM_THRESHOLD = -4, -1
 
 
 def choose_device(accelerator: str) -> torch.device:
-    """The device for an accelerator setting."""
+    """Return the device for an accelerator setting."""
     if accelerator == "gpu" and not torch.cuda.is_available():
         raise ConfigError("trainer=gpu needs a CUDA device and none was found; use trainer=cpu")
     use_gpu = accelerator in ("auto", "gpu") and torch.cuda.is_available()
@@ -33,7 +33,7 @@ def deterministic_mode(wanted: bool) -> Iterator[None]:
         return
     before = torch.are_deterministic_algorithms_enabled()
     only_warned = torch.is_deterministic_algorithms_warn_only_enabled()
-    # cuBLAS reads it when it is first used: in a process that has computed before it is too late
+    # cuBLAS reads it only at its first use in a process
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True)
     try:
@@ -43,10 +43,10 @@ def deterministic_mode(wanted: bool) -> Iterator[None]:
 
 
 def keep_freed_memory() -> None:
-    """Let the C allocator keep what a step frees, for the next step.
+    """Let the C allocator keep the memory that a step frees, for the next step.
 
-    By default glibc hands every large block back to the kernel and requests it again, page by
-    page; on a CPU that was half of the time of a step. Other C libraries are not changed.
+    By default glibc returns every large block to the kernel and requests it again page by page. On
+    a CPU this took half of the time of a step. Other C libraries are not changed.
     """
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL(GLIBC)
@@ -55,10 +55,10 @@ def keep_freed_memory() -> None:
 
 
 def forget_peak_memory(device: torch.device) -> None:
-    """Start a new peak: several jobs of a sweep may share one process."""
+    """Reset the peak memory, because several jobs of a sweep may share one process."""
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(GLIBC).malloc_trim(0)  # what an earlier job freed is not this one's
+        ctypes.CDLL(GLIBC).malloc_trim(0)  # do not count memory of earlier jobs
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     with contextlib.suppress(OSError):
@@ -66,7 +66,7 @@ def forget_peak_memory(device: torch.device) -> None:
 
 
 def peak_memory_mb(device: torch.device) -> float:
-    """Largest memory the run has held: on the GPU where it ran there, else the process's."""
+    """Return the peak memory of the run: that of the GPU if it used one, else of the process."""
     if device.type == "cuda":
         return float(torch.cuda.max_memory_allocated(device) / 2**20)
     with contextlib.suppress(OSError):

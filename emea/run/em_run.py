@@ -48,12 +48,12 @@ class EMRun:
         )
 
     def train(self, folder: Path, resume_from: Path | None) -> None:
-        """One fit per stage; EM acts at the end of each, and then a checkpoint is written."""
+        """Run one fit per stage, each followed by the EM steps and a checkpoint."""
         checkpoint = folder / CHECKPOINT_FILE
         train(self.config, self.parts, self.observer, self.device, checkpoint, resume_from)
 
     def outcome(self, pair: GraphPair) -> Outcome:
-        """The last beliefs, measured on all test links."""
+        """Return the last beliefs, measured on all test links."""
         observer, certain = self.observer, self.parts.em.certain
         kept = self.parts.em.kept(self.device)
         answered = observer.finish(kept)
@@ -73,7 +73,7 @@ class EMRun:
         )
 
     def _warnings(self, report: IterationReport, answered: Numbers, ranks: Ranks) -> list[str]:
-        """What the scores and the candidates say about the run."""
+        """Return warnings that follow from the scores and the candidates."""
         history = self.observer.history
         hit = both_pools(ranks)["hit@1"] if len(self.split.test) else math.nan
         candidates = report.answer.targets.cpu().numpy()
@@ -90,11 +90,11 @@ class EMRun:
         ranks: Ranks,
         was_chosen: bool,
     ) -> RunScores:
-        """All numbers of the run.
+        """Return all numbers of the run.
 
         Args:
             pair: The graphs and all their links.
-            judged: The split without the test links that the run took as labels.
+            judged: The split without the test links that the run used as labels.
             report: The report of the iteration that the run answers with.
             ranks: The ranks of all test links in the result.
             was_chosen: Whether the iteration was chosen by its validation score.
@@ -115,7 +115,7 @@ class EMRun:
 
 
 def _reverse_ranks(report: IterationReport, test: IntArray) -> Ranks:
-    """Ranks of the test links' sources for their targets, by the ranking of the answer."""
+    """Return the ranks of the test links' sources for their targets in the answer's ranking."""
     links, similarity = test[:, ::-1].copy(), report.similarity.reversed()
     neural = link_ranks(similarity, links)
     ranking = report.answer_ranking
@@ -125,7 +125,7 @@ def _reverse_ranks(report: IterationReport, test: IntArray) -> Ranks:
 
 
 def _mapping(split: Split, report: IterationReport) -> dict[str, dict[str, float]]:
-    """Precision, recall and F1 over all unlabelled source entities, and of mutual pairs only."""
+    """Return precision, recall and F1 over unlabelled source entities, and of mutual pairs."""
     best, probs = report.answer.best_targets(), report.answer.probs.max(1).values
     mutual = _chosen_back(report, best, probs).cpu().numpy()
     known = np.concatenate([split.supervision.train, split.supervision.validation])[:, 0]
@@ -139,10 +139,10 @@ def _mapping(split: Split, report: IterationReport) -> dict[str, dict[str, float
 
 
 def _chosen_back(report: IterationReport, best: Tensor, probs: Tensor) -> Tensor:
-    """``[num_source]`` bool: whether an entity's answer would answer with it."""
+    """Return whether the best source of an entity's answer is that entity, ``[num_source]``."""
     ranking = report.answer_ranking
     if ranking is None:
-        # an unlabelled entity's most probable candidate is its nearest: no need to search again
+        # no search is needed: an unlabelled entity's most probable candidate is its nearest
         forward = Candidates(best.unsqueeze(1), probs.unsqueeze(1))
         return mutual_best(forward, top_candidates(report.similarity.reversed(), 1))
     table, scores = ranking.table, ranking.scores

@@ -1,4 +1,4 @@
-"""A finished run in memory: read from its folder, or just made; and how it is saved."""
+"""A finished run in memory, and functions that read it from a folder and write it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ RECORDS = (CONFIG_FILE, METRICS_FILE, BELIEFS_FILE, RANKS_FILE, *ALIGNMENT_FILES
 
 @dataclass(frozen=True, eq=False)
 class FinishedRun:
-    """The results of a run and its graphs, in memory.
+    """Holds the results of a run and its graphs in memory.
 
     Args:
         folder: The folder of the run.
@@ -61,10 +61,11 @@ class FinishedRun:
         metrics: The content of its ``metrics.json``.
         pair: The graphs and all their links.
         split: The split of the links.
-        neural: Candidates and probabilities by the neural model; ``None``: it had none.
-        joint: The same by the joint distribution, or a baseline's matching; ``None``: no EM.
-        labels: ``[num_labels, 2]`` links that it was certain of.
-        decision: The answer of a run of this process; ``None``: the folder has it.
+        neural: Candidates and probabilities of the neural model; ``None`` if the run had none.
+        joint: Candidates and probabilities of the joint distribution, or a baseline's matching;
+            ``None`` if the run had no EM.
+        labels: ``[num_labels, 2]`` links with probability 1.
+        decision: The answer, if the run belongs to this process; ``None`` if it is in the folder.
     """
 
     folder: Path
@@ -80,7 +81,7 @@ class FinishedRun:
 
     @classmethod
     def of(cls, result: RunResult) -> "FinishedRun":
-        """The run of a result; it equals the one that ``load_run`` reads from the files."""
+        """Return the run of a result; it equals the one that ``load_run`` reads from the files."""
         found = result.outcome
         return cls(
             result.folder,
@@ -115,7 +116,7 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
     Args:
         folder: The folder of the run.
         trust: Modules outside this package that its configuration may name. The list in the
-            configuration itself does not count, since the folder may come from a stranger.
+            configuration itself is ignored, because the folder may come from an untrusted source.
 
     Raises:
         UserError: If the folder contains no finished run, its data changed, or a file is damaged.
@@ -125,7 +126,7 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
     config = read_config(folder)
     config.trust = list(trust)
     _check_groups(folder, config)
-    check_trusted(config)  # nothing else: the settings of an older run may not be valid today
+    check_trusted(config)  # no other checks: old settings may be invalid now
     pair = pair_of_run(folder, config)
     header = read_header(folder)
     if pair.checksum() != header.tags.get("data_checksum"):
@@ -138,7 +139,7 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
         raise DataError(f"{folder / BELIEFS_FILE} is damaged: it lacks those of the neural model")
     labels = stored.labels
     check_parts(folder, split, None if labels is None else labels.numpy())
-    if labels is None:  # those of all but protocol=released with AvoidConf
+    if labels is None:  # correct for all runs except protocol=released with AvoidConf
         labels = torch.from_numpy(split.supervision.train.copy())
     return FinishedRun(
         folder, header, config, metrics, pair, split, stored.neural, stored.joint, labels
@@ -153,7 +154,7 @@ def write_run(folder: Path, run: FinishedRun, write_files: WriteFiles) -> None:
     """Write a run into another folder, together with its graphs; the weights are not copied.
 
     Args:
-        folder: a new or empty folder, or that of a run, which is replaced.
+        folder: A new or empty folder, or the folder of a run, which is replaced.
         run: The run.
         write_files: Writes its other files.
 
@@ -167,7 +168,7 @@ def write_run(folder: Path, run: FinishedRun, write_files: WriteFiles) -> None:
                 raise DataError(f"{folder} is not empty and not a run's folder: choose another")
             if not is_run_folder(folder) or read_header(folder).run_id != run.header.run_id:
                 make_room(folder)
-            RunRecord(folder).start(run.header)  # unfinished, until everything is written
+            RunRecord(folder).start(run.header)  # unfinished until everything is written
             write_pair(folder / PAIR_FILE, run.pair)
             write_files(folder)
     except OSError as error:
@@ -182,7 +183,7 @@ def write_result(result: RunResult, folder: Path) -> None:
 
 
 def read_records(folder: Path) -> dict[str, bytes]:
-    """The files of a finished run, except for its graphs."""
+    """Return the files of a finished run, except for its graphs."""
     paths = [folder / name for name in RECORDS]
     return {path.name: path.read_bytes() for path in paths if path.exists()}
 
@@ -194,7 +195,7 @@ def write_records(records: Mapping[str, bytes], folder: Path) -> None:
 
 
 def _check_groups(folder: Path, config: DictConfig) -> None:
-    """Refuse a config that lacks what every run has had."""
+    """Raise an error if a config lacks groups that every run has."""
     for group in GROUPS:
         if not isinstance(config.get(group), DictConfig):
             raise DataError(
@@ -203,7 +204,7 @@ def _check_groups(folder: Path, config: DictConfig) -> None:
 
 
 def _check_metrics(folder: Path, metrics: Numbers) -> None:
-    """Refuse metrics that lack what every run has."""
+    """Raise an error if metrics lack sections that every run has."""
     history = metrics.get("history")
     has_history = isinstance(history, list) and history and isinstance(history[-1], dict)
     if not has_history or not isinstance(metrics.get("protocol"), str):

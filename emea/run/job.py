@@ -1,4 +1,4 @@
-"""One job: check, read, run, answer, record."""
+"""Runs one job: checks the config, reads the data, runs the method and records the answer."""
 
 import errno
 import logging
@@ -85,17 +85,17 @@ def run_job(
     """Run one configuration and write its records into the folder.
 
     Args:
-        config: a composed config.
+        config: A composed config.
         folder: The folder of the run; created if missing.
         launch: The command or the sweep that the run belongs to.
-        pair: The graphs, if they are in memory; ``None``: those that the config names.
+        pair: The graphs, if they are in memory; ``None`` means those that the config names.
         resumes: Resume the run of the folder or fail; otherwise a run with other settings, data or
             code is replaced.
         read_s: Seconds that the caller spent on reading the pair.
         is_checked: The caller has already checked the config.
 
     Raises:
-        AlreadyRecordedError: ``skip_recorded`` is set and the same run is recorded.
+        AlreadyRecordedError: If ``skip_recorded`` is set and the same run is recorded.
     """
     if not is_checked:
         check_config(config)
@@ -107,7 +107,7 @@ def run_job(
     export = export_settings(config)
     check_founded(export, split)
     visible = factory(config.protocol)()(split)
-    # what is built gets graphs without links: only what is visible reaches it
+    # the run gets graphs without links, and only the visible links
     graphs = replace(pair, links=pair.links[:0], official=None, reading=None)
     graphs = with_literals(config, graphs)
     noticed = _log_data(config, pair, split)
@@ -117,7 +117,7 @@ def run_job(
     folder = _folder_of(config, folder, header, tracker, launch)
     with _recorded(shown, pair, folder, header, tracker, resumes) as start:
         run = make_run(RunInputs(config, graphs, visible, split, tracker.log, device))
-        answering = build_answering(config)  # it refuses wrong settings before training
+        answering = build_answering(config)  # reports wrong settings before training
         built = time.perf_counter()
         run.train(folder, start.checkpoint)
         trained = time.perf_counter()
@@ -144,13 +144,13 @@ def run_job(
 
 
 def make_run(inputs: RunInputs) -> Run:
-    """The run of the configured method: a method without a reasoner is EM around an encoder."""
+    """Return the run of the configured method: a baseline's, or that of EM with an encoder."""
     kind = EMRun if inputs.config.method.reasoner is None else ReasoningRun
     return kind(inputs)
 
 
 def _prepare_process(config: DictConfig) -> torch.device:
-    """Set up memory and logging of the process; the device to compute on."""
+    """Set up memory and logging of the process, and return the device to compute on."""
     keep_freed_memory()
     quieten_lightning()
     device = choose_device(config.trainer.accelerator)
@@ -162,9 +162,9 @@ def _prepare_process(config: DictConfig) -> torch.device:
 def _folder_of(
     config: DictConfig, folder: Path, header: RunHeader, tracker: Tracker, launch: Launch | None
 ) -> Path:
-    """The given folder, or that of an interrupted run to resume if ``skip_recorded`` is set."""
+    """Return the folder, or that of an interrupted run to resume if ``skip_recorded`` is set."""
     if config.skip_recorded:
-        # the other jobs of a sweep are next to this one, wherever the user wants the sweep
+        # the other jobs of a sweep are in sibling folders
         in_sweep = launch is not None and launch.sweep is not None
         nearby = [folder.parent] if in_sweep else [folder]
         folder = refuse_recorded(header, tracker, nearby) or folder
@@ -192,7 +192,7 @@ def _recorded(
     ):
         start = Start.of(folder, header, resumes)
         run_folder.write_config(folder, config)
-        if "_target_" not in config.data:  # no other file has these graphs
+        if "_target_" not in config.data:  # these graphs are in no other file
             write_pair(folder / run_folder.PAIR_FILE, pair)
         tracker.start(start.header, folder)
         yield start
@@ -201,7 +201,7 @@ def _recorded(
 
 @contextmanager
 def _tracked(tracker: Tracker, folder: Path) -> Iterator[None]:
-    """Close the tracker's run with how it ended."""
+    """Close the tracker's run with the status and the reason of its end."""
     try:
         yield
     except KeyboardInterrupt:
@@ -220,7 +220,7 @@ def _tracked(tracker: Tracker, folder: Path) -> Iterator[None]:
 
 
 def _log_data(config: DictConfig, pair: GraphPair, split: Split) -> list[str]:
-    """Log what was read and how many links there are; log and return warnings."""
+    """Log the size of the data and the number of links; log and return warnings."""
     if pair.reading is not None:
         logger.info("what was read:\n%s", statistics_table(pair))
     source, target, known = pair.source, pair.target, split.supervision
@@ -245,7 +245,7 @@ def _log_data(config: DictConfig, pair: GraphPair, split: Split) -> list[str]:
 
 
 def _judge(found: Outcome, pair: GraphPair) -> list[str]:
-    """Log and return what the result says about the run."""
+    """Log and return the warnings that follow from the result."""
     mapping = hard_mapping(found.beliefs)
     labelled = found.labels.cpu().numpy()
     mapping[labelled[:, 0]] = labelled[:, 1]

@@ -27,13 +27,13 @@ LEAST_SHARED, LEAST_TRIPLES = 0.05, 20
 def data_warnings(
     pair: GraphPair, split: Split, num_candidates: int, uses_literals: bool = False
 ) -> list[str]:
-    """Warnings that are known before training.
+    """Return the warnings that are known before training.
 
     Args:
         pair: The graphs.
-        split: The split of the links; test links are not looked at.
+        split: The split of the links; its test links are not used.
         num_candidates: Number of candidates of each entity.
-        uses_literals: Literals are evidence, so that few links can be enough.
+        uses_literals: Whether literals are evidence, so that few links can be enough.
     """
     known, found = split.supervision, []
     if len(known.train) < FEW_LINKS and not uses_literals:
@@ -66,14 +66,14 @@ def data_warnings(
 def shared_structure(
     source: KnowledgeGraph, target: KnowledgeGraph, mapping: IntArray
 ) -> float | None:
-    """The share of mapped source triples whose ends are also connected in the target graph.
+    """Return the share of mapped source triples whose ends are also connected in the target graph.
 
     Relations and directions are ignored.
 
     Args:
         source: The source graph.
         target: The target graph.
-        mapping: ``[num_source]`` target entities, ``NO_MATCH`` where there is none.
+        mapping: ``[num_source]`` target entities, or ``NO_MATCH``.
 
     Returns:
         The share; ``None`` if fewer than ``LEAST_TRIPLES`` triples have both ends mapped.
@@ -88,13 +88,13 @@ def shared_structure(
 
 
 def _edges(heads: IntArray, tails: IntArray, num_entities: int) -> IntArray:
-    """One number for each undirected edge."""
+    """Return one number for each undirected edge."""
     edges: IntArray = np.minimum(heads, tails) * num_entities + np.maximum(heads, tails)
     return edges
 
 
 def score_warning(history: list[Numbers], answered: Numbers, test_hit: float) -> str | None:
-    """A warning if EM lowered Hit@1 on the validation links, or else on the test links.
+    """Return a warning if EM lowered Hit@1 on the validation links, or else on the test links.
 
     Args:
         history: One entry for each iteration.
@@ -107,7 +107,7 @@ def score_warning(history: list[Numbers], answered: Numbers, test_hit: float) ->
         ("test", (first.get("neural") or {}).get("hit@1"), test_hit),
     )
     for links, before, after in pairs:
-        # comparisons with NaN are false: there are no links
+        # without links the value is NaN, and comparisons with NaN are false
         if before is None or after is None or not after < before:
             continue
         best = max(history, key=lambda entry: _validation(entry) or 0.0)
@@ -124,13 +124,13 @@ def score_warning(history: list[Numbers], answered: Numbers, test_hit: float) ->
 
 
 def _validation(entry: Numbers) -> float | None:
-    """Hit@1 of the validation links by the ranking that the run answers with."""
+    """Return Hit@1 of the validation links in the ranking that the run answers with."""
     found = (entry.get("validation_answer") or entry.get("validation") or {}).get("hit@1")
     return None if found is None else float(found)
 
 
 def candidate_warning(candidates: IntArray, validation: IntArray) -> str | None:
-    """A warning if too few validation links have their target among the candidates.
+    """Return a warning if too few validation links have their target among the candidates.
 
     Args:
         candidates: ``[num_source, k]`` target entities.
@@ -149,7 +149,7 @@ def candidate_warning(candidates: IntArray, validation: IntArray) -> str | None:
 
 
 def probability_warning(probs: FloatArray) -> str | None:
-    """A warning if hardly any answer has a high probability.
+    """Return a warning if hardly any answer has a high probability.
 
     Args:
         probs: Probability of each answer for an unlabelled source entity.
@@ -164,11 +164,11 @@ def probability_warning(probs: FloatArray) -> str | None:
 
 
 def structure_warning(pair: GraphPair, mapping: IntArray) -> str | None:
-    """A warning if the answers connect hardly any triples of both graphs.
+    """Return a warning if the answers connect hardly any triples of both graphs.
 
     Args:
         pair: The graphs.
-        mapping: ``[num_source]`` the answers and labels, ``NO_MATCH`` where there is none.
+        mapping: ``[num_source]`` the answers and labels, or ``NO_MATCH``.
     """
     share = shared_structure(pair.source, pair.target, mapping)
     if share is None or share >= LEAST_SHARED:

@@ -1,4 +1,4 @@
-"""Settings under ``trainer`` that are Lightning's: options of its Trainer, callbacks, loggers."""
+"""Settings under ``trainer`` for Lightning: options of its Trainer, callbacks and loggers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,12 +18,12 @@ from emea.errors import ConfigError
 
 @dataclass(frozen=True, eq=False)
 class LightningSettings:
-    """What a config adds to each fit.
+    """Holds what a config adds to each fit.
 
     Args:
-        callbacks: Act after those of the run.
-        loggers: Receive what the module logs.
-        options: Further arguments of ``pl.Trainer``.
+        callbacks: Callbacks that run after those of the run.
+        loggers: Loggers that receive what the module logs.
+        options: Additional arguments of ``pl.Trainer``.
     """
 
     callbacks: Sequence[pl.Callback] = ()
@@ -32,22 +32,22 @@ class LightningSettings:
 
     @classmethod
     def of(cls, trainer: DictConfig) -> "LightningSettings":
-        """Build them from the config's ``trainer``; the objects serve all fits of a run.
+        """Build the objects from the config's ``trainer``; all fits of a run use them.
 
         Raises:
-            ConfigError: a class cannot be used, or is not a callback or logger.
+            ConfigError: If a class cannot be used, or is not a callback or logger.
         """
         callbacks: list[pl.Callback] = _built(trainer, "callbacks", pl.Callback)
         loggers: list[Logger] = _built(trainer, "logger", Logger)
         return cls(callbacks, loggers, lightning_options(trainer))
 
     def trainer(self, callbacks: Sequence[pl.Callback], **given: Any) -> pl.Trainer:
-        """A Lightning Trainer with the run's own callbacks and arguments, and these settings.
+        """Return a Lightning Trainer with the run's callbacks and arguments, and these settings.
 
         Raises:
-            ConfigError: Lightning refuses a setting.
+            ConfigError: If Lightning does not accept a setting.
         """
-        # counted in blocks: Lightning's usual 50 would leave out most of a short fit
+        # a block is a batch, so Lightning's default of 50 would skip most of a short fit
         options = {"log_every_n_steps": 1, **self.options}
         try:
             return pl.Trainer(
@@ -64,7 +64,7 @@ class LightningSettings:
 
 
 def _built(trainer: DictConfig, key: str, kind: type) -> list[Any]:
-    """The objects of a list of ``_target_`` nodes, each of which must be of this kind."""
+    """Return the objects of a list of ``_target_`` nodes, each of which must be of this kind."""
     found = []
     for node in OmegaConf.select(trainer, key) or ():
         made = factory(node, keep_name=True)()

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 def compatibility_section(
     pair: GraphPair, split: Split, mappings: dict[str, IntArray], device: torch.device
 ) -> dict[str, Numbers]:
-    """The compatibility of each mapping and of the oracle, for ``metrics.json``.
+    """Return the compatibility of each mapping and of the oracle, for ``metrics.json``.
 
     Each mapping is used unchanged: labelled entities have their label in it if the run is certain
     of labels, and inclusions of relations are estimated only from the mapping. The oracle's mapping
@@ -38,8 +38,8 @@ def compatibility_section(
     Args:
         pair: The graphs and all their links.
         split: The split of the links; the test links' source entities are judged.
-        mappings: ``[num_source]`` counterparts by stage, ``NO_MATCH`` where there is none.
-        device: The device to          on.
+        mappings: ``[num_source]`` counterparts, or ``NO_MATCH``, by stage.
+        device: The device to compute on.
     """
     rule = PARIS(pair, device=device)
     judged, linked = split.test[:, 0], pair.links[:, 0]
@@ -53,7 +53,7 @@ def compatibility_section(
 
 
 def oracle_mapping(pair: GraphPair) -> IntArray:
-    """``[num_source]`` the true counterpart of each source entity, ``NO_MATCH`` without a link."""
+    """Return the true counterpart of each source entity, or ``NO_MATCH``, ``[num_source]``."""
     targets = np.full(pair.source.num_entities, NO_MATCH, dtype=np.int64)
     targets[pair.links[:, 0]] = pair.links[:, 1]
     return targets
@@ -71,19 +71,20 @@ class EvaluationObserver:
 
     Args:
         test: The test links.
-        validation: The validation links, whose entities' labels the test links cannot judge.
-        protocol: Named in every log line, because numbers of different protocols differ.
+        validation: The validation links. Labels of their entities are not counted as right or
+            wrong.
+        protocol: Name of the protocol, which every log line contains.
         log: A function that records the metrics of a step.
-        num_observed: Test links ranked between the first and the last iteration, a fixed
-            sample; ``None``: all.
-        num_iterations: EM iterations planned after the first training.
+        num_observed: Number of test links, a fixed sample, that are ranked between the first and
+            the last iteration; ``None`` means all.
+        num_iterations: Number of EM iterations planned after the first training.
 
     Attributes:
-        history: One entry per iteration, as ``metrics.json`` holds it.
+        history: One entry per iteration, as in ``metrics.json``.
         last: The last iteration's report.
         initial_ranks: Neural ranks of the test links.
         initial_mapping: The neural model's best targets before any EM step, labels certain.
-        final_ranks: Ranks of the test links by the ranking that the run answers with.
+        final_ranks: Ranks of the test links in the ranking that the run answers with.
     """
 
     def __init__(
@@ -141,7 +142,7 @@ class EvaluationObserver:
         self.history.append(entry)
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """All measurements so far, as plain values and as arrays, to resume from later."""
+        """Return all measurements so far, as plain values and as arrays, to resume from later."""
         arrays: dict[str, npt.NDArray[Any]] = {}
         if self.initial_ranks is not None:
             arrays["initial_in_pool"] = self.initial_ranks.in_pool
@@ -168,8 +169,8 @@ class EvaluationObserver:
         """Log the last iteration.
 
         Args:
-            neural_seconds: Duration of its fit.
-            num_epochs: Epochs of its fit.
+            neural_seconds: Duration of its fit in seconds.
+            num_epochs: Number of epochs of its fit.
         """
         entry = self.history[-1]
         entry["epochs"] = num_epochs
@@ -181,7 +182,7 @@ class EvaluationObserver:
         """Rank all test links by the iteration that the run answers with.
 
         Args:
-            kept: Its report; ``None``: the last iteration.
+            kept: The report of that iteration; ``None`` means the last one.
 
         Returns:
             The entry of this iteration in the history.
@@ -242,7 +243,7 @@ def _joint_ranks(
 
 
 def flattened(entry: Mapping[str, Any], prefix: str = "") -> dict[str, float]:
-    """Nested numbers by their path, ``neural/hit@1``; values that are not numbers are left out."""
+    """Return nested numbers by their path, such as ``neural/hit@1``; other values are skipped."""
     flat: dict[str, float] = {}
     for key, value in entry.items():
         if isinstance(value, dict):
@@ -257,7 +258,7 @@ def _is_number(value: object) -> bool:
 
 
 def _spent(entry: Numbers) -> str:
-    """The seconds of each phase of an iteration, by name."""
+    """Return the seconds of each phase of an iteration, by name."""
     names = {"neural": "train", "search": "search"}
     names |= {} if entry["joint"] is None else {"joint": "reasoning"}
     return ", ".join(f"{name} {entry['seconds'][key]:.1f} s" for key, name in names.items())

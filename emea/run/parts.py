@@ -1,4 +1,4 @@
-"""Everything one run is made of, built from its config."""
+"""Builds the objects of one run from its config."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -33,15 +33,15 @@ from emea.training.self_training import SelfTraining
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The objects of a run.
+    """Holds the objects of a run.
 
     Args:
-        module: The encoder and what trains it.
-        data: Its labels.
-        em: Acts after each fit.
-        training: Acts between the turns of a fit.
-        stopping: May end a turn; ``None``: nothing does.
-        make_model: a new encoder and objective, from the current random generator.
+        module: The module that trains the encoder.
+        data: The data module with the labels.
+        em: The EM callback, which runs after each fit.
+        training: The self-training callback, which runs between the turns of a fit.
+        stopping: The early stopping callback, which may end a turn; ``None`` if there is none.
+        make_model: Creates a new encoder and objective with the current random generator.
         lightning: Settings of every fit's Lightning Trainer.
     """
 
@@ -54,12 +54,12 @@ class Parts:
     lightning: LightningSettings = field(default_factory=LightningSettings)
 
     def restart(self) -> None:
-        """Let the next fit begin with new weights."""
+        """Let the next fit start from new weights."""
         self.module.renew(*self.make_model())
 
 
 def draw_split(config: DictConfig, pair: GraphPair) -> Split:
-    """The split of its links."""
+    """Return the split of a pair's links, as configured."""
     split = factory(config.split)(pair)
     if not isinstance(split, Split):
         raise ConfigError(f"{config.split._target_} makes no split of links: choose another split")
@@ -67,7 +67,7 @@ def draw_split(config: DictConfig, pair: GraphPair) -> Split:
 
 
 def with_literals(config: DictConfig, pair: GraphPair) -> GraphPair:
-    """The pair with its matched literals, if the config uses them; links play no part in it."""
+    """Return the pair with its matched literals if the config uses them; links are not used."""
     settings = OmegaConf.select(config, "literals")
     if settings is None or "_target_" not in settings:
         return pair
@@ -78,7 +78,7 @@ def with_literals(config: DictConfig, pair: GraphPair) -> GraphPair:
 
 
 def initial_labels(visible: Visible, pair: GraphPair) -> tuple[IntArray, Tensor | None]:
-    """Links for the first fit, and their weights: training links, then anchors from literals."""
+    """Return the links of the first fit and their weights: training links, then anchors."""
     if pair.literals is None:
         return visible.train, None
     anchors, train = pair.literals.anchors, visible.train
@@ -95,7 +95,7 @@ def initial_labels(visible: Visible, pair: GraphPair) -> tuple[IntArray, Tensor 
 def build_parts(
     config: DictConfig, pair: GraphPair, visible: Visible, observer: Observer, device: torch.device
 ) -> Parts:
-    """Encoder, labels and callbacks; they get the visible links and no others."""
+    """Return encoder, labels and callbacks; they get only the visible links."""
     torch.manual_seed(config.seed)
     num_source = pair.source.num_entities
     optimizer = config.model.optimizer
@@ -107,7 +107,7 @@ def build_parts(
         optimizer=None if optimizer is None else factory(optimizer),
         num_source=num_source,
         num_target=pair.target.num_entities,
-        # sums in a fixed order wait for the device, which a graph cannot
+        # sums in a fixed order wait for the device, which a CUDA graph cannot do
         cuda_graph=config.trainer.cuda_graph and not torch.are_deterministic_algorithms_enabled(),
     )
     decoder = factory(config.similarity)(search=factory(config.search)())
@@ -134,7 +134,7 @@ def build_parts(
 def _build_rule(
     config: DictConfig, visible: Visible, pair: GraphPair, device: torch.device
 ) -> Rule:
-    """The rule of the config; the paper's step gets matched literals as a rule of their own."""
+    """Return the rule of the config; the paper's step gets literals as a separate rule."""
     make_rule = factory(config.rule)
     if pair.literals is None or "two_way" in config.em:
         rule: Rule = make_rule(pair=pair, device=device)
@@ -191,7 +191,7 @@ PAPER_SETTINGS = ("m_step", "sampling", "ridge")
 
 
 def _build_step(config: DictConfig, rule: Rule) -> JointStep:
-    """The step that ``em.two_way`` names, or the paper's if there is none or all of it is off."""
+    """Return the step of ``em.two_way``, or the paper's step if there is none or it is off."""
     if "two_way" in config.em:
         two_way = factory(config.em.two_way)(rule=rule, num_candidates=config.em.num_candidates)
         if not isinstance(two_way, JointStep):

@@ -1,4 +1,4 @@
-"""Answers of a finished run with other settings, without training."""
+"""Writes the answer of a finished run with other settings, without training."""
 
 import logging
 from pathlib import Path
@@ -34,19 +34,19 @@ NUMBERS_FILE = "prediction.json"
 def predict(
     run: FinishedRun, folder: Path, settings: ExportSettings, decoding: str | None = None
 ) -> tuple[ExportNumbers, list[Path]]:
-    """Write what a run answers; nothing is trained.
+    """Write the answer of a finished run, without training.
 
     Args:
-        run: With its beliefs.
-        folder: Where to.
-        settings: What to answer and in which files.
-        decoding: An option of ``conf/decoding`` instead of the run's own.
+        run: The finished run.
+        folder: The folder to write to.
+        settings: The threshold or target precision, and the formats of the files.
+        decoding: An option of ``conf/decoding`` that replaces the run's own.
 
     Returns:
         The numbers that a run has as ``export`` in its metrics, and the files.
 
     Raises:
-        ConfigError: If the run cannot answer so.
+        ConfigError: If the settings cannot be applied to the run.
     """
     config = run.config if decoding is None else with_decoding(run.config, decoding)
     check_founded(settings, run.split)
@@ -74,7 +74,7 @@ def _warn_of_others(folder: Path, written: list[Path]) -> None:
 
 
 def with_decoding(config: DictConfig, decoding: str) -> DictConfig:
-    """A run's config with another decoding; its candidates stay the same.
+    """Return a run's config with another decoding; its candidates stay the same.
 
     Raises:
         ConfigError: If there is no such decoding, or the run's method uses none.
@@ -84,7 +84,7 @@ def with_decoding(config: DictConfig, decoding: str) -> DictConfig:
         raise ConfigError(f"decoding has no option {decoding}; it has {', '.join(options)}")
     if "decoding" not in config.method.uses:
         raise ConfigError(f"method={config.method.name} answers with its matching: no decoding")
-    if config.decoding.name == decoding:  # with the settings that the run gave it
+    if config.decoding.name == decoding:  # keep the settings of the run
         return config
     register_schema()
     changed = config.copy()

@@ -1,4 +1,4 @@
-"""The progress of a run: a bar on a terminal, and otherwise a log line every minute."""
+"""Shows the progress of a run: as a bar on a terminal, otherwise as a log line every minute."""
 
 import logging
 import sys
@@ -36,7 +36,7 @@ SILENT_SECONDS = 60.0
 
 
 class _LastLine(logging.Handler):
-    """Remembers when the last log line was written."""
+    """Records the time of the last log line."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Heartbeat:
         """Watch the log in a thread; on a terminal, where a bar is shown, do nothing.
 
         Args:
-            console: The place of the bar; ``None``: standard error.
+            console: The console that shows the bar; ``None`` means standard error.
         """
         if (console or Console(stderr=True)).is_terminal:
             yield
@@ -97,7 +97,7 @@ def shown_phase(name: str, console: Console | None = None) -> Iterator[None]:
 
     Args:
         name: The name of the phase.
-        console: Where to show it; ``None``: standard error.
+        console: The console to show it on; ``None`` means standard error.
     """
     HEARTBEAT.describe = lambda: name
     console = console or Console(stderr=True)
@@ -117,9 +117,9 @@ class StepProgress(pl.Callback):
 
     Args:
         num_steps: Number of steps of the whole run.
-        num_stages: Fits that are still to come.
-        phases: What follows each of them, in this order.
-        console: Where to show it; ``None``: standard error.
+        num_stages: Number of remaining fits.
+        phases: Names of the phases that follow each fit, in order.
+        console: The console to show it on; ``None`` means standard error.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class StepProgress(pl.Callback):
         self._before, HEARTBEAT.describe = HEARTBEAT.describe, self.describe
         self._progress.start()
         if not self._progress.disable:
-            # a handler that keeps the stream it began with would write into the progress line
+            # a handler that keeps its first stream would write into the progress line
             for handler in logging.getLogger().handlers:
                 if isinstance(handler, logging.StreamHandler) and handler.stream in real:
                     self._redirected.append((handler, handler.setStream(sys.stderr)))
@@ -174,14 +174,14 @@ class StepProgress(pl.Callback):
         self._redirected = []
 
     def say(self, stage: str) -> None:
-        """Name the stage that starts, with its training."""
+        """Start a stage with its training phase, and show its name."""
         if self._stage:
             self._stages_left -= 1
         self._stage = stage
         self.phase(TRAINING)
 
     def phase(self, name: str) -> None:
-        """Name the phase that starts; the one before is measured."""
+        """Start a phase and show its name; record the duration of the previous one."""
         now = time.monotonic()
         if self._phase != TRAINING:
             self._measured[self._phase] = now - self._since
@@ -189,7 +189,7 @@ class StepProgress(pl.Callback):
         self._progress.update(self._task, description=self._described())
 
     def skip(self, num_steps: int) -> None:
-        """Count steps as done that will not come, since training ended early."""
+        """Count steps as done that were skipped because training ended early."""
         self._progress.advance(self._task, num_steps)
 
     def on_train_batch_end(
@@ -209,11 +209,11 @@ class StepProgress(pl.Callback):
         self._progress.advance(self._task, batch.num_steps)
 
     def share(self) -> float:
-        """The share of the estimated time that has passed; it never falls."""
+        """Return the share of the estimated time that has passed; it never falls."""
         seconds, is_whole = self.left()
         elapsed = time.monotonic() - self._started
         share = elapsed / (elapsed + seconds) if elapsed + seconds > 0 else 0.0
-        if not is_whole:  # a part of the time left is unknown: count phases instead
+        if not is_whole:  # if a part of the time left is unknown, count phases instead
             done = self._num_stages - self._stages_left
             in_stage = self._phases.index(self._phase) / len(self._phases)
             share = min(share, (done + in_stage) / self._num_stages)
@@ -221,7 +221,7 @@ class StepProgress(pl.Callback):
         return self._share
 
     def describe(self) -> str:
-        """The stage, its phase and the time left as one line."""
+        """Return the stage, its phase and the time left as one line."""
         seconds, is_whole = self.left()
         least = "about" if is_whole else "at least"
         left = f", {least} {duration(seconds)} left" if is_whole or seconds >= 1 else ""
@@ -231,7 +231,7 @@ class StepProgress(pl.Callback):
         return self._phase if not self._stage else f"{self._stage}: {self._phase}"
 
     def left(self) -> tuple[float, bool]:
-        """Seconds until the end, as far as they are known, and whether they cover every phase."""
+        """Return the known seconds until the end, and whether they cover every phase."""
         task = self._progress.tasks[self._task]
         steps = max(0.0, (task.total or 0.0) - task.completed)
         usual = dict(self._measured)
@@ -249,14 +249,14 @@ class StepProgress(pl.Callback):
 
 
 class _Bar(ProgressColumn):
-    """The share of the estimated time that has passed, as a bar and in percent."""
+    """Shows the share of the estimated time that has passed as a bar and in percent."""
 
     def __init__(self, progress: StepProgress) -> None:
         super().__init__()
         self._of = progress
 
     def render(self, task: Task) -> Table:
-        """The bar and the number."""
+        """Return the bar and the number."""
         share = self._of.share()
         grid = Table.grid(padding=(0, 1))
         grid.add_row(ProgressBar(total=1.0, completed=share, width=BAR_WIDTH), f"{share:4.0%}")
@@ -264,14 +264,14 @@ class _Bar(ProgressColumn):
 
 
 class _TimeLeft(ProgressColumn):
-    """How long the run will take from now on, as far as that is known."""
+    """Shows how long the run will still take, if that is known."""
 
     def __init__(self, progress: StepProgress) -> None:
         super().__init__()
         self._of = progress
 
     def render(self, task: Task) -> Text:
-        """The time left; a lower bound where some phase was not measured yet."""
+        """Return the time left, which is a lower bound until every phase was measured."""
         seconds, is_whole = self._of.left()
         shown = f"{timedelta(seconds=int(seconds))} left"
         if not is_whole:

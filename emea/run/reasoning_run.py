@@ -34,14 +34,15 @@ class ReasoningObserver:
     """Measures every iteration of a baseline.
 
     Args:
-        split: The test links to measure on, and those whose entities they cannot judge.
+        split: The split of the links. Test links are used for evaluation; entities of training and
+            validation links are not evaluated.
         log: A function that records the metrics of a step.
 
     Attributes:
-        history: One entry per iteration, as ``metrics.json`` holds it.
+        history: One entry per iteration, as in ``metrics.json``.
         initial_ranks, final_ranks: Ranks of the matchings.
         embedding_ranks: Ranks of the embedding, if there is one.
-        embedding_seconds: Spent on training since the last iteration; the embedder adds to it.
+        embedding_seconds: Duration of training since the last iteration; the embedder adds to it.
     """
 
     def __init__(self, split: Split, log: Log) -> None:
@@ -84,12 +85,12 @@ class ReasoningObserver:
         self.embedding_seconds, self._start = 0.0, time.perf_counter()
 
     def mapping(self, matching: Matching) -> dict[str, float]:
-        """Precision, recall and F1 over source entities without a label."""
+        """Return precision, recall and F1 over source entities without a label."""
         pairs = matching.pairs().cpu().numpy()
         return mapping_metrics(pairs[~np.isin(pairs[:, 0], self._known)], self.split.test)
 
     def _of_embedding(self, similarity: Similarity | None) -> Numbers | None:
-        # one embedding serves many iterations: it is measured once
+        # several iterations share one embedding, which is measured once
         if similarity is not None and similarity is not self._measured:
             self.embedding_ranks = link_ranks(similarity, self.split.test)
             self._measured, self._embedding = similarity, both_pools(self.embedding_ranks)
@@ -113,16 +114,16 @@ class ReasoningObserver:
 
 
 class Embedder:
-    """Called with links, trains an encoder on them from new weights.
+    """Trains an encoder on links, each time from new weights.
 
-    The encoder is built at the first call: a method that only reasons does not need one.
+    The encoder is built at the first call, because a method that only reasons does not need one.
 
     Args:
         config: The configuration of the run.
-        pair: Graphs without links.
-        visible: What the run may see.
+        pair: The graphs without links.
+        visible: The links that the run may use.
         observer: Its ``embedding_seconds`` are increased by the time of each training.
-        device: The device to          on.
+        device: The device to compute on.
 
     Attributes:
         parts: The encoder and its labels, once there is one.
@@ -144,7 +145,7 @@ class Embedder:
         self.parts: Parts | None = None
 
     def __call__(self, links: Tensor) -> Similarity:
-        """The similarity of the entities after training on the links."""
+        """Return the similarity of the entities after training on the links."""
         start = time.perf_counter()
         parts = self._renewed()
         parts.data.relabel(links.cpu().numpy())
@@ -166,11 +167,11 @@ class Embedder:
 
     @property
     def losses(self) -> list[tuple[int, float]]:
-        """Steps and losses of the training so far."""
+        """The steps and losses of the training so far."""
         return [] if self.parts is None else self.parts.module.losses
 
     def _renewed(self) -> Parts:
-        """The parts with new weights."""
+        """Return the parts with new weights."""
         if self.parts is None:
             self.parts = build_parts(self.config, self.pair, self.visible, _ignore, self.device)
         else:
@@ -179,7 +180,7 @@ class Embedder:
 
 
 def _ignore(report: IterationReport) -> None:
-    """Ignore a report: the EM callback of the parts is not used."""
+    """Ignore a report, because the EM callback of the parts is not used."""
 
 
 class ReasoningRun:
@@ -207,7 +208,7 @@ class ReasoningRun:
         save_matching(folder / CHECKPOINT_FILE, self.matching, parts.module if parts else None)
 
     def outcome(self, pair: GraphPair) -> Outcome:
-        """The last matching, measured on the test links."""
+        """Return the last matching, measured on the test links."""
         observer = self.observer
         assert self.matching is not None and observer.initial_ranks and observer.final_ranks
         beliefs = self.matching.beliefs()
@@ -223,19 +224,19 @@ class ReasoningRun:
         )
 
     def _scores(self, pair: GraphPair, matching: Matching, ranks: Ranks) -> RunScores:
-        """All numbers of the run.
+        """Return all numbers of the run.
 
-        The result is the matching, also if an embedding took part: this is what the paper reports
-        for PRASE. The ranking by the embedding is an extra section.
+        The result is the matching, even if the method used an embedding, because the paper reports
+        the matching of PRASE. The ranking by the embedding is an additional section.
         """
         observer, test = self.observer, self.split.test
         first, last = observer.history[0], observer.history[-1]
-        # no model makes predictions before the reasoning does: there is no initial stage
+        # there is no initial stage, because no model makes predictions before the reasoning
         mappings = {"final": matching.targets.cpu().numpy()}
         return RunScores(
             initial=first["joint"],
             final=last["joint"],
-            # one counterpart for each entity of either side: the same pairs from either end
+            # the matching is one-to-one, so the pairs are the same in both directions
             final_reverse=last["joint"],
             mapping={"all": last["mapping"], "mutual": last["mapping"]},
             compatibility=compatibility_section(pair, self.split, mappings, self.device),

@@ -1,4 +1,4 @@
-"""The result of a run: typed, complete, and written to its files in one place."""
+"""The result of a run as typed values, and the function that writes its files."""
 
 import time
 from dataclasses import asdict, dataclass, field
@@ -29,7 +29,7 @@ from emea.run.run import Numbers, Outcome, RunScores
 
 @dataclass(frozen=True)
 class LinkCounts:
-    """Links of each part of the split."""
+    """Holds the number of links in each part of the split."""
 
     train: int
     validation: int
@@ -38,14 +38,14 @@ class LinkCounts:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What was run on which data.
+    """Holds the method, the data and the main settings of a run.
 
     Args:
-        protocol: Name of what the run may see.
+        protocol: Name of the protocol.
         data: Name of the pair of graphs.
-        groups: Option of each config group that only some methods use; ``none``: it is not used.
-        method: Baseline, ``emea`` or ``neural``.
-        split: Name of how the links were split.
+        groups: Option of each config group that only some methods use; ``none`` if it is not used.
+        method: Name of a baseline, ``emea`` or ``neural``.
+        split: Name of the split.
         ratio: Share of training links of a random split.
         num_links: Number of links in each part.
         seed: Seed of the model.
@@ -64,7 +64,7 @@ class RunSettings:
 
     @classmethod
     def of(cls, config: DictConfig, pair: GraphPair, split: Split) -> "RunSettings":
-        """The settings of a config on a pair of graphs."""
+        """Return the settings of a config on a pair of graphs."""
         used = set(config.method.uses) - (set() if config.em.iterations else {"rule"})
         known = split.supervision
         return cls(
@@ -80,14 +80,14 @@ class RunSettings:
         )
 
     def as_dict(self) -> Numbers:
-        """The settings by their names in ``metrics.json``, where groups are not nested."""
+        """Return the settings by their names in ``metrics.json``, where groups are not nested."""
         settings = asdict(self)
         return {**settings.pop("groups"), **settings}
 
 
 @dataclass(frozen=True)
 class Seconds:
-    """Duration of the parts of a run."""
+    """Holds the duration of the parts of a run in seconds."""
 
     load: float
     train: float
@@ -98,9 +98,10 @@ class Seconds:
     def until_now(
         cls, started: float, built: float, trained: float, history: list[Numbers]
     ) -> "Seconds":
-        """Durations between these points in time and now.
+        """Return the durations between these points in time and now.
 
-        Training of a resumed run includes the stages of its earlier start, which the history has.
+        The training time of a resumed run includes its stages before the interruption, which are in
+        the history.
         """
         in_stages = sum(sum(entry["seconds"].values()) for entry in history)
         load, train = built - started, max(trained - built, in_stages)
@@ -110,13 +111,13 @@ class Seconds:
 
 @dataclass(frozen=True, eq=False)
 class AnswerScores:
-    """The sections of ``metrics.json`` about the answer.
+    """Holds the sections of ``metrics.json`` about the answer.
 
     Args:
-        decoder: Name of what made the answer.
+        decoder: Name of the decoder.
         answer: Precision, recall and F1.
         calibration: Expected calibration error and its bins.
-        export: Threshold, and how much is answered.
+        export: The threshold, and the number of accepted matches.
     """
 
     decoder: str
@@ -139,11 +140,11 @@ class AnswerScores:
 
 
 def literal_numbers(pair: GraphPair, test: IntArray) -> Numbers | None:
-    """What literals contribute: matched values, anchors, and the test links anchors find.
+    """Return the contribution of literals: matched values, anchors and test links they find.
 
     Args:
         pair: The graphs, with the literals that the run used.
-        test: Links that evaluate the anchors.
+        test: The test links, which evaluate the anchors.
 
     Returns:
         The section of ``metrics.json``; ``None`` if the run did not use literals.
@@ -164,7 +165,7 @@ def literal_numbers(pair: GraphPair, test: IntArray) -> Numbers | None:
 
 @dataclass(frozen=True, eq=False)
 class RunMetrics:
-    """All numbers of a run: the content of ``metrics.json``."""
+    """Holds all numbers of a run, which are the content of ``metrics.json``."""
 
     scores: RunScores
     settings: RunSettings
@@ -175,7 +176,7 @@ class RunMetrics:
     warnings: list[str] = field(default_factory=list)
 
     def as_dict(self) -> Numbers:
-        """The sections by their names in ``metrics.json``."""
+        """Return the sections by their names in ``metrics.json``."""
         scores, answer = self.scores, self.answer
         return {
             "initial": scores.initial,
@@ -199,10 +200,10 @@ class RunMetrics:
 
 @dataclass(frozen=True, eq=False)
 class RunResult:
-    """Everything that a run has found.
+    """Holds everything that a run has found.
 
     Args:
-        folder: The folder of the run; not the given one if the run resumed another.
+        folder: The folder of the run, which differs from the given one if another run was resumed.
         header: Name, parameters and tags of the run.
         config: Its configuration, without secrets.
         pair: The graphs and all their links.
@@ -211,8 +212,8 @@ class RunResult:
         outcome: Beliefs, labels and ranks.
         decision: The answer.
         export: Settings of the answer and its files.
-        ui_hint: Command that opens the runs; ``None``: there is nothing to open.
-        end_time: Milliseconds since the epoch.
+        ui_hint: The command that shows the runs; ``None`` if there is no such command.
+        end_time: The end of the run in milliseconds since the epoch.
     """
 
     folder: Path

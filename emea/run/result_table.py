@@ -1,4 +1,4 @@
-"""The table and the lines that a run prints at its end."""
+"""Prints the table and the lines at the end of a run."""
 
 import math
 import os
@@ -19,7 +19,7 @@ COLUMNS = (
 
 
 def print_results(result: RunResult) -> None:
-    """Print initial and final metrics, the answer in numbers, the folder and the UI's command."""
+    """Print initial and final metrics, numbers of the answer, the folder and the UI command."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
     metrics = result.metrics
     if metrics.settings.num_links.test:
@@ -34,7 +34,10 @@ def print_results(result: RunResult) -> None:
 
 
 def result_table(metrics: RunMetrics) -> Table:
-    """Initial and final rows, among test targets and among all; the title names the protocol."""
+    """Return a table of initial and final metrics, among test targets and among all targets.
+
+    The title contains the protocol.
+    """
     protocol = metrics.settings.protocol
     table = Table(
         title=f"{_what(metrics.settings)}, protocol={protocol}: {seen_links(protocol)}",
@@ -58,7 +61,7 @@ def _what(settings: RunSettings) -> str:
 
 
 def prediction_lines(metrics: RunMetrics) -> str:
-    """The result of a run without test links."""
+    """Return the result of a run without test links."""
     hit = metrics.scores.history[-1]["validation"]["hit@1"]
     num_links = metrics.settings.num_links.validation
     return (
@@ -75,17 +78,17 @@ def _answer_line(scores: AnswerScores) -> str:
 
 
 def _decoded(scores: AnswerScores) -> str:
-    """The decoding's name; empty if the method has its own answer."""
+    """Return the decoding's name; empty if the method has its own answer."""
     return "" if scores.decoder == "none" else f" (decoding={scores.decoder})"
 
 
 def _threshold(value: float) -> str:
-    """Near 1, where thousandths of thousandths matter, with more digits."""
+    """Return the threshold as text, with more digits if it is close to 1."""
     return f"{value:.4g}" if value < 0.999 else f"{value:.9g}"
 
 
 def answered_line(export: ExportNumbers) -> str:
-    """How many source entities have an answer, the threshold, and how precise the answers are."""
+    """Return the number of source entities with an answer, the threshold and the precision."""
     threshold, target = export["threshold"], export["target_precision"]
     least = "" if threshold is None else f", threshold {_threshold(threshold)}"
     chosen = "" if target is None or threshold is None else f" (for a precision of {target:g})"

@@ -1,4 +1,4 @@
-"""Resuming an interrupted run in its own folder."""
+"""Resumes an interrupted run in its own folder."""
 
 import logging
 from collections.abc import Iterator
@@ -46,11 +46,11 @@ RESULT_FILES = {METRICS_FILE, RANKS_FILE, BELIEFS_FILE, *ALIGNMENT_FILES}
 
 @dataclass(frozen=True)
 class Start:
-    """Where a run starts.
+    """Holds the point from which a run starts.
 
     Args:
         header: The header of the run; a resumed run keeps its own.
-        checkpoint: After which the run continues; ``None``: from the beginning.
+        checkpoint: The checkpoint to continue from; ``None`` means from the beginning.
     """
 
     header: RunHeader
@@ -58,12 +58,12 @@ class Start:
 
     @classmethod
     def of(cls, folder: Path, header: RunHeader, resumes: bool = False) -> "Start":
-        """Resume the unfinished run of the folder if it has the same fingerprint, else start.
+        """Resume the unfinished run in the folder if it has the same fingerprint, else start.
 
         Args:
-            folder: The folder of the run; it is locked.
-            header: Of a run that starts now.
-            resumes: Whether the user asked to resume; then nothing starts from scratch.
+            folder: The folder of the run, which must be locked.
+            header: The header for a new run.
+            resumes: Whether the user asked to resume. If so, no new run is started.
 
         Raises:
             DataError: If the user asked to resume, and the settings, data or code changed.
@@ -84,7 +84,7 @@ class Start:
         its_own = replace(
             header,
             run_id=earlier.run_id,
-            # a resumed run does not know what its sweep varied
+            # a resumed run does not know which settings its sweep varied
             name=header.name if SWEEP_TAG in header.tags else earlier.name,
             start_time=earlier.start_time,
             tags={**kept, **header.tags},
@@ -93,10 +93,10 @@ class Start:
 
 
 def config_to_resume(folder: Path) -> DictConfig:
-    """The settings of an interrupted run.
+    """Return the settings of an interrupted run.
 
     Raises:
-        DataError: If the folder holds none, or one that finished.
+        DataError: If the folder contains no run, or a finished one.
     """
     if is_finished(folder):
         raise DataError(f"{folder} is finished: there is nothing to resume")
@@ -113,7 +113,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
     """Create the folder and lock it, so that no other run writes into it.
 
     Raises:
-        UserError: If another run has locked it, or it cannot be written.
+        UserError: If another run has locked the folder, or it is not writable.
     """
     with ExitStack() as stack:
         try:
@@ -132,18 +132,18 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 
 def _same(earlier: RunHeader, header: RunHeader) -> bool:
-    """Whether two runs compute the same."""
+    """Return whether two runs have the same fingerprint."""
     return earlier.tags.get(FINGERPRINT_TAG) == header.tags[FINGERPRINT_TAG]
 
 
 def make_room(folder: Path) -> None:
-    """Remove the files of an earlier run, so that they cannot be taken for those of the next."""
+    """Remove the files of an earlier run, so that they are not mixed with those of the next."""
     for name in (CHECKPOINT_FILE, PREVIOUS_FILE, TURN_FILE, PAIR_FILE, *RESULT_FILES):
         (folder / name).unlink(missing_ok=True)
 
 
 def _changed(folder: Path, earlier: RunHeader, header: RunHeader) -> str:
-    """Why the run of the folder cannot be resumed, and what to do."""
+    """Return why the run of the folder cannot be resumed, and what to do."""
     commit = earlier.tags.get("commit", "unknown")[:10]
     what = f"settings or code (commit {commit})"
     if earlier.tags.get("data_checksum") != header.tags["data_checksum"]:

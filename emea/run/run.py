@@ -1,4 +1,4 @@
-"""What every method's run has in common: the interface, and what a run finds."""
+"""The interface of a run, its inputs and its outcome."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -24,15 +24,15 @@ Log = Callable[[dict[str, float], int], None]
 
 @dataclass(frozen=True, eq=False)
 class RunInputs:
-    """What every run is built from.
+    """Holds the inputs of a run.
 
     Args:
         config: The configuration of the run.
         graphs: The pair without its links.
         visible: The links that the run may use.
-        split: Its test and validation links are used for evaluation only.
+        split: The split of the links; its test and validation links are used for evaluation only.
         log: A function that records the metrics of a step.
-        device: The device to          on.
+        device: The device to compute on.
     """
 
     config: DictConfig
@@ -45,14 +45,14 @@ class RunInputs:
 
 @dataclass(frozen=True, eq=False)
 class RunScores:
-    """The sections of ``metrics.json`` that a run measures itself.
+    """Holds the sections of ``metrics.json`` that a run measures itself.
 
     Args:
-        initial: Ranking of the test links before EM or before reasoning.
-        final: Ranking of the test links by the result.
-        final_reverse: The same from target to source.
+        initial: Metrics of the test links before EM or reasoning.
+        final: Metrics of the test links in the result.
+        final_reverse: Metrics of the result from target to source.
         mapping: Precision, recall and F1 of all answers, and of mutual ones.
-        compatibility: By stage.
+        compatibility: Compatibility of the predictions at each stage.
         by_degree: Hit@1 in each bucket of degrees.
         history: One entry per iteration.
         extra: Sections that only this method has.
@@ -70,12 +70,12 @@ class RunScores:
 
 @dataclass(frozen=True, eq=False)
 class LinkRanks:
-    """Ranks of every test link.
+    """Holds the rank of every test link.
 
     Args:
-        initial: Before EM or before reasoning.
-        final: By the result.
-        embedding: By an embedding that is not the result; ``None``: there is none.
+        initial: Ranks before EM or reasoning.
+        final: Ranks in the result.
+        embedding: Ranks by an embedding that is not the result; ``None`` if there is none.
     """
 
     initial: Ranks
@@ -85,19 +85,20 @@ class LinkRanks:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a run found and how good it is, before its answer is chosen.
+    """Holds the beliefs of a run and their evaluation, before the answer is decoded.
 
     Args:
-        neural: Candidates and probabilities by the neural model; ``None``: the run has none.
-        joint: The same by the joint distribution, or a baseline's matching; ``None``: no EM.
-        beliefs: The one of both that is the result.
-        labels: ``[num_labels, 2]`` links that the run is certain of.
-        judged: The split by which the answer is judged: test links that the run took as labels
-            are not among its test links.
+        neural: Candidates and probabilities of the neural model; ``None`` if the run has none.
+        joint: Candidates and probabilities of the joint distribution, or a baseline's matching;
+            ``None`` if the run has no EM.
+        beliefs: The result of the run, which is either ``neural`` or ``joint``.
+        labels: ``[num_labels, 2]`` links with probability 1.
+        judged: The split that evaluates the answer, without the test links that the run used as
+            labels.
         ranks: The ranks of the test links.
         scores: All numbers that the run measured.
         losses: Steps and losses of the training.
-        warnings: What the run noticed about its own result.
+        warnings: Warnings about the result.
     """
 
     neural: Beliefs | None
@@ -112,7 +113,7 @@ class Outcome:
 
 
 class Run(Protocol):
-    """One method on one split.
+    """Interface of a run: one method on one split.
 
     An implementation is built from graphs without links and from the links that the protocol
     makes visible. It may use the test links of the split for evaluation only.
@@ -122,12 +123,12 @@ class Run(Protocol):
         """Compute the result.
 
         Args:
-            folder: Where checkpoints go.
-            resume_from: a checkpoint of this run to continue after; ``None``: from the beginning.
+            folder: The folder for checkpoints.
+            resume_from: A checkpoint of this run to resume from; ``None`` means from the beginning.
         """
 
     def outcome(self, pair: GraphPair) -> Outcome:
-        """What was found, measured on the test links.
+        """Return the beliefs of the run, evaluated on the test links.
 
         Args:
             pair: The graphs and all their links, for evaluation.

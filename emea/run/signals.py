@@ -1,4 +1,4 @@
-"""Signals that end a run, as distinct from failures."""
+"""Handles the signals that interrupt a run."""
 
 import signal
 import threading
@@ -33,5 +33,5 @@ def sigterm_as_interrupt() -> Iterator[None]:
 
 
 def exit_status() -> int:
-    """What an interrupted process ends with."""
+    """Return the exit status of an interrupted process."""
     return TERMINATED if signal.SIGTERM in _received else INTERRUPTED

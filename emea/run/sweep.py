@@ -1,4 +1,4 @@
-"""A sweep: its plan, the number of each job, and the summary at the end."""
+"""Numbers the jobs of a sweep and writes its plan and its summary."""
 
 import csv
 import io
@@ -55,14 +55,14 @@ COLUMNS = ("initial Hit@1", "final Hit@1", "final MRR", "validation Hit@1")
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """One job of a sweep.
+    """Holds the outcome of one job of a sweep.
 
     Args:
-        folder: Its folder.
-        overrides: Its part of the command line.
-        metrics: What its ``metrics.json`` holds; ``None`` where none are in a folder.
-        failed: Why it failed; empty where it did not.
-        recorded: Where its numbers are, if they are in no folder.
+        folder: The folder of the job.
+        overrides: The overrides of the job.
+        metrics: The content of its ``metrics.json``; ``None`` if there is no such file.
+        failed: The reason why it failed; empty if it did not fail.
+        recorded: The place of its record, if the numbers are not in a folder.
     """
 
     folder: Path
@@ -73,17 +73,17 @@ class JobOutcome:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the job is over: it has metrics, failed, or was recorded before."""
+        """Whether the job has ended: it has metrics, failed, or was recorded before."""
         return bool(self.metrics or self.recorded or (self.folder / OUTCOME_FILE).exists())
 
     @property
     def was_recorded(self) -> bool:
-        """Whether an earlier run with the same settings took its place."""
+        """Whether the job was skipped because an earlier run had the same settings."""
         return "recorded" in (_read(self.folder / OUTCOME_FILE) or {})
 
     @property
     def setting(self) -> tuple[str, ...]:
-        """Its overrides, seeds left out."""
+        """The overrides of the job without seeds."""
         return tuple(text for text in self.overrides if not text.startswith(SEEDS))
 
     @property
@@ -102,7 +102,7 @@ class JobOutcome:
 
 
 def write_outcome(folder: Path, **outcome: str) -> None:
-    """Note how a job ended that leaves no metrics in its folder: ``recorded`` or ``failed``."""
+    """Write the outcome, ``recorded`` or ``failed``, of a job without metrics in its folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / OUTCOME_FILE).write_text(json.dumps(outcome), encoding="utf-8")
 
@@ -113,17 +113,17 @@ def forget_outcome(folder: Path) -> None:
 
 
 def job_stamps(sweep: Path) -> dict[Path, int]:
-    """The folders that Hydra made for jobs, and when it last did."""
+    """Return the folders that Hydra created for jobs, with the time of the last change."""
     files = sweep.rglob(".hydra/overrides.yaml")
     return {file.parents[1]: file.stat().st_mtime_ns for file in files}
 
 
 def read_outcomes(sweep: Path, before: Mapping[Path, int] | None = None) -> list[JobOutcome]:
-    """Every job of a sweep, in the order of their numbers.
+    """Return every job of a sweep, in the order of their numbers.
 
     Args:
-        sweep: Its folder.
-        before: What the folder held of an earlier sweep.
+        sweep: The folder of the sweep.
+        before: The folders of an earlier sweep.
     """
     old = before or {}
     found = [folder for folder, stamp in job_stamps(sweep).items() if old.get(folder) != stamp]
@@ -134,7 +134,7 @@ def print_summary(outcomes: Sequence[JobOutcome], console: Console | None = None
     """Print the table, and below it the jobs that failed and why."""
     if console is None:
         console = Console(highlight=False, markup=False, soft_wrap=True)
-        if not console.is_terminal:  # a file has no edge at which cells must be wrapped
+        if not console.is_terminal:  # a file has no width limit, so cells are not wrapped
             console.width = FILE_WIDTH
     if any(one.metrics for one in outcomes):
         console.print(summary_table(outcomes))
@@ -165,7 +165,7 @@ def write_summary(folder: Path, outcomes: Sequence[JobOutcome]) -> Path:
 
 
 def summary_table(outcomes: Sequence[JobOutcome]) -> Table:
-    """The closing table, for a terminal."""
+    """Return the closing table, for a terminal."""
     titles, rows = table_cells(outcomes)
     table = Table(title=TITLE, title_justify="left")
     for index, title in enumerate(titles):
@@ -177,7 +177,7 @@ def summary_table(outcomes: Sequence[JobOutcome]) -> Table:
 
 
 def table_cells(outcomes: Sequence[JobOutcome]) -> tuple[list[str], list[list[str]]]:
-    """Titles and rows: settings in the order of their first job, without what all share."""
+    """Return titles and rows; settings that all jobs share are omitted."""
     by_setting: dict[tuple[str, ...], list[JobOutcome]] = {}
     for one in outcomes:
         if one.metrics is not None:
@@ -194,7 +194,7 @@ def table_cells(outcomes: Sequence[JobOutcome]) -> tuple[list[str], list[list[st
 
 
 def _end(one: JobOutcome) -> str:
-    """Why a job has no row in the table; empty where it has one."""
+    """Return why a job has no row in the table; empty if it has one."""
     if one.failed:
         return f"failed: {one.folder}: {one.failed}"
     return f"recorded: {one.folder}: {one.recorded}" if one.recorded else ""
@@ -202,10 +202,10 @@ def _end(one: JobOutcome) -> str:
 
 def _outcome(folder: Path) -> JobOutcome:
     typed = map(str, OmegaConf.load(folder / ".hydra" / "overrides.yaml"))
-    # quotes are Hydra's: a number as an option's name
+    # Hydra quotes option names that are numbers
     overrides = tuple(text.replace("'", "") for text in typed)
     noted = _read(folder / OUTCOME_FILE) or {}
-    if noted.get("failed"):  # metrics are then an earlier run's
+    if noted.get("failed"):  # the metrics then belong to an earlier run
         return JobOutcome(folder, overrides, None, noted["failed"])
     metrics = _read(folder / METRICS_FILE)
     if "recorded" in noted:
@@ -237,7 +237,7 @@ def _spread(values: Sequence[float | None]) -> str:
 
 
 def launch_of(hydra: HydraConf) -> Launch:
-    """How Hydra launched a job: its command, its sweep, and the settings that the sweep varies.
+    """Return how Hydra launched a job: its command, its sweep and the swept settings.
 
     Args:
         hydra: Hydra's part of the config of the job.
@@ -255,14 +255,14 @@ def launch_of(hydra: HydraConf) -> Launch:
 
 
 def time_left(sweep: Path, before: Mapping[Path, int], started: float, total: int) -> float | None:
-    """Seconds until the last job ends; ``None`` before the first one has ended.
+    """Return the seconds until the last job ends; ``None`` before the first one has ended.
 
     Jobs that were recorded before take no time, so they do not count as a measurement.
 
     Args:
-        sweep: Its folder.
-        before: Folders of an earlier sweep.
-        started: When the sweep started, in seconds since the epoch.
+        sweep: The folder of the sweep.
+        before: The folders of an earlier sweep.
+        started: The start of the sweep, in seconds since the epoch.
         total: Number of jobs.
     """
     outcomes = [one for one in read_outcomes(sweep, before) if one.has_ended]
@@ -284,7 +284,7 @@ class SweepSummary(Callback):
         self.started = 0.0
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Write the plan of the sweep, and remember what an earlier one left in its folder."""
+        """Write the plan of the sweep, and record the folders of an earlier sweep."""
         folder = Path(config.hydra.sweep.dir)
         self.before, self.started = job_stamps(folder), time.time()
         self.num_jobs = num_jobs(config)
@@ -320,13 +320,13 @@ class SweepSummary(Callback):
                 track_summary(folder, outcomes)
         except OSError as error:
             logger.warning("The table of the sweep cannot be written into %s: %s", folder, error)
-        finally:  # Hydra turns an error in a callback into a warning; the status must still be set
+        finally:  # Hydra turns an error in a callback into a warning, so set the status explicitly
             if failed:
                 sys.exit(f"error: {failed} of {len(outcomes)} jobs failed")
 
 
 def track_summary(folder: Path, outcomes: Sequence[JobOutcome]) -> None:
-    """Give the summary to the tracker of the sweep's runs, once for each study.
+    """Pass the summary to the tracker of the sweep's runs, once for each study.
 
     Args:
         folder: The folder of the sweep.
@@ -347,7 +347,7 @@ def track_summary(folder: Path, outcomes: Sequence[JobOutcome]) -> None:
 
 
 def swept_keys(config: DictConfig) -> list[str]:
-    """The keys that have more than one value in a sweep, in the order of the command line.
+    """Return the keys that have more than one value in a sweep, in the order of the command line.
 
     Args:
         config: The configuration of the sweep, with Hydra's own part.
@@ -361,7 +361,7 @@ def swept_keys(config: DictConfig) -> list[str]:
 
 
 def num_jobs(config: DictConfig) -> int | None:
-    """The number of jobs of a sweep; ``None`` if only the sweeper knows it.
+    """Return the number of jobs of a sweep; ``None`` if only the sweeper knows it.
 
     Args:
         config: The configuration of the sweep, with Hydra's own part.
@@ -377,7 +377,7 @@ def num_jobs(config: DictConfig) -> int | None:
 
 
 def _sweep_overrides(config: DictConfig) -> list[Override]:
-    """The overrides of a sweep; as in Hydra's sweeper, the last one of a key counts."""
+    """Return the overrides of a sweep; the last one of a key counts, as in Hydra's sweeper."""
     sweeper = OmegaConf.select(config, "hydra.sweeper", default={})
     params = [f"{key}={value}" for key, value in (sweeper.get("params") or {}).items()]
     typed = OmegaConf.select(config, "hydra.overrides.task", default=[])

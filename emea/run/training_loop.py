@@ -1,4 +1,4 @@
-"""The training loop: fits, EM between them, checkpoints, and how long it will take."""
+"""The training loop: fits with EM between them, checkpoints and an estimate of the time."""
 
 import logging
 import signal
@@ -47,22 +47,22 @@ def fit(
     resumed: TurnState | None = None,
     lightning: LightningSettings | None = None,
 ) -> None:
-    """Train for so many epochs on the data module's current links, then for further turns.
+    """Train on the data module's current links, and then for additional turns.
 
-    A callback decides at the end of a turn what the next one trains on, and for how long. A
-    second ``fit`` of one Lightning Trainer trains nothing, so each has its own. A resumed fit
-    does what is left of its turn, and the turns after it; one of the callbacks restores it.
+    At the end of a turn, a callback chooses the links and the length of the next one. A second
+    ``fit`` of a Lightning Trainer would train nothing, so each fit has its own Trainer. A resumed
+    fit runs the rest of its turn and the turns after it; one of the callbacks restores its state.
 
     Args:
-        module: What is trained.
-        data: The links, and the number of steps.
+        module: The module to train.
+        data: The data module with the links and the number of steps.
         num_epochs: Number of epochs of the first turn.
         accelerator: Lightning's name of the device.
-        callbacks: Of the run; those of the config come between them and the last one, which
-            saves the state after all others have acted.
-        num_turns: Turns after the first.
-        resumed: The state from which to continue; ``None``: the fit starts.
-        lightning: What the config adds; ``None``: nothing.
+        callbacks: The callbacks of the run. Those of the config are inserted before the last one,
+            which saves the state after all others.
+        num_turns: Number of turns after the first.
+        resumed: The state to resume from; ``None`` means that the fit starts from the beginning.
+        lightning: Settings for Lightning from the config, if any.
     """
     if resumed is None:
         data.plan(num_epochs, module.objective.steps_per_epoch(len(data.links)))
@@ -70,7 +70,7 @@ def fit(
         resumed.plan(data)
         num_turns -= resumed.turn
     added = lightning or LightningSettings()
-    # without callbacks or loggers of the config, nothing reads what Lightning logs
+    # only callbacks or loggers of the config read what Lightning logs
     module.logs_losses = bool(added.callbacks or added.loggers)
     trainer = added.trainer(
         [*callbacks[:-1], *added.callbacks, *callbacks[-1:]],
@@ -86,16 +86,16 @@ def fit(
     try:
         trainer.fit(module, datamodule=data)
     except SystemExit:
-        # Lightning answers Ctrl-C with an exit of its own, which would read as a failure
+        # Lightning handles Ctrl-C with its own exit, which would look like a failure
         if trainer.interrupted:
             if threading.current_thread() is threading.main_thread():
-                signal.signal(signal.SIGINT, on_interrupt)  # Lightning ignores it from then on
+                signal.signal(signal.SIGINT, on_interrupt)  # Lightning disabled the handler
             raise KeyboardInterrupt from None
         raise
 
 
 def quieten_lightning() -> None:
-    """Keep Lightning's hints, which a run here makes on purpose, out of the log."""
+    """Suppress Lightning's hints about settings that a run uses on purpose."""
     for name in ("pytorch_lightning", "lightning", "lightning.pytorch"):
         logging.getLogger(name).setLevel(logging.WARNING)
     for message in (
@@ -108,9 +108,9 @@ def quieten_lightning() -> None:
 
 
 def seconds_per_step(module: AlignmentModule, data: LabelDataModule, num_probes: int = 2) -> float:
-    """Time of a forward and backward pass on the CPU; weights and generators stay as they were."""
+    """Return the time of a forward and backward pass on the CPU, without changing any state."""
     state = torch.get_rng_state()
-    # a step without an optimiser writes what it derives from the links
+    # a step without an optimiser stores what it derives from the links
     buffers = [(buffer, buffer.clone()) for buffer in module.buffers()]
     times = []
     module.objective.before_step(module.encoder, data.links, 0)
@@ -135,13 +135,13 @@ FEW_STEPS = 50
 
 
 class Stage(NamedTuple):
-    """One fit of the run.
+    """Describes one fit of the run.
 
     Args:
-        name: Shown to the user.
-        num_epochs: Epochs on the labels it finds; 0: weights come from elsewhere.
-        num_turns: Turns after them, with mined labels.
-        restart: Whether it begins with new weights.
+        name: The name that is shown to the user.
+        num_epochs: Number of epochs on the current labels; 0 if the weights are loaded instead.
+        num_turns: Number of turns after them, with mined labels.
+        restart: Whether the fit starts from new weights.
     """
 
     name: str
@@ -151,7 +151,7 @@ class Stage(NamedTuple):
 
 
 def stages(config: DictConfig) -> list[Stage]:
-    """The first training, then one stage per EM iteration."""
+    """Return the first training, then one stage per EM iteration."""
     model, training = config.model, config.training
     restart = bool(OmegaConf.select(model, "restart"))
     num_epochs = model.initial_epochs if restart else model.epochs_per_iteration
@@ -171,19 +171,19 @@ def train(
     checkpoint: Path,
     resume_from: Path | None = None,
 ) -> None:
-    """One fit per stage; the EM callback acts at the end of each.
+    """Run one fit per stage; the EM callback runs at the end of each.
 
     Args:
         config: The configuration of the run.
-        parts: What is trained.
+        parts: The objects of the run.
         observer: Measures and logs each stage.
-        device: The device to          on.
-        checkpoint: Written after each stage.
-        resume_from: a checkpoint of this run to continue after; ``None``: from the beginning.
+        device: The device to compute on.
+        checkpoint: The checkpoint file, which is written after each stage.
+        resume_from: A checkpoint of this run to resume from; ``None`` means from the beginning.
     """
     plan = stages(config)
     num_done = 0 if resume_from is None else go_on(resume_from, parts, observer, device)
-    # of the links known now: more labels can only make an epoch longer
+    # estimated with the current links; more labels can only make an epoch longer
     expected = [_expected_steps(stage, parts) for stage in plan]
     announce(parts, sum(expected[num_done:]), device)
     turn_file = checkpoint.with_name(TURN_FILE)
@@ -221,10 +221,10 @@ def train(
 
 
 def _stopped_before(stage: Stage, number: int) -> None:
-    """A callback of the config kept Lightning from starting a fit, so the run ends there.
+    """Warn that a callback of the config prevented a fit, so that the run ends early.
 
     Raises:
-        ConfigError: If it was the first fit, so there is no result.
+        ConfigError: If it was the first fit, because then there is no result.
     """
     if not number:
         raise ConfigError("a callback in trainer.callbacks stopped the first training at its start")
@@ -234,7 +234,7 @@ def _stopped_before(stage: Stage, number: int) -> None:
 def go_on(
     checkpoint: Path, parts: Parts, observer: EvaluationObserver, device: torch.device
 ) -> int:
-    """Put a run back where a checkpoint left it; how many of its stages are done."""
+    """Restore a run from a checkpoint, and return the number of its finished stages."""
     progress = load_progress(checkpoint)
     assert progress is not None, "a fit was to come after it"
     parts.module.to(device)
@@ -252,18 +252,18 @@ def fit_stage(
     callbacks: Sequence[pl.Callback],
     resumed: TurnState | None = None,
 ) -> None:
-    """One fit, with new weights where the stage wants them.
+    """Run the fit of one stage.
 
     Args:
         stage: A stage of the run.
-        parts: What is trained.
-        device: The device to          on.
-        callbacks: Watch, after those that act.
-        resumed: What one of them restores; ``None``: the stage begins.
+        parts: The objects of the run.
+        device: The device to compute on.
+        callbacks: Callbacks that only observe; they run after the others.
+        resumed: The state that a callback restores; ``None`` means that the stage starts.
     """
     if stage.restart:
         parts.restart()
-    # the best weights are back before labels are mined with them
+    # early stopping restores the best weights before labels are mined
     stopping = [parts.stopping] if parts.stopping else []
     fit(
         parts.module,
@@ -278,7 +278,7 @@ def fit_stage(
 
 
 def _resumed_turn(path: Path, stage: int, data: LabelDataModule) -> TurnState | None:
-    """How far an earlier start has come in the midst of this stage."""
+    """Return the saved state of this stage if the run was interrupted during it."""
     turn = load_turn(path, stage)
     if turn is None or not turn.fits(data):
         return None
@@ -300,14 +300,14 @@ def _expected_steps(stage: Stage, parts: Parts) -> int:
 
 
 def _take_over(checkpoint: str, parts: Parts, device: torch.device) -> None:
-    """Start from another run's weights instead of a first fit."""
+    """Load another run's weights instead of running the first fit."""
     load_weights(Path(checkpoint), parts.module, parts.data)
     parts.module.to(device)
     parts.em.between_fits(parts.module, parts.data)
 
 
 def announce(parts: Parts, num_steps: int, device: torch.device) -> None:
-    """Say how long training will take, where that is long."""
+    """Log how long training will take, if it takes long."""
     if device.type == "cpu" and num_steps >= FEW_STEPS:
         expected = num_steps * seconds_per_step(parts.module, parts.data)
         if expected > LONG_RUN_SECONDS:

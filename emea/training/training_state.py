@@ -140,7 +140,7 @@ class TurnState:
         return self._number("num_steps_done")
 
     def fits(self, data: LabelDataModule) -> bool:
-        """Whether the block size is unchanged."""
+        """Return whether the block size is unchanged."""
         return bool(self.plain.get("block_size") == data.block_size)
 
     def plan(self, data: LabelDataModule) -> None:
