@@ -1,1 +1,1 @@
-"""What a run leaves behind: its folder, its provenance, and MLflow."""
+"""Records of runs: the run folder, its provenance, studies and MLflow."""

@@ -57,7 +57,7 @@ def write_json(path: Path | str, value: Any) -> None:
 
 
 def _mode(path: Path) -> int:
-    """The permissions of the new file: those of the old one, or the usual ones."""
+    """Return the permissions of the new file: those of the old one, or the usual ones."""
     if path.exists():
         return path.stat().st_mode & 0o777
     mask = os.umask(0)
@@ -73,7 +73,7 @@ def json_object(text: bytes) -> dict[str, Any]:
     """
     try:
         content = json.loads(text.decode())
-        # an escape can name half of a character, which cannot be encoded
+        # an escape can be half of a surrogate pair, which cannot be encoded
         json.dumps(content, ensure_ascii=False).encode()
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error

@@ -20,13 +20,13 @@ ROUNDING = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class StoredBeliefs:
-    """The content of a file that ``run_folder.write_beliefs`` wrote.
+    """Holds the content of a file that ``run_folder.write_beliefs`` wrote.
 
     Args:
         neural: Beliefs of the neural model, if the run had one.
         joint: Beliefs of the joint distribution, or the matching of a baseline.
-        labels: ``[num_labels, 2]`` links that the run was certain of; ``None`` for old runs, which
-            did not store them.
+        labels: ``[num_labels, 2]`` links with probability 1 in the run; ``None`` for old runs,
+            which did not store them.
     """
 
     neural: Beliefs | None
@@ -61,7 +61,7 @@ def _read_tensors(path: Path) -> dict[str, Tensor]:
     arrays = read_arrays(path)
     try:
         return {name: torch.from_numpy(array) for name, array in arrays.items()}
-    except (TypeError, ValueError) as error:  # text or another byte order
+    except (TypeError, ValueError) as error:  # the array contains text or has another byte order
         raise DataError(f"{path} cannot be read: {error}") from error
 
 
@@ -72,7 +72,7 @@ def _beliefs(arrays: dict[str, Tensor], name: str) -> Beliefs | None:
 
 
 def _fit(beliefs: Beliefs, pair: GraphPair) -> bool:
-    """Whether every source entity has valid candidates and probabilities."""
+    """Return whether every source entity has valid candidates and probabilities."""
     targets, probs = beliefs.targets, beliefs.probs
     if targets.shape != probs.shape or targets.ndim != 2 or not targets.shape[1]:
         return False
@@ -106,7 +106,7 @@ def check_parts(folder: Path, split: Split, labels: IntArray | None) -> None:
     Args:
         folder: The run's folder, which has the test links in its file of ranks.
         split: The current split.
-        labels: Links that the run was certain of; ``None`` if it did not store them.
+        labels: Links with probability 1 in the run; ``None`` if it did not store them.
 
     Raises:
         DataError: If the links changed, or the file of ranks cannot be read.
@@ -114,7 +114,7 @@ def check_parts(folder: Path, split: Split, labels: IntArray | None) -> None:
     test = _test_links(folder)
     same = test is None or _as_set(test) == _as_set(split.test)
     if labels is not None:
-        # protocol=released with AvoidConf is also certain of some test links
+        # with protocol=released, AvoidConf also gives some test links probability 1
         trained = _as_set(labels) - _as_set(split.test)
         same = same and trained == _as_set(split.supervision.train)
     if not same:
@@ -125,7 +125,7 @@ def check_parts(folder: Path, split: Split, labels: IntArray | None) -> None:
 
 
 def _test_links(folder: Path) -> IntArray | None:
-    """The test links that the run ranked; ``None`` if it has no file of ranks."""
+    """Return the test links that the run ranked; ``None`` if it has no file of ranks."""
     path = folder / RANKS_FILE
     if not path.exists():
         return None

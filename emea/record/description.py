@@ -14,12 +14,12 @@ SHARES = ("hit@1", "hit@10", "mrr")
 
 
 def describe_run(header: RunHeader, closing: RunClosing, folder: Path) -> str:
-    """Markdown with the results of a run, or with the reason why it has none.
+    """Return Markdown with the results of a run, or with the reason why it has none.
 
     Args:
         header: The header of the run.
-        closing: How it ended.
-        folder: With its ``metrics.json``, if it finished.
+        closing: The end of the run.
+        folder: The run's folder, with ``metrics.json`` if it finished.
     """
     try:
         metrics = read_metrics(folder) if (folder / METRICS_FILE).is_file() else {}
@@ -51,7 +51,7 @@ def _results(metrics: Mapping[str, Any]) -> str:
 
 
 def _iterations(history: list[dict[str, Any]]) -> str:
-    """Hit@1 of the encoder and of the joint distribution in each iteration."""
+    """Return Hit@1 of the encoder and of the joint distribution in each iteration."""
     rows = []
     for entry in history:
         validation = entry.get("validation_answer") or entry.get("validation") or {}
@@ -68,7 +68,7 @@ def _warnings(metrics: Mapping[str, Any]) -> list[str]:
 
 
 def markdown_table(titles: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table whose cells are escaped; all but the first two columns are numbers."""
+    """Return a Markdown table with escaped cells; numbers start in the third column."""
     aligned = ["---" if index < 2 else "---:" for index in range(len(titles))]
     escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (titles, aligned, *escaped))

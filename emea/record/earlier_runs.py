@@ -24,7 +24,7 @@ LOCK_FILE = ".running"
 
 
 class EarlierRuns(NamedTuple):
-    """The folders of two runs with one fingerprint: one that finished and one to resume."""
+    """Holds the folders of two runs with one fingerprint: a finished one and one to resume."""
 
     finished: Path | None
     unfinished: Path | None
@@ -45,7 +45,7 @@ def earlier_runs(fingerprint: str, roots: Iterable[Path]) -> EarlierRuns:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock."""
+    """Return whether a process holds the lock."""
     if not path.exists():
         return False
     try:
@@ -71,7 +71,7 @@ def _folders(fingerprint: str, roots: Iterable[Path]) -> Iterator[tuple[Path, bo
 
 @lru_cache(maxsize=100_000)
 def _fingerprint(folder: Path, written: int) -> str | None:
-    """The fingerprint in a run's header, cached because every job of a sweep asks for it."""
+    """Return the fingerprint in a run's header, cached because every job of a sweep asks for it."""
     return read_header(folder).tags.get(FINGERPRINT_TAG)
 
 
@@ -92,10 +92,10 @@ RUNS = ("multirun", "outputs")
 
 
 class AlreadyRecordedError(Exception):
-    """The run is recorded.
+    """Raised if a finished run with the same fingerprint is recorded.
 
     Args:
-        place: Where it is recorded.
+        place: The place of the record.
         objective: The value that a sweeper maximises; NaN if only the place is known.
     """
 
@@ -114,8 +114,8 @@ def refuse_recorded(
 
     Args:
         header: The header of the run that is about to start.
-        tracker: Where it would be recorded.
-        others: Further folders with run folders or studies.
+        tracker: The tracker that would record it.
+        others: Additional folders with run folders or studies.
 
     Returns:
         The folder of an interrupted run to resume; ``None`` if there is none.

@@ -53,7 +53,7 @@ def fingerprint(config: DictConfig, pair: GraphPair) -> str:
 
 
 def _lightning(config: DictConfig) -> dict[str, object]:
-    """The settings of Lightning that may change results; empty if there are none."""
+    """Return the settings of Lightning that may change results; empty if there are none."""
     callbacks = OmegaConf.select(config, "trainer.callbacks")
     given = {"callbacks": OmegaConf.to_container(callbacks)} if callbacks else {}
     found = given | lightning_options(config.trainer)
@@ -84,17 +84,17 @@ def code_digest() -> str:
         if re.fullmatch("[0-9a-f]{64}", known):
             return known
     digest = _digest(PACKAGE, files)
-    with suppress(OSError):  # without a cache file it is computed again next time
+    with suppress(OSError):  # without a cache file, the next run computes it again
         write_atomic(place, digest)
     return digest
 
 
 def trusted_code(module: str) -> str | None:
-    """Of a module of the user's own, or of all files of a package; ``None``: it has no source."""
+    """Return the digest of a user's module or package; ``None`` if it has no source."""
     try:
         found = find_spec(module)
     except (ImportError, ValueError):
-        return None  # instantiating it reports the error
+        return None  # instantiating the class reports the error
     if found is None or found.origin is None or not found.origin.endswith(".py"):
         return None
     file = Path(found.origin)
@@ -111,7 +111,7 @@ def _digest(folder: Path, files: Iterable[Path]) -> str:
 
 
 def bare_code(source: str) -> str:
-    """The source without comments and docstrings."""
+    """Return the source without comments and docstrings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
@@ -126,7 +126,10 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def _official_parts(config: DictConfig, pair: GraphPair) -> str | None:
-    """Of the data's own parts where the split is theirs; a pair's checksum is of all its links."""
+    """Return a digest of the official parts if the split uses them.
+
+    The checksum of a pair covers all its links, but not their division into parts.
+    """
     if config.split.name == "random" or pair.official is None:
         return None
     parts = (pair.official.train, pair.official.validation, pair.official.test)
@@ -135,7 +138,7 @@ def _official_parts(config: DictConfig, pair: GraphPair) -> str | None:
 
 
 def _names(pair: GraphPair) -> str:
-    """Of what the entities and relations are called: a recorded run's alignment says it."""
+    """Return a digest of the names of entities and relations, which an alignment contains."""
     digest = hashlib.sha256()
     for graph in (pair.source, pair.target):
         for names in (graph.entity_names, graph.relation_names):

@@ -14,11 +14,11 @@ Measurement = dict[str, Any]
 
 
 def read_measurements(folder: Path, kind: str = "") -> dict[str, Measurement]:
-    """The measurements in a folder by their names, such as ``whole_run_zh_h200``.
+    """Return the measurements in a folder by their names, such as ``whole_run_zh_h200``.
 
     Args:
         folder: The folder of the file; it need not exist.
-        kind: The benchmark, which is how the name starts; empty for all.
+        kind: The benchmark, which is the prefix of the name; empty for all.
 
     Raises:
         DataError: If the file is damaged.
@@ -38,7 +38,7 @@ def read_measurements(folder: Path, kind: str = "") -> dict[str, Measurement]:
 
 
 def add_measurements(folder: Path, files: Iterable[Path]) -> list[str]:
-    """Add files that ``emea bench --json`` wrote; one with a known name takes its place.
+    """Add files that ``emea bench --json`` wrote; a file replaces a measurement of its name.
 
     Returns:
         The names of the measurements, which are those of the files.

@@ -1,4 +1,4 @@
-"""Opening an MLflow store safely."""
+"""Opens an MLflow store safely."""
 
 import logging
 import os
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "DO_NOT_TRACK": "true",
-    "GIT_PYTHON_REFRESH": "quiet",  # no warning where git is missing
-    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # two lines for each run of an import
+    "GIT_PYTHON_REFRESH": "quiet",  # no warning if git is missing
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # two lines for each imported run
     # MLflow's defaults are seven retries of 120 s. These end before the patience of a run does, so
     # that the run can report the cause.
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
@@ -27,16 +27,16 @@ ENVIRONMENT = {
 }
 LOCK_SECONDS = 50.0  # ends before the patience of a run, too
 
-# Loggers whose lines would bury those of the run. Errors are also raised, and reported then.
+# Loggers whose lines would hide those of the run. Errors are raised and reported as well.
 LOG_LEVELS = {
-    "alembic": logging.WARNING,  # in older MLflow a line for each change of the tables
-    "mlflow.store.db.utils": logging.CRITICAL,  # a traceback for each statement that fails
-    "urllib3.connectionpool": logging.ERROR,  # a line for each further attempt
+    "alembic": logging.WARNING,  # older versions of MLflow log a line for each change of the tables
+    "mlflow.store.db.utils": logging.CRITICAL,  # logs a traceback for each failed statement
+    "urllib3.connectionpool": logging.ERROR,  # logs a line for each retry
 }
 
 
 def open_client(uri: str) -> "MlflowClient":
-    """A client for the store, whose tables exist when this returns.
+    """Return a client for the store, whose tables exist when this returns.
 
     Args:
         uri: The store's address; a relative sqlite path counts from the working directory.
@@ -53,12 +53,12 @@ def open_client(uri: str) -> "MlflowClient":
 
 
 def lock_path(database: Path) -> Path:
-    """The lock file next to a sqlite database."""
+    """Return the lock file next to a sqlite database."""
     return database.with_name(database.name + ".lock")
 
 
 def load_mlflow() -> None:
-    """Import MLflow, which takes seconds, and on a busy machine many."""
+    """Import MLflow, which takes several seconds, or longer on a busy machine."""
     set_environment()
     import mlflow  # noqa: F401
 

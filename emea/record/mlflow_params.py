@@ -34,7 +34,7 @@ KEPT = ("em.name", "em.iterations", "split.name", "method.name", "data.name")
 
 
 def compared_params(params: Mapping[str, ParamValue]) -> dict[str, ParamValue]:
-    """The parameters that can make the numbers of one run differ from those of another.
+    """Return the parameters that can make the numbers of one run differ from those of another.
 
     Settings that have no effect in the run's configuration are left out.
 
@@ -51,24 +51,24 @@ def compared_params(params: Mapping[str, ParamValue]) -> dict[str, ParamValue]:
 
 
 def _is_hidden(key: str, hidden: tuple[str, ...]) -> bool:
-    # _target_ and _partial_ are for Hydra; the name of the option says the same
+    # _target_ and _partial_ are for Hydra; the name of the option contains the same information
     is_machinery = key.rpartition(".")[2].startswith("_")
     return is_machinery or any(key == name or key.startswith(f"{name}.") for name in hidden)
 
 
 def _unused_groups(params: Mapping[str, ParamValue]) -> list[str]:
-    """Groups that the run's method does not use; records keep the list as text."""
+    """Return the groups that the run's method does not use; records store the list as text."""
     uses = params.get("method.uses")
     return [] if uses is None else [group for group in OPTIONAL if f"'{group}'" not in str(uses)]
 
 
 def _without_effect(params: Mapping[str, ParamValue]) -> tuple[str, ...]:
-    """The keys without effect; all keys count if the parameters are not a whole configuration."""
+    """Return the keys without effect; none if the parameters are not a whole configuration."""
     return () if "method.uses" not in params else tuple(keys_without_effect(_nested(params)))
 
 
 def _nested(params: Mapping[str, ParamValue]) -> DictConfig:
-    """The configuration that the flat parameters come from."""
+    """Return the configuration that the flat parameters come from."""
     root: dict[str, Any] = {}
     for key, value in params.items():
         *parents, last = key.split(".")
@@ -83,7 +83,7 @@ def _nested(params: Mapping[str, ParamValue]) -> DictConfig:
 
 
 def _parsed(value: ParamValue) -> Any:
-    """Lists are stored as text."""
+    """Return a value, converting text of a list back to the list."""
     if not isinstance(value, str) or not value.startswith("["):
         return value
     try:

@@ -45,7 +45,7 @@ _FORBIDDEN = re.compile(r"[^\w./ -]")
 
 
 def metric_name(name: str) -> str:
-    """The name under which MLflow keeps a metric, parameter or tag: `hit@1` is `hit_at_1`."""
+    """Return the MLflow name of a metric, parameter or tag, such as `hit_at_1` for `hit@1`."""
     allowed = _FORBIDDEN.sub("_", name.replace("@", "_at_"))
     # MLflow treats names as paths and rejects those that are not normalised
     parts = [part for part in allowed.split("/") if part not in ("", ".", "..")]
@@ -53,7 +53,7 @@ def metric_name(name: str) -> str:
 
 
 def cut(value: object, length: int) -> str:
-    """The value as text, its end replaced by an ellipsis where it is too long."""
+    """Return the value as text; if it is too long, an ellipsis replaces its end."""
     text = str(value)
     return text if len(text) <= length else text[: length - 1] + "…"
 
@@ -71,7 +71,7 @@ METRICS_PER_BATCH = 1000  # MLflow refuses more
 
 
 def mlflow_tags(header: RunHeader) -> dict[str, str]:
-    """The tags that fill the columns of MLflow's own: source, user and version."""
+    """Return the tags that fill MLflow's own columns: source, user and version."""
     named = {
         "mlflow.source.name": header.tags.get(COMMAND_TAG, "emea run"),
         "mlflow.source.type": "LOCAL",
@@ -82,7 +82,7 @@ def mlflow_tags(header: RunHeader) -> dict[str, str]:
 
 
 def dataset_input(header: RunHeader) -> "DatasetInput":
-    """The pair of graphs of a run as a dataset of MLflow."""
+    """Return the pair of graphs of a run as a dataset of MLflow."""
     from mlflow.entities import Dataset, DatasetInput, InputTag
 
     name = header.tags.get("data") or str(header.params.get("data.name", "unknown"))
@@ -98,14 +98,14 @@ def dataset_input(header: RunHeader) -> "DatasetInput":
 
 
 class MlflowStore:
-    """An MLflow store of runs and their records.
+    """Reads and writes runs and their records in an MLflow store.
 
     Relative addresses become absolute, so that a later change of directory has no effect. The first
     call that needs the store opens it.
 
     Args:
         uri: The store's address.
-        artifact_root: Where experiments that do not exist yet will keep their files.
+        artifact_root: The folder for the files of new experiments.
         max_artifact_mb: Files larger than this stay in the run's folder only.
     """
 
@@ -135,7 +135,7 @@ class MlflowStore:
         self._is_left = True
 
     def experiment_id(self, name: str) -> str:
-        """The experiment's id; it is created where missing."""
+        """Return the experiment's id; a missing experiment is created."""
         from mlflow.exceptions import MlflowException
 
         found = self.client.get_experiment_by_name(name)
@@ -147,29 +147,29 @@ class MlflowStore:
                 found = self.client.get_experiment_by_name(name)
                 if found is None:
                     raise
-        if found.lifecycle_stage == "deleted":  # in the UI; its name stays taken
+        if found.lifecycle_stage == "deleted":  # deleted in the UI; its name is still in use
             self.client.restore_experiment(found.experiment_id)
         return found.experiment_id
 
     def find_runs(self, header: RunHeader) -> "list[Run]":
-        """Every run, complete or not, that was made from this header's run."""
+        """Return every run, complete or not, that was made from this header's run."""
         experiment = self.experiment_id(header.experiment)
         return list(
             self.client.search_runs([experiment], f"tags.`{RUN_ID_TAG}` = '{header.run_id}'")
         )
 
     def find_finished(self, tag: str, value: str) -> "Run | None":
-        """A finished run of any experiment with this tag."""
+        """Return a finished run of any experiment with this tag."""
         experiments = [found.experiment_id for found in self.client.search_experiments()]
         wanted = f"tags.`{tag}` = '{value}' and attributes.status = 'FINISHED'"
         return next(iter(self.client.search_runs(experiments, wanted, max_results=1)), None)
 
     def complete_copy(self, header: RunHeader, closing: RunClosing | None) -> str | None:
-        """MLflow's id of a complete copy of the run; None: there is none.
+        """Return MLflow's id of a complete copy of the run; ``None`` if there is none.
 
         Args:
             header: The header of the run.
-            closing: How it ended; a copy from before it was resumed has another end.
+            closing: The end of the run. A copy from before the run was resumed has another end.
         """
         runs = self.find_runs(header)
         complete = [run for run in runs if run.data.tags.get(COMPLETE_TAG) == "true"]
@@ -177,7 +177,7 @@ class MlflowStore:
         return same[0].info.run_id if same else None
 
     def drop_copies(self, header: RunHeader, but: str | None = None) -> None:
-        """Delete every copy of the run, except for one where its id is given."""
+        """Delete every copy of the run, except for the one with the given id."""
         for run in self.find_runs(header):
             if run.info.run_id != but:
                 self.client.delete_run(run.info.run_id)
@@ -231,7 +231,7 @@ class MlflowStore:
         Args:
             run_id: MLflow's id of the run.
             folder: The run's folder.
-            closing: How the run ended.
+            closing: The end of the run.
             complete: Whether the run has ended, so that a later import can skip it.
         """
         self._copy_files(run_id, folder)
@@ -241,19 +241,19 @@ class MlflowStore:
         if closing.reason:
             self.client.set_tag(run_id, REASON_TAG, cut(closing.reason, MAX_TAG_LENGTH))
         self.client.set_terminated(run_id, closing.status, closing.end_time)
-        # a request to a slow server is repeated, which may have created the run twice
+        # repeated requests to a slow server may have created the run twice
         self.drop_copies(header, but=run_id)
         # last: a run without this tag is incomplete, and an import may replace it
         if complete:
             self.client.set_tag(run_id, COMPLETE_TAG, "true")
 
     def finish_sweep(self, experiment: str, sweep: str, folder: Path | None, status: str) -> None:
-        """Close the parent run of a sweep with its summary, and renew the view of the study.
+        """Close the parent run of a sweep with its summary, and update the view of the study.
 
         Args:
             experiment: Name of the study.
             sweep: Name of the sweep.
-            folder: The folder with its tables; None: only the runs are known.
+            folder: The folder with its tables; ``None`` if only the runs are known.
             status: FINISHED or FAILED.
         """
         experiment_id = self.experiment_id(experiment)

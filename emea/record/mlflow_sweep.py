@@ -1,4 +1,4 @@
-"""The parent run of a sweep in MLflow: its jobs are nested below it."""
+"""The parent run of a sweep in MLflow, which contains the runs of its jobs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ MAX_NOTE_LENGTH = 5000
 
 
 def sweep_parent(client: "MlflowClient", experiment_id: str, sweep: str, job: RunHeader) -> str:
-    """MLflow's id of the parent run of a sweep; the first job that asks creates it.
+    """Return MLflow's id of the parent run of a sweep; the first job creates the run.
 
     Args:
         client: The MLflow client of the store.
@@ -36,7 +36,7 @@ def sweep_parent(client: "MlflowClient", experiment_id: str, sweep: str, job: Ru
             tags["mlflow.user"] = job.tags[USER_TAG]
         name = f"sweep {sweep}"
         client.create_run(experiment_id, start_time=job.start_time, tags=tags, run_name=name)
-    # jobs that run in parallel may have created more than one: all of them keep the same
+    # parallel jobs may have created several parents: all jobs choose the same one
     first, *others = _parents(client, experiment_id, sweep)
     for other in others:
         client.delete_run(other.info.run_id)
@@ -46,13 +46,14 @@ def sweep_parent(client: "MlflowClient", experiment_id: str, sweep: str, job: Ru
 def close_sweep(
     client: "MlflowClient", experiment_id: str, sweep: str, folder: Path | None, status: str
 ) -> None:
-    """Give the parent run of a sweep its summary, and end it.
+    """Add the summary to the parent run of a sweep, and end the run.
 
     Args:
         client: The MLflow client of the store.
         experiment_id: MLflow's id of the study.
         sweep: Name of the sweep.
-        folder: With the tables of the sweep; ``None``: the summary comes from the runs.
+        folder: The folder with the tables of the sweep. With ``None`` the summary is computed from
+            the runs.
         status: FINISHED or FAILED.
     """
     found = _parents(client, experiment_id, sweep)
@@ -71,7 +72,7 @@ def close_sweep(
 
 
 def jobs_table(jobs: "list[Run]") -> str:
-    """A Markdown table with the results of the runs of a sweep, best first."""
+    """Return a Markdown table with the results of the runs of a sweep, best first."""
     keys = ("run/initial/hit_at_1", "run/final/hit_at_1", "run/final/mrr")
     ordered = sorted(jobs, key=lambda job: -job.data.metrics.get(keys[1], -1.0))
     rows = [

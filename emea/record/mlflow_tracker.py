@@ -68,7 +68,7 @@ class BoundedCalls:
         Thread(target=_settle, args=(self._call, action), name="mlflow", daemon=True).start()
 
     def is_idle(self) -> bool:
-        """Whether the last call is over; what it raised is raised here.
+        """Return whether the last call has ended; if it raised an error, raise that error.
 
         Raises:
             TimeoutError: If it has taken longer than the patience.
@@ -84,7 +84,7 @@ class BoundedCalls:
         began = time.monotonic()
         wait([self._call], timeout=max(self._left, 0.0))
         self._left -= time.monotonic() - began
-        # Asked for like this because a call may itself raise TimeoutError.
+        # Checked separately, because the call itself may raise TimeoutError.
         if not self._call.done():
             raise self._too_slow()
         return self._call.result()
@@ -96,7 +96,7 @@ class BoundedCalls:
 def _settle(call: "Future[Any]", action: Callable[[], object]) -> None:
     try:
         call.set_result(action())
-    # any kind: the thread that waits raises it again
+    # catch all errors: the waiting thread raises them again
     except BaseException as error:
         call.set_exception(error)
 
@@ -110,10 +110,10 @@ class MlflowTracker:
 
     Args:
         uri: The store's address; a relative sqlite path counts from the working directory.
-        artifact_root: Where experiments that do not exist yet will keep their files.
+        artifact_root: The folder for the files of new experiments.
         max_artifact_mb: Files larger than this stay in the run's folder only.
         flush_seconds: Metrics are gathered for this long, because a call costs milliseconds.
-        patience_seconds: How long MLflow may keep a run waiting, in all.
+        patience_seconds: The total time that a run waits for MLflow.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class MlflowTracker:
         self._has_failed = False
         self._flush_seconds = flush_seconds
         self._record: RunRecord | None = None
-        # None while no run is open in MLflow, and for good once MLflow has failed.
+        # None while no run is open in MLflow, and permanently after MLflow has failed.
         self._mlflow_run: str | None = None
         self._waiting: list[MetricPoint] = []
         self._last_flush = 0.0
@@ -140,17 +140,17 @@ class MlflowTracker:
         uri = self._store.uri
         if sqlite_path(uri) is None:
             return f"open {shown_uri(uri)}" if uri.startswith("http") else None
-        # only the project folder has the make target, which opens the default store
+        # the make target exists only in the project folder and opens the default store
         if uri == absolute_uri(DEFAULT_URI) and Path("Makefile").exists():
             return "make ui"
         return f"emea ui --uri {quote(uri)}"
 
     def recorded(self, fingerprint: str) -> str | None:
-        """A finished run of the store; a store that cannot be asked has none."""
+        """Return a finished run of the store; ``None`` if the store does not answer."""
         question = partial(self._store.find_finished, FINGERPRINT_TAG, fingerprint)
         try:
             found = self._ask(question)
-        except Exception as error:  # as below: the store must not stop the run
+        except Exception as error:  # errors of the store must not stop the run
             self._give_up("cannot be searched", error, "the run's folder", "FOLDER")
             return None
         return f"{found.info.run_name} ({found.info.run_id})" if found else None
@@ -167,7 +167,7 @@ class MlflowTracker:
         def open_run() -> None:
             self._mlflow_run = self._ask(partial(self._store.create_run, header))
 
-        # it failed before the run started
+        # MLflow failed before the run started
         if not self._has_failed:
             self._attempt(open_run, record.folder)
 
@@ -206,7 +206,7 @@ class MlflowTracker:
             self._attempt(lambda: self._ask(work), folder)
 
     def _ask(self, action: Callable[[], T]) -> T:
-        # before the clock starts: importing MLflow takes seconds
+        # import before the clock starts, because it takes seconds
         load_mlflow()
         return self._calls.do(action)
 
@@ -218,10 +218,10 @@ class MlflowTracker:
             self._last_flush = time.monotonic()
 
     def _attempt(self, action: Callable[[], None], folder: Path) -> None:
-        """Do it; on an error, log it once and do not contact MLflow again in this run."""
+        """Make a call; if it fails, log the error once and stop contacting MLflow in this run."""
         try:
             action()
-        # any kind: a full disk, a locked file or a missing package must not stop the run
+        # all errors, because a full disk, a locked file or a missing package must not stop the run
         except Exception as error:
             self._mlflow_run = None
             self._waiting = []
@@ -246,7 +246,7 @@ class MlflowTracker:
 
 
 def _first_line(error: Exception) -> str:
-    # SQLAlchemy may open with advice to programmers; the database's own error comes to the point.
+    # SQLAlchemy's message may start with advice to programmers; use the database's own error.
     error = getattr(error.__cause__, "orig", None) or error
     lines = str(error).splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

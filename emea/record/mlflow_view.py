@@ -1,4 +1,4 @@
-"""The view of a study in the MLflow UI: which columns and charts it opens on."""
+"""The saved view of a study in the MLflow UI: its columns and charts."""
 
 import json
 import time
@@ -59,7 +59,7 @@ def save_view(client: "MlflowClient", experiment_id: str) -> None:
 
 
 def view_state(runs: "Sequence[Run]") -> dict[str, Any]:
-    """The state of the runs page: columns, charts, and the order of the rows."""
+    """Return the state of the runs page: columns, charts, and the order of the rows."""
     jobs = [run for run in runs if SWEEP_PARENT_TAG not in run.data.tags]
     return {
         "selectedColumns": columns(jobs),
@@ -74,7 +74,7 @@ def view_state(runs: "Sequence[Run]") -> dict[str, Any]:
 
 
 def columns(runs: "Iterable[Run]") -> list[str]:
-    """The columns of the table: results, the usual settings, and every setting that differs."""
+    """Return the columns of the table: results, usual settings and every setting that differs."""
     found = swept_values([run.data.params for run in runs])
     swept = list(dict.fromkeys(key for one in found for key in one))
     others = [key for key in swept if key not in PARAMS][:MAX_SWEPT]
@@ -85,7 +85,7 @@ def columns(runs: "Iterable[Run]") -> list[str]:
 
 
 def _chart(number: int, title: str, keys: Sequence[str]) -> dict[str, Any]:
-    """A line chart over iterations, in the form in which MLflow's UI stores it."""
+    """Return a line chart over iterations, in the form in which MLflow's UI stores it."""
     return {
         "uuid": f"emea-{number}",
         "type": "LINE",

@@ -1,4 +1,4 @@
-"""Finished run folders as runs of a study, and back."""
+"""Converts finished run folders to runs of a study, and back."""
 
 import json
 import re
@@ -44,12 +44,12 @@ NAME = re.compile(r"[^\W_][^/\\\x00-\x1f]*")
 
 
 def packed_runs(folder: Path, name: str | None = None) -> dict[str, PackedRun]:
-    """The runs in a folder, ready to be added to a study.
+    """Return the runs in a folder, ready to be added to a study.
 
     Args:
-        folder: A finished run, or a study, of which all runs are taken.
-        name: The name that the run gets; ``None``: that of its folder, or the one in its header if
-            the folder has only a time or a number as its name.
+        folder: The folder of a finished run, or of a study, whose runs are all returned.
+        name: The name of the run. ``None`` means the name of its folder, or the one in its header
+            if the name of the folder is only a time or a number.
 
     Raises:
         DataError: If the run is unfinished, or a file is missing or damaged.
@@ -67,10 +67,10 @@ def packed_runs(folder: Path, name: str | None = None) -> dict[str, PackedRun]:
 
 
 def checked_name(name: str) -> str:
-    """The name of a run, if it can also be the name of a folder.
+    """Return the name of a run, if it can also be the name of a folder.
 
     Raises:
-        DataError: If it cannot.
+        DataError: If the name cannot be the name of a folder.
     """
     if not NAME.fullmatch(name) or len(name) > 200:
         raise DataError(
@@ -81,10 +81,10 @@ def checked_name(name: str) -> str:
 
 
 def pack_run(folder: Path) -> PackedRun:
-    """Everything that a study keeps of a finished run folder, except for a name.
+    """Return what a study stores about a finished run, except for the run's name in the study.
 
-    Left out are the folders in which data and checkpoints were on the machine of the run, the
-    name of the user and the command, which may contain such folders.
+    The result does not contain the user, the command, or the folders of data and checkpoints on the
+    machine of the run.
 
     Raises:
         DataError: If a file is missing or damaged.
@@ -110,10 +110,10 @@ def pack_run(folder: Path) -> PackedRun:
 
 
 def without_places(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings without the folders of a machine.
+    """Return settings without the folders of a machine.
 
     Args:
-        settings: Nested, or flat with dotted keys.
+        settings: Nested settings, or flat settings with dotted keys.
     """
     kept = dict(settings)
     if isinstance(kept.get("data"), dict) and "root" in kept["data"]:
@@ -146,7 +146,7 @@ def restore_run(run: StudyRun, folder: Path) -> None:
     write_atomic(folder / SERIES_FILE, series)
     if ranks:
         write_arrays(folder / RANKS_FILE, **ranks, **others)
-    write_json(folder / RUN_FILE, run.header)  # last: it marks the folder as a run
+    write_json(folder / RUN_FILE, run.header)  # written last, because it marks the folder as a run
 
 
 def _packed_again(run: StudyRun) -> PackedRun:
@@ -164,7 +164,7 @@ def _series(folder: Path) -> bytes:
 
 
 def _ranks(folder: Path) -> tuple[dict[str, bytes], str | None]:
-    """The encoded ranks by the names of their details, and the checksum of their links."""
+    """Return the encoded ranks by the names of their details, and the checksum of their links."""
     path = folder / RANKS_FILE
     if not path.exists():
         return {}, None

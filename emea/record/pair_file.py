@@ -1,4 +1,4 @@
-"""The graphs and links of a run, stored in its folder if they come from no file.
+"""The graphs and links of a run, stored in its folder if they do not come from files.
 
 A run of the Python API gets its graphs from memory. Its folder stores them, so that the run can be
 resumed, queried and explained later. The file contains only arrays of numbers: names are UTF-8
@@ -29,10 +29,10 @@ ENCODING = ("utf-8", "surrogatepass")
 
 
 def pair_of_run(folder: Path, config: DictConfig) -> GraphPair:
-    """The graphs of a run: those its folder keeps, or else those that its config names.
+    """Return the graphs of a run, from its folder or from the files that its config names.
 
     Raises:
-        DataError: If the folder keeps none, and the config does not say where they are.
+        DataError: If the folder contains no graphs and the config does not name their files.
     """
     path = folder / PAIR_FILE
     if path.exists():
@@ -81,7 +81,7 @@ def read_pair(path: Path) -> GraphPair:
             official = OfficialSplit(*(_numbers(arrays, part, 2) for part in PARTS))
         (name,) = _texts(arrays, "name")
         return GraphPair(name, source, target, _numbers(arrays, "links", 2), official)
-    # DataError: an id is outside its graph, or an entity has several links
+    # DataError means that an id is outside its graph, or that an entity has several links
     except (DataError, LookupError, TypeError, ValueError) as error:
         raise DataError(f"{path} is damaged: {error}") from error
 
@@ -132,12 +132,12 @@ def _attribute_arrays(side: str, attributes: AttributeTriples) -> dict[str, np.n
 
 
 def _kinds(parts: list[str]) -> list[Kind]:
-    """Languages and datatypes, which take turns in the file."""
+    """Return the languages and datatypes, which alternate in the file."""
     return [Kind(*both) for both in zip(parts[::2], parts[1::2], strict=True)]
 
 
 def _numbers(arrays: Arrays, key: str, columns: int) -> IntArray:
-    """An array of whole numbers, with so many columns; 0: it has one dimension."""
+    """Return an array of integers with this many columns; 0 means that it has one dimension."""
     array = arrays[key]
     columns_found = array.shape[1:]
     if (
@@ -150,7 +150,7 @@ def _numbers(arrays: Arrays, key: str, columns: int) -> IntArray:
 
 
 def _small(numbers: IntArray) -> np.ndarray:
-    """The same in half the memory, where it fits."""
+    """Return the array with 32-bit integers if its values allow it."""
     fits = not numbers.size or int(np.abs(numbers).max()) <= np.iinfo(np.int32).max
     return numbers.astype(np.int32) if fits else numbers
 

@@ -1,4 +1,4 @@
-"""Which code, libraries and machine a run was made with."""
+"""The code, the libraries and the machine that produced a run."""
 
 import os
 import platform
@@ -31,7 +31,7 @@ def provenance() -> dict[str, str]:
 
 
 def is_of_committed_code(tags: Mapping[str, str]) -> bool:
-    """Whether a run used committed code without changes. Reports only show such runs."""
+    """Return whether a run used committed code without changes. Reports only show such runs."""
     return tags["commit"] != UNKNOWN and tags["dirty"] == "false"
 
 

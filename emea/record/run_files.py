@@ -1,4 +1,4 @@
-"""The files of a run that MLflow gets."""
+"""The files of a run that are copied to MLflow."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ RUN_FILES = (
 
 
 def run_files(folder: Path, max_mb: float) -> tuple[list[Path], list[Path]]:
-    """The files of a run, sorted: those to copy, and those that are too large.
+    """Return the files of a run, sorted: those to copy, and those that are too large.
 
     Args:
         folder: The run's folder; other files in it are ignored.
@@ -38,7 +38,7 @@ def run_files(folder: Path, max_mb: float) -> tuple[list[Path], list[Path]]:
 
 
 def _own_files(folder: Path) -> list[Path]:
-    # By name: the folder may be one in which the user keeps other things, too.
+    # Selected by name, because the folder may also contain other files of the user.
     found = [path for pattern in RUN_FILES for path in folder.glob(pattern)]
     # A broken link, or a pipe, has nothing to copy.
     return [path for path in found if path.is_file()]

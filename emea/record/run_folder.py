@@ -28,7 +28,7 @@ LINKS_CHECKSUM = "links_checksum"
 
 
 def config_text(config: DictConfig) -> str:
-    """The resolved configuration as YAML."""
+    """Return the resolved configuration as YAML."""
     return OmegaConf.to_yaml(config, resolve=True)
 
 
@@ -38,12 +38,12 @@ def write_config(folder: Path, config: DictConfig) -> None:
 
 
 def read_config(folder: Path) -> DictConfig:
-    """The configuration of a run, in the terms of this version.
+    """Return the configuration of a run, with earlier spellings converted to the current ones.
 
     Raises:
-        DataError: If it is missing or damaged.
+        DataError: If the file is missing or damaged.
     """
-    from emea.config.earlier import current_settings  # imports Hydra, which takes long
+    from emea.config.earlier import current_settings  # it imports Hydra, which takes long
 
     current = OmegaConf.create(current_settings(read_settings(folder)))
     assert isinstance(current, DictConfig)
@@ -51,18 +51,18 @@ def read_config(folder: Path) -> DictConfig:
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """The configuration of a run as nested values, as the run wrote it.
+    """Return the configuration of a run as nested values, exactly as the run wrote it.
 
     Raises:
-        DataError: If it is missing or damaged.
+        DataError: If the file is missing or damaged.
     """
     path = folder / CONFIG_FILE
     if not path.is_file():
         raise DataError(f"{folder} has no {CONFIG_FILE}: it cannot be read back or resumed")
     try:
         config = OmegaConf.load(path)
-        OmegaConf.resolve(config)  # so that nothing can fail later
-    except Exception as error:  # a YAML parser passes on the errors of odd tags
+        OmegaConf.resolve(config)  # resolve now, so that later reads cannot fail
+    except Exception as error:  # a YAML parser raises various errors for unknown tags
         raise DataError(f"{path} is damaged: {error}") from error
     if not isinstance(config, DictConfig):
         raise DataError(f"{path} is damaged: it holds no settings")
@@ -132,12 +132,12 @@ def write_ranks(
 
 
 def links_checksum(links: IntArray) -> str:
-    """The SHA-256 of test links in their order: ranks can be paired if theirs are equal."""
+    """Return the SHA-256 of test links in their order; ranks with equal checksums can be paired."""
     return hashlib.sha256(links.astype("<i8").tobytes()).hexdigest()
 
 
 def read_ranks(folder: Path) -> tuple[dict[str, np.ndarray], str | None]:
-    """The ranks of a run and the checksum of their links; ``None``: it is unknown.
+    """Return the ranks of a run and the checksum of their links, ``None`` if it is unknown.
 
     Raises:
         DataError: If the file is missing or damaged, or its links have another checksum.
@@ -156,7 +156,7 @@ def write_beliefs(
 ) -> None:
     """Write the candidates of every source entity, their probabilities by q and q*, and the labels.
 
-    ``targets`` are the candidates of both, or of q* only if q has others.
+    ``targets`` are the candidates of both, or only those of q* if q has other candidates.
     """
     arrays: dict[str, np.ndarray] = {"labels": labels.cpu().numpy()}
     for name, beliefs in (("joint", joint), ("neural", neural)):
@@ -180,7 +180,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """Read all arrays of a file.
 
     Raises:
-        DataError: If it cannot be read.
+        DataError: If the file cannot be read.
     """
     try:
         with np.load(path) as file:
@@ -191,7 +191,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def answered_entry(metrics: dict[str, Any]) -> dict[str, Any]:
-    """The entry in the history of the iteration that a run answers with; empty without one."""
+    """Return the history entry of the iteration that a run answers with; empty if it has none."""
     history = metrics.get("history") or [{}]
     kept = metrics.get("kept_iteration")
     entry: dict[str, Any] = history[-1 if kept is None else kept]
@@ -199,9 +199,9 @@ def answered_entry(metrics: dict[str, Any]) -> dict[str, Any]:
 
 
 def sweep_objective(metrics: dict[str, Any]) -> float:
-    """MRR of the validation links by the ranking that a run answers with.
+    """Return the MRR of the validation links in the ranking that a run answers with.
 
-    It never uses test links: a search that chose by them would report what it was fitted to.
+    It never uses test links: a search that maximised their metrics would report biased numbers.
     Reasoning methods do not rank validation links, so their objective is NaN.
     """
     entry = answered_entry(metrics)

@@ -30,7 +30,7 @@ SWEEPS = "multirun"
 
 @dataclass(frozen=True)
 class Launch:
-    """How a run was launched.
+    """Holds how a run was launched.
 
     Args:
         command: The command that runs exactly this run; empty for the Python API.
@@ -46,7 +46,7 @@ class Launch:
 def make_header(
     config: DictConfig, pair: GraphPair, uses_test_links: bool, launch: Launch | None = None
 ) -> RunHeader:
-    """The header of a run that is about to start."""
+    """Return the header of a run that is about to start."""
     launch = launch or Launch()
     tags = {
         **provenance(),
@@ -79,7 +79,7 @@ def _user() -> str:
 
 
 def sweep_name(folder: Path) -> str:
-    """What the runs of a sweep are grouped by: its folder, such as ``2022-12-07/09-00-00``.
+    """Return the name that groups the runs of a sweep: its folder, ``2022-12-07/09-00-00``.
 
     Args:
         folder: The folder of all the sweep's runs.
@@ -90,7 +90,7 @@ def sweep_name(folder: Path) -> str:
 
 
 def without_secrets(config: DictConfig) -> DictConfig:
-    """The config as it may be written down: no user and password in the store's address."""
+    """Return the config without user and password in the store's address, for writing to files."""
     uri = OmegaConf.select(config, "tracking.uri")
     if not uri:
         return config
@@ -100,7 +100,7 @@ def without_secrets(config: DictConfig) -> DictConfig:
 
 
 def with_secrets(config: DictConfig) -> DictConfig:
-    """A config that was written down, with the user and password that the environment has."""
+    """Return a stored config, with the user and password from the environment added."""
     known = os.environ.get(STORE_VARIABLE)
     if known and OmegaConf.select(config, "tracking.uri") == shown_uri(known):
         config.tracking.uri = known
@@ -108,7 +108,7 @@ def with_secrets(config: DictConfig) -> DictConfig:
 
 
 def method_name(config: DictConfig) -> str:
-    """What produced the result: a baseline, EM around a neural model, or only that model."""
+    """Return the method: the name of a baseline, ``emea`` for EM, or ``neural`` without EM."""
     if "em" not in config.method.uses:
         return str(config.method.name)
     return "emea" if config.em.iterations else "neural"

@@ -1,4 +1,4 @@
-"""Names of runs: what differs within a sweep comes first."""
+"""Names of runs, which start with the settings that differ within a sweep."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -18,10 +18,10 @@ FIRST, LAST = ("data", "ratio", "split"), ("split_seed", "seed")
 
 
 def run_name(params: Params, swept: Mapping[str, str] | None = None) -> str:
-    """The name of a run, such as ``zh 5% K=5 avoid_conflict rrea s0``.
+    """Return the name of a run, such as ``zh 5% K=5 avoid_conflict rrea s0``.
 
-    Settings that were swept come first, so that a column that is cut off still shows what
-    differs. Model, method and unusual options follow.
+    Settings that were swept come first, so that a truncated column still shows what differs. Model,
+    method and unusual options follow.
 
     Args:
         params: The flat parameters of the run.
@@ -38,7 +38,7 @@ def run_name(params: Params, swept: Mapping[str, str] | None = None) -> str:
 
 
 def swept_values(runs: Sequence[Params]) -> list[dict[str, str]]:
-    """For each run, the settings that differ between the runs.
+    """Return, for each run, the settings that differ between the runs.
 
     A setting that only follows from the option of its group, such as a learning rate that differs
     because the model does, is left out.
@@ -49,7 +49,7 @@ def swept_values(runs: Sequence[Params]) -> list[dict[str, str]]:
 
 
 def _varies(key: str, runs: Sequence[Params]) -> bool:
-    """Whether runs that chose the same option of the key's group have different values."""
+    """Return whether runs that chose the same option of the key's group have different values."""
     group = f"{key.partition('.')[0]}.name"
     by_option: dict[object, set[str]] = {}
     for run in runs:
@@ -60,7 +60,7 @@ def _varies(key: str, runs: Sequence[Params]) -> bool:
 
 
 def _described(params: Params) -> list[str]:
-    """The groups that describe the method of a run, without those that it does not use."""
+    """Return the groups that describe the method of a run, without those that it does not use."""
     method, uses = params.get("method.name"), params.get("method.uses")
     groups = [] if method in (None, "emea") else ["method"]
     for group in ("model", "training", "em", "rule", "protocol"):
@@ -82,13 +82,13 @@ def _ordered(keys: Mapping[str, str] | list[str]) -> list[str]:
 
 
 def _group_of(key: str) -> str:
-    """``rule`` for ``rule.name``; a ratio is one for ``ratio.value``."""
+    """Return the group for ``GROUP.name`` and ``ratio.value``, and any other key unchanged."""
     group, _, rest = key.partition(".")
     return group if rest == "name" or key == "ratio.value" else key
 
 
 def _text(key: str, params: Params, swept: Mapping[str, str]) -> str:
-    """What a name says about one setting."""
+    """Return the part of a run's name that describes one setting."""
     value = params.get(key, params.get(f"{key}.name", swept.get(key, "")))
     if key == "data":
         return str(value).removeprefix("dbp15k_")
@@ -106,7 +106,7 @@ def _text(key: str, params: Params, swept: Mapping[str, str]) -> str:
 
 
 def _share(params: Params) -> str:
-    """The share of training links of a random split, or the name of another split."""
+    """Return the share of training links of a random split, or the name of another split."""
     ratio = params.get("ratio.value")
     if params.get("split.name", "random") != "random" or not isinstance(ratio, int | float):
         return str(params.get("split.name", ""))

@@ -84,7 +84,7 @@ ParamValue = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class RunHeader:
-    """Everything that is known about a run before it starts.
+    """Holds everything that is known about a run before it starts.
 
     Args:
         run_id: A uuid4 hex that identifies the run in every store.
@@ -105,7 +105,7 @@ class RunHeader:
 
 @dataclass(frozen=True)
 class RunClosing:
-    """How a run ended: one of `STATUSES`, the time (epoch ms) and the reason."""
+    """Holds the end of a run: one of `STATUSES`, the time (epoch ms) and the reason."""
 
     status: str
     end_time: int
@@ -114,7 +114,7 @@ class RunClosing:
 
 @dataclass(frozen=True)
 class MetricPoint:
-    """Metrics measured together: one line of the series."""
+    """Holds metrics that were measured together, which are one line of the series."""
 
     step: int
     time: int
@@ -122,7 +122,7 @@ class MetricPoint:
 
 
 def flat_params(node: Any, prefix: str = "") -> dict[str, ParamValue]:
-    """A nested configuration with dotted keys; lists become text."""
+    """Return a nested configuration with dotted keys; lists become text."""
     if not isinstance(node, dict):
         value = node if isinstance(node, str | int | float | bool) or node is None else str(node)
         return {prefix[:-1]: value}
@@ -133,7 +133,7 @@ def flat_params(node: Any, prefix: str = "") -> dict[str, ParamValue]:
 
 
 def now_ms() -> int:
-    """Milliseconds since the epoch."""
+    """Return the milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
 
 
@@ -176,25 +176,25 @@ class RunRecord:
         if not series.exists():
             return
         same_run = is_run_folder(self.folder) and read_header(self.folder).run_id == run_id
-        # Rewritten even for the same run: otherwise new lines would follow an incomplete one.
+        # Rewritten even for the same run, because its last line may be incomplete.
         kept = read_series(self.folder) if same_run else []
         write_atomic(series, "".join(json.dumps(asdict(point)) + "\n" for point in kept))
 
 
 def drop_points_from(folder: Path | str, step: int) -> None:
-    """Remove the points of this step and later ones: a resumed run measures them again."""
+    """Remove the points of this and later steps, which a resumed run measures again."""
     kept = [point for point in read_series(folder) if point.step < step]
     lines = "".join(json.dumps(asdict(point)) + "\n" for point in kept)
     write_atomic(Path(folder) / SERIES_FILE, lines)
 
 
 def is_run_folder(folder: Path | str) -> bool:
-    """Whether the folder contains the record of a run."""
+    """Return whether the folder contains the record of a run."""
     return (Path(folder) / RUN_FILE).is_file()
 
 
 def read_header(folder: Path | str) -> RunHeader:
-    """The header of the run in a folder.
+    """Return the header of the run in a folder.
 
     Raises:
         UserError: If the folder has no valid `run.json`.
@@ -203,12 +203,12 @@ def read_header(folder: Path | str) -> RunHeader:
 
 
 def parsed_header(content: Mapping[str, Any], path: Path) -> RunHeader:
-    """The header in the content of a `run.json`; errors name the path."""
+    """Return the header in the content of a `run.json`; errors name the path."""
     return RunHeader(**_fields_of(RunHeader, path, content))
 
 
 def read_closing(folder: Path | str) -> RunClosing | None:
-    """How the run in a folder ended; None if it is running or was killed without notice.
+    """Return the end of the run in a folder; ``None`` if it is running or was killed.
 
     Raises:
         UserError: If the folder has no valid `run.json`.
@@ -217,14 +217,14 @@ def read_closing(folder: Path | str) -> RunClosing | None:
 
 
 def parsed_closing(content: Mapping[str, Any], path: Path) -> RunClosing | None:
-    """The closing in the content of a `run.json`; errors name the path."""
+    """Return the closing in the content of a `run.json`; errors name the path."""
     if content.get("status") not in STATUSES:
         return None
     return RunClosing(**_fields_of(RunClosing, path, {"reason": "", **content}))
 
 
 def is_finished(folder: Path | str) -> bool:
-    """Whether the run finished.
+    """Return whether the run finished.
 
     Raises:
         UserError: If the folder has no valid `run.json`.
@@ -283,10 +283,10 @@ def _closing_fields(closing: RunClosing | None) -> dict[str, Any]:
 
 
 def read_run_file(folder: Path) -> dict[str, Any]:
-    """The content of a run's header file, unchecked.
+    """Return the content of a run's header file, unchecked.
 
     Raises:
-        UserError: If it is missing, or does not hold a JSON object.
+        UserError: If the file is missing, or does not contain a JSON object.
     """
     path = folder / RUN_FILE
     try:
@@ -301,7 +301,7 @@ def read_run_file(folder: Path) -> dict[str, Any]:
 def _fields_of(
     kind: type[RunHeader | RunClosing], path: Path, content: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The fields of a record of this kind; further fields of later versions are ignored."""
+    """Return the fields of a record of this type; unknown fields of later versions are ignored."""
     names = [item.name for item in fields(kind)]
     problem = field_problem(content, names)
     if problem is not None:

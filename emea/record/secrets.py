@@ -1,4 +1,4 @@
-"""What Hydra writes down of a command, without the login of the store's address."""
+"""Removes the login of the store's address from the files that Hydra writes."""
 
 import re
 from collections.abc import Iterable
@@ -16,10 +16,10 @@ LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
 
 
 def clean_hydra_files(config: DictConfig, hydra: HydraConf) -> None:
-    """Take user and password out of Hydra's files, where the store's address has them.
+    """Remove user and password of the store's address from Hydra's files.
 
-    Hydra writes the command as it was typed before it starts a job, so the job cleans up behind
-    it. Nothing reads a login there: a resumed run reads it from the environment.
+    Hydra writes the command unchanged before it starts a job, so the job removes the login from the
+    files. A resumed run reads the login from the environment, not from these files.
 
     Args:
         config: The configuration of the job.
@@ -31,7 +31,7 @@ def clean_hydra_files(config: DictConfig, hydra: HydraConf) -> None:
 
 
 def _written(hydra: HydraConf) -> list[Path]:
-    """Hydra's files of the job, and of the sweep where it belongs to one."""
+    """Return Hydra's files of the job, and those of its sweep."""
     of_job = Path(hydra.runtime.output_dir) / (hydra.output_subdir or ".hydra")
     of_sweep = Path(hydra.sweep.dir) / SWEEP_FILE
     return [*of_job.glob("*.yaml"), *([of_sweep] if of_sweep.is_file() else [])]
@@ -48,6 +48,6 @@ def _clean(files: Iterable[Path], login: str) -> None:
 
 
 def without_secret(override: str) -> str:
-    """An override of the command line; if its value is an address, without user and password."""
+    """Return an override without the user and password of an address in its value."""
     key, equals, value = override.partition("=")
     return f"{key}{equals}{shown_uri(value)}" if "://" in value else override

@@ -1,4 +1,4 @@
-"""What the address of a tracking store says, without opening it."""
+"""Parses the address of a tracking store without opening the store."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ _LOGIN = re.compile(r"[^:/?#]*:(?!\d+[/?#])[^@]*(?=@)")
 
 
 def sqlite_path(uri: str) -> Path | None:
-    """The database file of a sqlite address, None for any other store."""
+    """Return the database file of a sqlite address; ``None`` for any other store."""
     name = uri.removeprefix(_SQLITE).partition("?")[0]
     if not uri.startswith(_SQLITE) or name in ("", ":memory:"):
         return None
@@ -25,7 +25,7 @@ def sqlite_path(uri: str) -> Path | None:
 
 
 def absolute_uri(uri: str) -> str:
-    """The same store, independent of the working directory."""
+    """Return the same store, independent of the working directory."""
     path = sqlite_path(uri)
     if path is None:
         return uri
@@ -34,14 +34,14 @@ def absolute_uri(uri: str) -> str:
 
 
 def artifact_location(uri: str, artifact_root: str) -> str | None:
-    """Where a new experiment keeps its files; None leaves it to a server to choose."""
+    """Return the folder for the files of a new experiment; ``None`` if the server chooses it."""
     if uri.startswith(("http://", "https://", "databricks")):
         return None
     return artifact_root if "://" in artifact_root else Path(artifact_root).absolute().as_uri()
 
 
 def login_of(uri: str) -> str:
-    """User and password in an address, nothing where it has none."""
+    """Return user and password in an address; an empty string if it has none."""
     rest = uri.partition("://")[2]
     plain = re.split("[/?#]", rest, maxsplit=1)[0].rpartition("@")[0]
     found = _LOGIN.match(rest)
@@ -49,11 +49,11 @@ def login_of(uri: str) -> str:
 
 
 def without_login(text: str, uri: str) -> str:
-    """A text that may name the store's address, such as an error's, without user and password."""
+    """Return a text, such as an error message, without the user and password of the address."""
     login = login_of(uri)
     return text.replace(f"{login}@", "") if login else text
 
 
 def shown_uri(uri: str) -> str:
-    """The address without user and password, for logs."""
+    """Return the address without user and password, for logs."""
     return without_login(uri, uri)

@@ -47,7 +47,7 @@ HEADER = (
 
 @dataclass(frozen=True, eq=False)
 class StudyRun:
-    """One run of a study.
+    """Reads one run of a study.
 
     Args:
         study: The folder of the study.
@@ -72,19 +72,19 @@ class StudyRun:
     @property
     def header(self) -> dict[str, Any]:
         """The content of the run's ``run.json``."""
-        # a line has parameters only if they are not those of the configuration
+        # a line has parameters only if they differ from the configuration
         found = {"params": flat_params(self.entry["config"]), **self.entry}
         return {key: found[key] for key in HEADER}
 
     @property
     def fingerprint(self) -> str | None:
-        """The fingerprint of settings, data and code; the runs of early versions have none."""
+        """The fingerprint of settings, data and code; runs of early versions have none."""
         found: str | None = self.entry["tags"].get(FINGERPRINT_TAG)
         return found
 
     @property
     def links_checksum(self) -> str | None:
-        """The checksum of the test links that the ranks belong to; ``None``: it is unknown."""
+        """The checksum of the test links of the ranks; ``None`` if it is unknown."""
         found: str | None = self.entry["links"]
         return found
 
@@ -98,31 +98,31 @@ class StudyRun:
     def metrics(self) -> dict[str, Any]:
         """The content of the run's ``metrics.json``, with the history."""
         metrics: dict[str, Any] = dict(self.entry["metrics"])
-        if "history" in metrics:  # the line only has its place
+        if "history" in metrics:  # the line contains only its position
             metrics["history"] = self.history()
         return metrics
 
     def history(self) -> list[dict[str, Any]]:
-        """The metrics of each iteration."""
+        """Return the metrics of each iteration."""
         return [json.loads(line) for line in self.detail(HISTORY).splitlines()]
 
     def ranks(self, stage: str = "final") -> FloatArray | None:
-        """The rank of each test link's target among the test targets.
+        """Return the rank of each test link's target among the test targets.
 
         Args:
             stage: ``initial`` or ``final``.
 
         Returns:
-            Infinity where the run has no rank; ``None`` if the run did not keep such ranks.
+            The ranks, infinity if a link has none; ``None`` if the run did not store such ranks.
         """
         name = f"{stage}_in_pool.npy"
         return decoded_ranks(self.detail(name)) if name in self.entry["details"] else None
 
     def detail(self, name: str) -> bytes:
-        """The content of one detail, verified.
+        """Return the content of one detail, verified.
 
         Raises:
-            DataError: If it is missing or damaged.
+            DataError: If the detail is missing or damaged.
         """
         return read_detail(self.study, f"{self.name}/{name}", self.entry["details"].get(name))
 
@@ -131,34 +131,34 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 def experiments_folder() -> Path:
-    """The folder of all studies: that of the checkout, or else of the working directory."""
+    """Return the folder of all studies, in the checkout or else in the working directory."""
     is_checkout = (PROJECT / "pyproject.toml").is_file()
     return PROJECT / "experiments" if is_checkout else Path("experiments")
 
 
 def study_folder(study: str) -> Path:
-    """The folder of a study that is given by its path, or by its name in ``experiments``."""
+    """Return the folder of a study that is given by its path, or by its name in ``experiments``."""
     given = Path(study)
     is_path = len(given.parts) > 1 or given.is_dir()
     return given if is_path else experiments_folder() / study
 
 
 def is_study(folder: Path) -> bool:
-    """Whether a folder has recorded runs."""
+    """Return whether a folder has recorded runs."""
     return (folder / RUNS_FILE).is_file()
 
 
 def find_studies(roots: Iterable[Path]) -> list[Path]:
-    """The studies at or directly below the roots, sorted."""
+    """Return the studies at or directly below the roots, sorted."""
     found = {path for root in roots for path in (root, *root.glob("*")) if is_study(path)}
     return sorted(found)
 
 
 def read_study(folder: Path | str) -> list[StudyRun]:
-    """The recorded runs of a study, by name; every line is verified.
+    """Return the recorded runs of a study, by name; every line is verified.
 
     Raises:
-        DataError: If there are none, or a line is damaged.
+        DataError: If there are no runs, or a line is damaged.
     """
     folder = Path(folder)
     lines = enumerate(read_lines(folder), start=1)
@@ -166,7 +166,7 @@ def read_study(folder: Path | str) -> list[StudyRun]:
 
 
 def find_run(folder: Path | str, name: str) -> StudyRun:
-    """The run of a study with this name.
+    """Return the run of a study with this name.
 
     Raises:
         DataError: If the study has no such run.
@@ -180,14 +180,14 @@ def find_run(folder: Path | str, name: str) -> StudyRun:
 
 
 def runs_with_fingerprint(folder: Path, fingerprint: str) -> list[StudyRun]:
-    """The runs of a study with this fingerprint; a study without any is not parsed."""
+    """Return the runs of a study with this fingerprint; without any, the study is not parsed."""
     if fingerprint.encode() not in (folder / RUNS_FILE).read_bytes():
         return []
     return [run for run in read_study(folder) if run.fingerprint == fingerprint]
 
 
 def study_frame(folder: Path | str) -> "pd.DataFrame":
-    """The runs of a study as a table with one row per run and one column per value.
+    """Return the runs of a study as a table with one row per run and one column per value.
 
     Columns have dotted names, such as ``config.em.name`` or ``metrics.final.hit@1``. The history,
     the series and the ranks are not part of it.
@@ -201,7 +201,7 @@ def study_frame(folder: Path | str) -> "pd.DataFrame":
 
 
 def series_frame(folder: Path | str) -> "pd.DataFrame":
-    """All logged metrics of a study: columns ``run``, ``step``, ``time``, ``metric``, ``value``."""
+    """Return all logged metrics of a study with the columns run, step, time, metric and value."""
     import pandas as pd
 
     rows: list[tuple[str, int, int, str, float]] = []
@@ -215,13 +215,13 @@ def series_frame(folder: Path | str) -> "pd.DataFrame":
 def add_runs(folder: Path, packed: Mapping[str, PackedRun], replace: bool = False) -> list[str]:
     """Add runs to a study.
 
-    A kill at any moment leaves a study that can be read: details are written before the lines that
-    name them, and the lines of replaced runs are removed before their details.
+    If the process is killed, the study stays readable: details are written before the lines that
+    refer to them, and the lines of replaced runs are removed before their details.
 
     Args:
         folder: The folder of the study, created if it is missing.
         packed: The runs by their names.
-        replace: Whether a run may take the place of another one with its name.
+        replace: Whether a run may replace another run of the same name.
 
     Returns:
         The names of the runs that were added or replaced.

@@ -35,7 +35,7 @@ ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True, eq=False)
 class PackedRun:
-    """A run that is ready to be written to a study.
+    """Holds a run that is ready to be written to a study.
 
     Args:
         entry: Its line, without digests.
@@ -46,17 +46,17 @@ class PackedRun:
     details: dict[str, bytes]
 
     def signed(self) -> dict[str, Any]:
-        """The line with the checksums of the details and its own digest."""
+        """Return the line with the checksums of the details and its own digest."""
         details = {name: sha256(content) for name, content in sorted(self.details.items())}
         entry = {**self.entry, "details": details}
         return {**entry, "digest": digest(entry)}
 
 
 def read_lines(folder: Path) -> list[dict[str, Any]]:
-    """The lines of a study, verified and in order.
+    """Return the lines of a study, verified and in order.
 
     Raises:
-        DataError: If there are none, or a line is damaged.
+        DataError: If there are no lines, or a line is damaged.
     """
     path = folder / RUNS_FILE
     try:
@@ -88,15 +88,15 @@ def write_lines(folder: Path, entries: Mapping[str, dict[str, Any]]) -> None:
 
 
 def read_detail(folder: Path, name: str, checksum: str | None) -> bytes:
-    """The content of one member of the archive.
+    """Return the content of one member of the archive.
 
     Raises:
-        DataError: If it is missing, damaged, or has another checksum.
+        DataError: If the member is missing, damaged, or has another checksum.
     """
     path = folder / DETAILS_FILE
     try:
         content = _archive(path).read(name)
-    # zipfile and zlib have many errors for what is damaged
+    # zipfile and zlib raise many kinds of errors for damaged files
     except Exception as error:
         raise DataError(f"{path} is damaged: {name} cannot be read ({error}). {FIX}") from error
     if sha256(content) != checksum:
@@ -105,7 +105,7 @@ def read_detail(folder: Path, name: str, checksum: str | None) -> bytes:
 
 
 def detail_names(folder: Path) -> set[str]:
-    """The names of all members of the archive."""
+    """Return the names of all members of the archive."""
     path = folder / DETAILS_FILE
     try:
         return set(_archive(path).namelist())
@@ -131,14 +131,14 @@ def _archive(path: Path) -> zipfile.ZipFile:
 
 @lru_cache(maxsize=16)
 def _read_archive(path: Path, changed: int, size: int) -> zipfile.ZipFile:
-    """The archive in memory: the details of many runs are read one after the other."""
+    """Return the archive in memory, because the details of many runs are read in sequence."""
     return zipfile.ZipFile(BytesIO(path.read_bytes()))
 
 
 def encoded_ranks(ranks: FloatArray) -> bytes:
-    """Ranks as a ``.npy`` array of the smallest sufficient unsigned integers.
+    """Return ranks as a ``.npy`` array of the smallest sufficient unsigned integers.
 
-    Ranks of ties are multiples of one half. The array holds twice the rank, and 0 for infinity.
+    Ranks of ties are multiples of one half. The array contains twice the rank, and 0 for infinity.
 
     Raises:
         ValueError: If a rank is not a positive multiple of one half.
@@ -153,7 +153,7 @@ def encoded_ranks(ranks: FloatArray) -> bytes:
 
 
 def decoded_ranks(content: bytes) -> FloatArray:
-    """The ranks that ``encoded_ranks`` stored."""
+    """Return the ranks that ``encoded_ranks`` stored."""
     stored = np.load(BytesIO(content), allow_pickle=False)
     ranks: FloatArray = stored.astype(np.float64) / 2
     ranks[stored == 0] = np.inf
@@ -161,11 +161,11 @@ def decoded_ranks(content: bytes) -> FloatArray:
 
 
 def sha256(content: bytes) -> str:
-    """The checksum of a detail."""
+    """Return the checksum of a detail."""
     return hashlib.sha256(content).hexdigest()
 
 
 def digest(entry: Mapping[str, Any]) -> str:
-    """The checksum of a line without its digest; the order of its keys does not matter."""
+    """Return the checksum of a line without its digest; the order of its keys does not matter."""
     text = json.dumps(entry, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return sha256(text.encode())

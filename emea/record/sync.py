@@ -1,4 +1,4 @@
-"""Importing the records of run folders into an MLflow store."""
+"""Imports the records of run folders and studies into an MLflow store."""
 
 import logging
 import os
@@ -36,7 +36,7 @@ NO_END = "the run left no closing record"
 
 @dataclass
 class SyncCounts:
-    """How many runs were imported, and how many were not and why."""
+    """Counts the runs that were imported and those that were not, by reason."""
 
     imported: int = 0
     present: int = 0
@@ -44,7 +44,7 @@ class SyncCounts:
     failed: int = 0
 
     def __str__(self) -> str:
-        """One line for a person."""
+        """Return the counts as one line of text."""
         text = (
             f"imported {self.imported}, already there {self.present}, "
             f"skipped {self.unfinished + self.failed}"
@@ -55,11 +55,11 @@ class SyncCounts:
 
 
 def find_run_folders(roots: Iterable[Path | str], exclude: Path | None = None) -> list[Path]:
-    """Every run folder at or below the roots, sorted, each once.
+    """Return every run folder at or below the roots, sorted, each once.
 
     Args:
         roots: Folders to look in.
-        exclude: A folder not to look in: MLflow's artifacts hold copies of run folders.
+        exclude: A folder to skip, such as MLflow's artifacts, which contain copies of run folders.
 
     Raises:
         UserError: If a root does not exist.
@@ -76,7 +76,7 @@ def find_run_folders(roots: Iterable[Path | str], exclude: Path | None = None) -
 
 
 def find_recorded_runs(roots: Iterable[Path | str]) -> list[StudyRun]:
-    """The runs of every study at or below the roots, each once.
+    """Return the runs of every study at or below the roots, each once.
 
     Raises:
         UserError: If a study is damaged.
@@ -89,10 +89,10 @@ def find_recorded_runs(roots: Iterable[Path | str]) -> list[StudyRun]:
 def sync(
     runs: Iterable[Path | StudyRun], store: MlflowStore, unfinished: bool = False
 ) -> SyncCounts:
-    """Import each run that the store does not hold completely.
+    """Import each run that is missing or incomplete in the store.
 
     Args:
-        runs: Run folders and recorded runs, as `find_run_folders` and `find_recorded_runs` give
+        runs: Run folders and recorded runs, as `find_run_folders` and `find_recorded_runs` return
             them.
         store: The store to import into.
         unfinished: Also import runs without a closing record, as KILLED; a later sync replaces
@@ -111,7 +111,7 @@ def sync(
                 outcome = _sync_one(run, header, store, unfinished)
             if outcome == "imported":
                 imported.append((run.parent if isinstance(run, Path) else None, header))
-        # one damaged folder must not keep the others out
+        # one damaged folder must not stop the import of the others
         except Exception as error:
             place = f"{run.study}, {run.name}" if isinstance(run, StudyRun) else run
             logger.error("%s was not imported: %s", place, without_login(str(error), store.uri))
@@ -153,22 +153,22 @@ def _sync_recorded(run: StudyRun, header: RunHeader, store: MlflowStore) -> str:
 def _is_present(header: RunHeader, closing: RunClosing | None, store: MlflowStore) -> bool:
     kept = store.complete_copy(header, closing)
     if kept is not None:
-        # a server may have made another copy after the run had stopped waiting for it
+        # the server may have created another copy after the run stopped waiting for it
         store.drop_copies(header, but=kept)
     return kept is not None
 
 
 def _names_of_older_runs(runs: Sequence[Path | StudyRun]) -> dict[str, str]:
-    """New names, by id, for runs of versions whose names lacked what differs between runs.
+    """Return new names, by id, for runs of versions whose names lacked the varied settings.
 
-    What differs is found among the runs of the same study that are imported together.
+    The varied settings are found among the runs of the same study that are imported together.
     """
     by_study: dict[str, list[RunHeader]] = {}
     for run in runs:
         try:
             header = _header(run)
         except UserError:
-            continue  # reported when it is imported
+            continue  # the import reports the error
         if USER_TAG not in header.tags and "method.name" in header.params:
             by_study.setdefault(header.experiment, []).append(header)
     names: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Where a run is tracked: the interface, and the tracker that only writes the run's folder."""
+"""The interface of a tracker, and the tracker that only writes the run's folder."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,14 +8,14 @@ from emea.record.run_record import RunHeader, RunRecord
 
 
 class Tracker(Protocol):
-    """Records one run: start, log as often as wanted, finish once."""
+    """Interface of a tracker, which records one run: start once, log often, finish once."""
 
     @property
     def ui_hint(self) -> str | None:
-        """The command that opens the runs for a person; None where there is nothing to open."""
+        """The command that shows the runs to the user; ``None`` if there is no such command."""
 
     def recorded(self, fingerprint: str) -> str | None:
-        """Where a finished run with this fingerprint is recorded; None: there is none."""
+        """Return where a finished run with this fingerprint is recorded; ``None`` if nowhere."""
 
     def start(self, header: RunHeader, folder: Path) -> None:
         """Begin the run whose records go to `folder`."""
@@ -38,18 +38,18 @@ class Tracker(Protocol):
 
 
 class NoTracker:
-    """Keeps the records in the run's folder and nothing else."""
+    """Writes the records to the run's folder only."""
 
     def __init__(self) -> None:
         self._record: RunRecord | None = None
 
     @property
     def ui_hint(self) -> str | None:
-        """There is no UI to open."""
+        """``None``, because there is no UI to open."""
         return None
 
     def recorded(self, fingerprint: str) -> str | None:
-        """Earlier runs are not recorded."""
+        """Return ``None``, because this tracker does not record runs elsewhere."""
         return None
 
     def start(self, header: RunHeader, folder: Path) -> None:
@@ -70,4 +70,4 @@ class NoTracker:
             self._record = None
 
     def finish_sweep(self, experiment: str, sweep: str, folder: Path, status: str) -> None:
-        """The folder has the summary already."""
+        """Do nothing, because the folder already contains the summary."""

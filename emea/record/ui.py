@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 # the server has no login, so only this machine may reach it
 HOST = "127.0.0.1"
 
-# without this part of the address the UI opens on its pages for chats and prompts
+# without this part of the address, the UI opens its pages for chats and prompts
 TRAINING_VIEW = "workflowType=machine_learning"
 
 POLL_SECONDS = 0.5
@@ -37,24 +37,24 @@ MAX_STUDIES = 5
 
 
 def server_command(uri: str, artifact_root: str, port: int) -> list[str]:
-    """The command that serves the store on the loopback address with a single worker."""
+    """Return the command that serves the store on the loopback address with a single worker."""
     command = [sys.executable, "-m", "mlflow", "server", "--host", HOST, "--port", str(port)]
-    # the server would print its bare address, which opens on pages for chats and prompts
+    # the server would print an address that opens the pages for chats and prompts
     command += ["--uvicorn-opts", "--log-level warning"]
     command += ["--workers", "1", "--backend-store-uri", uri]
     location = artifact_location(uri, artifact_root)
-    # files are where the experiments say; a proxy folder of the server would stay empty
+    # the experiments define where files are; a proxy folder of the server would stay empty
     return [*command, "--no-serve-artifacts", "--default-artifact-root", location or "mlruns"]
 
 
 def study_address(server: str, experiment_id: str) -> str:
-    """The page of a study's runs, opened on its saved view."""
+    """Return the page of a study's runs, opened on its saved view."""
     view = f"viewStateShareKey={VIEW_KEY}"
     return f"{server}/#/experiments/{experiment_id}/runs?{TRAINING_VIEW}&{view}"
 
 
 def studies(client: "MlflowClient") -> dict[str, str]:
-    """MLflow's id of each study that has runs, by name; the latest study comes first."""
+    """Return MLflow's id of each study that has runs, by name; the latest study comes first."""
     latest: dict[str, tuple[int, str]] = {}
     for found in client.search_experiments():
         runs = client.search_runs(
@@ -67,12 +67,12 @@ def studies(client: "MlflowClient") -> dict[str, str]:
 
 
 def results_address(client: "MlflowClient", server: str, study: str | None = None) -> str:
-    """The address to open: the runs table of a study with its results as columns.
+    """Return the address to open: the runs table of a study with its results as columns.
 
     Args:
         client: The MLflow client of the store.
         server: Address of the MLflow server.
-        study: Name of the study; ``None``: the one with the latest run.
+        study: Name of the study; ``None`` means the one with the latest run.
 
     Raises:
         UserError: If there is no such study.
@@ -112,7 +112,7 @@ def serve_ui(uri: str, artifact_root: str, port: int, study: str | None = None) 
     _check_port(port)
     uri = absolute_uri(uri)
     logger.info("Opening the store %s", shown_uri(uri))
-    # the server's own processes would race to create the tables
+    # otherwise the server's processes would create the tables concurrently
     client = open_client(uri)
     set_environment()
     # the job runner starts a dozen processes that runs and charts do not need
@@ -156,7 +156,7 @@ def print_when_ready(port: int, server: int, address: str) -> None:
 
 def _check_port(port: int) -> None:
     with socket.socket() as probe:
-        # as the server does: a port that only waits for old connections to close is free
+        # as in the server: a port that only waits for old connections to close counts as free
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
