@@ -1,4 +1,4 @@
-"""Compare a training step, sparse products, the PARIS rule and searches with other forms.
+"""Compare a training step, sparse products, the PARIS rule and searches with alternatives.
 
     emea bench compare [--pair OVERRIDES...] [--sizes N...] [--device cuda] [--json FILE]
 
@@ -66,7 +66,7 @@ SIZES = [5000, 10000, 20000, 50000, 100000]
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure, print and record."""
+    """Run the measurements, print them and write them to a file on request."""
     parser = argparse.ArgumentParser(
         prog="emea bench compare",
         description=__doc__,
@@ -236,7 +236,7 @@ def _at_size(size: int, repeats: int, device: torch.device) -> dict[str, float]:
     ours, _ = _steps(pair, device)
     for _ in range(WARM_UP[device.type]):
         ours()
-    # the shortest of several: load on the machine only adds time, differently at each size
+    # use the shortest of several times, because load on the machine only adds time
     step = min(_timed(ours, device) for _ in range(repeats))
     memory = peak_memory_mb(device)
     joint = partial(_joint, *_rule(pair, device))
@@ -271,7 +271,7 @@ def _rule(pair: GraphPair, device: torch.device) -> tuple[PARIS, Beliefs]:
 
 
 def _beliefs(pair: GraphPair) -> Beliefs:
-    """Return distinct candidates, the right one first, as a good model has them."""
+    """Return distinct candidates with the correct one first, as a good model does."""
     generator = torch.Generator().manual_seed(0)
     num_source, num_target = pair.source.num_entities, pair.target.num_entities
     first = torch.randint(num_target, (num_source,), generator=generator)

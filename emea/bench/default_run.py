@@ -1,4 +1,4 @@
-"""How long the default run takes, from the command to its end.
+"""Measures how long the default run takes, from the command to its end.
 
 emea bench default-run [--json FILE]
 """
@@ -17,7 +17,7 @@ from emea.record.provenance import provenance
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run, time, print."""
+    """Run the default configuration and print its duration."""
     parser = argparse.ArgumentParser(
         prog="emea bench default-run",
         description=__doc__,
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--json", type=Path, help="file for the numbers")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        # tracked as by default, but in a store of its own
+        # tracked as by default, but in a separate store
         command = [sys.executable, "-m", "emea", "run", f"hydra.run.dir={folder}/run"]
         command += [
             f"tracking.uri=sqlite:///{folder}/mlflow.db",

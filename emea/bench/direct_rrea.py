@@ -8,7 +8,7 @@ from emea.encoders.rrea import RREA
 
 
 class DirectRREA(nn.Module):
-    """The same model as ``RREA`` with shared weights, in a form of edges x dimension.
+    """Computes the same as ``RREA``, with its weights, but with tensors of edges x dimension.
 
     Args:
         graph: The joint graph of both graphs.

@@ -1,10 +1,10 @@
-"""Time and memory of reasoning with a matched pair of hubs, by their degree.
+"""Measures time and memory of reasoning with a matched pair of hubs, by their degree.
 
     emea bench hubs [DEGREE ...] [--json FILE]
 
 Both graphs have one hub. The relation between the hub and its neighbours is functional elsewhere,
 so that the hub's match looks like strong evidence for each pair of its neighbours. Each degree is
-measured in a process of its own: CPU seconds of the join of neighbours (evidence), of implied
+measured in a separate process: CPU seconds of the join of neighbours (evidence), of implied
 pairs (propagation), of the candidate table and of the explanation of the hubs' match, and the
 peak memory of the process. ``growth`` is the exponent between two degrees; 1 is linear. AvoidConf
 does not read triples and is not measured.

@@ -1,8 +1,8 @@
-"""How long a large N-Triples file takes to become a graph, and how much memory.
+"""Measures the time and memory of reading a large N-Triples file into a graph.
 
 emea bench load-ntriples [--num-triples N] [--literals SHARE] [--folder DIR] [--json FILE]
 
-Each reading has a process of its own, so that its peak memory is its own.
+Each file is read in a separate process, whose peak memory is measured.
 """
 
 import argparse
@@ -30,7 +30,7 @@ NOTE = "machine shared with other work: times vary by a half and more"
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the files, read each, print."""
+    """Write the files, read each of them and print the measurements."""
     parser = argparse.ArgumentParser(
         prog="emea bench load-ntriples",
         description=__doc__,
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def make_files(folder: Path, num_triples: int, literals: float) -> dict[str, Path]:
-    """IRIs only, the same compressed, and with literals."""
+    """Write three files: IRIs only, the same compressed, and with literals."""
     folder.mkdir(parents=True, exist_ok=True)
     plain, packed, mixed = (folder / name for name in ("iris.nt", "iris.nt.gz", "mixed.nt"))
     with plain.open("w") as file, gzip.open(packed, "wt", compresslevel=1) as zipped:
@@ -72,7 +72,7 @@ def make_files(folder: Path, num_triples: int, literals: float) -> dict[str, Pat
 
 
 def ntriples(num_triples: int, literals: float) -> Iterator[str]:
-    """Lines of a random graph with hubs and three triples for each entity."""
+    """Yield lines of a random graph with hubs and three triples for each entity."""
     rng = np.random.default_rng(0)
     num_entities = max(1, num_triples * 3 // 10)
     for start in range(0, num_triples, BLOCK):
@@ -86,13 +86,13 @@ def ntriples(num_triples: int, literals: float) -> Iterator[str]:
 
 
 def line(head: int, relation: int, tail: int, is_literal: bool) -> str:
-    """One triple."""
+    """Return one triple as a line of N-Triples."""
     value = f'"A note on {tail} and others"@en' if is_literal else ENTITY.format(tail)
     return f"{ENTITY.format(head)} {RELATION.format(relation)} {value} .\n"
 
 
 def measured(path: Path) -> dict[str, Any]:
-    """Seconds and peak memory of one reading."""
+    """Return the seconds and peak memory of one reading."""
     command = [sys.executable, "-m", "emea", "bench", "load-ntriples", "--read", str(path)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     seconds, cpu_seconds, memory, num_triples, num_entities = output
@@ -107,7 +107,7 @@ def measured(path: Path) -> dict[str, Any]:
 
 
 def read(path: Path) -> None:
-    """Read a file and print what it took."""
+    """Read a file and print the time and memory that it took."""
     start, cpu_start = time.perf_counter(), time.process_time()
     graph, _ = read_graph_file(path)
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start

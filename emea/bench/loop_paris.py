@@ -1,4 +1,4 @@
-"""Eq. 19 candidate by candidate, as one would first write it."""
+"""Eq. 19 as a plain loop over candidates, for comparison with the vectorised rule."""
 
 from collections import defaultdict
 
@@ -10,7 +10,7 @@ Neighbours = dict[int, list[tuple[int, int]]]
 
 
 def neighbours_of(graph: KnowledgeGraph) -> Neighbours:
-    """(directed relation, neighbour) pairs of each entity."""
+    """Return the (directed relation, neighbour) pairs of each entity."""
     found: Neighbours = defaultdict(list)
     for head, relation, tail in graph.triples.tolist():
         found[head].append((relation, tail))
@@ -21,7 +21,7 @@ def neighbours_of(graph: KnowledgeGraph) -> Neighbours:
 def loop_values(
     entities: list[int], source: Neighbours, target: Neighbours, beliefs: Beliefs, rule: PARIS
 ) -> list[list[float]]:
-    """The rule's value of every candidate of the given entities."""
+    """Return the rule's value of every candidate of the given entities."""
     targets, probs = beliefs.targets.tolist(), beliefs.probs.tolist()
     functional = rule.source.inverse_functionality.tolist()
     target_functional = rule.target.inverse_functionality.tolist()

@@ -1,4 +1,4 @@
-"""Where a run's time goes: training steps, EM, and what Lightning, MLflow and files add.
+"""Measures where a run's time goes: training steps, EM, Lightning, MLflow and files.
 
 emea bench overhead [OVERRIDES...] [--json FILE]
 """
@@ -41,7 +41,7 @@ PARTS: tuple[tuple[Any, str, str], ...] = (
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure, print, record."""
+    """Run the measurements, print them and write them to a file on request."""
     parser = argparse.ArgumentParser(
         prog="emea bench overhead",
         description=__doc__,
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def shares(overrides: list[str]) -> dict[str, Any]:
-    """Seconds of a tracked run by what they were spent on."""
+    """Return the seconds that a tracked run spent on each activity."""
     with tempfile.TemporaryDirectory() as folder:
         store = [f"tracking.uri=sqlite:///{folder}/mlflow.db", f"tracking.artifact_root={folder}"]
         config = composed([*overrides, "tracking=mlflow", *store])
@@ -89,7 +89,7 @@ def shares(overrides: list[str]) -> dict[str, Any]:
 
 @contextmanager
 def timed_parts() -> Iterator[dict[str, float]]:
-    """Seconds spent inside each part while the context lasts."""
+    """Measure the seconds spent inside each part within this context."""
     spent: dict[str, float] = defaultdict(float)
     with ExitStack() as stack:
         for owner, name, part in PARTS:
@@ -111,7 +111,7 @@ def _timed(work: Callable[..., Any], part: str, spent: dict[str, float]) -> Call
 
 
 def start_up(repeats: int = 3) -> dict[str, float]:
-    """Seconds until ``--help`` has been printed, and until the package is imported."""
+    """Return the seconds until ``--help`` has been printed, and until the package is imported."""
     commands = {"help_s": ["-m", "emea", "run", "--help"], "import_s": ["-c", "import emea"]}
     return {
         name: min(_seconds([sys.executable, *arguments]) for _ in range(repeats))

@@ -1,4 +1,4 @@
-"""Time and memory of a run's parts on one pair: a step, the candidate search, the joint module.
+"""Measures time and memory of a run's parts: a step, the candidate search, the joint step.
 
 emea bench run-parts data=zh ratio=0.05 [--steps 100] [--json FILE]
 """
@@ -26,7 +26,7 @@ WARM_UP = 5
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure and print."""
+    """Run the measurements, print them and write them to a file on request."""
     parser = argparse.ArgumentParser(
         prog="emea bench run-parts",
         description=__doc__,
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def measure(overrides: list[str], num_steps: int) -> dict[str, Any]:
-    """Milliseconds per step, seconds of search and joint module, memory."""
+    """Return milliseconds per step, seconds of search and joint step, and memory."""
     config = composed(overrides)
     device = choose_device(config.trainer.accelerator)
     start = time.perf_counter()
@@ -59,7 +59,7 @@ def measure(overrides: list[str], num_steps: int) -> dict[str, Any]:
     built = time.perf_counter()
     step = ms_per_step(parts, parts.data.links.to(device), num_steps)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for _ in range(2):  # the first time compiles and allocates
+    for _ in range(2):  # the first call compiles kernels and allocates memory
         parts.em.between_fits(parts.module, parts.data)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
@@ -76,7 +76,7 @@ def measure(overrides: list[str], num_steps: int) -> dict[str, Any]:
 
 
 def ms_per_step(parts: Parts, links: Tensor, num_steps: int) -> float:
-    """Mean time of an optimisation step, as training runs it."""
+    """Return the mean time of an optimisation step, as training runs it."""
     optimizer = parts.module.configure_optimizers()
     step = parts.module.new_step(links, optimizer)
     for _ in range(WARM_UP):

@@ -1,8 +1,8 @@
-"""Time, memory and accuracy of a whole run, after a short one that compiles the kernels.
+"""Measures time, memory and accuracy of a run, after a short run that compiles the kernels.
 
     emea bench whole-run data=zh ratio=0.05 [--json FILE]
 
-The run is not tracked; its own time from reading the files to the written records counts.
+The run is not tracked. The time includes reading the files and writing the records.
 """
 
 import argparse
@@ -36,7 +36,7 @@ KEPT += ("peak_memory_mb", "initial", "final", "seed", "split_seed")
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Compile, run, print, record."""
+    """Run the measurements, print them and write them to a file on request."""
     parser = argparse.ArgumentParser(
         prog="emea bench whole-run",
         description=__doc__,
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def measure(overrides: list[str]) -> dict[str, Any]:
-    """Seconds of a run and of its parts, memory, accuracy."""
+    """Return the duration of a run and its parts, its memory and its accuracy."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         run_job(composed(["tracking=none", *SHORT]), Path(folder) / "short")

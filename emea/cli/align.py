@@ -155,7 +155,7 @@ def _anchors(literals: "Numbers") -> str:
 
 
 def _rows(path: Path) -> list[tuple[str, str, float]]:
-    """Matches that are not training links, most probable first."""
+    """Return the matches that are not training links, most probable first."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         next(rows)  # the header

@@ -12,7 +12,7 @@ if they were tested on the same links."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the comparison and write the files that the arguments ask for; the exit status."""
+    """Print the comparison, write the requested files and return the exit status."""
     options = _parser().parse_args(arguments)
     from emea.compare.compared_run import find_compared_run
     from emea.compare.comparison import compare

@@ -13,7 +13,7 @@ STUDY is a folder, or the name of a folder in experiments/."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the subcommand that the arguments name; the exit status."""
+    """Run the subcommand that the arguments name, and return the exit status."""
     options = _parser().parse_args(arguments)
     status: int = options.run(options)
     return status

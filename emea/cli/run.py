@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Check the command line, then start or resume a run, or start a sweep.
 
     Args:
-        arguments: As typed after ``emea run``; ``None``: those of this process.
+        arguments: The arguments after ``emea run``; ``None`` means those of this process.
 
     Returns:
         The exit status.
@@ -87,7 +87,7 @@ def _print_help(arguments: Sequence[str]) -> int:
     group = next((argument for argument in arguments if argument in GROUPS), None)
     try:
         print(help_text() if group is None else group_help(group), flush=True)
-    except BrokenPipeError:  # the reader, such as head, has seen enough
+    except BrokenPipeError:  # the reader, such as head, closed the pipe
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (Python flushes it at the end)
     return 0
 
@@ -107,7 +107,7 @@ def job(config: DictConfig) -> float:
         if isinstance(error, UserError):
             logger.error("%s", error)
         elif is_sweep:
-            logger.exception("The job failed")  # also into its own log
+            logger.exception("The job failed")  # also write it to the job's log
         else:
             raise
         if not is_sweep:
@@ -141,7 +141,7 @@ def _run(config: DictConfig, folder: Path, launch: Launch) -> float:
 
 
 def resumed_folder(arguments: Sequence[str]) -> tuple[Path, list[str]] | None:
-    """The folder of ``resume=FOLDER`` and the modules that the user trusts.
+    """Return the folder of ``resume=FOLDER`` and the modules that the user trusts.
 
     A resumed run keeps its settings, so other settings are refused.
 

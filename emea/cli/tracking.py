@@ -29,7 +29,7 @@ logger = logging.getLogger("emea.tracking")
 
 
 def sync(arguments: Sequence[str]) -> int:
-    """Import run folders into a store; the exit status says whether any of them failed."""
+    """Import run folders into a store; the exit status is 1 if any of them failed."""
     options = _sync_parser().parse_args(arguments)
     _log_to_stdout()
     artifacts = Path(options.artifact_root).resolve()
@@ -64,7 +64,7 @@ def _log_to_stdout() -> None:
 
 @contextmanager
 def _store_errors(uri: str) -> Iterator[None]:
-    """Report what MLflow raises for a store that it cannot open in one sentence."""
+    """Report errors of MLflow for a store that it cannot open, in one sentence."""
     try:
         yield
     except UserError:

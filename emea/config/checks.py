@@ -18,14 +18,15 @@ STRICT = "emea.em.protocol.Strict"
 
 
 def check_config(config: DictConfig) -> None:
-    """Refuse a config that cannot run.
+    """Raise an error if a config cannot run.
 
     Raises:
-        ConfigError: Names the key, the given value and the allowed values, in one sentence.
+        ConfigError: If a value is not allowed. The message names the key, the given value and the
+            allowed values.
     """
     try:
         problem = next(_problems(config), None)
-    except OmegaConfBaseException as error:  # a key is missing, or refers to one that is not there
+    except OmegaConfBaseException as error:  # a key is missing, or refers to a missing key
         raise ConfigError(error_text(error)) from error
     if problem is not None:
         raise ConfigError(problem)
@@ -110,7 +111,7 @@ ABSENT = object()
 
 
 def value_problems(config: DictConfig) -> Iterator[str]:
-    """A sentence for each value that its schema does not allow."""
+    """Yield a sentence for each value that its schema does not allow."""
     for group in ("", *GROUPS):
         option = OmegaConf.select(config, f"{group}.name") if group else None
         for variants in declared(group, option if isinstance(option, str) else None):
@@ -121,7 +122,7 @@ def value_problems(config: DictConfig) -> Iterator[str]:
 
 
 def _value_problem(value: Any, variants: tuple[Setting, ...]) -> str | None:
-    """A sentence if none of the declarations of a key allows the value."""
+    """Return a sentence if none of the declarations of a key allows the value."""
     if value is ABSENT:
         if not all(one.required for one in variants):
             return None  # the class has a default, or the option has no such setting

@@ -74,7 +74,7 @@ def current_params(params: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_current_targets(settings: Any) -> Any:
-    """A copy of the settings with the current module of each class."""
+    """Return a copy of the settings with the current module of each class."""
     if isinstance(settings, list):
         return [_with_current_targets(value) for value in settings]
     if not isinstance(settings, dict):
@@ -111,7 +111,7 @@ def current_overrides(arguments: Sequence[str]) -> list[str]:
 
 
 def current_decoding(name: str) -> str:
-    """The current name of an option of ``decoding``; warns about an earlier name."""
+    """Return the current name of an option of ``decoding``; warns about an earlier name."""
     if name not in SIMILARITIES:
         return name
     _warn(f"decoding={name}", "decoding=greedy")
@@ -124,7 +124,7 @@ def _warn(earlier: str, current: str) -> None:
 
 
 def _current(argument: str) -> list[str]:
-    """The current spelling of an argument, or the argument if nothing changed."""
+    """Return the current spelling of an argument, or the argument if nothing changed."""
     key, equals, value = argument.partition("=")
     if key == "search" and "cells" in _names(argument):
         return [
@@ -150,7 +150,7 @@ def _current(argument: str) -> list[str]:
 
 
 def _names(argument: str) -> list[str]:
-    """The options that an override of a group names; empty if it cannot be read."""
+    """Return the options that an override of a group names; empty if it cannot be read."""
     try:
         (override,) = OverridesParser.create().parse_overrides([argument])
         return [one.partition("=")[2].strip("'\"") for one in assignments(override)]

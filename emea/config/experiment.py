@@ -29,7 +29,7 @@ def with_sweep(arguments: Sequence[str]) -> list[str]:
 
 
 def chosen_experiment(arguments: Iterable[str]) -> str | None:
-    """The experiment that a command line names."""
+    """Return the experiment that a command line names."""
     chosen = [
         argument.partition("=")[2] for argument in arguments if _key(argument) == "experiment"
     ]
@@ -41,17 +41,17 @@ def chosen_experiment(arguments: Iterable[str]) -> str | None:
 
 
 def sweep_params(experiment: str) -> dict[str, str]:
-    """The values that an experiment sweeps over, as one would type them, by key."""
+    """Return the values that an experiment sweeps over, as on the command line, by key."""
     config = compose_config([f"experiment={experiment}"], with_hydra=True)
     return {str(key): str(value) for key, value in config.hydra.sweeper.params.items()}
 
 
 def jobs(experiment: str, overrides: Sequence[str] = ()) -> list[list[str]]:
-    """The overrides of each job of an experiment, in the order of the sweep.
+    """Return the overrides of each job of an experiment, in the order of the sweep.
 
     Args:
-        experiment: An option of the group.
-        overrides: As on the command line; they replace values of the sweep.
+        experiment: An option of the group ``experiment``.
+        overrides: Overrides as on the command line; they replace values of the sweep.
     """
     arguments = with_sweep(["-m", f"experiment={experiment}", *overrides])[1:]
     parsed = OverridesParser.create().parse_overrides(arguments)
@@ -59,7 +59,7 @@ def jobs(experiment: str, overrides: Sequence[str] = ()) -> list[list[str]]:
 
 
 def assignments(override: Override) -> list[str]:
-    """All single overrides of an override that can be a sweep."""
+    """Return all single overrides of an override that can be a sweep."""
     if not override.is_sweep_override():
         return [str(override.input_line)]
     key = override.get_key_element()

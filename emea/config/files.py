@@ -11,7 +11,7 @@ from emea.errors import ConfigError
 
 
 def error_text(error: Exception) -> str:
-    """The text of an error of Hydra or OmegaConf, with the key if the error has one."""
+    """Return the text of an error of Hydra or OmegaConf, with the key if the error has one."""
     cause = error.__cause__ or error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     key = next((line.split(": ", 1)[1] for line in lines if line.startswith("full_key: ")), "")
@@ -19,7 +19,7 @@ def error_text(error: Exception) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error; Hydra adds advice on syntax."""
+    """Return the first line of an error; Hydra adds advice on syntax."""
     return next((line for line in str(error).splitlines() if line.strip()), repr(error))
 
 
@@ -73,17 +73,17 @@ def compose_config(overrides: Sequence[str], with_hydra: bool = False) -> DictCo
 
 
 def required_groups() -> list[str]:
-    """The groups from which each run has an option."""
+    """Return the groups from which each run has an option."""
     return [name for name in group_names() if name not in PRESETS]
 
 
 def group_names() -> list[str]:
-    """The groups of ``conf/`` without those of Hydra."""
+    """Return the groups of ``conf/`` without those of Hydra."""
     return sorted(path.name for path in CONF.iterdir() if path.is_dir() and path.name != "hydra")
 
 
 def option_names(group: str) -> list[str]:
-    """The options of a group in all folders; options in subfolders have their path."""
+    """Return the options of a group in all folders; options in subfolders have their path."""
     folders = [folder / group for folder in (CONF, *_further)]
     return sorted(
         {

@@ -35,7 +35,7 @@ WIDTH = 98
 
 
 def help_text() -> str:
-    """The groups with their options, and the settings of the answer."""
+    """Return the groups with their options, and the settings of the answer."""
     lines = ["Groups (group=option):", ""]
     for name, group in GROUPS.items():
         lines.append(f"  {name:<10}  {group.help}")
@@ -48,7 +48,7 @@ def help_text() -> str:
 
 
 def group_help(name: str) -> str:
-    """The settings of a group: default, meaning and allowed values."""
+    """Return the settings of a group: default, meaning and allowed values."""
     group = GROUPS[name]
     lines = [f"{name}: {group.help}", f"options: {', '.join(option_names(name))}"]
     for schema, settings in group.schemas.items():

@@ -14,12 +14,12 @@ from emea.settings.setting import settings_of
 
 @dataclass(frozen=True)
 class Idle:
-    """Settings that have no effect under a condition.
+    """Describes settings that have no effect under a condition.
 
     Args:
-        keys: Each includes all keys below it.
-        when: The condition, on a composed config.
-        reason: a text in which ``{config.em.name}`` is replaced by the value in the config.
+        keys: The keys of the settings; each includes all keys below it.
+        when: The condition, a function of the composed config.
+        reason: A text in which ``{config.em.name}`` is replaced by the value in the config.
     """
 
     keys: tuple[str, ...]
@@ -48,7 +48,7 @@ def _has_no_em(config: DictConfig) -> bool:
 
 
 def uses_two_way(config: DictConfig) -> bool:
-    """Whether the two-way step replaces the paper's E- and M-step."""
+    """Return whether the two-way step replaces the paper's E- and M-step."""
     two_way = _value(config, "em.two_way")
     if not isinstance(two_way, DictConfig) or two_way.get("_target_") != TWO_WAY:
         return False
@@ -62,7 +62,7 @@ SWITCHES = {one.key: one.default for one in settings_of(TwoWaySettings) if one.k
 
 
 def _has_part(two_way: DictConfig) -> bool:
-    """Whether a part of the two-way step is on; without any, the paper's step is used."""
+    """Return whether a part of the two-way step is on; without any, the paper's step is used."""
     usual = TwoWaySettings
     return (
         any(two_way.get(name, default) for name, default in SWITCHES.items())
@@ -175,8 +175,9 @@ def idle_settings(config: DictConfig, overrides: Sequence[str]) -> dict[str, str
     """Find the keys of a command line that have no effect in its config, with the reasons.
 
     Args:
-        config: Composed with them.
-        overrides: As typed; removing a key and choosing no rule always have an effect.
+        config: The config that was composed with the overrides.
+        overrides: The overrides as typed. Removing a key and choosing no rule always have an
+            effect.
     """
     active = [(key, entry.reason) for entry in IDLE if entry.when(config) for key in entry.keys]
     found: dict[str, str] = {}
@@ -191,17 +192,17 @@ def idle_settings(config: DictConfig, overrides: Sequence[str]) -> dict[str, str
 
 
 def keys_without_effect(config: DictConfig) -> list[str]:
-    """Keys that do nothing in a config, each with all keys below it.
+    """Return the keys that have no effect in a config, each with all keys below it.
 
     Args:
-        config: a composed config, or the settings of an earlier run, which may lack some keys.
+        config: A composed config, or the settings of an earlier run, which may lack some keys.
     """
     found: dict[str, None] = {}
     for entry in IDLE:
         try:
             holds = entry.when(config)
         except (AttributeError, KeyError, TypeError, OmegaConfBaseException):
-            continue  # an earlier run without the settings that this condition looks at
+            continue  # an earlier run lacks the settings that this condition needs
         if holds:
             found |= dict.fromkeys(entry.keys)
     return list(found)

@@ -1,4 +1,4 @@
-"""Objects from config nodes; ``_target_`` names the class."""
+"""Creates objects from config nodes, whose ``_target_`` names the class."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,11 +16,11 @@ from emea.errors import ConfigError
 
 
 def factory(node: DictConfig, keep_name: bool = False) -> Callable[..., Any]:
-    """A factory for the object of a config node; the caller adds the arguments of the run.
+    """Return a factory for the object of a config node; the caller adds the arguments of the run.
 
     Args:
-        node: With a ``_target_``.
-        keep_name: Also pass the name of the option as an argument.
+        node: A config node with a ``_target_``.
+        keep_name: Whether to pass the name of the option as an argument, too.
     """
     values = _settings(node)
     name = {"name": values["name"]} if keep_name and "name" in values else {}
@@ -33,7 +33,7 @@ def factory(node: DictConfig, keep_name: bool = False) -> Callable[..., Any]:
 
 
 def _reason(error: BaseException) -> str:
-    """The first cause of an error; Hydra's own says only that something was not found."""
+    """Return the first cause of an error, which is more specific than Hydra's own message."""
     while error.__cause__ is not None:
         error = error.__cause__
     if isinstance(error, ModuleNotFoundError):
@@ -44,7 +44,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _settings(node: DictConfig) -> dict[str, Any]:
-    """The values of a node, which may come from an untrusted config."""
+    """Return the values of a node, which may come from an untrusted config."""
     if not isinstance(node, DictConfig):
         raise ConfigError(f"a part of the configuration is not a group of settings: {node}")
     try:
@@ -61,7 +61,7 @@ def _settings(node: DictConfig) -> dict[str, Any]:
 
 
 def _nameless(node: Any) -> Any:
-    """The node without option names, its own and those of nested options."""
+    """Return the node without option names, its own and those of nested options."""
     if not isinstance(node, dict):
         return node
     kept = {key: _nameless(value) for key, value in node.items()}
@@ -75,7 +75,7 @@ def load_pair(config: DictConfig) -> GraphPair:
 
     Raises:
         ConfigError: If the data cannot be created, or is not a pair of graphs.
-        DataError: a file cannot be used.
+        DataError: If a file cannot be used.
     """
     pair = factory(config.data, keep_name=True)()
     if not isinstance(pair, GraphPair):
@@ -86,7 +86,7 @@ def load_pair(config: DictConfig) -> GraphPair:
 
 
 def make(target: Callable[..., Any], /, *arguments: Any, **settings: Any) -> Any:
-    """Call a class or function; wrong settings become a `ConfigError`."""
+    """Call a class or function, and raise a `ConfigError` if its settings are wrong."""
     try:
         return target(*arguments, **settings)
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""The page of all settings, ``docs/configuration.md``, from the schemas and the options."""
+"""Generates the page of all settings, ``docs/configuration.md``, from schemas and options."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ SCHEMA = "schema_"
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a group, read from its file.
+    """Holds an option of a group, read from its file.
 
     Args:
-        title: What it is, from the first line.
-        settings: What it inherits, by key.
-        values: What it sets itself, by key.
+        title: The description in the first line of the file.
+        settings: The settings that it inherits, by key.
+        values: The values that it sets itself, by key.
     """
 
     title: str
@@ -40,14 +40,14 @@ class Option:
 
 
 def read_option(group: str, name: str) -> Option:
-    """An option of ``conf/`` with what it inherits from schemas and other options."""
+    """Return an option of ``conf/`` with what it inherits from schemas and other options."""
     text = (CONF / group / f"{name}.yaml").read_text(encoding="utf-8")
     content: dict[str, Any] = yaml.safe_load(text)
     settings: dict[str, Setting] = {}
     values: dict[str, Any] = {}
     for parent in content.pop("defaults", ()):
         if not isinstance(parent, str):
-            continue  # it chooses an option of another group
+            continue  # the entry chooses an option of another group
         if parent.startswith(SCHEMA):
             schema = GROUPS[group].schemas[parent.removeprefix(SCHEMA)]
             settings |= {one.key: one for one in settings_of(schema, f"{group}.")}
@@ -60,7 +60,7 @@ def read_option(group: str, name: str) -> Option:
 
 
 def _leaves(node: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """Values that are not groups of settings, with their full key."""
+    """Yield values that are not groups of settings, with their full key."""
     for name, value in node.items():
         if isinstance(value, dict):
             yield from _leaves(value, f"{prefix}{name}.")
@@ -69,7 +69,7 @@ def _leaves(node: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def options_page() -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     parts = [HEAD, "## All runs\n", _table(settings_of(RunSettings), {})]
     for group in required_groups():
         parts.append(f"## {group}\n")
@@ -87,7 +87,7 @@ def _sentence(text: str) -> str:
 
 
 def _table(settings: Iterable[Setting], values: dict[str, Any]) -> str:
-    """A row for each setting; groups of settings are left out if their settings have rows."""
+    """Return a row for each setting, but none for a group of settings that have rows."""
     lines = []
     for one in settings:
         if (one.kind is dict and not one.nullable) or one.key.endswith(".two_way"):

@@ -83,13 +83,13 @@ def composed(overrides: Sequence[str]) -> DictConfig:
 
 
 def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> None:
-    """Refuse unknown options, keys and values, and suggest the nearest names.
+    """Raise an error for unknown options, keys and values, and suggest the nearest names.
 
     In a sweep, every option and value is checked, but not every combination.
 
     Args:
         arguments: The command line.
-        defaults: The arguments that the user did not type; they may have no effect.
+        defaults: Arguments that the user did not type. They may be without effect.
     """
     typed = check_command(arguments)
     check_settings(typed, defaults)
@@ -118,20 +118,20 @@ def check_command(arguments: Sequence[str]) -> list[str]:
             _check_options(override)
         else:
             _check_added(override)
-            _assignments(override)  # it refuses ranges without values or without end
+            _assignments(override)  # raises an error for ranges without values or without end
     _check_sweep_flag(arguments, parsed)
     return typed
 
 
 def check_composed(config: DictConfig, typed: Sequence[str]) -> None:
-    """Refuse the config of a single run if it cannot run or if a setting has no effect.
+    """Raise an error if a single run's config cannot run or a setting has no effect.
 
     Args:
-        config: Composed with these settings.
-        typed: Settings without Hydra's own.
+        config: The config that was composed with these settings.
+        typed: The settings that the user typed, without Hydra's own.
 
     Raises:
-        ConfigError: Names the key and the reason.
+        ConfigError: If the config cannot run. The message names the key and the reason.
     """
     check_config(config)
     check_paths(config)
@@ -142,7 +142,7 @@ def check_composed(config: DictConfig, typed: Sequence[str]) -> None:
 
 
 def check_settings(typed: list[str], defaults: Sequence[str] = ()) -> None:
-    """Check settings as `check_overrides` does; there are no flags such as ``-m``."""
+    """Check settings like `check_overrides`, without flags such as ``-m``."""
     parsed = _parsed(current_overrides(typed))
     overrides = [one for one in parsed if not one.key_or_group.startswith("hydra")]
     groups = {override.key_or_group: override for override in overrides if _is_group(override)}
@@ -169,7 +169,7 @@ def check_settings(typed: list[str], defaults: Sequence[str] = ()) -> None:
 
 
 def _with_values(config: DictConfig, assignments: Sequence[str]) -> DictConfig:
-    """A copy of a composed config with values set as Hydra sets them."""
+    """Return a copy of a composed config with values set as Hydra sets them."""
     changed = copy.deepcopy(config)
     try:
         ConfigLoaderImpl._apply_overrides_to_config(_parsed(list(assignments)), changed)
@@ -179,7 +179,7 @@ def _with_values(config: DictConfig, assignments: Sequence[str]) -> DictConfig:
 
 
 def _refuse_idle(idle: dict[str, str], overrides: Sequence[Override]) -> None:
-    """Refuse a setting that has no effect; in a sweep, only if it has none in any job.
+    """Raise an error if a setting has no effect; in a sweep, if it has none in any job.
 
     Args:
         idle: Settings without effect in one job, with the reasons.
@@ -230,7 +230,7 @@ def _parsed(arguments: list[str]) -> list[Override]:
 
 
 def _check_plugins(overrides: Sequence[Override]) -> None:
-    """Refuse a launcher or sweeper whose Hydra plugin is not installed."""
+    """Raise an error for a launcher or sweeper whose Hydra plugin is not installed."""
     for override in overrides:
         group, name = override.key_or_group, str(override.value())
         if group not in PLUGIN_GROUPS or override.is_delete() or override.is_sweep_override():
@@ -252,7 +252,7 @@ def _check_plugins(overrides: Sequence[Override]) -> None:
 
 
 def _check_sweep_flag(arguments: Sequence[str], overrides: Sequence[Override]) -> None:
-    """Refuse several values for one key in a command that is not a sweep."""
+    """Raise an error for several values of one key in a command that is not a sweep."""
     if any(argument in SWEEP_FLAGS or argument == SWEEP_MODE for argument in arguments):
         return
     several = next((one for one in overrides if one.is_sweep_override()), None)
@@ -279,7 +279,7 @@ def _is_group(override: Override) -> bool:
 
 
 def _assignments(override: Override) -> list[str]:
-    if override.is_interval_sweep():  # for sweepers that search: both ends must be allowed
+    if override.is_interval_sweep():  # for sweepers that search, both ends must be allowed
         interval = cast(IntervalSweep, override.value())
         key = override.get_key_element()
         return [f"{key}={interval.start}", f"{key}={interval.end}"]
@@ -296,7 +296,7 @@ def _assignments(override: Override) -> list[str]:
 
 
 def _check_range(override: Override) -> None:
-    """Refuse a range without end or with too many values to check."""
+    """Raise an error for a range without end or with too many values to check."""
     value = override.value()
     if not isinstance(value, RangeSweep):
         return
@@ -312,7 +312,7 @@ def _check_range(override: Override) -> None:
 
 
 def check_option(group: str, name: str) -> None:
-    """Refuse a name that is not an option of the group, and suggest the nearest."""
+    """Raise an error for a name that is not an option of the group, and suggest the nearest."""
     options = option_names(group)
     if name in options:
         return
@@ -334,14 +334,14 @@ def _check_options(override: Override) -> None:
 
 
 def _aligned(groups: Iterable[Override]) -> list[list[str]]:
-    """Lists of choices that together contain every value of a sweep at least once."""
+    """Yield lists of choices that together contain every value of a sweep at least once."""
     lists = [_assignments(override) for override in groups]
     longest = max(map(len, lists), default=1)
     return [[choices[index % len(choices)] for choices in lists] for index in range(longest)]
 
 
 def _check_added(override: Override) -> None:
-    """Refuse a new key outside of the groups."""
+    """Raise an error for a new key outside of the groups."""
     key = override.key_or_group
     if not (override.is_add() or override.is_force_add()) or key.startswith("hydra"):
         return

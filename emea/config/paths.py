@@ -18,10 +18,10 @@ NEEDED = ("data.source", "data.target")
 
 
 def check_paths(config: DictConfig) -> None:
-    """Refuse a config that names missing files.
+    """Raise an error if a config names missing files.
 
     Raises:
-        ConfigError: Names the key and the file.
+        ConfigError: If a file is missing. The message names the key and the file.
     """
     reads_files = OmegaConf.select(config, "data._target_") == READER
     keys = (*NEEDED, "data.links", "data.test_links") if reads_files else ()
@@ -47,21 +47,21 @@ def _check_file(key: str, name: str) -> None:
 
 
 def check_run_folder(arguments: Sequence[str]) -> None:
-    """Refuse a run folder or sweep folder that cannot be written.
+    """Raise an error if a run folder or sweep folder is not writable.
 
-    Hydra creates it before the run starts and would report an error with a traceback.
+    Hydra creates the folder before the run starts and would report an error with a traceback.
 
     Args:
         arguments: The command line.
 
     Raises:
-        DataError: Has the reason and says how to choose another folder.
+        DataError: If the folder is not writable. The message explains how to choose another one.
     """
     given = dict(argument.lstrip("+").partition("=")[::2] for argument in arguments)
     if "resume" in given:
         folder, advice = given["resume"], "Resume a copy of it in a folder that you can write to."
         if not Path(folder).is_dir():
-            return  # resuming reports it
+            return  # resuming the run reports the error
     else:
         is_sweep = any(flag in given for flag in ("-m", "--multirun"))
         key = "hydra.sweep.dir" if is_sweep else "hydra.run.dir"
@@ -82,7 +82,7 @@ def check_writable(folder: Path) -> None:
     """Test whether a folder can be created, or written if it exists.
 
     Raises:
-        DataError: Has the reason.
+        DataError: If the folder cannot be created or written. The message contains the reason.
     """
     nearest = folder.absolute()
     while not os.path.lexists(nearest) and nearest != nearest.parent:

@@ -1,4 +1,4 @@
-"""A single run through Hydra: the config is composed once and checked before a folder exists."""
+"""Runs a single job through Hydra: composes the config once and checks it first."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ JOB = "run"
 
 
 def is_single(arguments: Sequence[str]) -> bool:
-    """Whether a command line is a run that needs no further features of Hydra.
+    """Return whether a command line is a run that needs no further features of Hydra.
 
     Sweeps and Hydra's other flags go through ``hydra.main``.
     """
@@ -34,7 +34,7 @@ def is_single(arguments: Sequence[str]) -> bool:
 
 
 class CheckedHydra(Hydra):
-    """Hydra that checks a composed config before the run starts."""
+    """Extends Hydra by a check of the composed config before the run starts."""
 
     def compose_config(
         self,
@@ -48,7 +48,7 @@ class CheckedHydra(Hydra):
         """Compose the config and check it.
 
         Raises:
-            ConfigError: If it cannot be composed, or cannot run.
+            ConfigError: If the config cannot be composed, or cannot run.
         """
         own = [one for one in overrides if not one.lstrip("+~").startswith("hydra")]
         try:
@@ -61,7 +61,7 @@ class CheckedHydra(Hydra):
                 validate_sweep_overrides,
             )
         except (HydraException, OmegaConfBaseException, ValueError) as error:
-            GlobalHydra.instance().clear()  # to compose once more, for a better explanation
+            GlobalHydra.instance().clear()  # compose once more, to get a better explanation
             check_settings(own)
             raise ConfigError(error_text(error)) from error
         keys = [str(key) for key in config if key != "hydra"]
@@ -74,7 +74,7 @@ def run_once(arguments: Sequence[str], task: Callable[[DictConfig], Any]) -> Non
 
     Args:
         arguments: The command line, for which `is_single` holds.
-        task: Gets the config without Hydra's own part.
+        task: A function that is called with the config without Hydra's own part.
 
     Raises:
         ConfigError: If the configuration cannot run; no folder was created.

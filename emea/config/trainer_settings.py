@@ -1,4 +1,4 @@
-"""Settings under ``trainer``: the run reads some, and Lightning gets others."""
+"""Settings under ``trainer``: some are for the run, the others for Lightning."""
 
 from collections.abc import Iterator
 from dataclasses import fields
@@ -41,13 +41,13 @@ REASONS = {
 
 
 def lightning_options(trainer: DictConfig) -> dict[str, Any]:
-    """Arguments of ``pl.Trainer`` that the config sets."""
+    """Return the arguments of ``pl.Trainer`` that the config sets."""
     values: Any = OmegaConf.to_container(trainer, resolve=True)
     return {key: values[key] for key in PASSED_ON if values.get(key) is not None}
 
 
 def trainer_problems(config: DictConfig) -> Iterator[str]:
-    """A sentence for each setting under ``trainer`` that would have no effect."""
+    """Yield a sentence for each setting under ``trainer`` that would have no effect."""
     for key in config.trainer:
         if key in OWN or key in PASSED_ON:
             continue

@@ -39,10 +39,10 @@ PACKAGES = Path(__file__).resolve().parents[2]
 
 
 def check_trusted(config: DictConfig) -> None:
-    """Refuse a config that names an untrusted class.
+    """Raise an error if a config names an untrusted class.
 
     Raises:
-        ConfigError: Names the key and the class.
+        ConfigError: If it does. The message names the key and the class.
     """
     problem = next(untrusted_targets(config), None)
     if problem is not None:
@@ -50,19 +50,19 @@ def check_trusted(config: DictConfig) -> None:
 
 
 def untrusted_targets(config: DictConfig) -> Iterator[str]:
-    """A sentence for each class that is not ours and not in a module that the user trusts."""
+    """Return a sentence for each class that is neither ours nor in a trusted module."""
     settings = OmegaConf.to_container(config, resolve=False)
     return _refusals(settings, config.get("trust") or ())
 
 
 def check_made(values: Any, trust: Sequence[str]) -> None:
-    """Refuse resolved settings that name an untrusted class.
+    """Raise an error if resolved settings name an untrusted class.
 
-    Text that still contains an interpolation is refused, too: Hydra would resolve it once more
-    when it creates objects, to a value that was not checked.
+    Text that still contains an interpolation is an error, too: Hydra would resolve it when it
+    creates objects, to a value that was not checked.
 
     Raises:
-        ConfigError: Names the key and the class or text.
+        ConfigError: If they do. The message names the key and the class or text.
     """
     for problem in _refusals(values, trust):
         raise ConfigError(problem)
@@ -112,7 +112,7 @@ def _is_trusted(target: Any, trusted: Sequence[str]) -> bool:
 
 
 def _is_ours(target: str) -> bool:
-    """Whether it is our own class or function, and not one that our modules import.
+    """Return whether a name is our own class or function, not one that our modules import.
 
     A prefix is not enough: ``emea.data.graph.np.save`` is a function of numpy. A missing name is
     harmless, and an older run may use a name that has changed since.
@@ -143,9 +143,9 @@ def _is_public(part: str) -> bool:
 
 @cache
 def _borrowed(file: Path) -> frozenset[str]:
-    """Names that one of our modules imports or assigns.
+    """Return the names that one of our modules imports or assigns.
 
-    They are read from its source, so that the module is not imported.
+    The names are read from the source, so that the module is not imported.
     """
     names: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

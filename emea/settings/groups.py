@@ -123,7 +123,7 @@ GROUPS = {
 
 @cache
 def declared(group: str, option: str | None) -> tuple[tuple[Setting, ...], ...]:
-    """The settings that an option can have, grouped by key.
+    """Return the settings that an option can have, grouped by key.
 
     Args:
         group: a config group, or an empty text for the top level.

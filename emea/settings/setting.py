@@ -29,13 +29,13 @@ class Range:
     below: bool = False
 
     def holds(self, value: float) -> bool:
-        """Whether the number is finite and in the range."""
+        """Return whether the number is finite and in the range."""
         enough = value > self.least if self.above else value >= self.least
         not_too_much = value < self.most if self.below else value <= self.most
         return enough and not_too_much and (isinstance(value, int) or isfinite(value))
 
     def __str__(self) -> str:
-        """The range in words, to follow "a number"."""
+        """Return the range in words, to follow "a number"."""
         low = f"above {self.least:,.15g}" if self.above else f"of at least {self.least:,.15g}"
         if self.most == inf:
             return low
@@ -45,7 +45,7 @@ class Range:
 
 
 def up_to(most: int, least: int = 1) -> Range:
-    """A count with an upper limit, beyond which a value can only be a mistake."""
+    """Return a count with an upper limit, beyond which a value can only be a mistake."""
     return Range(least, most)
 
 
@@ -125,7 +125,7 @@ class Setting:
     example: str = ""
 
     def problem(self, value: Any) -> str | None:
-        """A sentence if the value is not allowed.
+        """Return a sentence if the value is not allowed.
 
         Args:
             value: a plain value: numbers, text, lists and dicts.
@@ -139,7 +139,7 @@ class Setting:
         return f"{self.key} must be {self.described()}, got {typed(value)}"
 
     def described(self) -> str:
-        """The allowed values in words."""
+        """Return the allowed values in words."""
         null = "null or " if self.nullable and self.kind is dict else ""
         if self.kind is list:
             return f"a list of {self._described_items()}"
@@ -182,7 +182,7 @@ def _is_kind(value: Any, kind: type) -> bool:
 
 
 def typed(value: Any) -> str:
-    """A plain value as one types it on the command line."""
+    """Return a plain value as one types it on the command line."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -196,7 +196,7 @@ def typed(value: Any) -> str:
 
 @cache
 def settings_of(schema: type, prefix: str = "") -> tuple[Setting, ...]:
-    """All settings of a schema, those of its groups after the group itself.
+    """Return all settings of a schema, those of its groups after the group itself.
 
     Args:
         schema: a dataclass.
@@ -228,7 +228,7 @@ def _settings(schema: type, prefix: str) -> Iterator[Setting]:
 
 
 def _without_null(hint: Any) -> tuple[Any, bool]:
-    """An annotation without ``| None``, and whether it had it."""
+    """Return an annotation without ``| None``, and whether it had it."""
     if typing.get_origin(hint) not in (typing.Union, types.UnionType):
         return hint, False
     (kind,) = [one for one in typing.get_args(hint) if one is not type(None)]
@@ -236,12 +236,12 @@ def _without_null(hint: Any) -> tuple[Any, bool]:
 
 
 def defaults_of(schema: type) -> dict[str, Any]:
-    """The defaults of a schema as plain nested containers."""
+    """Return the defaults of a schema as plain nested containers."""
     return {one.name: plain(one.default) for one in fields(schema)}
 
 
 def plain(value: Any) -> Any:
-    """A default as plain containers: tuples become lists, dataclasses dicts."""
+    """Return a default as plain containers: tuples become lists, dataclasses dicts."""
     if is_dataclass(value) and not isinstance(value, type):
         return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, Sequence) and not isinstance(value, str):
