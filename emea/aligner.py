@@ -129,7 +129,7 @@ def graph_of(triples: Iterable[tuple[str, str, str]]) -> KnowledgeGraph:
     """Build a graph from (head, relation, tail) triples of names.
 
     Raises:
-        DataError: There are no triples, or one of them is not three strings.
+        DataError: If there are no triples, or one of them is not three strings.
     """
     if isinstance(triples, str | Path):
         raise DataError(
@@ -159,7 +159,7 @@ class Aligner:
             written unless you call ``save``.
 
     Raises:
-        ConfigError: A setting is unknown or has a wrong value; the message suggests the nearest.
+        ConfigError: If a setting is unknown or has a wrong value; the message suggests the nearest.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class Aligner:
             trust: Modules outside this package whose classes the settings may use.
 
         Raises:
-            UserError: The folder does not contain a finished run, or its files are damaged.
+            UserError: If the folder does not contain a finished run, or its files are damaged.
         """
         from emea.run.finished_run import load_run, read_records, write_records
 
@@ -224,7 +224,7 @@ class Aligner:
             folder: A new or empty folder, or that of an earlier run, which is replaced.
 
         Raises:
-            DataError: The folder has other content or cannot be written.
+            DataError: If the folder has other content or cannot be written.
         """
         from emea.run.finished_run import write_run
 
@@ -248,7 +248,8 @@ class Aligner:
                 ``literals=equal`` or ``literals=similar``, if the graphs were read with literals.
 
         Raises:
-            DataError: A link names an unknown entity or contradicts another, or there are too few.
+            DataError: If a link names an unknown entity, links contradict each other, or are too
+                few.
         """
         for side, graph in (("source", source), ("target", target)):
             if not isinstance(graph, KnowledgeGraph):
@@ -297,7 +298,7 @@ class Aligner:
                 out for validation.
 
         Raises:
-            ConfigError: A value is out of range.
+            ConfigError: If a value is out of range.
         """
         run = self._fitted
         decision, settings = self._decided(top_k, threshold, target_precision)
@@ -376,8 +377,8 @@ class Aligner:
                 out for validation.
 
         Raises:
-            DataError: A link names an unknown entity or contradicts another, or ``fit`` was given
-                all links.
+            DataError: If a link names an unknown entity, links contradict each other, or ``fit``
+                was given all links.
         """
         run = self._fitted
         decision, _ = self._decided(None, threshold, target_precision)

@@ -29,19 +29,19 @@ def _escaped(char: str) -> str:
 
 
 class UserError(Exception):
-    """Input of the user is wrong. The message says what is wrong and what to do."""
+    """Raised if the user's input is wrong; the message says what is wrong and what to do."""
 
     def __str__(self) -> str:
         return one_line(super().__str__())
 
 
 class DataError(UserError):
-    """A file, folder or graph cannot be used."""
+    """Raised if a file, folder or graph cannot be used."""
 
 
 class DivergedError(UserError, FloatingPointError):
-    """Training diverged: the loss became NaN or infinite."""
+    """Raised if training diverges, so that the loss becomes NaN or infinite."""
 
 
 class ConfigError(UserError):
-    """A configuration value or combination is not allowed."""
+    """Raised if a configuration value or a combination of values is not allowed."""

@@ -2,10 +2,11 @@
 
     python -m experiments.batch table2 data=zh ratio=0.01,0.05 --out outputs/table2 --part 0/2
 
-What ``python run.py -m experiment=table2 data=zh ratio=0.01,0.05`` would run, without MLflow: for
-machines that have none. ``--part i/n`` takes every n-th group of cells, for n processes at once.
-With ``--share-first`` cells that differ in EM alone make a group and start from one first training.
-Cells whose records exist are passed over, and none is started after ``--budget`` seconds.
+This runs the same jobs as ``python run.py -m experiment=table2 data=zh ratio=0.01,0.05``, but
+without MLflow, for machines on which it is not installed. ``--part i/n`` selects every n-th group
+of cells, for n parallel processes. With ``--share-first``, cells that differ only in EM form a
+group and start from the same first training. Cells whose records exist are skipped, and no cell is
+started after ``--budget`` seconds.
 """
 
 import argparse
@@ -44,7 +45,7 @@ UNCOMMITTED = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the cells, print a table, record the runs; the status is 1 if any is missing."""
+    """Run the cells, print a table and record the runs; the status is 1 if any run is missing."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     register_schema()
@@ -69,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def cells(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
-    """Names and overrides of the runs of this part, in order."""
+    """Return names and overrides of the runs of this part, in order."""
     part, num_parts = options.part
     overrides = quote_numeric_choices([*options.overrides, "tracking=none", "skip_recorded=false"])
     groups: dict[str, list[list[str]]] = {}
@@ -81,7 +82,7 @@ def cells(options: argparse.Namespace) -> list[tuple[str, list[str]]]:
 
 
 def first_training(config: DictConfig) -> str | None:
-    """What decides the first model that EM goes on from; ``None`` where it cannot be shared."""
+    """Return the settings that determine the first training; ``None`` if it cannot be shared."""
     if config.method.reasoner is not None or not config.em.iterations or config.training.turns:
         return None
     keys = ("data", "split", "ratio", "model", "seed", "split_seed")
@@ -89,7 +90,7 @@ def first_training(config: DictConfig) -> str | None:
 
 
 def cell_name(job: list[str]) -> str:
-    """A folder's name: pair, ratio, split, then whatever else the sweep chose."""
+    """Return the name of a folder: pair, ratio, split, then the other swept settings."""
     chosen = dict(text.split("=", 1) for text in job)
     for key in ("experiment", "tracking", "skip_recorded"):
         chosen.pop(key, None)
@@ -106,10 +107,10 @@ def _named(group: list[list[str]]) -> list[tuple[str, list[str]]]:
 def _shared(
     group: list[list[str]], options: argparse.Namespace
 ) -> list[tuple[str, list[str]]] | None:
-    """The first training, then the group from its weights; ``None`` where nothing is shared."""
+    """Return the cells of a group after the cell of its first training, if they share it."""
     if len(group) < 2 or not options.share_first:
         return None
-    # the group's jobs agree in all that the first model depends on
+    # the jobs of a group have the same settings for the first training
     first = [text for text in group[0] if not text.startswith(("em", "protocol=", "rule"))]
     kept = [text for text in first if not text.startswith("variant=")]
     digest = hashlib.sha256(str(first_training(composed(group[0]))).encode()).hexdigest()[:8]
@@ -122,13 +123,13 @@ def _shared(
 
 
 def _model(job: list[str]) -> list[str]:
-    """The model that a job's variant chose, if it was one."""
+    """Return the model that a job's variant chose, if any."""
     chosen = any(text.startswith("model=") for text in job)
     return [] if chosen else [f"model={composed(job).model.name}"]
 
 
 def run(overrides: list[str], folder: Path) -> None:
-    """One run, unless its records are there already."""
+    """Run one cell, unless its records exist."""
     from emea.run.job import run_job
 
     config = composed(overrides)
@@ -141,7 +142,7 @@ def run(overrides: list[str], folder: Path) -> None:
 
 
 def table(out: Path) -> str:
-    """One line per recorded run."""
+    """Return a table with one line per recorded run."""
     lines = ["run  hit@1  hit@10  mrr  mr  joint-hit@1  train-s  search-s  joint-s  peak-MB"]
     for file in sorted(out.glob(f"*/{METRICS_FILE}")):
         lines.append(_row(file.parent.name, json.loads(file.read_text())))
@@ -163,7 +164,7 @@ def _row(name: str, metrics: dict[str, Any]) -> str:
 
 
 def record(out: Path, study: Path) -> list[str]:
-    """Add all finished runs to a study; names of those that were not in it."""
+    """Add all finished runs to a study, and return the names of new runs."""
     packed: dict[str, PackedRun] = {}
     for metrics in sorted(out.glob(f"*/{METRICS_FILE}")):
         packed |= packed_runs(metrics.parent)

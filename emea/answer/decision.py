@@ -75,7 +75,7 @@ def check_export(config: DictConfig, settings: ExportSettings) -> None:
     try:
         for name, value in vars(settings).items():
             asked.export[name] = value
-    except OmegaConfBaseException as error:  # not a value that a config can hold
+    except OmegaConfBaseException as error:  # a config cannot contain this value
         raise ConfigError(error_text(error)) from error
     check_config(asked)
 
@@ -91,7 +91,7 @@ def build_answering(config: DictConfig) -> Answering:
 
 
 def decoder_name(config: DictConfig) -> str:
-    """Name of the decoder, or ``none`` if the method does not use decoding."""
+    """Return the name of the decoder, or ``none`` if the method does not use decoding."""
     return str(config.decoding.name) if _uses_decoding(config) else "none"
 
 
@@ -123,7 +123,7 @@ def check_founded(settings: ExportSettings, split: Split) -> None:
     """Check that there are validation links if a target precision is set.
 
     Raises:
-        ConfigError: If there are none.
+        ConfigError: If there are no validation links.
     """
     if settings.target_precision is not None and not len(split.supervision.validation):
         raise ConfigError(
@@ -208,7 +208,7 @@ class ExportNumbers(TypedDict):
 def decision_numbers(decision: Decision, settings: ExportSettings, split: Split) -> ExportNumbers:
     """Compute the section ``export``: the threshold, and number and precision of matches."""
     at, wanted = decision.threshold, settings.target_precision
-    num_given = len(decision.labels)  # each with probability 1
+    num_given = len(decision.labels)  # training links have probability 1
     num_free = decision.answer.num_source - num_given
     probs = decision.answer.probs.max(1).values.double()
     num_answered = int((probs > 0).sum()) - num_given

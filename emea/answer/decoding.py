@@ -66,7 +66,7 @@ class MutualAnswer:
 
 
 def chosen_sources(beliefs: Beliefs) -> Tensor:
-    """``[num_target]`` best source entity of each target, ``num_source`` if there is none."""
+    """Return the best source entity of each target, or ``num_source``, ``[num_target]``."""
     rows, slots = (beliefs.probs > 0).nonzero(as_tuple=True)
     targets, probs = beliefs.targets[rows, slots], beliefs.probs[rows, slots]
     best = probs.new_zeros(beliefs.num_target)
@@ -128,7 +128,7 @@ class SinkhornAnswer:
 
 
 def claims(beliefs: Beliefs) -> Tensor:
-    """``[num_target]`` sum of the beliefs in each target."""
+    """Return ``[num_target]`` sum of the beliefs in each target."""
     total = beliefs.probs.new_zeros(beliefs.num_target)
     return total.scatter_add_(0, beliefs.targets.flatten(), beliefs.probs.flatten())
 
@@ -165,7 +165,7 @@ class HungarianAnswer:
         return BestAnswer()(replace(free, probs=free.probs * taken), labels)
 
     def assigned_targets(self, beliefs: Beliefs) -> IntArray:
-        """``[num_source]`` target of each source entity; ``num_target`` or more means no match."""
+        """Return the target of each source entity; ``num_target`` or more means no match."""
         probs, targets = beliefs.probs.double().cpu().numpy(), beliefs.targets.cpu().numpy()
         rows, slots = np.nonzero(probs > self.unmatched_prob)  # other candidates are never selected
         everyone = np.arange(beliefs.num_source)

@@ -62,7 +62,7 @@ def answered_pairs(decision: Decision) -> dict[int, tuple[int, float]]:
 
 
 def top_candidates(beliefs: Beliefs, num: int) -> tuple[IntArray, FloatArray]:
-    """``[num_source, num]`` the most probable targets, best first, and their probabilities."""
+    """Return the most probable targets, ``[num_source, num]``, best first, with probabilities."""
     targets, probs = beliefs.targets.cpu().numpy(), beliefs.probs.cpu().numpy()
     # A stable sort keeps the neural order for ties, as in the answer.
     order = np.argsort(-probs, axis=1, kind="stable")[:, :num]

@@ -13,7 +13,7 @@ from emea.record.atomic import write_lines
 
 
 def matched_lines(alignment: Alignment) -> Iterator[str]:
-    """Lines of ``alignment.tsv``: source, target and probability of each match."""
+    """Yield lines of ``alignment.tsv``: source, target and probability of each match."""
     yield "source\ttarget\tprobability"
     for row in alignment.rows(0):
         if row.target is not None:
@@ -21,7 +21,7 @@ def matched_lines(alignment: Alignment) -> Iterator[str]:
 
 
 def unmatched_lines(alignment: Alignment) -> Iterator[str]:
-    """Lines of ``unmatched.tsv``: source entities without a match, with their best candidate."""
+    """Yield lines of ``unmatched.tsv``: entities without a match, with their best candidate."""
     yield "source\tcandidate\tprobability"
     for row in alignment.rows(1):
         if row.target is None:
@@ -44,7 +44,7 @@ DIGITS = 6
 
 
 def json_lines(alignment: Alignment) -> Iterator[str]:
-    """Lines of ``alignment.jsonl``: one JSON object per source entity.
+    """Yield lines of ``alignment.jsonl``: one JSON object per source entity.
 
     Candidates whose probability rounds to 0 are left out.
     """

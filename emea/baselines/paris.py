@@ -167,7 +167,7 @@ class PARIS(Reasoner):
     def _used_inclusions(
         self, included: Subsumption, relation: Tensor, target_relation: Tensor, initial: bool
     ) -> tuple[Tensor, Tensor]:
-        """Both inclusions if one of them reaches theta, else the default."""
+        """Return both inclusions if one of them reaches theta, else the default."""
         forth, back = included.of(relation, target_relation)
         known = torch.maximum(forth, back) >= self.theta
         default = self.initial_inclusion if initial else 0.0

@@ -60,7 +60,7 @@ class ComparedRun:
 
 
 def find_compared_run(place: str) -> ComparedRun:
-    """The run at a place.
+    """Return the run at a place.
 
     Args:
         place: A run folder, or ``STUDY/NAME`` for a recorded run.
@@ -123,7 +123,7 @@ def _links_of_study(run: StudyRun) -> NamedLinks:
 
 
 def _links_of_folder(folder: Path, checksum: str | None) -> NamedLinks:
-    """The names of a run's test links, read from its data.
+    """Return the names of a run's test links, read from its data.
 
     Raises:
         UserError: If the data is missing, or has other links.
@@ -155,7 +155,7 @@ def _named(pair: GraphPair, links: IntArray) -> NamedLinks:
 
 
 def names_or_reason(run: ComparedRun) -> tuple[NamedLinks | None, str]:
-    """The names of a run's test links, or why they cannot be read."""
+    """Return the names of a run's test links, or why they cannot be read."""
     try:
         return run.read_links(), ""
     except (UserError, OSError) as error:

@@ -128,20 +128,20 @@ def compare(runs: Sequence[ComparedRun], num_examples: int = 5) -> Comparison:
 
 
 def _distinct(labels: Sequence[str]) -> tuple[str, ...]:
-    """The labels, with a number where several runs have the same."""
+    """Return the labels, with a number where several runs have the same."""
     if len(set(labels)) == len(labels):
         return tuple(labels)
     return tuple(f"{label} ({number})" for number, label in enumerate(labels, start=1))
 
 
 def _effective(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that may change results."""
+    """Return the settings that may change results."""
     kept = (key for key in settings if not key.startswith(NO_EFFECT))
     return {key: settings[key] for key in kept if not key.endswith("_partial_")}
 
 
 def _short(tags: Mapping[str, str]) -> dict[str, str]:
-    """The tags, with the beginnings of the commit and the checksum."""
+    """Return the tags, with the beginnings of the commit and the checksum."""
     shortened = ("commit", "data_checksum")
     return {name: tag[:10] if name in shortened else tag for name, tag in tags.items()}
 
@@ -212,7 +212,7 @@ def _pairing_problem(first: ComparedRun, other: ComparedRun) -> str:
 
 
 def _largest_changes(before: FloatArray, after: FloatArray, chosen: Any) -> list[int]:
-    """The chosen links, those that the worse run ranks lowest first; ties by position."""
+    """Return the chosen links, those that the worse run ranks lowest first; ties by position."""
     places = np.flatnonzero(chosen)
     worse = np.maximum(before[places], after[places])
     return [int(place) for place in places[np.argsort(-worse, kind="stable")]]

@@ -17,7 +17,7 @@ CAUTION = (
 
 
 def as_text(comparison: Comparison) -> str:
-    """The comparison for a terminal."""
+    """Return the comparison for a terminal."""
     labels = comparison.labels
     parts = [f"Compared with {labels[0]}"]
     sections = (
@@ -52,13 +52,13 @@ def _test_text(test: PairedTest) -> str:
 
 
 def example_text(example: Example) -> str:
-    """One link and its two ranks."""
+    """Return one link and its two ranks."""
     before, after = map(shown_rank, example.ranks)
     return f"{example.source} = {example.target} (rank {before} to {after})"
 
 
 def as_csv(comparison: Comparison) -> str:
-    """The comparison as CSV with columns section, name, run and value."""
+    """Return the comparison as CSV with columns section, name, run and value."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(("section", "name", "run", "value"))
@@ -96,7 +96,7 @@ def _test_cells(test: PairedTest) -> Iterable[tuple[str, str, Any]]:
 
 
 def as_html(comparison: Comparison) -> str:
-    """The comparison as one HTML page without any other file."""
+    """Return the comparison as one HTML page without any other file."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -117,7 +117,7 @@ def as_html(comparison: Comparison) -> str:
 
 
 def best_columns(row: Row) -> set[int]:
-    """The runs that have the best value of a metric; empty if it is the same in all."""
+    """Return the runs that have the best value of a metric; empty if it is the same in all."""
     numbers = {index: value for index, value in enumerate(row.values) if value is not None}
     if len(set(numbers.values())) < 2:
         return set()
@@ -127,24 +127,24 @@ def best_columns(row: Row) -> set[int]:
 
 
 def shown_value(value: Any) -> str:
-    """A setting as text; a setting that a run does not have is a dash."""
+    """Return a setting as text; a setting that a run does not have is a dash."""
     return "-" if value is None else str(value)
 
 
 def shown_number(value: float | None) -> str:
-    """A metric as text."""
+    """Return a metric as text."""
     if value is None:
         return "-"
     return f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"
 
 
 def shown_rank(rank: float) -> str:
-    """A rank as text."""
+    """Return a rank as text."""
     return "none" if math.isinf(rank) else f"{rank:g}"
 
 
 def shown_p(p: float) -> str:
-    """A p-value as text."""
+    """Return a p-value as text."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 

@@ -120,7 +120,7 @@ class JointStep(ABC):
         """
 
     def certain_links(self, visible: Visible) -> IntArray:
-        """``[num_links, 2]`` links that have probability 1 in q."""
+        """Return ``[num_links, 2]`` links that have probability 1 in q."""
         return visible.train
 
     def state_dict(self) -> dict[str, Any]:

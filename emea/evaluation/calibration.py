@@ -66,7 +66,7 @@ def reliability_bins(
 
 
 def expected_calibration_error(bins: list[Bin]) -> float:
-    """Mean difference of probability and accuracy over the bins, weighted by their size.
+    """Return the mean difference of probability and accuracy over the bins, weighted by their size.
 
     The result is NaN if there are no bins.
     """

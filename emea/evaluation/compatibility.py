@@ -9,7 +9,7 @@ from emea.data.arrays import NO_MATCH, FloatArray, IntArray
 
 
 def conflict_share(targets: IntArray) -> float:
-    """Share of the predictions whose target is also predicted for another entity.
+    """Return the share of the predictions whose target is also predicted for another entity.
 
     Args:
         targets: ``[num_predictions]`` predicted target of each source entity; entities without
@@ -20,7 +20,7 @@ def conflict_share(targets: IntArray) -> float:
 
 
 def conflicting(targets: IntArray) -> npt.NDArray[np.bool_]:
-    """``[num_predictions]`` whether another entity has the same target."""
+    """Return ``[num_predictions]`` whether another entity has the same target."""
     _, index, counts = np.unique(targets, return_inverse=True, return_counts=True)
     shared: npt.NDArray[np.bool_] = (counts[index] > 1) & (targets != NO_MATCH)
     return shared

@@ -53,7 +53,7 @@ def fused_ranks(
 
 
 def _listed(ranking: PairRanking, reverse: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row, column and score of each pair, sorted by row."""
+    """Return the row, column and score of each pair, sorted by row."""
     table = ranking.table
     rows, slots = table.filled.nonzero(as_tuple=True)
     columns, scores = table.targets[rows, slots], ranking.scores[rows, slots].double()
@@ -65,7 +65,7 @@ def _listed(ranking: PairRanking, reverse: bool) -> tuple[np.ndarray, np.ndarray
 
 
 def pair_scores(similarity: Similarity, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """``[num_pairs]`` score of each pair of source and target entity."""
+    """Return ``[num_pairs]`` score of each pair of source and target entity."""
     device = similarity.source.device
     pairs = (torch.from_numpy(ids.copy()).to(device) for ids in (rows, columns))
     scores: np.ndarray = similarity.of_pairs(*pairs).cpu().numpy()
@@ -73,7 +73,7 @@ def pair_scores(similarity: Similarity, rows: np.ndarray, columns: np.ndarray) -
 
 
 def _entries(rows: np.ndarray, wanted: IntArray) -> tuple[np.ndarray, np.ndarray]:
-    """Index of the wanted row and of the pair, for every pair of the wanted rows."""
+    """Return the index of the wanted row and of the pair, for every pair of the wanted rows."""
     first = np.searchsorted(rows, wanted, side="left")
     sizes = np.searchsorted(rows, wanted, side="right") - first
     link = np.repeat(np.arange(len(wanted)), sizes)
@@ -154,7 +154,7 @@ def candidate_ranks(beliefs: Beliefs, links: IntArray) -> Ranks:
 
 
 def _passing(similarity: Similarity, targets: IntArray, links: IntArray) -> FloatArray:
-    """How much each candidate adds to the neural rank of a target that is not a candidate.
+    """Return how much each candidate adds to the neural rank of a target that is not a candidate.
 
     A candidate that the encoder ranks after the target adds 1. A tied candidate adds 1/2, because
     the neural rank already contains the other half.

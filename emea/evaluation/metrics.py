@@ -32,7 +32,7 @@ def mapping_metrics(predicted: IntArray, gold: IntArray) -> dict[str, float]:
 
 
 def num_shared(left: IntArray, right: IntArray) -> int:
-    """Number of pairs that occur in both arrays; neither contains duplicates."""
+    """Return the number of pairs that occur in both arrays; neither contains duplicates."""
     width = 1 + max((int(pairs[:, 1].max()) for pairs in (left, right) if len(pairs)), default=0)
     first, second = (pairs[:, 0] * width + pairs[:, 1] for pairs in (left, right))
     return len(np.intersect1d(first, second, assume_unique=True))

@@ -82,7 +82,7 @@ def rank_counts(scores: Tensor, reference: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def realistic_ranks(num_better: Tensor, num_equal: Tensor) -> Tensor:
-    """Mean of the best and the worst rank under ties; ``num_equal`` includes the reference."""
+    """Return the mean of best and worst rank under ties; ``num_equal`` includes the reference."""
     return 1 + num_better + (num_equal - 1).clamp(min=0) / 2
 
 

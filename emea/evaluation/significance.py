@@ -6,7 +6,7 @@ from emea.data.arrays import FloatArray
 
 
 def link_scores(ranks: FloatArray, metric: str) -> FloatArray:
-    """The value of each test link whose mean is a metric.
+    """Return the value of each test link whose mean is a metric.
 
     Args:
         ranks: The rank of each link's target; infinity if it has none.
@@ -18,8 +18,8 @@ def link_scores(ranks: FloatArray, metric: str) -> FloatArray:
 
 
 def paired_p(first: FloatArray, second: FloatArray) -> float:
-    """The p-value of a paired two-tailed t-test; 1 if no value differs."""
-    from scipy.stats import ttest_rel  # takes long to import
+    """Return the p-value of a paired two-tailed t-test; 1 if no value differs."""
+    from scipy.stats import ttest_rel  # importing it takes long
 
     if np.array_equal(first, second):
         return 1.0

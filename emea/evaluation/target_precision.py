@@ -48,7 +48,7 @@ class Acceptance:
         if not self.num_right:
             return 0.0 if self.num_accepted else float("nan")
         wrong = self.num_accepted - self.num_right
-        from scipy.stats import beta  # it takes a second to load
+        from scipy.stats import beta  # importing it takes a second
 
         return float(beta.ppf(1 - CONFIDENCE, self.num_right, wrong + 1))
 
@@ -90,7 +90,7 @@ class JudgedAnswer:
         return self.at(float(thresholds[np.flatnonzero(precision == precision.max())[-1]]))
 
     def _curve(self) -> tuple[FloatArray, IntArray, IntArray]:
-        """Distinct probabilities, highest first, with the accepted and correct matches for each."""
+        """Return distinct probabilities, highest first, with accepted and correct matches."""
         order = np.argsort(-self.probs, kind="stable")
         order = order[self.probs[order] > 0]
         probs = self.probs[order]

@@ -87,7 +87,7 @@ def neighbourhood(case: Case) -> Neighbourhood:
 
 
 def _supporters(case: Case, side: int) -> list[Neighbour]:
-    """Neighbours of a side that support the pair, sorted by their total evidence."""
+    """Return the neighbours of a side that support the pair, sorted by their total evidence."""
     pieces: dict[Entity, list[Contribution]] = defaultdict(list)
     for piece in case.contributions:
         pieces[piece.counterpart if side else piece.neighbour].append(piece)
@@ -114,7 +114,7 @@ def _ordered(supporters: list[Neighbour], unmatched: tuple[Unmatched, ...]) -> l
 
 
 def _place_of(one: Neighbour, case: Case, place: dict[int, int]) -> int:
-    """Row of the source neighbour with most shared evidence; the last row if there is none."""
+    """Return the row of the source neighbour with most shared evidence, or the last row."""
     drawn = [
         piece
         for piece in case.contributions
@@ -206,7 +206,7 @@ def _row(place: int) -> float:
 
 
 def _edges(neighbours: Sequence[Neighbour], middle: float, mirrored: bool) -> list[str]:
-    """Lines from the entity to each neighbour, labelled with the relations."""
+    """Return the lines from the entity to each neighbour, labelled with the relations."""
     parts = []
     for place, one in enumerate(neighbours):
         y = _row(place)

@@ -14,14 +14,14 @@ from emea.rules.support import neighbours_of, relations_between
 
 
 def ranked_targets(beliefs: Beliefs, source: int) -> list[int]:
-    """Candidates with a probability above 0, most probable first; ties keep the neural order."""
+    """Return candidates with a positive probability, best first; ties keep the neural order."""
     probs = beliefs.probs[source]
     order = torch.argsort(probs, descending=True, stable=True)
     return beliefs.targets[source, order[probs[order] > 0]].tolist()
 
 
 def slot_of(beliefs: Beliefs, source: int, target: int) -> int | None:
-    """Slot of a target among the candidates, or ``None`` if it is not a candidate."""
+    """Return the slot of a target among the candidates, or ``None`` if it is not one."""
     slots = (beliefs.targets[source] == target).nonzero().squeeze(1)
     if not len(slots):
         return None
@@ -30,25 +30,25 @@ def slot_of(beliefs: Beliefs, source: int, target: int) -> int | None:
 
 
 def prob_of(beliefs: Beliefs | None, source: int, target: int) -> float | None:
-    """Probability of a target, or ``None`` if it is not a candidate or there are no beliefs."""
+    """Return the probability of a target, or ``None`` if it is not a candidate."""
     slot = None if beliefs is None else slot_of(beliefs, source, target)
     return None if beliefs is None or slot is None else float(beliefs.probs[source, slot])
 
 
 def rank_of(beliefs: Beliefs, source: int, target: int) -> int | None:
-    """Rank of a target by probability, from 1; ``None`` if its probability is 0."""
+    """Return the rank of a target by probability, from 1; ``None`` if its probability is 0."""
     prob = prob_of(beliefs, source, target)
     return 1 + int((beliefs.probs[source] > prob).sum()) if prob else None
 
 
 def best_of(beliefs: Beliefs, source: int) -> tuple[int | None, float]:
-    """The most probable target and its probability; ``None`` if all probabilities are 0."""
+    """Return the most probable target and its probability; ``None`` if all probabilities are 0."""
     prob, slot = beliefs.probs[source].max(0)
     return (int(beliefs.targets[source, slot]), float(prob)) if prob > 0 else (None, 0.0)
 
 
 def believed_back(beliefs: Beliefs, num_target: int) -> Beliefs:
-    """For each target, the source entity with the strongest belief in it."""
+    """Return, for each target, the source entity with the strongest belief in it."""
     targets, probs = beliefs.targets.flatten(), beliefs.probs.flatten()
     best = probs.new_zeros(num_target).scatter_reduce_(0, targets, probs, "amax")
     found = ((probs == best[targets]) & (probs > 0)).nonzero().squeeze(1)
@@ -89,7 +89,7 @@ class GraphSide:
 
     @property
     def by_cell(self) -> dict[str, int]:
-        """Entities by their names in tab-separated files."""
+        """Return the entities by their names in tab-separated files."""
         return {cell(name): entity for entity, name in enumerate(self._index.names)}
 
     def entity(self, entity: int) -> Entity:

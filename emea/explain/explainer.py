@@ -122,7 +122,7 @@ class Explainer:
         self._answers  # noqa: B018
 
     def best_target(self, source: int) -> int | None:
-        """The match of a source entity, or its best candidate, or ``None``."""
+        """Return the match of a source entity, or its best candidate, or ``None``."""
         if source in self._answers:
             return self._answers[source][0]
         return self._rival(source, None)
@@ -196,7 +196,7 @@ class Explainer:
         )
 
     def _rival(self, source: int, target: int | None) -> int | None:
-        """The best candidate other than a target.
+        """Return the best candidate other than a target.
 
         If there is none, it is the target with most evidence (for a baseline) or the encoder's
         nearest target (for a labelled entity).
@@ -207,7 +207,7 @@ class Explainer:
         return next((other for other in offered if other != target), None)
 
     def _implied(self, source: int) -> list[int]:
-        """Targets sorted by their evidence, most first."""
+        """Return the targets by their evidence, largest first."""
         assert self.reasoning.last is not None
         reasoner, matching = self.reasoning.last
         wanted = torch.zeros(len(matching.targets), dtype=torch.bool)
@@ -267,7 +267,7 @@ class Explainer:
         )
 
     def _coverage(self, support: Support, source: int, target: int) -> float | None:
-        """Coverage as in em=dual (:class:`emea.rules.pair_evidence.EvidenceModel`)."""
+        """Return the coverage as in em=dual (:class:`emea.rules.pair_evidence.EvidenceModel`)."""
         if self.reasoning.expected is None:
             return None
         worth: dict[int, float] = {}
@@ -285,7 +285,7 @@ class Explainer:
         beliefs: Beliefs,
         supporters: set[int],
     ) -> tuple[Unmatched, ...]:
-        """Neighbours of an entity that do not support the pair.
+        """Return the neighbours of an entity that do not support the pair.
 
         Args:
             here: The entity and its graph.
@@ -320,11 +320,11 @@ class Explainer:
 
 
 def _holds_values(grounds: Grounds, pair: GraphPair) -> bool:
-    """Whether the values of literals are neighbours in the evidence."""
+    """Return whether the values of literals are neighbours in the evidence."""
     return grounds.source.num_entities > pair.source.num_entities
 
 
 def _supporters(case: Case | None) -> list[Entity]:
-    """Neighbours that support a target, largest share first."""
+    """Return the neighbours that support a target, largest share first."""
     pieces: Any = () if case is None else case.contributions
     return list(dict.fromkeys(piece.neighbour for piece in pieces))

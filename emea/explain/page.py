@@ -162,7 +162,7 @@ def _silent(side: str, found: Sequence[Unmatched]) -> str:
 
 
 def _more(num_all: int, remark: str = "") -> str:
-    """How many rows are not shown, if any."""
+    """Return how many rows are not shown, if any."""
     left = num_all - MOST_ROWS
     return f"and {left} more{remark} (see --json)" if left > 0 else ""
 

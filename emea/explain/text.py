@@ -141,5 +141,5 @@ def _against(explanation: Explanation) -> Iterator[RenderableType]:
 
 
 def _without_empty(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The fields of a dataclass; an entity without a label has no such field."""
+    """Return the fields of a dataclass; an entity without a label has no such field."""
     return {name: value for name, value in fields if (name, value) != ("label", None)}

@@ -31,17 +31,17 @@ USES = {
 
 
 def heading(explanation: Explanation) -> str:
-    """The pair as a title."""
+    """Return the pair as a title."""
     return f"{short(explanation.source)} → {short(explanation.asked.target)}"
 
 
 def short(entity: Entity) -> str:
-    """The last part of an entity's name."""
+    """Return the last part of an entity's name."""
     return entity.short
 
 
 def verdict(explanation: Explanation) -> str:
-    """What the run decided, in one or two sentences."""
+    """Describe the decision of the run in one or two sentences."""
     asked, source = explanation.asked, short(explanation.source)
     if explanation.is_matched:
         decision = f"The run matches {source} to {short(asked.target)}"
@@ -69,7 +69,7 @@ def _rank(case: Case) -> str:
 
 
 def truth(explanation: Explanation) -> str:
-    """Whether the data links the pair, and how the run used that link."""
+    """Describe whether the data links the pair, and how the run used that link."""
     link = explanation.asked.link
     linked = f"links the two ({LINKS[link]})" if link else "does not link the two"
     if explanation.used_test_links:
@@ -79,14 +79,14 @@ def truth(explanation: Explanation) -> str:
 
 
 def grounds(explanation: Explanation) -> str:
-    """Which rule the evidence comes from, and whether the run used it."""
+    """Describe which rule the evidence comes from, and whether the run used it."""
     if explanation.rule_used:
         return f"Evidence from {explanation.rule}, using the final beliefs in the neighbours."
     return f"Evidence from the {explanation.rule}. It had no influence on the result."
 
 
 def rival_name(explanation: Explanation) -> str:
-    """What to call the other candidate."""
+    """Return the name of the other candidate in the text."""
     asked, rival = explanation.asked.rank, explanation.rival
     if rival is None or rival.rank is None:
         return "runner-up"
@@ -96,7 +96,7 @@ def rival_name(explanation: Explanation) -> str:
 
 
 def comparison(explanation: Explanation) -> list[tuple[str, str, str]]:
-    """Rows of the table that compares the pair with its rival."""
+    """Return the rows of the table that compares the pair with its rival."""
     cases = [case for case in (explanation.asked, explanation.rival) if case is not None]
     rows = [
         ("final probability", *(number(case.final_prob) for case in cases)),
@@ -116,7 +116,7 @@ def comparison(explanation: Explanation) -> list[tuple[str, str, str]]:
 
 
 def meanings(explanation: Explanation) -> str:
-    """Meaning of the weighted values."""
+    """Return the meaning of the weighted values."""
     terms = explanation.asked.terms
     parts = [f"{term.name}: {term.meaning}" for term in terms if term.name != UNMATCHED]
     free = [term for term in terms if term.name == UNMATCHED]
@@ -128,19 +128,19 @@ def meanings(explanation: Explanation) -> str:
 
 
 def paths(contribution: Contribution) -> str:
-    """Both relations, starting from the entities of the pair."""
+    """Return both relations, starting from the entities of the pair."""
     relations = (contribution.relation, contribution.target_relation)
     return " ~ ".join(map(relation, relations))
 
 
 def relation(one: Relation) -> str:
-    """Name and direction of a relation, starting from the entity of the pair."""
+    """Return the name and direction of a relation, starting from the entity of the pair."""
     name = local_name(one.name)
     return f"← {name}" if one.inverse else f"{name} →"
 
 
 def numbers(contribution: Contribution) -> str:
-    """Inclusions and functionalities of the relations."""
+    """Return the inclusions and functionalities of the relations."""
     return (
         f"r⊆r' {number(contribution.source_in_target)}, "
         f"r'⊆r {number(contribution.target_in_source)}, "
@@ -150,7 +150,7 @@ def numbers(contribution: Contribution) -> str:
 
 
 def silent(one: Unmatched) -> str:
-    """A neighbour that does not support the pair, its counterpart, and the reason."""
+    """Describe a neighbour that does not support the pair, its counterpart and the reason."""
     named = ", ".join(relation(each) for each in one.relations)
     if one.believed is None:
         return f"{short(one.neighbour)} ({named}): no match"
@@ -162,7 +162,7 @@ def silent(one: Unmatched) -> str:
 
 
 def lacking(explanation: Explanation) -> list[str]:
-    """Neighbours that support only one of the two candidates."""
+    """Return the neighbours that support only one of the two candidates."""
     if explanation.rival is None:
         return []
     asked, rival = explanation.asked.target, explanation.rival.target
@@ -175,7 +175,7 @@ def lacking(explanation: Explanation) -> list[str]:
 
 
 def conflicts(case: Case) -> str:
-    """Other source entities that claim the target."""
+    """Return the other source entities that claim the target."""
     if not case.num_claims:
         return f"No other source entity claims {short(case.target)}."
     others = listed([_claim(claim) for claim in case.claims], case.num_claims)
@@ -183,7 +183,7 @@ def conflicts(case: Case) -> str:
 
 
 def listed(names: Sequence[str], num_all: int | None = None, most: int = 5) -> str:
-    """The first names and how many more there are."""
+    """Return the first names and how many more there are."""
     left = (len(names) if num_all is None else num_all) - min(most, len(names))
     return ", ".join(names[:most]) + (f" and {left} more" if left else "")
 

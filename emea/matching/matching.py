@@ -38,7 +38,7 @@ class Matching:
         return (self.targets >= 0).nonzero().squeeze(1)
 
     def pairs(self) -> Tensor:
-        """``[num_pairs, 2]`` matched source and target entities."""
+        """Return ``[num_pairs, 2]`` matched source and target entities."""
         return torch.stack([self.sources, self.targets[self.sources]], dim=1)
 
     def target_probs(self) -> Tensor:

@@ -1,1 +1,1 @@
-"""Recorded runs and the paper's numbers into tables and figures."""
+"""Tables and figures of recorded runs, compared with the paper's numbers."""

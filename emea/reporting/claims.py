@@ -83,7 +83,7 @@ def _pool(pool: str) -> str:
 
 
 def better(first: Method, second: Method, places: Places, pool: str = "test") -> tuple[Case, ...]:
-    """One method beats another everywhere."""
+    """Return the cases that check whether one method beats another on all data and ratios."""
     cases = []
     for data, ratio in places:
         a, b = (Mean(method, data, ratio, _pool(pool)) for method in (first, second))
@@ -93,7 +93,7 @@ def better(first: Method, second: Method, places: Places, pool: str = "test") ->
 
 
 def differs(first: Method, second: Method, bound: float, places: Places) -> tuple[Case, ...]:
-    """Two methods differ significantly on every split, everywhere."""
+    """Return the cases that check whether two methods differ significantly on every split."""
     return tuple(
         Case(f"{_short(data)} {percent(ratio)}", (Differs(first, second, data, ratio, bound),))
         for data, ratio in places
@@ -101,12 +101,12 @@ def differs(first: Method, second: Method, bound: float, places: Places) -> tupl
 
 
 def lift(data: str, ratio: float) -> Minus:
-    """How much EMEA improves Hit@1 of RREA."""
+    """Return how much EMEA improves Hit@1 of RREA."""
     return Minus(Mean(EMEA, data, ratio), Mean(RREA, data, ratio))
 
 
 def before_and_after(method: Method, ratio: float, pool: str = "test") -> tuple[Mean, Mean]:
-    """Hit@1 of a method's runs on zh before and after EM."""
+    """Return Hit@1 of a method's runs on zh before and after EM."""
     first, last = (_pool(pool).format(stage=stage) for stage in ("initial", "final"))
     return Mean(method, ZH, ratio, first), Mean(method, ZH, ratio, last)
 
@@ -114,7 +114,7 @@ def before_and_after(method: Method, ratio: float, pool: str = "test") -> tuple[
 def gains(
     method: Method, ratios: Sequence[float], by: float = TIE, *, expected: bool = True
 ) -> tuple[Case, ...]:
-    """EM improves Hit@1, or does not."""
+    """Return the cases that check whether EM improves Hit@1, or does not."""
     cases = []
     for ratio in ratios:
         before, after = before_and_after(method, ratio)
@@ -123,7 +123,7 @@ def gains(
 
 
 def beats_both_parts(pool: str) -> tuple[Case, ...]:
-    """EMEA over a model beats the model and PARIS."""
+    """Return the cases that check whether EMEA around a model beats the model and PARIS."""
     cases = []
     for (model, method), ratio in product(MODELS.items(), RATIOS):
         before, after = before_and_after(method, ratio, pool)
@@ -134,23 +134,23 @@ def beats_both_parts(pool: str) -> tuple[Case, ...]:
 
 
 def at_iteration(part: str, iteration: str, ratio: float) -> Mean:
-    """Hit@1 of a part of EMEA on zh in an iteration."""
+    """Return Hit@1 of a part of EMEA on zh in an iteration."""
     return Mean(EMEA, ZH, ratio, f"history.{iteration}.{part}.hit@1")
 
 
 def varied(symbol: str, value: int, ratio: float, path: str = HIT) -> Mean:
-    """A metric on zh with a value of K or N, on splits that all values share."""
+    """Return a metric on zh with a value of K or N, on splits that all values share."""
     shared = tuple(method for (other, _), method in SENSITIVITY.items() if other == symbol)
     return Mean(SENSITIVITY[symbol, value], ZH, ratio, path, shared)
 
 
 def sensitivity(symbol: str, values: Sequence[int], ratio: float) -> Spread:
-    """How far Hit@1 on zh varies over values of K or N."""
+    """Return how far Hit@1 on zh varies over values of K or N."""
     return Spread(tuple(varied(symbol, value, ratio) for value in values))
 
 
 def stable(symbol: str, values: Sequence[int], *, expected: bool = True) -> tuple[Case, ...]:
-    """Hit@1 hardly depends on K or N, or does."""
+    """Return the cases that check whether Hit@1 hardly depends on K or N, or does."""
     cases = []
     for ratio in SENSITIVITY_RATIOS:
         spread = sensitivity(symbol, values, ratio)
@@ -159,12 +159,12 @@ def stable(symbol: str, values: Sequence[int], *, expected: bool = True) -> tupl
 
 
 def predictions(number: str, stage: str, ratio: float) -> Mean:
-    """A number about the compatibility of predictions on zh."""
+    """Return a number about the compatibility of predictions on zh."""
     return Mean(EMEA_COMPATIBLE, ZH, ratio, f"compatibility.{stage}.{number}")
 
 
 def changes_with_labels(number: str, *, grows: bool) -> tuple[Case, ...]:
-    """A number about RREA's predictions grows, or falls, from each ratio to the next."""
+    """Return cases that check whether a number grows, or falls, with the share of labels."""
     cases = []
     for few, many in pairwise(RATIOS):
         less, more = (predictions(number, "initial", ratio) for ratio in (few, many))
@@ -174,32 +174,32 @@ def changes_with_labels(number: str, *, grows: bool) -> tuple[Case, ...]:
 
 
 def five_like_twenty(data: str) -> Case:
-    """EMEA with 5% of the labels is about as good as RREA with 20%."""
+    """Return the case that EMEA with 5% of the labels is about as good as RREA with 20%."""
     both = Mean(EMEA, data, 0.05), Mean(RREA, data, 0.2)
     return Case(_short(data), (Above(*both, by=-STABLE),), Minus(*both))
 
 
 def larger_lift(data: str) -> Case:
-    """The lift is larger with fewer labels."""
+    """Return the case that the gain from EM is larger with fewer labels."""
     pairs = [(lift(data, few), lift(data, many)) for few, many in pairwise(RATIOS)]
     return Case(_short(data), tuple(Above(*pair) for pair in pairs))
 
 
 def semi_better(data: str, ratio: float) -> Case:
-    """After EMEA, semi-supervised RREA is better than supervised RREA, except at 1%."""
+    """Return the case that semi-supervised EMEA beats supervised EMEA, except at 1%."""
     both = Mean(EMEA_SEMI, data, ratio), Mean(EMEA, data, ratio)
     name = f"{_short(data)} {percent(ratio)}"
     return Case(name, (Above(*both, expected=ratio > 0.01),))
 
 
 def more_sensitive(few: float, many: float) -> Case:
-    """Hit@1 depends more on K with fewer labels."""
+    """Return the case that Hit@1 depends more on K with fewer labels."""
     a, b = (sensitivity("K", VARIED["K"][2], ratio) for ratio in (few, many))
     return Case(f"{percent(few)} against {percent(many)}", (Above(a, b),), Minus(a, b))
 
 
 def fifty_better(ratio: float, metric: str) -> Case:
-    """K = 50 is better than K = 10."""
+    """Return the case that K = 50 is better than K = 10."""
     fifty, ten = (varied("K", k, ratio, f"{{stage}}.{metric}") for k in (50, 10))
     is_rank = metric == "mr"  # lower is better
     check = Above(ten, fifty, MR_TIE, relative=True) if is_rank else Above(fifty, ten)
@@ -366,11 +366,11 @@ def claim_rows(table: pd.DataFrame, only_run: bool = False) -> list[list[str]]:
 
     Args:
         table: The table of runs.
-        only_run: Leave out claims that no run says anything about.
+        only_run: Leave out claims that no run can check.
 
     Returns:
-        By claim: Its text, its place, a verdict per protocol, the number of unknown cases, and
-        where it fails.
+        One row per claim: text, place, a verdict per protocol, the number of unknown cases, and
+        where the claim fails.
     """
     views = {claim.study: Runs(table, claim.study) for claim in CLAIMS}
     rows = []

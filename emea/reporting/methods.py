@@ -13,7 +13,7 @@ from emea.settings.run import RunSettings
 
 
 def _defaults(schema: type, prefix: str, *names: str) -> dict[str, Any]:
-    """Defaults of some settings of a schema, by their full keys."""
+    """Return the defaults of some settings of a schema, by their full keys."""
     return {f"{prefix}.{name}": getattr(schema, name) for name in names}
 
 
@@ -142,7 +142,7 @@ EMEA_100K = Method("EMEA", "emea", EMEA.sources, BOTH, USUAL | {"em.iterations":
 
 
 def emea_over(model: str) -> Method:
-    """EMEA over another neural model (Figure 4)."""
+    """Return EMEA around another neural model (Figure 4)."""
     usual: dict[str, Any] = dict(USUAL)
     if model in ("alinet", "iptranse"):
         usual["em.num_candidates"] = 50
@@ -152,7 +152,7 @@ def emea_over(model: str) -> Method:
 
 
 def emea_with(rule: str, training: str = "sup", settings: Mapping[str, Any] = USUAL) -> Method:
-    """EMEA over RREA with other rules (Figure 6) or other settings (Figure 7)."""
+    """Return EMEA around RREA with other rules (Figure 6) or other settings (Figure 7)."""
     where = {"method": "emea", "em": "paper", "model": "rrea", "training": training, "rule": rule}
     changed = [f"{key}={value}" for key, value in settings.items() if USUAL[key] != value]
     label = ", ".join([f"EMEA rule={rule}", *changed])
@@ -160,7 +160,7 @@ def emea_with(rule: str, training: str = "sup", settings: Mapping[str, Any] = US
 
 
 def model_alone(key: str) -> Method:
-    """A neural model without EM, by its key in Table 3, for instance ``rrea_semi``."""
+    """Return a neural model without EM, by its key in Table 3, for instance ``rrea_semi``."""
     model, training = key.rsplit("_", 1)
     label = f"{MODEL_NAMES[model]} ({training})"
     if model == "rrea":  # the first model of EM runs counts, too

@@ -159,7 +159,7 @@ class Runs:
 
 
 def _has(settings: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    """Whether a run has the settings that a method asks for. Missing settings are not checked."""
+    """Return whether a run has a method's settings; settings that it lacks are not checked."""
     return all(settings.get(key, value) == value for key, value in asked.items())
 
 

@@ -271,7 +271,7 @@ class Difference:
     form: str = "{:+.3f}"
 
     def entry(self, scope: Scope) -> Entry:
-        """Subtract; the cell is empty if one of the two has no number."""
+        """Subtract the second column; the cell is empty if one of the two has no number."""
         minus = scope.done[self.minus] if isinstance(self.minus, str) else self.minus.entry(scope)
         first, second = scope.done[self.of].number, minus.number
         if first is None or second is None:
