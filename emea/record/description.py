@@ -13,13 +13,16 @@ SHARES = ("hit@1", "hit@10", "mrr")
 """Metrics between 0 and 1."""
 
 
-def describe_run(header: RunHeader, closing: RunClosing, folder: Path) -> str:
+def describe_run(
+    header: RunHeader, closing: RunClosing, folder: Path, chart: str | None = None
+) -> str:
     """Return Markdown with the results of a run, or with the reason why it has none.
 
     Args:
         header: The header of the run.
         closing: The end of the run.
         folder: The run's folder, with ``metrics.json`` if it finished.
+        chart: The address of a chart with the accuracy of encoder and joint distribution.
     """
     try:
         metrics = read_metrics(folder) if (folder / METRICS_FILE).is_file() else {}
@@ -30,7 +33,7 @@ def describe_run(header: RunHeader, closing: RunClosing, folder: Path) -> str:
         reason = closing.reason or "no reason was recorded"
         parts.append(f"**{closing.status.capitalize()}**: {reason}")
     if metrics.get("initial") and metrics.get("final"):
-        parts.append(_results(metrics))
+        parts.append(_results(metrics, chart if metrics.get("history") else None))
     parts += _warnings(metrics)
     if metrics.get("history"):
         parts.append(_iterations(metrics["history"]))
@@ -39,7 +42,7 @@ def describe_run(header: RunHeader, closing: RunClosing, folder: Path) -> str:
     return "\n\n".join(parts)
 
 
-def _results(metrics: Mapping[str, Any]) -> str:
+def _results(metrics: Mapping[str, Any], chart: str | None) -> str:
     rows = []
     for pool, title in ((None, "test targets"), ("all_targets", "all targets")):
         for stage, name in (("initial", "before EM"), ("final", "after EM")):
@@ -47,7 +50,9 @@ def _results(metrics: Mapping[str, Any]) -> str:
             rows.append([title, name, *(_shown(values.get(key), key) for key, _ in COLUMNS)])
     titles = ["ranked among", "", *(title for _, title in COLUMNS)]
     protocol = metrics.get("protocol", "unknown")
-    return f"Test links, protocol={protocol}.\n\n{markdown_table(titles, rows)}"
+    # in the first line, because MLflow folds away all but the beginning of a description
+    link = f" [Chart of encoder and joint by iteration]({chart})" if chart else ""
+    return f"Test links, protocol={protocol}.{link}\n\n{markdown_table(titles, rows)}"
 
 
 def _iterations(history: list[dict[str, Any]]) -> str:

@@ -11,7 +11,7 @@ from emea.record.description import describe_run
 from emea.record.mlflow_client import open_client
 from emea.record.mlflow_params import compared_params
 from emea.record.mlflow_sweep import PARENT_TAG, close_sweep, sweep_parent
-from emea.record.mlflow_view import save_view
+from emea.record.mlflow_view import chart_address, save_view
 from emea.record.run_files import run_files
 from emea.record.run_record import (
     COMMAND_TAG,
@@ -236,7 +236,8 @@ class MlflowStore:
         """
         self._copy_files(run_id, folder)
         header = read_header(folder)
-        note = cut(describe_run(header, closing, folder), MAX_TAG_LENGTH)
+        chart = chart_address(run_id, self.experiment_id(header.experiment))
+        note = cut(describe_run(header, closing, folder, chart), MAX_TAG_LENGTH)
         self.client.set_tag(run_id, NOTE_TAG, note)
         if closing.reason:
             self.client.set_tag(run_id, REASON_TAG, cut(closing.reason, MAX_TAG_LENGTH))

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from emea.record.run_name import swept_values
 
@@ -27,11 +28,9 @@ PARAMS = ("data.name", "ratio.value", "model.name", "em.name", "rule.name")
 BEST_FIRST = {"orderByKey": "metrics.`run/final/hit_at_1`", "orderByAsc": False}
 """Sorted by a metric, MLflow lists the jobs of a sweep as rows instead of folding them away."""
 
-CHARTS = {
-    "Hit@1: encoder and joint": ("neural/hit_at_1", "joint/hit_at_1"),
-    "MRR: encoder and joint": ("neural/mrr", "joint/mrr"),
-}
-"""Line charts with more than one metric, by title."""
+SECTION = "Encoder (neural) and joint distribution"
+CHARTS = (("neural/hit_at_1", "joint/hit_at_1"), ("neural/mrr", "joint/mrr"))
+"""Line charts of the section, each with two metrics. MLflow makes their titles from the metrics."""
 
 MAX_SWEPT = 12
 """At most so many columns of swept settings: a study of many sweeps varies almost everything."""
@@ -63,12 +62,12 @@ def view_state(runs: "Sequence[Run]") -> dict[str, Any]:
     jobs = [run for run in runs if SWEEP_PARENT_TAG not in run.data.tags]
     return {
         "selectedColumns": columns(jobs),
-        "compareRunCharts": [
-            _chart(number, title, keys) for number, (title, keys) in enumerate(CHARTS.items())
-        ],
+        "compareRunCharts": [_chart(number, keys) for number, keys in enumerate(CHARTS)],
         "compareRunSections": [
-            {"uuid": "emea", "name": "Results", "display": True, "isReordered": False}
+            {"uuid": "emea", "name": SECTION, "display": True, "isReordered": False}
         ],
+        # otherwise MLflow sorts the sections by name, and this one is far down the page
+        "isAccordionReordered": True,
         **BEST_FIRST,
     }
 
@@ -84,7 +83,20 @@ def columns(runs: "Iterable[Run]") -> list[str]:
     ]
 
 
-def _chart(number: int, title: str, keys: Sequence[str]) -> dict[str, Any]:
+def chart_address(run_id: str, experiment_id: str, keys: Sequence[str] = CHARTS[0]) -> str:
+    """Return the page of MLflow with metrics of a run in one chart, relative to the server."""
+    query = {
+        "runs": json.dumps([run_id]),
+        "metric": json.dumps(keys[0]),
+        "experiments": json.dumps([experiment_id]),
+        "plot_metric_keys": json.dumps(list(keys)),
+        "x_axis": "step",
+        "workflowType": "machine_learning",
+    }
+    return f"#/metric?{urlencode(query)}"
+
+
+def _chart(number: int, keys: Sequence[str]) -> dict[str, Any]:
     """Return a line chart over iterations, in the form in which MLflow's UI stores it."""
     return {
         "uuid": f"emea-{number}",
@@ -92,7 +104,6 @@ def _chart(number: int, title: str, keys: Sequence[str]) -> dict[str, Any]:
         "isGenerated": False,
         "deleted": False,
         "metricSectionId": "emea",
-        "displayName": title,
         "metricKey": keys[0],
         "selectedMetricKeys": list(keys),
         "lineSmoothness": 0,

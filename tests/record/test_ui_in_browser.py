@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from emea.record.mlflow_client import open_client
+from emea.record.mlflow_view import SECTION
 from emea.record.run_record import read_header
 
 from .serving import LOG_FILE, ROOT, served
@@ -54,6 +55,12 @@ ONE_CHART_HAS_BOTH = """(metrics) => [...document.querySelectorAll(".js-plotly-p
     .some(({data}) => metrics.every((metric) =>
         data.filter(({name, metricKey}) => `${name} ${metricKey}`.includes(metric)).length >= 2))"""
 """Whether a chart has a line of each of two runs for every one of the metrics."""
+
+
+LINES_OF_FIRST_CHART = """() => Object.fromEntries(
+    [...document.querySelector(".js-plotly-plot").data]
+        .map(({metricKey, x, y}) => [metricKey, [...x].map((step, i) => [step, y[i]])]))"""
+"""The points of each metric in the first chart."""
 
 
 @dataclass(frozen=True)
@@ -173,9 +180,22 @@ def test_the_table_opens_on_results(ui: Served, shown: Any) -> None:
 
 def test_encoder_and_joint_share_a_chart(ui: Served, shown: Any) -> None:
     shown.goto(ui.address.replace("/runs?", "/runs?compareRunsMode=CHART&"))
-    shown.get_by_text("Hit@1: encoder and joint").first.wait_for()
+    shown.get_by_text(SECTION).first.wait_for()
     shown.wait_for_function(ONE_CHART_HAS_BOTH, arg=["neural/hit_at_1", "joint/hit_at_1"])
     save_picture(shown, "both")
+
+
+def test_a_run_links_to_the_chart_of_encoder_and_joint(ui: Served, shown: Any) -> None:
+    name = "20% synthetic rrea s0"
+    shown.get_by_role("link", name=name, exact=True).click()
+    with shown.expect_popup() as popup:
+        shown.get_by_role("link", name="Chart of encoder and joint").click()
+    popup.value.wait_for_function("() => document.querySelector('.js-plotly-plot')?.data")
+    lines = popup.value.evaluate(LINES_OF_FIRST_CHART)
+    for metric in ("neural/hit_at_1", "joint/hit_at_1"):
+        history = ui.client.get_metric_history(ui.runs[name].info.run_id, metric)
+        assert lines[metric] == sorted([point.step, point.value] for point in history)
+    save_picture(popup.value, "chart_of_run")
 
 
 def test_a_run_describes_its_result(ui: Served, shown: Any) -> None:
