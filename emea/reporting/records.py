@@ -35,6 +35,7 @@ class RecordedRun:
         metrics: The content of ``metrics.json``.
         header: The content of ``run.json``.
         read_ranks: Reads the ranks of the test links at a stage, if they were recorded.
+        read_links: Reads the checksum of the test links, if it was recorded.
     """
 
     name: str
@@ -44,6 +45,7 @@ class RecordedRun:
     read_ranks: Callable[[str], FloatArray | None] = field(
         default=lambda stage: None, compare=False, repr=False
     )
+    read_links: Callable[[], str | None] = field(default=lambda: None, compare=False, repr=False)
 
     @property
     def run_id(self) -> str:
@@ -69,6 +71,14 @@ class RecordedRun:
         # without EM, the initial and the final ranking are the same
         return self.read_ranks("final" if self.metrics["method"] == "neural" else stage)
 
+    def tested_links(self) -> tuple[str, str] | None:
+        """Return the checksums of the data and of the test links that the ranks belong to.
+
+        Ranks of two runs can be paired if these are equal. ``None`` means that they are unknown.
+        """
+        data, links = self.header["tags"].get("data_checksum"), self.read_links()
+        return None if data is None or links is None else (data, links)
+
 
 def load_run(folder: Path, study: str = "", name: str = "") -> RecordedRun:
     """Read a run folder.
@@ -83,7 +93,12 @@ def load_run(folder: Path, study: str = "", name: str = "") -> RecordedRun:
     )
     study = study or str(header["params"].get("study", ""))
     name = name or str(header.get("name", ""))
-    return RecordedRun(name, study, metrics, header, partial(_ranks_in, folder))
+    ranks, links = partial(_ranks_in, folder), partial(_links_in, folder)
+    return RecordedRun(name, study, metrics, header, ranks, links)
+
+
+def _links_in(folder: Path) -> str | None:
+    return read_ranks(folder)[1] if (folder / RANKS_FILE).exists() else None
 
 
 def _ranks_in(folder: Path, stage: str) -> FloatArray | None:
@@ -116,7 +131,14 @@ def load_records(folder: Path) -> list[RecordedRun]:
         DataError: If the study has no recorded run.
     """
     return [
-        RecordedRun(run.name, folder.name, run.metrics, run.header, run.ranks)
+        RecordedRun(
+            run.name,
+            folder.name,
+            run.metrics,
+            run.header,
+            run.ranks,
+            partial(getattr, run, "links_checksum"),
+        )
         for run in read_study(folder)
     ]
 

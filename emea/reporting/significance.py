@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from emea.evaluation.significance import link_scores, paired_p
+from emea.reporting.records import RecordedRun
 
 NOTE = (
     "The table has p of a paired two-tailed t-test over the test entities, for correct first "
@@ -18,7 +19,8 @@ NOTE = (
 def p_of_splits(first: pd.DataFrame, second: pd.DataFrame, metric: str) -> list[float | None]:
     """Return p for each split that both methods were run on.
 
-    ``None`` means that the ranks of one of the runs are missing.
+    ``None`` means that the ranks of one of the runs are missing, or that the runs were not tested
+    on the same links.
 
     Args:
         first: The runs of a method, see :meth:`emea.reporting.run_table.Runs.of`.
@@ -27,20 +29,27 @@ def p_of_splits(first: pd.DataFrame, second: pd.DataFrame, metric: str) -> list[
     """
     if first.empty or second.empty:
         return []
-    by_split = [
-        {split: record.ranks(stage) for split, record, stage in zip(*columns, strict=True)}
-        for columns in (
-            [runs[key] for key in ("split_seed", "record", "stage")] for runs in (first, second)
-        )
-    ]
-    found: list[float | None] = []
-    for split in sorted(by_split[0].keys() & by_split[1].keys()):
-        ranks = [ranks[split] for ranks in by_split]
-        if ranks[0] is None or ranks[1] is None or len(ranks[0]) != len(ranks[1]):
-            found.append(None)
-        else:
-            found.append(paired_p(link_scores(ranks[0], metric), link_scores(ranks[1], metric)))
-    return found
+    runs, others = _by_split(first), _by_split(second)
+    shared = sorted(runs.keys() & others.keys())
+    return [_p_of_pair(runs[split], others[split], metric) for split in shared]
+
+
+RunStage = tuple[RecordedRun, str]
+
+
+def _by_split(runs: pd.DataFrame) -> dict[int, RunStage]:
+    columns = (runs[key] for key in ("split_seed", "record", "stage"))
+    return {split: (record, stage) for split, record, stage in zip(*columns, strict=True)}
+
+
+def _p_of_pair(first: RunStage, second: RunStage, metric: str) -> float | None:
+    links, other_links = first[0].tested_links(), second[0].tested_links()
+    if links is None or links != other_links:
+        return None
+    ranks, other_ranks = (run.ranks(stage) for run, stage in (first, second))
+    if ranks is None or other_ranks is None:
+        return None
+    return paired_p(link_scores(ranks, metric), link_scores(other_ranks, metric))
 
 
 def largest_p(of_splits: Sequence[float | None]) -> float | None:

@@ -14,6 +14,7 @@ from emea.reporting.run_table import Runs, run_table
 from emea.reporting.table import Table, TableSpec, fill
 
 TAGS = {"commit": "c" * 40, "dirty": "false", "gpu": "some GPU", "torch": "2"}
+TAGS |= {"data_checksum": "d" * 64}
 PARAMS = {"em.iterations": 10, "em.num_candidates": 10, "training.epochs_per_turn": 100}
 NEURAL = {"method": "neural", "em": "none", "rule": "none"}
 
@@ -49,13 +50,17 @@ def reasoned(method: str, hit: float, **changes: Any) -> RecordedRun:
 
 
 def write_run(
-    study: Path, name: str, ranks: dict[str, Sequence[float]] | None = None, **changes: Any
+    study: Path,
+    name: str,
+    ranks: dict[str, Sequence[float]] | None = None,
+    links: str | None = "e" * 64,
+    **changes: Any,
 ) -> RecordedRun:
     """The same in a study's files, with ranks of the test links if they are given."""
     run = made(name, study.name, **changes)
     fields = dict.fromkeys(HEADER, "") | run.header
     metrics = {key: None if key == "history" else run.metrics[key] for key in run.metrics}
-    entry = {"run": name, **fields, "config": {}, "metrics": metrics, "links": None}
+    entry = {"run": name, **fields, "config": {}, "metrics": metrics, "links": links}
     details = {
         f"{stage}_in_pool.npy": encoded_ranks(np.float64(ranks[stage])) for stage in ranks or {}
     }

@@ -9,14 +9,16 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_rel
 
+from emea.evaluation.ranks import Ranks
 from emea.evaluation.significance import link_scores, paired_p
+from emea.record.run_folder import links_checksum, write_ranks
 from emea.reporting.methods import EMEA, RREA
-from emea.reporting.records import RecordedRun
+from emea.reporting.records import RecordedRun, load_run
 from emea.reporting.run_table import run_table
 from emea.reporting.significance import largest_p, p_of_splits, shown_p
 from emea.reporting.table import PValue, Row, TableSpec
 
-from .fabricated import NEURAL, filled, texts, write_run
+from .fabricated import NEURAL, filled, texts, write_folder, write_run
 
 BEFORE = [[1, 2, 3, 9, 4], [2, 2, 1, 9, 4]]
 AFTER = [[1, 1, 1, 2, 4], [1, 2, 1, 1, 1]]
@@ -74,10 +76,26 @@ def test_the_largest_over_the_splits_counts(metric: str, tmp_path: Path) -> None
     assert largest_p([]) is None
 
 
-def test_other_entities_are_not_compared(tmp_path: Path) -> None:
-    first, _ = stages(split(tmp_path / "a", 0, [1, 2, 3], [1, 1, 1]))
-    _, second = stages(split(tmp_path / "b", 0, [1, 2], [1, 1]))
-    assert p_of_splits(first, second, "mrr") == [None]
+@pytest.mark.parametrize(
+    "change",
+    [{"links": "f" * 64}, {"links": None}, {"tags": {"data_checksum": "f" * 64}}],
+    ids=["other links", "unknown links", "other data"],
+)
+def test_only_ranks_of_the_same_links_are_paired(change: dict[str, Any], tmp_path: Path) -> None:
+    ranks = {"initial": [1.0, 2.0, 3.0], "final": [1.0, 1.0, 1.0]}
+    first, _ = stages(write_run(tmp_path / "a", "a", ranks))
+    _, same = stages(write_run(tmp_path / "b", "b", ranks))
+    _, others = stages(write_run(tmp_path / "c", "c", ranks, **change))
+    assert p_of_splits(first, same, "mrr") != [None]
+    assert p_of_splits(first, others, "mrr") == p_of_splits(others, first, "mrr") == [None]
+
+
+def test_a_run_folder_knows_its_links(tmp_path: Path) -> None:
+    write_folder(tmp_path, "a")
+    assert load_run(tmp_path / "a").tested_links() is None
+    links, ranks = np.arange(4).reshape(2, 2), Ranks(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
+    write_ranks(tmp_path / "a", links, ranks, ranks)
+    assert load_run(tmp_path / "a").tested_links() == ("d" * 64, links_checksum(links))
 
 
 def test_runs_without_ranks_are_not_compared(tmp_path: Path) -> None:
