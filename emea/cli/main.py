@@ -1,6 +1,7 @@
 """The ``emea`` command. It imports only the subcommand that runs."""
 
 import difflib
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -78,6 +79,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # the reader of standard output, such as `head`, has ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     return status
 
 

@@ -117,13 +117,17 @@ def as_html(comparison: Comparison) -> str:
 
 
 def best_columns(row: Row) -> set[int]:
-    """Return the runs that have the best value of a metric; empty if it is the same in all."""
-    numbers = {index: value for index, value in enumerate(row.values) if value is not None}
-    if len(set(numbers.values())) < 2:
+    """Return the runs with the best value of a metric; empty if all look the same."""
+    shown = {
+        index: float(shown_number(value))
+        for index, value in enumerate(row.values)
+        if value is not None
+    }
+    if len(set(shown.values())) < 2:
         return set()
     is_lower_better = row.name.endswith((".mr", ".ece", ".total", "memory_mb"))
-    best = (min if is_lower_better else max)(numbers.values())
-    return {index for index, value in numbers.items() if value == best}
+    best = (min if is_lower_better else max)(shown.values())
+    return {index for index, value in shown.items() if value == best}
 
 
 def shown_value(value: Any) -> str:

@@ -87,3 +87,13 @@ def test_mistakes_are_reported_before_anything_heavy_loads(tmp_path: Path) -> No
         assert sentence in answer
         assert answer.count("\n") == 1, "one sentence"
     assert done.stdout == "loaded []\n"
+
+
+def test_a_closed_pipe_ends_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w", buffering=1) as stdout:
+        monkeypatch.setattr("sys.stdout", stdout)
+        monkeypatch.setattr("emea.cli.compare.main", lambda rest: print("much text"))
+        assert main(["compare"]) == 141
+        print("the rest of the buffer goes nowhere")

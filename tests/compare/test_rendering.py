@@ -2,9 +2,13 @@
 
 import csv
 import io
+import os
 from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
 from emea.compare.comparison import Comparison, Example, PairedTest, Row
 from emea.compare.rendering import as_csv, as_html, as_text, best_columns
@@ -92,3 +96,26 @@ def test_the_best_value_is_marked() -> None:
     assert best_columns(Row("final.hit@1", (0.1, 0.3, None))) == {1}
     assert best_columns(Row("final.mr", (5.0, 3.0, 3.0))) == {1, 2}
     assert best_columns(Row("final.mrr", (0.5, 0.5))) == set()
+    # values that differ in digits that are not shown
+    assert best_columns(Row("final.mrr", (0.50001, 0.50002))) == set()
+    assert best_columns(Row("final.mrr", (0.50001, 0.50002, 0.4))) == {0, 1}
+
+
+@pytest.mark.browser
+def test_the_page_in_a_browser(visit: Any, tmp_path: Path) -> None:
+    path = tmp_path / "comparison.html"
+    path.write_text(as_html(COMPARISON), encoding="utf-8")
+    page = visit.open(path)
+    row = page.get_by_role("row", name="final.hit@1")
+    cells = row.get_by_role("cell")
+    assert cells.all_inner_texts() == ["final.hit@1", "0.5000", "0.7500"]
+    weights = cells.evaluate_all("nodes => nodes.map(node => getComputedStyle(node).fontWeight)")
+    assert [int(weight) > 400 for weight in weights] == [False, False, True]
+    # a name that contains HTML is shown as text
+    assert page.get_by_role("heading", name=ODD).is_visible()
+    assert page.get_by_role("cell", name=ODD).is_visible()
+    page.set_viewport_size({"width": 420, "height": 900})  # a phone scrolls tables, not the page
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert visit.errors == [] and visit.requests == [path.as_uri()]
+    if os.environ.get("EMEA_PICTURES"):
+        page.screenshot(path=Path(os.environ["EMEA_PICTURES"]) / "comparison_page.png")
