@@ -213,7 +213,7 @@ def decision_numbers(decision: Decision, settings: ExportSettings, split: Split)
     probs = decision.answer.probs.max(1).values.double()
     num_answered = int((probs > 0).sum()) - num_given
     validation = JudgedAnswer(decision.answer, split.supervision.validation).at(0)
-    test = JudgedAnswer(decision.answer, split.test).at(0)
+    test = JudgedAnswer(decision.answer, split.test, split.num_missed).at(0)
     return {
         "formats": list(settings.formats),
         "top_k": settings.top_k,

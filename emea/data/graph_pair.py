@@ -24,11 +24,13 @@ class OfficialSplit:
         train: ``[n, 2]`` links for training.
         validation: ``[n, 2]`` links for validation; empty if the authors published none.
         test: ``[n, 2]`` links for the evaluation.
+        num_absent: The number of further test links whose source or target is not in its graph.
     """
 
     train: IntArray
     validation: IntArray
     test: IntArray
+    num_absent: int = 0
 
     def __post_init__(self) -> None:
         for part in ("train", "validation", "test"):
@@ -36,8 +38,11 @@ class OfficialSplit:
 
     def relabelled(self, source_ids: IntArray, target_ids: IntArray) -> "OfficialSplit":
         """Return the same split after new ids were given to the entities."""
-        parts = (self.train, self.validation, self.test)
-        return OfficialSplit(*(relabel_links(links, source_ids, target_ids) for links in parts))
+        train, validation, test = (
+            relabel_links(links, source_ids, target_ids)
+            for links in (self.train, self.validation, self.test)
+        )
+        return OfficialSplit(train, validation, test, self.num_absent)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,6 +57,7 @@ class GraphPair:
         official: The published split of the links, if there is one.
         reading: Counts of what was read and left out, if the reader counts it.
         literals: Matching values of both graphs, if they are used as evidence.
+        num_absent: The number of further known links whose source or target is not in its graph.
     """
 
     name: str
@@ -61,6 +67,7 @@ class GraphPair:
     official: OfficialSplit | None = None
     reading: PairReading | None = None
     literals: LiteralMatches | None = None
+    num_absent: int = 0
 
     def __post_init__(self) -> None:
         links = frozen(self.links, 2)
@@ -117,6 +124,8 @@ class GraphPair:
                 digest.update(graph.attributes.triples.tobytes())
                 digest.update("\0".join(graph.attributes.values).encode(errors="surrogatepass"))
         digest.update(self.links.tobytes())
+        if self.num_absent:
+            digest.update(f"{self.num_absent}".encode())
         return digest.hexdigest()
 
 
@@ -135,6 +144,11 @@ def _check_links(pair: GraphPair, links: IntArray, where: str) -> None:
 def relabel_links(links: IntArray, source_ids: IntArray, target_ids: IntArray) -> IntArray:
     """Return links after new ids were given to the entities of both graphs."""
     return np.stack([source_ids[links[:, 0]], target_ids[links[:, 1]]], axis=1)
+
+
+def sorted_links(links: IntArray) -> IntArray:
+    """Return links sorted by source and target, so that their order in a file does not matter."""
+    return links[np.lexsort(links.T[::-1])]
 
 
 log = logging.getLogger(__name__)
@@ -186,7 +200,8 @@ def assemble_pair(
     target: KnowledgeGraph,
     links: IntArray,
     official: OfficialSplit | None,
+    num_absent: int = 0,
 ) -> GraphPair:
     """Return a pair with random entity ids, as all readers of files do."""
-    pair = GraphPair(name, source, target, links, official)
+    pair = GraphPair(name, source, target, links, official, num_absent=num_absent)
     return pair.shuffled(SHUFFLE_SEED)

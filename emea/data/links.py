@@ -10,6 +10,7 @@ import numpy as np
 from emea.data.arrays import IntArray
 from emea.data.formats.tab_file import Key
 from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import sorted_links
 from emea.data.names import Prefixes
 from emea.data.reading import LinkReading
 from emea.errors import DataError, one_line
@@ -181,7 +182,8 @@ class LinkResolver:
     def resolve(self, listing: LinkListing) -> tuple[IntArray, LinkReading]:
         """Return the links of a file between known entities, and counts of those left out.
 
-        Links with an unknown entity are logged and left out. Repeated links count once.
+        Links with an unknown entity are logged and left out. Repeated links count once. The result
+        is sorted, so that the order of the lines does not matter.
 
         Raises:
             DataError: A link contradicts another or is in an earlier file.
@@ -189,7 +191,8 @@ class LinkResolver:
         known, unknown = self.found(listing)
         _log_left_out(listing.label, unknown, "with an unknown entity")
         kept = self.registered(listing, known)
-        return np.array(kept, dtype=np.int64).reshape(-1, 2), LinkReading(
+        links = sorted_links(np.array(kept, dtype=np.int64).reshape(-1, 2))
+        return links, LinkReading(
             label=listing.label,
             num_links=len(kept),
             num_unknown=len(unknown),
@@ -229,13 +232,17 @@ class LinkResolver:
     def registered(
         self, listing: LinkListing, known: dict[tuple[int, int], int]
     ) -> list[tuple[int, int]]:
-        """Return the links that do not contradict earlier ones.
+        """Return the links that do not contradict others.
+
+        If contradictory links are skipped, the first in the order of the entities is kept, so that
+        the order of the lines does not matter.
 
         Raises:
             DataError: A link contradicts an earlier one and ``on_error`` is ``stop``.
         """
         kept, contradicting = [], []
-        for ends, row in known.items():
+        rows = known.items() if self.on_error == "stop" else sorted(known.items())
+        for ends, row in rows:
             try:
                 # use the names of the graphs, since files may spell an entity in several ways
                 names = (self.source.names[ends[0]], self.target.names[ends[1]])

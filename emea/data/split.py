@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from emea.data.arrays import IntArray, frozen
+from emea.data.arrays import NO_MATCH, IntArray, frozen
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.errors import ConfigError, DataError
 
@@ -41,10 +41,13 @@ class Split:
     Args:
         supervision: The links that training may use.
         test: ``[n, 2]`` links for the evaluation only.
+        num_missed: The number of further test links whose source or target is not in its graph.
+            No method can find them, and the metrics count them as missed.
     """
 
     supervision: Supervision
     test: IntArray
+    num_missed: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "test", frozen(self.test, 2))
@@ -52,7 +55,13 @@ class Split:
     def with_labels(self, labels: IntArray) -> "Split":
         """Return the split of a run that used these links as labels, without them in the test."""
         free = ~np.isin(self.test[:, 0], labels[:, 0])
-        return Split(Supervision(labels, self.supervision.validation), self.test[free])
+        known = Supervision(labels, self.supervision.validation)
+        return Split(known, self.test[free], self.num_missed)
+
+    @property
+    def missed_share(self) -> float:
+        """The share of all test links that no method can find."""
+        return self.num_missed / max(1, self.num_missed + len(self.test))
 
 
 def random_split(
@@ -65,6 +74,8 @@ def random_split(
     """Draw a random split.
 
     With the same seed, the training links of a smaller ratio are among those of a larger ratio.
+    Links whose source or target is not in its graph are drawn like all others. They are then left
+    out of the training and validation links and count as missed among the test links.
 
     Args:
         pair: The pair whose links to split.
@@ -81,7 +92,9 @@ def random_split(
     if not 0 < ratio < 1:
         raise ConfigError(f"ratio must be above 0 and below 1, got {ratio}")
     # The draw permutes rows and does not use the content of the links.
-    links = pair.links[np.random.default_rng(seed).permutation(len(pair.links))]
+    absent = np.full((pair.num_absent, 2), NO_MATCH, dtype=np.int64)
+    links = np.concatenate([pair.links, absent])
+    links = links[np.random.default_rng(seed).permutation(len(links))]
     num_train = round(ratio * len(links))
     train, rest = links[:num_train], links[num_train:]
     return _with_validation(pair.name, train, rest, num_validation, validation_from)
@@ -108,12 +121,13 @@ def official_split(
     official = pair.official
     if official is None:
         raise DataError(f"{pair.name} has no official split. Use split=random.")
+    absent = official.num_absent
     if len(official.validation):
-        return _checked(pair.name, official.train, official.validation, official.test)
+        return _checked(pair.name, official.train, official.validation, official.test, absent)
     rng = np.random.default_rng(seed)
     train = official.train[rng.permutation(len(official.train))]
     test = official.test[rng.permutation(len(official.test))]
-    return _with_validation(pair.name, train, test, num_validation, validation_from)
+    return _with_validation(pair.name, train, test, num_validation, validation_from, absent)
 
 
 def known_split(
@@ -154,7 +168,7 @@ def known_split(
             f"{pair.name} has {len(labels)} link to learn from, which is too few. Give at least "
             f"{FEWEST_LABELS} links, better 10 or more, between entities with many triples."
         )
-    return Split(Supervision(labels, validation), official.test)
+    return Split(Supervision(labels, validation), official.test, official.num_absent)
 
 
 def no_links_split(pair: GraphPair) -> Split:
@@ -169,7 +183,7 @@ def no_links_split(pair: GraphPair) -> Split:
     if not has_literals(pair):
         raise DataError(f"{pair.name} has no links to learn from. {NO_SEEDS}")
     none = pair.links[:0]
-    return Split(Supervision(none, none), pair.links)
+    return Split(Supervision(none, none), pair.links, pair.num_absent)
 
 
 def has_literals(pair: GraphPair) -> bool:
@@ -178,7 +192,12 @@ def has_literals(pair: GraphPair) -> bool:
 
 
 def _with_validation(
-    name: str, train: IntArray, rest: IntArray, num_validation: int, validation_from: str
+    name: str,
+    train: IntArray,
+    rest: IntArray,
+    num_validation: int,
+    validation_from: str,
+    num_absent: int = 0,
 ) -> Split:
     """Take the validation links from the start of the rest or the end of the training links."""
     if validation_from not in VALIDATION_FROM:
@@ -195,13 +214,20 @@ def _with_validation(
         )
     if validation_from == "train":
         cut = len(train) - num_validation
-        return _checked(name, train[:cut], train[cut:], rest)
-    return _checked(name, train, rest[:num_validation], rest[num_validation:])
+        return _checked(name, train[:cut], train[cut:], rest, num_absent)
+    return _checked(name, train, rest[:num_validation], rest[num_validation:], num_absent)
 
 
-def _checked(name: str, train: IntArray, validation: IntArray, test: IntArray) -> Split:
+def _checked(
+    name: str, train: IntArray, validation: IntArray, test: IntArray, num_absent: int
+) -> Split:
+    """Return the split without absent links, and count those of the test links."""
+    num_absent += int((test[:, 0] == NO_MATCH).sum())
+    train, validation, test = (
+        links[links[:, 0] != NO_MATCH] for links in (train, validation, test)
+    )
     for part, links in (("training", train), ("test", test)):
         if not len(links):
             total = len(train) + len(validation) + len(test)
             raise DataError(f"{name} has too few links ({total}): no {part} link is left")
-    return Split(Supervision(train, validation), test)
+    return Split(Supervision(train, validation), test, num_absent)

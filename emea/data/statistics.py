@@ -62,6 +62,8 @@ def statistics_table(pair: GraphPair) -> str:
         *(_read_links(pair.reading) if pair.reading else [("official split", _official(pair))]),
         ("checksum", pair.checksum()),
     ]
+    if pair.num_absent and not pair.reading:
+        facts.insert(1, ("links without triples", f"{pair.num_absent:,}"))
     return "\n".join([*_aligned(rows), "", *_listed(facts, rows)])
 
 

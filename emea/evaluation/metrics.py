@@ -6,7 +6,7 @@ from emea.data.arrays import FloatArray, IntArray
 from emea.matching.beliefs import Beliefs
 
 
-def mapping_metrics(predicted: IntArray, gold: IntArray) -> dict[str, float]:
+def mapping_metrics(predicted: IntArray, gold: IntArray, num_missed: int = 0) -> dict[str, float]:
     """Compare predicted pairs with the true links.
 
     A prediction for an entity without a counterpart lowers the precision, as it would for a user
@@ -15,13 +15,14 @@ def mapping_metrics(predicted: IntArray, gold: IntArray) -> dict[str, float]:
     Args:
         predicted: ``[n, 2]`` predicted (source, target) pairs, without duplicates.
         gold: ``[m, 2]`` true links.
+        num_missed: Number of further true links that no method can find.
     """
     if not len(gold):
         unknown = dict.fromkeys(("precision", "recall", "f1"), float("nan"))
         return {**unknown, "num_predicted": float(len(predicted))}
     right = num_shared(predicted, gold)
     precision = right / len(predicted) if len(predicted) else 0.0
-    recall = right / len(gold)
+    recall = right / (len(gold) + num_missed)
     total = precision + recall
     return {
         "precision": precision,
@@ -38,7 +39,9 @@ def num_shared(left: IntArray, right: IntArray) -> int:
     return len(np.intersect1d(first, second, assume_unique=True))
 
 
-def answer_metrics(answer: Beliefs, known: IntArray, test: IntArray) -> dict[str, float]:
+def answer_metrics(
+    answer: Beliefs, known: IntArray, test: IntArray, num_missed: int = 0
+) -> dict[str, float]:
     """Compute precision, recall and F1 over the source entities without a label.
 
     Hit@1 equals recall: the share of the test links in the alignment. An entity without a match
@@ -48,11 +51,12 @@ def answer_metrics(answer: Beliefs, known: IntArray, test: IntArray) -> dict[str
         answer: The matches; probability 0 means no match.
         known: ``[num_known]`` source entities whose label the run may have used.
         test: ``[num_links, 2]`` test links of other source entities.
+        num_missed: Number of further test links that no method can find.
     """
     judged = np.setdiff1d(np.arange(answer.num_source), known)
     matched = judged[answer.probs.max(1).values.cpu().numpy()[judged] > 0]
     pairs = np.stack([matched, answer.best_targets().cpu().numpy()[matched]], axis=1)
-    mapping = mapping_metrics(pairs, test)
+    mapping = mapping_metrics(pairs, test, num_missed)
     num_unmatched = float(len(judged) - len(matched))
     return {"hit@1": mapping["recall"], **mapping, "num_unmatched": num_unmatched}
 

@@ -99,9 +99,44 @@ def ranking_metrics(ranks: FloatArray) -> dict[str, float]:
     return metrics
 
 
-def both_pools(ranks: Ranks) -> dict[str, Any]:
-    """Compute the metrics among the test targets and, as ``all_targets``, among all targets."""
-    return {**ranking_metrics(ranks.in_pool), "all_targets": ranking_metrics(ranks.in_all)}
+@dataclass(frozen=True)
+class Missed:
+    """Test links that no method can find, because an entity is not in its graph.
+
+    Args:
+        share: Their share of all test links.
+        pool_size: Number of candidates in the pool, the worst rank there.
+        num_all: Number of all candidates, the worst rank among all.
+    """
+
+    share: float = 0.0
+    pool_size: int = 1
+    num_all: int = 1
+
+
+NONE_MISSED = Missed()
+
+
+def both_pools(ranks: Ranks, missed: Missed = NONE_MISSED) -> dict[str, Any]:
+    """Compute the metrics among the test targets and, as ``all_targets``, among all targets.
+
+    Args:
+        ranks: Ranks of the test links that can be found, or of a sample of them.
+        missed: The other test links, which get the worst rank.
+    """
+    return {
+        **_with_missed(ranks.in_pool, missed.share, missed.pool_size),
+        "all_targets": _with_missed(ranks.in_all, missed.share, missed.num_all),
+    }
+
+
+def _with_missed(ranks: FloatArray, share: float, worst: int) -> dict[str, float]:
+    """Return the metrics if a share of all links has the worst rank and no hit."""
+    metrics = ranking_metrics(ranks)
+    if not share:
+        return metrics
+    lost = dict.fromkeys(metrics, 0.0) | {"mrr": 1 / worst, "mr": float(worst)}
+    return {name: (1 - share) * value + share * lost[name] for name, value in metrics.items()}
 
 
 def matched_ranks(targets: IntArray, links: IntArray) -> Ranks:
@@ -117,8 +152,14 @@ def matched_ranks(targets: IntArray, links: IntArray) -> Ranks:
     return Ranks(in_pool=ranks, in_all=ranks)
 
 
-def matched_metrics(ranks: Ranks) -> dict[str, Any]:
-    """Compute Hit@1, which equals recall; metrics that need a ranking are ``None``."""
+def matched_metrics(ranks: Ranks, missed_share: float = 0.0) -> dict[str, Any]:
+    """Compute Hit@1, which equals recall; metrics that need a ranking are ``None``.
+
+    Args:
+        ranks: Ranks of the test links that can be found.
+        missed_share: Share of all test links that no method can find.
+    """
     absent = dict.fromkeys([*(f"hit@{cut}" for cut in HIT_CUTS), "mrr", "mr"])
     found = float(np.mean(ranks.in_pool <= 1)) if len(ranks.in_pool) else float("nan")
+    found *= 1 - missed_share
     return {**absent, "hit@1": found, "all_targets": {**absent, "hit@1": found}}

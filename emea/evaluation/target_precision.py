@@ -59,9 +59,11 @@ class JudgedAnswer:
     Args:
         answer: The matches; probability 0 means no match.
         links: ``[num_links, 2]``.
+        num_missed: Number of further links that no method can find.
     """
 
-    def __init__(self, answer: Beliefs, links: IntArray) -> None:
+    def __init__(self, answer: Beliefs, links: IntArray, num_missed: int = 0) -> None:
+        self.num_links = len(links) + num_missed
         sources, targets = links.T
         self.probs: FloatArray = answer.probs.max(1).values.double().cpu().numpy()[sources]
         self.right: npt.NDArray[np.bool_] = (
@@ -72,7 +74,7 @@ class JudgedAnswer:
         """Measure the effect of a threshold."""
         taken = (self.probs >= threshold) & (self.probs > 0)
         num_right = int(self.right[taken].sum())
-        return Acceptance(threshold, len(self.probs), int(taken.sum()), num_right)
+        return Acceptance(threshold, self.num_links, int(taken.sum()), num_right)
 
     def reaching(self, precision: float) -> Acceptance | None:
         """Find the lowest threshold that reaches a precision, or ``None`` if none does."""

@@ -78,7 +78,8 @@ def read_pair(path: Path) -> GraphPair:
         source, target = (_graph(arrays, side) for side in SIDES)
         official = None
         if "train" in arrays:
-            official = OfficialSplit(*(_numbers(arrays, part, 2) for part in PARTS))
+            train, validation, test = (_numbers(arrays, part, 2) for part in PARTS)
+            official = OfficialSplit(train, validation, test)
         (name,) = _texts(arrays, "name")
         return GraphPair(name, source, target, _numbers(arrays, "links", 2), official)
     # DataError means that an id is outside its graph, or that an entity has several links

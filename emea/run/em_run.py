@@ -42,6 +42,7 @@ class EMRun:
             inputs.log,
             config.observed_links,
             config.em.iterations,
+            self.split.num_missed,
         )
         self.parts = build_parts(
             config, inputs.graphs, inputs.visible, self.observer, inputs.device
@@ -75,7 +76,8 @@ class EMRun:
     def _warnings(self, report: IterationReport, answered: Numbers, ranks: Ranks) -> list[str]:
         """Return warnings that follow from the scores and the candidates."""
         history = self.observer.history
-        hit = both_pools(ranks)["hit@1"] if len(self.split.test) else math.nan
+        missed = self.observer.missed(report)
+        hit = both_pools(ranks, missed)["hit@1"] if len(self.split.test) else math.nan
         candidates = report.answer.targets.cpu().numpy()
         found = [candidate_warning(candidates, self.split.supervision.validation)]
         if len(history) > 1:
@@ -104,8 +106,10 @@ class EMRun:
         mappings = {"initial": observer.initial_mapping, "final": hard_mapping(report.answer)}
         return RunScores(
             initial=observer.history[0]["neural"],
-            final=both_pools(ranks),
-            final_reverse=both_pools(_reverse_ranks(report, test)),
+            final=both_pools(ranks, observer.missed(report)),
+            final_reverse=both_pools(
+                _reverse_ranks(report, test), observer.missed(report, reverse=True)
+            ),
             mapping=_mapping(judged, report),
             compatibility=compatibility_section(pair, self.split, mappings, self.device),
             by_degree=accuracy_by_degree(ranks.in_pool, pair.source.degrees()[test[:, 0]]),
@@ -133,8 +137,8 @@ def _mapping(split: Split, report: IterationReport) -> dict[str, dict[str, float
     sources = np.setdiff1d(np.flatnonzero(probs.cpu().numpy() > 0), known)
     pairs = np.stack([sources, best.cpu().numpy()[sources]], axis=1)
     return {
-        "all": mapping_metrics(pairs, split.test),
-        "mutual": mapping_metrics(pairs[mutual[sources]], split.test),
+        "all": mapping_metrics(pairs, split.test, split.num_missed),
+        "mutual": mapping_metrics(pairs[mutual[sources]], split.test, split.num_missed),
     }
 
 

@@ -131,7 +131,7 @@ def run_job(
                 AnswerScores.of(decision, export, found.judged, decoder_name(config)),
                 Seconds.until_now(started, built, trained, found.scores.history),
                 peak_memory_mb(device),
-                literal_numbers(graphs, found.judged.test),
+                literal_numbers(graphs, found.judged),
                 [*noticed, *_judge(found, pair)],
             )
         hint = tracker.ui_hint
@@ -230,6 +230,11 @@ def _log_data(config: DictConfig, pair: GraphPair, split: Split) -> list[str]:
         f"{len(known.train):,} train, {len(known.validation):,} validation, "
         f"{len(split.test):,} test"
     )
+    if split.num_missed:
+        summary += (
+            f", and {split.num_missed:,} test links whose source or target is not in its graph, "
+            "which count as missed"
+        )
     logger.info(summary)
     uses_literals = OmegaConf.select(config, "literals.name", default="none") != "none"
     if not uses_literals and pair.source.labels and pair.target.labels:

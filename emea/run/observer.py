@@ -18,7 +18,7 @@ from emea.em.joint import JointReport
 from emea.evaluation.compatibility import compatibility_metrics, conflict_share
 from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
 from emea.evaluation.metrics import mapping_metrics
-from emea.evaluation.ranks import Ranks, both_pools, link_ranks
+from emea.evaluation.ranks import Missed, Ranks, both_pools, link_ranks
 from emea.matching.beliefs import Beliefs
 from emea.rules.paris import PARIS, mapping_compatibility
 from emea.run.run import Log, Numbers
@@ -78,6 +78,7 @@ class EvaluationObserver:
         num_observed: Number of test links, a fixed sample, that are ranked between the first and
             the last iteration; ``None`` means all.
         num_iterations: Number of EM iterations planned after the first training.
+        num_missed: Number of further test links that no method can find.
 
     Attributes:
         history: One entry per iteration, as in ``metrics.json``.
@@ -95,12 +96,14 @@ class EvaluationObserver:
         log: Log,
         num_observed: int | None = None,
         num_iterations: int = 0,
+        num_missed: int = 0,
     ) -> None:
         self.test = test
         self.validation = validation
         self.protocol = protocol
         self.log = log
         self.num_iterations = num_iterations
+        self.num_missed = num_missed
         chosen = np.random.default_rng(0).permutation(len(test))[:num_observed]
         self._sample = test[np.sort(chosen)]
         self.history: list[Numbers] = []
@@ -120,7 +123,7 @@ class EvaluationObserver:
             self.initial_mapping = hard_mapping(report.beliefs)
         entry: Numbers = {
             "iteration": report.iteration,
-            "neural": both_pools(ranks),
+            "neural": both_pools(ranks, self.missed(report)),
             "joint": None,
             "validation": report.validation,
             "normaliser": report.normaliser,
@@ -130,7 +133,7 @@ class EvaluationObserver:
         }
         if report.joint is not None:
             joint = _joint_ranks(report, report.joint, ranks, links, self.test[:, 1])
-            entry |= self._joint_entry(report.joint, joint)
+            entry |= self._joint_entry(report, report.joint, joint)
             if report.joint.is_answer:
                 ranks = joint
         if report.answer_validation is not None:
@@ -193,20 +196,35 @@ class EvaluationObserver:
         if kept is None and entry["num_observed"] == len(self.test):
             return entry
         self.final_ranks = neural = link_ranks(report.similarity, self.test)
-        entry["neural"] = both_pools(neural)
+        entry["neural"] = both_pools(neural, self.missed(report))
         entry["num_observed"] = len(self.test)
         if report.joint is not None:
             joint = _joint_ranks(report, report.joint, neural, self.test, self.test[:, 1])
-            entry |= self._joint_entry(report.joint, joint)
+            entry |= self._joint_entry(report, report.joint, joint)
             self.final_ranks = joint if report.joint.is_answer else neural
         return entry
 
-    def _joint_entry(self, joint: JointReport, ranks: Ranks) -> Numbers:
+    def missed(self, report: IterationReport, reverse: bool = False) -> Missed:
+        """Return the test links that no method can find, with their worst ranks.
+
+        Args:
+            report: The report of an iteration, which has the number of candidates.
+            reverse: Whether the source entities are the candidates.
+        """
+        similarity, side = report.similarity, 0 if reverse else 1
+        num_all = similarity.num_source if reverse else similarity.num_target
+        share = self.num_missed / max(1, self.num_missed + len(self.test))
+        return Missed(share, max(1, len(np.unique(self.test[:, side]))), max(1, num_all))
+
+    def _joint_entry(self, report: IterationReport, joint: JointReport, ranks: Ranks) -> Numbers:
         judged = joint.labels[~np.isin(joint.labels[:, 0], self.validation[:, 0])]
         return {
-            "joint": both_pools(ranks),
+            "joint": both_pools(ranks, self.missed(report)),
             "weights": joint.weights,
-            "labels": {**mapping_metrics(judged, self.test), "num_labels": len(joint.labels)},
+            "labels": {
+                **mapping_metrics(judged, self.test, self.num_missed),
+                "num_labels": len(joint.labels),
+            },
             "compatibility": float(joint.compatibility.mean()),
             **joint.details,
         }

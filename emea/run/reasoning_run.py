@@ -16,7 +16,14 @@ from emea.data.split import Split
 from emea.em.em_callback import IterationReport
 from emea.em.protocol import Visible
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
-from emea.evaluation.ranks import Ranks, both_pools, link_ranks, matched_metrics, matched_ranks
+from emea.evaluation.ranks import (
+    Missed,
+    Ranks,
+    both_pools,
+    link_ranks,
+    matched_metrics,
+    matched_ranks,
+)
 from emea.matching.matching import Matching
 from emea.matching.similarity import Similarity
 from emea.record.run_folder import CHECKPOINT_FILE
@@ -69,7 +76,7 @@ class ReasoningObserver:
         entry: Numbers = {
             "iteration": report.iteration,
             "neural": self._of_embedding(report.similarity),
-            "joint": matched_metrics(self.final_ranks),
+            "joint": matched_metrics(self.final_ranks, self.split.missed_share),
             "mapping": self.mapping(report.matching),
             "validation": matched_metrics(
                 matched_ranks(targets, self.split.supervision.validation)
@@ -87,13 +94,16 @@ class ReasoningObserver:
     def mapping(self, matching: Matching) -> dict[str, float]:
         """Return precision, recall and F1 over source entities without a label."""
         pairs = matching.pairs().cpu().numpy()
-        return mapping_metrics(pairs[~np.isin(pairs[:, 0], self._known)], self.split.test)
+        unknown = pairs[~np.isin(pairs[:, 0], self._known)]
+        return mapping_metrics(unknown, self.split.test, self.split.num_missed)
 
     def _of_embedding(self, similarity: Similarity | None) -> Numbers | None:
         # several iterations share one embedding, which is measured once
         if similarity is not None and similarity is not self._measured:
             self.embedding_ranks = link_ranks(similarity, self.split.test)
-            self._measured, self._embedding = similarity, both_pools(self.embedding_ranks)
+            pool_size = max(1, len(np.unique(self.split.test[:, 1])))
+            missed = Missed(self.split.missed_share, pool_size, similarity.num_target)
+            self._measured, self._embedding = similarity, both_pools(self.embedding_ranks, missed)
         return self._embedding
 
     def _line(self, entry: Numbers) -> str:

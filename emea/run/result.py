@@ -16,7 +16,6 @@ from emea.answer.decision import (
 )
 from emea.answer.exporting import write_alignment
 from emea.config.files import OPTIONAL
-from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.evaluation.calibration import answer_calibration
@@ -29,11 +28,19 @@ from emea.run.run import Numbers, Outcome, RunScores
 
 @dataclass(frozen=True)
 class LinkCounts:
-    """Holds the number of links in each part of the split."""
+    """Holds the number of links in each part of the split.
+
+    Args:
+        train: Training links.
+        validation: Validation links.
+        test: Test links whose entities are in the graphs.
+        missed: Further test links, which count as missed.
+    """
 
     train: int
     validation: int
     test: int
+    missed: int = 0
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,9 @@ class RunSettings:
             method=method_name(config),
             split=config.split.name,
             ratio=config.ratio.value if config.split.name == "random" else None,
-            num_links=LinkCounts(len(known.train), len(known.validation), len(split.test)),
+            num_links=LinkCounts(
+                len(known.train), len(known.validation), len(split.test), split.num_missed
+            ),
             seed=config.seed,
             split_seed=config.split_seed,
         )
@@ -82,6 +91,8 @@ class RunSettings:
     def as_dict(self) -> Numbers:
         """Return the settings by their names in ``metrics.json``, where groups are not nested."""
         settings = asdict(self)
+        if not self.num_links.missed:
+            del settings["num_links"]["missed"]
         return {**settings.pop("groups"), **settings}
 
 
@@ -133,18 +144,18 @@ class AnswerScores:
         known = np.concatenate([judged.supervision.train, judged.supervision.validation])[:, 0]
         return cls(
             decoder,
-            answer_metrics(decision.answer, known, judged.test),
+            answer_metrics(decision.answer, known, judged.test, judged.num_missed),
             answer_calibration(decision.answer, judged.test),
             decision_numbers(decision, settings, judged),
         )
 
 
-def literal_numbers(pair: GraphPair, test: IntArray) -> Numbers | None:
+def literal_numbers(pair: GraphPair, judged: Split) -> Numbers | None:
     """Return the contribution of literals: matched values, anchors and test links they find.
 
     Args:
         pair: The graphs, with the literals that the run used.
-        test: The test links, which evaluate the anchors.
+        judged: The split whose test links evaluate the anchors.
 
     Returns:
         The section of ``metrics.json``; ``None`` if the run did not use literals.
@@ -152,14 +163,15 @@ def literal_numbers(pair: GraphPair, test: IntArray) -> Numbers | None:
     if pair.literals is None:
         return None
     found, probs = pair.literals, pair.literals.anchor_probs
-    judged = np.isin(found.anchors[:, 0], test[:, 0])
+    test, num_test = judged.test, len(judged.test) + judged.num_missed
+    has_link = np.isin(found.anchors[:, 0], test[:, 0])
     right = num_shared(found.anchors, test)
     return {
         "num_matched_values": len(found.pairs),
         "num_anchors": len(found.anchors),
         "anchor_precision_estimate": float(probs.mean()) if len(probs) else None,
-        "anchor_precision": right / int(judged.sum()) if judged.any() else None,
-        "anchor_recall": right / len(test) if len(test) else None,
+        "anchor_precision": right / int(has_link.sum()) if has_link.any() else None,
+        "anchor_recall": right / num_test if len(test) else None,
     }
 
 

@@ -25,7 +25,7 @@ def listing(*links: tuple[str, str], label: str = "seeds.tsv", **more: bool) -> 
 
 def test_ids_and_repetitions() -> None:
     links, reading = resolver().resolve(listing(("b", "x"), ("a", "y"), ("b", "x")))
-    assert links.tolist() == [[1, 0], [0, 1]]
+    assert links.tolist() == [[0, 1], [1, 0]]
     assert (reading.num_links, reading.num_duplicates) == (2, 1)
 
 

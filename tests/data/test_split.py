@@ -222,3 +222,24 @@ def test_labels_of_a_run_are_no_test_links() -> None:
     assert judged.supervision.train.tolist() == labels.tolist()
     assert np.array_equal(judged.supervision.validation, split.supervision.validation)
     assert judged.test.tolist() == np.delete(split.test, [2, 5], axis=0).tolist()
+
+
+def test_links_without_triples_are_drawn_but_not_learned_from() -> None:
+    pair = replace(make_pair(100), num_absent=50)
+    split = random_split(pair, 0.4, 0, num_validation=30)
+    known = split.supervision
+    num_lost = 150 - len(known.train) - len(known.validation) - len(split.test) - split.num_missed
+    assert len(known.train) + len(known.validation) + len(split.test) == 100
+    assert 10 < split.num_missed < 40 and num_lost == 50 - split.num_missed
+    assert split.missed_share == split.num_missed / (150 - 60 - 30)
+    parts = np.concatenate([known.train, known.validation, split.test])
+    assert sorted(parts.tolist()) == sorted(pair.links.tolist())
+    assert split.with_labels(known.train).num_missed == split.num_missed
+
+
+def test_missed_links_of_other_splits() -> None:
+    pair = make_pair(20)
+    official = OfficialSplit(pair.links[:10], pair.links[:0], pair.links[10:], num_absent=3)
+    pair = replace(pair, official=official, num_absent=5)
+    assert official_split(pair, 0, num_validation=2).num_missed == 3
+    assert known_split(pair, 0).num_missed == 3

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from emea.evaluation.ranks import Ranks, both_pools, ranking_metrics
+from emea.evaluation.metrics import mapping_metrics
+from emea.evaluation.ranks import Missed, Ranks, both_pools, matched_metrics, ranking_metrics
 
 
 def test_by_hand() -> None:
@@ -46,3 +47,28 @@ def test_all_targets_stand_beside_the_pool() -> None:
     assert metrics == ranking_metrics(ranks.in_pool)
     assert beside == ranking_metrics(ranks.in_all)
     assert beside["mr"] == 6
+
+
+def test_links_that_no_method_can_find_have_the_worst_rank_and_no_hit() -> None:
+    ranks = Ranks(in_pool=np.array([1.0, 4.0, 2.0]), in_all=np.array([3.0, 8.0, 9.0]))
+    metrics = both_pools(ranks, Missed(2 / 5, pool_size=5, num_all=20))
+    in_all = metrics.pop("all_targets")
+    assert metrics == pytest.approx(
+        {
+            "hit@1": 1 / 5,
+            "hit@5": 3 / 5,
+            "hit@10": 3 / 5,
+            "mrr": (1 + 1 / 4 + 1 / 2 + 2 / 5) / 5,
+            "mr": (1 + 4 + 2 + 5 + 5) / 5,
+        }
+    )
+    assert in_all["mr"] == pytest.approx((3 + 8 + 9 + 20 + 20) / 5)
+    matched = Ranks(in_pool=np.array([1.0, np.inf, 1.0]), in_all=np.array([1.0, np.inf, 1.0]))
+    assert matched_metrics(matched, 2 / 5)["hit@1"] == pytest.approx(2 / 5)
+
+
+def test_links_that_no_method_can_find_lower_the_recall() -> None:
+    predicted, gold = np.array([[0, 0], [1, 2]]), np.array([[0, 0], [1, 1], [2, 2]])
+    metrics = mapping_metrics(predicted, gold, num_missed=1)
+    assert (metrics["precision"], metrics["recall"]) == (1 / 2, 1 / 4)
+    assert metrics["f1"] == pytest.approx(1 / 3)

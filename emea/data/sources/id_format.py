@@ -128,6 +128,8 @@ def _new_links(
         # The reference file of some data sets contains all links, including training links.
         may_repeat=table.label == "ref_ent_ids",
     )
+    # The order of the lines must not matter. The published files of DBP15K have this order.
+    rows.sort(key=lambda row: (target_column[row], source_column[row]))
     return links[rows]
 
 
@@ -135,7 +137,8 @@ def _official(parts: dict[str, IntArray]) -> OfficialSplit | None:
     # A reference file without training links contains all links, as in DBP15K.
     if "sup_ent_ids" not in parts:
         return None
-    return OfficialSplit(*(parts.get(file, NO_LINKS) for file in LINK_FILES))
+    train, validation, test = (parts.get(file, NO_LINKS) for file in LINK_FILES)
+    return OfficialSplit(train, validation, test)
 
 
 def _listed() -> str:

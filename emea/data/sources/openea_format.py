@@ -1,24 +1,32 @@
 """Reads pairs whose triples and links contain names (the layout of the OpenEA benchmark)."""
 
+import logging
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from emea.data.arrays import IntArray
+from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.attributes import PLAIN, AttributeTriples, chosen_labels
 from emea.data.formats.literal_terms import literal_parts
 from emea.data.formats.tab_file import TabTable, Vocabulary, read_table
 from emea.data.formats.triple_collector import distinct_triples
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair, build_graph
+from emea.data.graph_pair import (
+    GraphPair,
+    OfficialSplit,
+    assemble_pair,
+    build_graph,
+    sorted_links,
+)
 from emea.data.iri_names import with_iri_names
 from emea.data.links import LinkRegister
 from emea.data.sources.download import locate, require_files
 from emea.errors import DataError
+
+log = logging.getLogger(__name__)
 
 FILES = ("rel_triples_1", "rel_triples_2", "ent_links")
 LITERAL = re.compile(r'"[^"]*"(?:@[A-Za-z][A-Za-z0-9-]*|\^\^<[^>]*>)?')
@@ -48,8 +56,12 @@ def read_openea_format(
     """Read a pair in the OpenEA layout.
 
     ``rel_triples_1`` and ``rel_triples_2`` contain head, relation and tail, and ``ent_links``
-    contains all links. ``<folds>/<fold>/{train,valid,test}_links`` are the official split. Entities
-    that have a link but no triple are kept. The result has random entity ids.
+    contains all links. ``<folds>/<fold>/{train,valid,test}_links`` are the official split. The
+    result has random entity ids.
+
+    Only triples define the entities of a graph, and literals if they are kept. A link whose source
+    or target has no triple is not used for training. If it is a test link, it counts as missed.
+    Test links therefore cannot change the graphs.
 
     Args:
         folder: The folder of the pair, relative to the root.
@@ -70,52 +82,63 @@ def read_openea_format(
     links = _read_links(path / "ent_links", "ent_links")
     register: LinkRegister[str] = LinkRegister()
     register.add(links.table, links.rows())
-    source, sources = _read_side(path, "source", 1, links.sources)
-    target, targets = _read_side(path, "target", 2, links.targets)
-    if keep_literals:
-        source = _with_attributes(path / "attr_triples_1", source, sources)
-        target = _with_attributes(path / "attr_triples_2", target, targets)
-        if iri_names:
-            source, target = with_iri_names(source), with_iri_names(target)
+    source, target = (_read_side(path, number, keep_literals) for number in (1, 2))
+    if keep_literals and iri_names:
+        source, target = with_iri_names(source), with_iri_names(target)
+    known, num_absent = _ids(links, source, target)
+    if num_absent:
+        log.warning(
+            "%s: %d of %d links have a source or target without triples: they are not used for "
+            "training, and test links among them count as missed",
+            links.table.label,
+            num_absent,
+            len(links.sources),
+        )
     parts = _read_fold(path, folds, fold, register)
-    official = OfficialSplit(*(_ids(part, sources, targets) for part in parts)) if parts else None
-    return assemble_pair(name or path.name, source, target, _ids(links, sources, targets), official)
+    official = None
+    if parts is not None:
+        (train, _), (validation, _), (test, num_missed) = (
+            _ids(part, source, target) for part in parts
+        )
+        official = OfficialSplit(train, validation, test, num_missed)
+    return assemble_pair(name or path.name, source, target, known, official, num_absent)
 
 
-def _read_side(
-    path: Path, side: str, number: int, linked: Sequence[str]
-) -> tuple[KnowledgeGraph, Vocabulary[str]]:
+def _read_side(path: Path, number: int, keep_literals: bool) -> KnowledgeGraph:
+    """Return a graph whose entities and relations are numbered by name.
+
+    The order of the lines of a file does not matter.
+    """
     table = read_table(path / f"rel_triples_{number}", 3)
     columns = (table.names(0), table.names(1), table.names(2))
-    home = f"{table.label} or ent_links"
-    entities = Vocabulary([*columns[0], *columns[2], *linked], f"{side} entity", home)
-    relations = Vocabulary(columns[1], "relation", table.label)
+    attributes = None
+    if keep_literals and (path / f"attr_triples_{number}").is_file():
+        attributes = read_table(path / f"attr_triples_{number}", 3)
+    described = [] if attributes is None else attributes.names(0)
+    entities = Vocabulary(sorted({*columns[0], *columns[2], *described}), "entity", table.label)
+    relations = Vocabulary(sorted(set(columns[1])), "relation", table.label)
     graph = build_graph(table, columns, entities, relations, entities.keys, relations.keys)
-    return graph, entities
+    graph = replace(graph, triples=distinct_triples(graph.triples))
+    return graph if attributes is None else _with_attributes(graph, attributes, entities)
 
 
 def _with_attributes(
-    path: Path, graph: KnowledgeGraph, entities: Vocabulary[str]
+    graph: KnowledgeGraph, table: TabTable, entities: Vocabulary[str]
 ) -> KnowledgeGraph:
-    """Return the graph with the literals of a file, except for entities that are not in the graph.
+    """Return the graph with the literals of a table.
 
     A value is plain text, or an N-Triples literal with a language or a datatype.
     """
-    if not path.is_file():
-        return graph
-    table = read_table(path, 3)
-    known = {name: number for number, name in enumerate(entities.keys)}
-    rows = [row for row, name in enumerate(table.columns[0]) if name in known]
     attributes = Vocabulary(sorted(set(table.columns[1])), "attribute", table.label)
-    terms = sorted({table.columns[2][row] for row in rows})
-    parts = [literal_parts(term) if LITERAL.fullmatch(term) else (term, PLAIN) for term in terms]
+    terms = Vocabulary(sorted(set(table.columns[2])), "value", table.label)
+    parts = [
+        literal_parts(term) if LITERAL.fullmatch(term) else (term, PLAIN) for term in terms.keys
+    ]
     kinds = sorted({kind for _, kind in parts})
-    numbers = {term: number for number, term in enumerate(terms)}
     triples = np.stack(
         [
-            np.array([known[table.columns[0][row]] for row in rows], dtype=np.int64),
-            attributes.ids(table.columns[1], table)[rows],
-            np.array([numbers[table.columns[2][row]] for row in rows], dtype=np.int64),
+            vocabulary.ids(column, table)
+            for vocabulary, column in zip((entities, attributes, terms), table.columns, strict=True)
         ],
         axis=1,
     )
@@ -155,6 +178,12 @@ def _read_fold(
     return parts
 
 
-def _ids(links: _Links, sources: Vocabulary[str], targets: Vocabulary[str]) -> IntArray:
-    table = links.table
-    return np.stack([sources.ids(links.sources, table), targets.ids(links.targets, table)], axis=1)
+def _ids(links: _Links, source: KnowledgeGraph, target: KnowledgeGraph) -> tuple[IntArray, int]:
+    """Return the sorted links between entities of the graphs, and the number of other links."""
+    columns = []
+    for graph, names in ((source, links.sources), (target, links.targets)):
+        numbers = {name: number for number, name in enumerate(graph.all_entity_names)}
+        columns.append([numbers.get(name, NO_MATCH) for name in names])
+    found = np.array(columns, dtype=np.int64).T
+    present = found[(found != NO_MATCH).all(1)]
+    return sorted_links(present), len(found) - len(present)

@@ -88,12 +88,14 @@ def read_own_files(
             (NO_LINKS, None) if file is None else _resolved(resolver, Path(file), links_format)
             for file in (links, test_links)
         )
+    absent = [0 if part is None else part.num_unknown for part in (label_reading, test_reading)]
     pair = assemble_pair(
         str(name or "") or f"{_stem(paths['source'])}-{_stem(paths['target'])}",
         left,
         right,
         np.concatenate([labels, test]),
-        OfficialSplit(labels, NO_LINKS, test),
+        OfficialSplit(labels, NO_LINKS, test, absent[1]),
+        sum(absent),
     )
     reading = PairReading(left_reading, right_reading, label_reading, test_reading)
     return replace(pair, reading=reading)

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emea.data.attributes import PLAIN, Kind
 from emea.data.sources.openea_format import read_openea_format
+from emea.data.split import official_split
 from emea.errors import DataError
 
 Files = dict[str, str]
@@ -18,7 +20,7 @@ Files = dict[str, str]
 def files() -> Files:
     return {
         "rel_triples_1": "a\tr\tb\nb\ts\tc\n",
-        "rel_triples_2": "A\tR\tB\n",
+        "rel_triples_2": "C\tR\tA\nA\tR\tB\n",
         "ent_links": "a\tA\nb\tB\nc\tC\nd\tD\n",
         "721_5fold/1/train_links": "c\tC\n",
         "721_5fold/1/valid_links": "a\tA\n",
@@ -30,16 +32,17 @@ def test_reads_a_pair(write_files: Callable[[Files], Path], files: Files) -> Non
     pair = read_openea_format(write_files(files), "small")
     source, target = pair.source, pair.target
     assert source.entity_names is not None and source.relation_names is not None
-    # Entities without a triple are kept because they have a link.
-    assert sorted(source.entity_names) == ["a", "b", "c", "d"]
-    assert (target.num_entities, target.num_relations, target.num_triples) == (4, 1, 1)
+    # A link does not add entities to a graph.
+    assert sorted(source.entity_names) == ["a", "b", "c"]
+    assert (target.num_entities, target.num_relations, target.num_triples) == (3, 1, 2)
     found = {
         (source.entity_names[h], source.relation_names[r], source.entity_names[t])
         for h, r, t in source.triples.tolist()
     }
     assert found == {("a", "r", "b"), ("b", "s", "c")}
     names = [(source.entity_name(s), target.entity_name(t)) for s, t in pair.links.tolist()]
-    assert names == [("a", "A"), ("b", "B"), ("c", "C"), ("d", "D")]
+    assert names == [("a", "A"), ("b", "B"), ("c", "C")]
+    assert pair.num_absent == 1
 
 
 def test_official_parts(write_files: Callable[[Files], Path], files: Files) -> None:
@@ -48,7 +51,41 @@ def test_official_parts(write_files: Callable[[Files], Path], files: Files) -> N
     assert pair.official is not None
     parts = pair.official.train, pair.official.validation, pair.official.test
     names = [[pair.source.entity_name(source) for source in part[:, 0]] for part in parts]
-    assert names == [["c"], ["a"], ["b", "d"]]
+    assert names == [["c"], ["a"], ["b"]]
+    assert pair.official.num_absent == 1
+    assert official_split(pair, 0).num_missed == 1
+
+
+def test_links_without_triples_are_logged(
+    write_files: Callable[[Files], Path], files: Files, caplog: pytest.LogCaptureFixture
+) -> None:
+    read_openea_format(write_files(files))
+    assert "ent_links: 1 of 4 links have a source or target without triples" in caplog.text
+    caplog.clear()
+    attributes = {"attr_triples_1": "d\tname\tDee\n", "attr_triples_2": "D\tname\tDee\n"}
+    pair = read_openea_format(write_files(files | attributes), keep_literals=True)
+    assert (len(pair.links), pair.num_absent, caplog.text) == (4, 0, "")
+
+
+def test_literals(write_files: Callable[[Files], Path], files: Files) -> None:
+    rows = ['a\tname\t"Ann"@en\n', "b\tage\t7\n", 'a\tage\t"8"^^<http://x/int>\n']
+    files |= {"attr_triples_1": "".join(rows), "attr_triples_2": "A\tlabel\tAnn O'\n"}
+    folder = write_files(files)
+    assert read_openea_format(folder).source.attributes is None
+    pair = read_openea_format(folder, keep_literals=True)
+    found = pair.source.attributes
+    assert found is not None
+    triples = {
+        (pair.source.entity_name(entity), found.attribute_names[name], found.values[value])
+        for entity, name, value in found.triples.tolist()
+    }
+    assert triples == {("a", "name", "Ann"), ("b", "age", "7"), ("a", "age", "8")}
+    kinds = {found.values[number]: found.kind(number) for number in range(3)}
+    assert kinds == {"Ann": Kind("en"), "7": PLAIN, "8": Kind("", "http://x/int")}
+    labels = [pair.source.entity_label(e) for e in range(pair.source.num_entities)]
+    assert sorted(filter(None, labels)) == ["Ann"]
+    assert pair.target.attributes is not None
+    assert list(pair.target.attributes.values) == ["Ann O'"]
 
 
 def test_without_folds(write_files: Callable[[Files], Path], files: Files) -> None:
