@@ -102,7 +102,7 @@ def _parts(
     yield joint_ratio(pair, repeats, device)
     if device.type == "cpu":
         yield search_ratios(*_embeddings(pair))
-    yield growth(sizes, repeats, device)
+    yield from growth(sizes, repeats, device)
 
 
 def step_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str, float]:
@@ -207,26 +207,21 @@ def _embeddings(pair: GraphPair) -> tuple[Tensor, Tensor]:
     return model.embedding[: graph.num_source], model.embedding[graph.num_source :]
 
 
-def growth(sizes: list[int], repeats: int, device: torch.device) -> dict[str, float]:
-    """Measure time at several sizes, fit exponents to it, and measure the peak memory of a step."""
-    measured = [_at_size(size, repeats, device) for size in sizes]
-    numbers = {
-        f"{name} at {size} + {size}, {unit}": row[name] * scale
-        for size, row in zip(sizes, measured, strict=True)
-        for name, unit, scale in (
-            ("step", "ms", 1000),
-            ("joint", "s", 1),
-            ("search", "s", 1),
-            ("memory", "MB", 1),
-        )
+def growth(sizes: list[int], repeats: int, device: torch.device) -> Iterator[dict[str, float]]:
+    """Measure time and peak memory at several sizes, then fit exponents to the times."""
+    units = (("step", "ms", 1000), ("joint", "s", 1), ("search", "s", 1), ("memory", "MB", 1))
+    measured = []
+    for size in sizes:
+        row = _at_size(size, repeats, device)
+        measured.append(row)
+        yield {
+            f"{name} at {size} + {size}, {unit}": row[name] * scale for name, unit, scale in units
+        }
+    titles = {"step": "step", "joint": "joint module", "search": "exact candidate search"}
+    yield {
+        f"exponent of the {title}": _exponent(sizes, [row[name] for row in measured])
+        for name, title in titles.items()
     }
-    for name, title in (
-        ("step", "step"),
-        ("joint", "joint module"),
-        ("search", "exact candidate search"),
-    ):
-        numbers[f"exponent of the {title}"] = _exponent(sizes, [row[name] for row in measured])
-    return numbers
 
 
 def _at_size(size: int, repeats: int, device: torch.device) -> dict[str, float]:

@@ -16,6 +16,7 @@ from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_record import is_run_folder
 from emea.run.console import logged
+from emea.run.heartbeat import reading_data
 from emea.settings.run import EXPORT_FORMATS
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def main(arguments: Sequence[str]) -> int:
     register_schema()
     _check(options)
     usual = CPU_SETTINGS if options.links is not None else NO_LINKS_SETTINGS
-    pair = load_pair(_config(options, usual))
+    with logged(), reading_data(f"{options.source} and {options.target}"):
+        pair = load_pair(_config(options, usual))
     # torch is imported after the files were read, so that errors in them are reported quickly.
     import torch
 

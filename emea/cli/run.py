@@ -33,6 +33,7 @@ from emea.record.run_header import Launch
 from emea.record.run_record import is_finished
 from emea.record.secrets import clean_hydra_files
 from emea.run.console import logged
+from emea.run.heartbeat import reading_data
 from emea.run.sweep import forget_outcome, launch_of, write_outcome
 from emea.settings.groups import GROUPS
 
@@ -121,7 +122,8 @@ def _run(config: DictConfig, folder: Path, launch: Launch) -> float:
     if launch.sweep is not None:  # before a sweep, not every combination of its values is checked
         check_config(config)
     started = time.perf_counter()
-    pair = load_pair(config)
+    with reading_data(config.data.name):
+        pair = load_pair(config)
     read_s = time.perf_counter() - started
     from emea.record.earlier_runs import AlreadyRecordedError
     from emea.record.run_folder import sweep_objective

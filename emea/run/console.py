@@ -28,9 +28,11 @@ class ConsoleHandler(logging.StreamHandler[TextIO]):
 
 
 @contextmanager
-def logged(file: Path) -> Iterator[None]:
-    """Log to the console and to a file, as Hydra does for a run."""
-    handlers = (ConsoleHandler(), logging.FileHandler(file))
+def logged(file: Path | None = None) -> Iterator[None]:
+    """Log to the console and, if one is given, to a file, as Hydra does for a run."""
+    handlers: list[logging.Handler] = [ConsoleHandler()]
+    if file is not None:
+        handlers.append(logging.FileHandler(file))
     root = logging.getLogger()
     level = root.level
     root.setLevel(logging.INFO)

@@ -41,10 +41,10 @@ from emea.run.device import (
     peak_memory_mb,
 )
 from emea.run.em_run import EMRun
+from emea.run.heartbeat import HEARTBEAT, reading_data, shown_phase
 from emea.run.judgement import data_warnings, probability_warning, structure_warning
 from emea.run.observer import flattened, hard_mapping
 from emea.run.parts import draw_split, with_literals
-from emea.run.progress import HEARTBEAT, shown_phase
 from emea.run.reasoning_run import ReasoningRun
 from emea.run.result import (
     AnswerScores,
@@ -73,6 +73,7 @@ OUT_OF_MEMORY = (
 )
 
 
+@HEARTBEAT.beating()
 def run_job(
     config: DictConfig,
     folder: Path,
@@ -102,7 +103,8 @@ def run_job(
     started = time.perf_counter() - read_s
     device = _prepare_process(config)
     if pair is None:
-        pair = pair_of_run(folder, config) if resumes else load_pair(config)
+        with reading_data(config.data.name):
+            pair = pair_of_run(folder, config) if resumes else load_pair(config)
     split = draw_split(config, pair)
     export = export_settings(config)
     check_founded(export, split)
@@ -139,7 +141,8 @@ def run_job(
             folder, start.header, shown, pair, split, metrics, found, decision, export, hint
         )
         _log_curves(found.losses, metrics, tracker)
-        result.write(folder)
+        with shown_phase("writing results"):
+            result.write(folder)
     return result
 
 
@@ -188,7 +191,6 @@ def _recorded(
         sigterm_as_interrupt(),
         _tracked(tracker, folder),
         deterministic_mode(deterministic),
-        HEARTBEAT.beating(),
     ):
         start = Start.of(folder, header, resumes)
         run_folder.write_config(folder, config)

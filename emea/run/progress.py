@@ -1,11 +1,8 @@
-"""Shows the progress of a run: as a bar on a terminal, otherwise as a log line every minute."""
+"""Shows the progress of training and EM as one bar over all phases."""
 
-import logging
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +11,6 @@ from rich.console import Console
 from rich.progress import (
     Progress,
     ProgressColumn,
-    SpinnerColumn,
     Task,
     TextColumn,
     TimeElapsedColumn,
@@ -25,87 +21,10 @@ from rich.text import Text
 
 from emea.encoders.step_block import StepBlock
 from emea.run.console import duration
-
-logger = logging.getLogger(__name__)
+from emea.run.heartbeat import HEARTBEAT, lines_above
 
 TRAINING = "training"
 BAR_WIDTH = 14  # so that a line fits into 80 columns
-
-SILENT_SECONDS = 60.0
-"""Without a terminal, a line is logged after this time without another one."""
-
-
-class _LastLine(logging.Handler):
-    """Records the time of the last log line."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.time = time.monotonic()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Note the time."""
-        self.time = time.monotonic()
-
-
-class Heartbeat:
-    """Logs what a run does if it has not logged anything for a minute.
-
-    Attributes:
-        describe: Returns the current phase, with the time left if that is known.
-    """
-
-    def __init__(self, silent_seconds: float = SILENT_SECONDS) -> None:
-        self.describe: Callable[[], str] = lambda: "preparing the run"
-        self._silent = silent_seconds
-        self._ended = threading.Event()
-
-    @contextmanager
-    def beating(self, console: Console | None = None) -> Iterator[None]:
-        """Watch the log in a thread; on a terminal, where a bar is shown, do nothing.
-
-        Args:
-            console: The console that shows the bar; ``None`` means standard error.
-        """
-        if (console or Console(stderr=True)).is_terminal:
-            yield
-            return
-        last, root = _LastLine(), logging.getLogger()
-        self._ended.clear()
-        thread = threading.Thread(target=self._watch, args=(last,), daemon=True)
-        root.addHandler(last)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._ended.set()
-            thread.join()
-            root.removeHandler(last)
-
-    def _watch(self, last: _LastLine) -> None:
-        while not self._ended.wait(max(0.01, last.time + self._silent - time.monotonic())):
-            if time.monotonic() - last.time >= self._silent:
-                logger.info("Still running: %s", self.describe())
-
-
-HEARTBEAT = Heartbeat()
-"""The heartbeat of this process, which carries out one run at a time."""
-
-
-@contextmanager
-def shown_phase(name: str, console: Console | None = None) -> Iterator[None]:
-    """Show a phase without an estimate, with the time that it has taken so far.
-
-    Args:
-        name: The name of the phase.
-        console: The console to show it on; ``None`` means standard error.
-    """
-    HEARTBEAT.describe = lambda: name
-    console = console or Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    off = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=off) as progress:
-        progress.add_task(name, total=None)
-        yield
 
 
 class StepProgress(pl.Callback):
@@ -150,28 +69,16 @@ class StepProgress(pl.Callback):
         self._measured: dict[str, float] = {}
         self._trained_seconds = 0.0
         self._trained_steps = 0
-        self._before = HEARTBEAT.describe
-        self._redirected: list[tuple[Any, Any]] = []
+        self._shown = ExitStack()
 
     def __enter__(self) -> "StepProgress":
-        real = (sys.stderr, sys.stdout)
         self._started = time.monotonic()
-        self._before, HEARTBEAT.describe = HEARTBEAT.describe, self.describe
-        self._progress.start()
-        if not self._progress.disable:
-            # a handler that keeps its first stream would write into the progress line
-            for handler in logging.getLogger().handlers:
-                if isinstance(handler, logging.StreamHandler) and handler.stream in real:
-                    self._redirected.append((handler, handler.setStream(sys.stderr)))
+        self._shown.enter_context(HEARTBEAT.describing(self.describe))
+        self._shown.enter_context(lines_above(self._progress))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-        HEARTBEAT.describe = self._before
-        for handler, stream in self._redirected:
-            if stream is not None:
-                handler.setStream(stream)
-        self._redirected = []
+        self._shown.close()
 
     def say(self, stage: str) -> None:
         """Start a stage with its training phase, and show its name."""

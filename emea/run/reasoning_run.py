@@ -28,9 +28,10 @@ from emea.matching.matching import Matching
 from emea.matching.similarity import Similarity
 from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.checkpoint import save_matching
+from emea.run.heartbeat import HEARTBEAT
 from emea.run.observer import compatibility_section, flattened
 from emea.run.parts import Parts, build_parts
-from emea.run.progress import HEARTBEAT, StepProgress
+from emea.run.progress import StepProgress
 from emea.run.run import LinkRanks, Log, Numbers, Outcome, RunInputs, RunScores
 from emea.run.training_loop import announce, fit
 
@@ -212,8 +213,8 @@ class ReasoningRun:
 
     def train(self, folder: Path, resume_from: Path | None) -> None:
         """Reason from the seeds; there are no checkpoints to resume from before the end."""
-        HEARTBEAT.describe = lambda: "reasoning"
-        self.matching = self.reasoner.align(self.seeds, self.embedder, self.observer)
+        with HEARTBEAT.describing(lambda: "reasoning"):
+            self.matching = self.reasoner.align(self.seeds, self.embedder, self.observer)
         parts = self.embedder.parts
         save_matching(folder / CHECKPOINT_FILE, self.matching, parts.module if parts else None)
 

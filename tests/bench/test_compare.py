@@ -78,6 +78,8 @@ def test_numbers_are_printed_as_they_are_measured(
 
 
 def test_growth_fits_an_exponent() -> None:
-    numbers = compare.growth([100, 200, 400], 1, CPU)
+    parts = list(compare.growth([100, 200, 400], 1, CPU))
+    assert [len(part) for part in parts] == [4, 4, 4, 3]  # each size is reported at once
+    numbers = {name: value for part in parts for name, value in part.items()}
     assert set(numbers) >= {"exponent of the step", "exponent of the joint module"}
     assert compare._exponent([1, 2, 4], [1.0, 4.0, 16.0]) == pytest.approx(2)

@@ -3,7 +3,6 @@
 import io
 import logging
 import sys
-import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +12,7 @@ from rich.console import Console
 
 from emea.encoders.step_block import StepBlock
 from emea.run import progress
-from emea.run.progress import HEARTBEAT, Heartbeat, StepProgress, shown_phase
+from emea.run.progress import StepProgress
 
 PHASES = ("search", "reasoning", "evaluation")
 
@@ -109,41 +108,6 @@ def test_the_last_phase_ends_at_one(clock: Any) -> None:
     one_stage(shown, clock, "first training")
     shown.say("done")
     assert shown.share() == 1.0
-
-
-def lines_after(seconds: float, console: Console | None, caplog: Any) -> list[str]:
-    caplog.set_level("INFO", logger=progress.__name__)
-    heart = Heartbeat(silent_seconds=0.05)
-    heart.describe = lambda: "EM iteration 3: reasoning"
-    with heart.beating(console):
-        time.sleep(seconds)
-    found = [record.message for record in caplog.records if record.name == progress.__name__]
-    caplog.clear()
-    time.sleep(0.1)
-    assert not caplog.records  # nothing after the end
-    return found
-
-
-def test_a_silent_run_says_what_it_does(caplog: pytest.LogCaptureFixture) -> None:
-    file = Console(file=io.StringIO(), force_terminal=False)
-    found = lines_after(0.4, file, caplog)
-    assert found and set(found) == {"Still running: EM iteration 3: reasoning"}
-    assert lines_after(0.4, terminal()[0], caplog) == []
-
-
-def test_a_run_that_logs_is_not_interrupted(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO", logger=progress.__name__)
-    heart = Heartbeat(silent_seconds=5.0)
-    with heart.beating(Console(file=io.StringIO(), force_terminal=False)):
-        logging.getLogger("emea").warning("a line")
-    assert [record.message for record in caplog.records] == ["a line"]
-
-
-def test_a_phase_without_an_estimate_is_named() -> None:
-    console, stream = terminal()
-    with shown_phase("final evaluation", console):
-        assert HEARTBEAT.describe() == "final evaluation"
-    assert "final evaluation" in stream.getvalue()
 
 
 def terminal() -> tuple[Console, io.StringIO]:
