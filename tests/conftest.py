@@ -6,6 +6,7 @@ import gc
 import os
 import re
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -101,41 +102,48 @@ def _cheap_runs() -> Iterator[None]:
 
 
 def _kept_compose(compose: Callable[..., Any]) -> Callable[..., Any]:
-    """Composes each option once, puts them together, and sets single values as Hydra does.
+    """Composes each option once by itself, and sets single values as Hydra does.
 
     Hydra itself composes what has options in a test's own folder, which the test may change, what
     asks for Hydra's own settings, and options that set more than their own group.
     """
     from hydra._internal.config_loader_impl import ConfigLoaderImpl
     from hydra.core.override_parser.overrides_parser import OverridesParser
-    from omegaconf import OmegaConf
+    from hydra.errors import HydraException
 
     from emea.config.files import CONF
 
     parser = OverridesParser.create()
+    quotes = "'\""
 
     def is_value(text: str) -> bool:
         key = text.lstrip("+~").partition("=")[0]
         return bool(re.fullmatch(r"[\w.]+", key)) and not (CONF / key).is_dir()
 
     @cache
-    def chosen(*choices: str) -> tuple[Any, dict[str, Any]]:
-        config = compose("config", list(choices))
-        return config, OmegaConf.to_container(config)
+    def chosen(*choices: str) -> Any:
+        return compose("config", list(choices))
 
     @cache
-    def sets_only_its_group(choice: str) -> bool:
-        group, (_, usual), (_, changed) = choice.partition("=")[0], chosen(), chosen(choice)
-        return group in usual and changed == usual | {group: changed.get(group)}
+    def own_values(choice: str) -> Any:
+        """The values of an option, or ``None`` if it sets values of other groups, too."""
+        group, _, option = choice.partition("=")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # options have no _self_ in their defaults
+                config = compose(f"{group}/{option.strip(quotes)}")
+        except HydraException:  # Hydra composes the whole config or refuses it
+            return None
+        return config._get_node(group) if list(config) == [group] else None
 
     @cache
     def put_together(*choices: str) -> Any:
-        if len(choices) < 2 or not all(map(sets_only_its_group, choices)):
-            return chosen(*choices)[0]
-        config = copy.deepcopy(chosen()[0])
-        for choice in choices:
-            group = choice.partition("=")[0]
-            node = copy.deepcopy(chosen(choice)[0]._get_node(group))
+        groups = [choice.partition("=")[0] for choice in choices]
+        if len(set(groups)) < len(groups) or any(own_values(choice) is None for choice in choices):
+            return chosen(*choices)
+        config = copy.deepcopy(chosen())
+        for group, choice in zip(groups, choices, strict=True):
+            node = copy.deepcopy(own_values(choice))
             node._set_parent(config)
             config._content[group] = node
         return config
