@@ -178,6 +178,10 @@ def pytest_collection_finish() -> None:
 
     Most of it goes to the modules that all tests together have loaded: they stay.
     """
+    _freeze()
+
+
+def _freeze() -> None:
     gc.collect()
     gc.freeze()
 
@@ -187,8 +191,12 @@ def store_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sqlite store with tables and no runs, to be copied: creating one takes seconds."""
     from emea.record.mlflow_client import open_client
 
-    path = tmp_path_factory.mktemp("template") / "mlflow.db"
-    open_client(f"sqlite:///{path}")
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    path = shared / "template" / "mlflow.db"
+    path.parent.mkdir(exist_ok=True)
+    open_client(f"sqlite:///{path}")  # the first worker creates the tables
+    _freeze()  # MLflow loads as many modules as torch
     return path
 
 

@@ -30,7 +30,7 @@ from ..small_runs import TINY
 
 Configs = Callable[..., DictConfig]
 OF_PAPER_STEP = {"weights", "generator"}
-SHORT = ("data.num_entities=100", "model.initial_epochs=8", "model.epochs_per_iteration=4")
+SHORT = ("data.num_entities=100", "model.initial_epochs=4", "model.epochs_per_iteration=2")
 
 
 def fresh_parts(config: DictConfig) -> Parts:

@@ -18,9 +18,9 @@ from emea.run.observer import hard_mapping
 
 Configs = Callable[..., DictConfig]
 
-SHORT = ("model.initial_epochs=10", "model.epochs_per_iteration=3", "em.iterations=1")
+SHORT = ("model.initial_epochs=4", "model.epochs_per_iteration=2", "em.iterations=1")
 WITH_MODEL = {
-    "none": ("em=none", "rule=none", "model.initial_epochs=10"),
+    "none": ("em=none", "rule=none", "model.initial_epochs=4"),
     "paper": ("em=paper", *SHORT),
     "dual": ("em=dual", *SHORT),
 }

@@ -15,8 +15,8 @@ from emea.run.result_table import print_results
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 SHORT = (
-    "model.initial_epochs=20",
-    "model.epochs_per_iteration=5",
+    "model.initial_epochs=4",
+    "model.epochs_per_iteration=2",
     "em.iterations=1",
     "trainer=cpu",
     "trainer.block_size=8",

@@ -11,7 +11,7 @@ from emea.config.files import option_names
 from emea.run.job import run_job
 
 Configs = Callable[..., DictConfig]
-SHORT = ("data.num_entities=100", "model.initial_epochs=8", "model.epochs_per_iteration=4")
+SHORT = ("data.num_entities=100", "model.initial_epochs=4", "model.epochs_per_iteration=2")
 FILES = ("alignment.tsv", "ranks.npz", "beliefs.npz", "checkpoint.safetensors")
 
 

@@ -17,6 +17,7 @@ from emea.run.training_loop import stages
 
 Configs = Callable[..., DictConfig]
 
+EPOCHS = ("model.initial_epochs=12", "model.epochs_per_iteration=4")
 STOPPING = "model.early_stopping={every:2,patience:1}"
 
 
@@ -53,7 +54,7 @@ def test_stages(
     overrides: tuple[str, ...], expected: list[tuple[int, int, bool]], tiny_config: Configs
 ) -> None:
     iterations = () if "em=none" in overrides else ("em.iterations=2",)
-    plan = stages(tiny_config(*iterations, *overrides))
+    plan = stages(tiny_config(*EPOCHS, *iterations, *overrides))
     assert [(stage.num_epochs, stage.num_turns, stage.restart) for stage in plan] == expected
 
 
@@ -100,7 +101,7 @@ def test_semi_supervised_training_adds_labels(tiny_config: Configs, tmp_path: Pa
 
 
 def test_em_replaces_mined_labels(tiny_config: Configs, tmp_path: Path) -> None:
-    options = ("em.iterations=1", "training=semi", "training.epochs_per_turn=2")
+    options = (*EPOCHS, "em.iterations=1", "training=semi", "training.epochs_per_turn=2")
     run_job(tiny_config(*options), tmp_path)
     entries = history(tmp_path)
     assert [entry["epochs"] for entry in entries] == [20, 4]
@@ -110,7 +111,7 @@ def test_em_replaces_mined_labels(tiny_config: Configs, tmp_path: Path) -> None:
 
 
 def test_iterations_may_have_turns_of_their_own(tiny_config: Configs, tmp_path: Path) -> None:
-    options = ("em.iterations=1", "training=semi", "training.epochs_per_turn=2")
+    options = (*EPOCHS, "em.iterations=1", "training=semi", "training.epochs_per_turn=2")
     run_job(tiny_config(*options, "training.turns_per_iteration=3"), tmp_path)
     assert [entry["epochs"] for entry in history(tmp_path)] == [20, 10]
 

@@ -150,7 +150,7 @@ def test_two_way_iterations_do_not_depend_on_test_links(
 
 
 def short() -> tuple[str, ...]:
-    epochs = ("model.initial_epochs=10", "model.epochs_per_iteration=3")
+    epochs = ("model.initial_epochs=4", "model.epochs_per_iteration=2")
     return (*epochs, "++training.epochs_per_turn=2")
 
 
