@@ -180,7 +180,7 @@ def test_saving_replaces_runs_and_nothing_else(
 ) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "config.yaml").write_text("mine")
-    with pytest.raises(DataError, match="mine is not empty and not a run's folder"):
+    with pytest.raises(DataError, match="mine contains other files than a run"):
         fitted.save(tmp_path / "mine")
     assert (tmp_path / "mine" / "config.yaml").read_text() == "mine"
     with pytest.raises(UserError, match="cannot be written: "):
@@ -189,7 +189,7 @@ def test_saving_replaces_runs_and_nothing_else(
     (tmp_path / "run" / "checkpoint.safetensors").write_text("of the other run")
     with monkeypatch.context() as patch:
         patch.setattr(run_folder, "write_atomic", Mock(side_effect=OSError(28, "disk full")))
-        with pytest.raises(DataError, match="run cannot be written to: disk full"):
+        with pytest.raises(DataError, match="run cannot be written: disk full"):
             fitted.save(tmp_path / "run")
     with pytest.raises(UserError, match="is not a finished run"):
         Aligner.load(tmp_path / "run")
@@ -469,7 +469,7 @@ def test_triples_may_be_rows_of_an_array() -> None:
         ({"top_k": 2.5}, r"export.top_k must be a whole number .* \(such as 1\), got 2.5"),
         ({"top_k": 2.0}, r"export.top_k must be a whole number .* \(such as 1\), got 2.0"),
         ({"top_k": "3"}, "export.top_k must be a whole number"),
-        ({"threshold": 0.5, "target_precision": 0.9}, "leave export.threshold out"),
+        ({"threshold": 0.5, "target_precision": 0.9}, "Remove export.threshold"),
     ],
 )
 def test_answers_that_nobody_can_give(fitted: Aligner, asked: dict[str, Any], told: str) -> None:

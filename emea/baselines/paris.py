@@ -118,7 +118,10 @@ class PARIS(Reasoner):
             observer(ReasoningReport(first_iteration + step, matching, num_changes, similarity))
             if num_changes <= self.tolerance * len(matching.sources) and not initial:
                 return matching
-        logger.info("PARIS did not converge within %d iterations", self.max_iterations)
+        logger.info(
+            "PARIS did not converge within %d iterations. The last matching is used.",
+            self.max_iterations,
+        )
         return matching
 
     @in_smaller_blocks

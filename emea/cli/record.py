@@ -26,7 +26,7 @@ def _add(options: argparse.Namespace) -> int:
     from emea.record.study_files import PackedRun
 
     if options.name and len(options.runs) > 1:
-        raise DataError("--name needs exactly one run.")
+        raise DataError("--name needs exactly one run. Add the runs one by one.")
     packed: dict[str, PackedRun] = {}
     for place in options.runs:
         found = packed_runs(place, options.name)
@@ -89,7 +89,9 @@ def _studies(names: Sequence[str]) -> list[Path]:
 
     found = [study_folder(name) for name in names] or find_studies([experiments_folder()])
     if not found:
-        raise DataError(f"{experiments_folder()} has no studies with recorded runs.")
+        raise DataError(
+            f"{experiments_folder()} has no recorded runs. Add runs with emea record add."
+        )
     return found
 
 

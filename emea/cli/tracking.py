@@ -70,7 +70,7 @@ def _store_errors(uri: str) -> Iterator[None]:
     except UserError:
         raise
     except ImportError as error:
-        raise UserError("MLflow is not installed. Install it: pip install mlflow") from error
+        raise UserError("MLflow is not installed. Run pip install mlflow.") from error
     except Exception as error:
         reason = without_login(str(error), uri)
         raise UserError(f"The store {shown_uri(uri)} cannot be opened: {reason}") from error

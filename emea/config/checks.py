@@ -35,31 +35,31 @@ def check_config(config: DictConfig) -> None:
 def _problems(config: DictConfig) -> Iterator[str]:
     for group in required_groups():
         if _value(config, group) is None:
-            yield f"{group} must be chosen: it cannot be removed or null"
+            yield f"{group} cannot be removed or null. Choose one of its options."
             return
     yield from untrusted_targets(config)
     if config.protocol.name == "strict" and config.protocol.get("_target_") != STRICT:
         yield (
-            f"protocol=strict must be {STRICT}, got {config.protocol.get('_target_')}; give your "
-            "own protocol another name"
+            f"protocol=strict must be {STRICT}, got {config.protocol.get('_target_')}. Give your "
+            "own protocol another name."
         )
     yield from value_problems(config)
     yield from trainer_problems(config)
     yield from _method_problems(config)
     yield from _two_way_problems(config)
     if config.em.name == "none" and config.em.iterations:
-        yield f"em=none has no iterations, got em.iterations={config.em.iterations}; use em=paper"
+        yield f"em=none has no iterations, got em.iterations={config.em.iterations}. Use em=paper."
     if _value(config, "em.patience") and _value(config, "split.num_validation") == 0:
-        yield "em.patience needs validation links: raise split.num_validation"
+        yield "em.patience needs validation links. Increase split.num_validation."
     if _value(config, "em.keep") == "best" and _value(config, "split.num_validation") == 0:
-        yield "em.keep=best needs validation links: raise split.num_validation"
+        yield "em.keep=best needs validation links. Increase split.num_validation."
     yield from _training_problems(config)
     yield from _export_problems(config)
     uses_rule = _value(config, "em.iterations") and "rule" in config.method.uses
     if uses_rule and "_target_" not in config.rule:
         yield (
-            f"em={config.em.name} needs a rule to measure compatibility: "
-            "choose one (rule=paris), or em=none for only the neural model"
+            f"em={config.em.name} needs a rule to measure compatibility. Choose one, such as "
+            "rule=paris, or use em=none to train only the neural model."
         )
 
 
@@ -68,30 +68,30 @@ def _method_problems(config: DictConfig) -> Iterator[str]:
         return
     name = config.method.name
     if config.protocol.name != "strict":
-        yield f"method={name} uses only training links: leave protocol={config.protocol.name} out"
+        yield f"method={name} uses only training links. Remove protocol={config.protocol.name}."
     if _value(config, "initial_from"):
-        yield f"method={name} cannot start from another run's weights: leave initial_from out"
+        yield f"method={name} cannot start from another run's weights. Remove initial_from."
 
 
 def _two_way_problems(config: DictConfig) -> Iterator[str]:
     if _value(config, "em.two_way") is None:
         return
     if not config.em.two_way.get("features", True):
-        yield "em.two_way.features must name at least one feature, got []"
+        yield "em.two_way.features must contain at least one feature, got []."
     if config.em.iterations and config.rule.name not in ("paris", "none"):
         yield (
-            f"em={config.em.name} uses the evidence of PARIS: it needs rule=paris, "
-            f"got rule={config.rule.name}"
+            f"em={config.em.name} uses the evidence of PARIS and needs rule=paris, "
+            f"got rule={config.rule.name}."
         )
 
 
 def _training_problems(config: DictConfig) -> Iterator[str]:
     if _value(config, "model.early_stopping") and not _value(config, "split.num_validation"):
-        yield "model.early_stopping needs validation links: raise split.num_validation"
+        yield "model.early_stopping needs validation links. Increase split.num_validation."
     if _value(config, "training.turns") and _value(config, "initial_from"):
         yield (
             f"training={config.training.name} mines labels during the first training, so "
-            "initial_from cannot replace it; leave initial_from out, or use training=sup"
+            "initial_from cannot replace it. Remove initial_from, or use training=sup."
         )
 
 
@@ -99,11 +99,11 @@ def _export_problems(config: DictConfig) -> Iterator[str]:
     if _value(config, "export.target_precision") is None:
         return
     if _value(config, "export.threshold") is not None:
-        yield "export.target_precision chooses the threshold: leave export.threshold out"
+        yield "export.target_precision chooses the threshold. Remove export.threshold."
     if not _value(config, "split.num_validation"):
         yield (
-            "export.target_precision needs validation links to choose a threshold: "
-            "raise split.num_validation"
+            "export.target_precision needs validation links to choose a threshold. "
+            "Increase split.num_validation."
         )
 
 

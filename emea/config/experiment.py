@@ -22,7 +22,7 @@ def with_sweep(arguments: Sequence[str]) -> list[str]:
     if name is None:
         return list(arguments)
     if not any(argument in SWEEP_FLAGS for argument in arguments):
-        raise ConfigError(f"experiment={name} is a sweep: add the flag -m")
+        raise ConfigError(f"experiment={name} is a sweep. Add the flag -m.")
     typed = {_key(argument) for argument in arguments}
     params = sweep_params(name)
     return [*arguments, *(f"{key}={params[key]}" for key in params if key not in typed)]
@@ -36,7 +36,7 @@ def chosen_experiment(arguments: Iterable[str]) -> str | None:
     if not chosen or chosen[-1] in ("", "null"):
         return None
     if "," in chosen[-1]:
-        raise ConfigError(f"experiment={chosen[-1]}: run each experiment with its own command")
+        raise ConfigError(f"experiment={chosen[-1]} is a list. Run one command per experiment.")
     return chosen[-1] if chosen[-1] in option_names("experiment") else None
 
 

@@ -46,7 +46,7 @@ def search_also(folders: Sequence[Path]) -> None:
     """
     for folder in folders:
         if not folder.is_dir():
-            raise ConfigError(f"--config-dir {folder} is not a folder")
+            raise ConfigError(f"--config-dir {folder} is not a folder. Check the path.")
     _further[:] = [folder.resolve() for folder in folders]
 
 

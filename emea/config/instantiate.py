@@ -46,13 +46,13 @@ def _reason(error: BaseException) -> str:
 def _settings(node: DictConfig) -> dict[str, Any]:
     """Return the values of a node, which may come from an untrusted config."""
     if not isinstance(node, DictConfig):
-        raise ConfigError(f"a part of the configuration is not a group of settings: {node}")
+        raise ConfigError(f"A part of the configuration is not a group of settings: {node}")
     try:
         values: Any = OmegaConf.to_container(node, resolve=True)
     except OmegaConfBaseException as error:  # an interpolation refers to a missing key
         raise ConfigError(error_text(error)) from error
     if "_target_" not in values:
-        raise ConfigError(f"a part of the configuration names no class (_target_): {values}")
+        raise ConfigError(f"A part of the configuration names no class (_target_): {values}")
     if not all(isinstance(key, str) for key in values):  # keys in YAML can be numbers
         raise ConfigError(f"{values['_target_']} has a setting whose name is not text: {values}")
     root = node._get_root()
@@ -91,4 +91,4 @@ def make(target: Callable[..., Any], /, *arguments: Any, **settings: Any) -> Any
         return target(*arguments, **settings)
     except (TypeError, ValueError) as error:
         name = getattr(target, "__name__", str(target))
-        raise ConfigError(f"{name} cannot be made from its settings: {error}") from error
+        raise ConfigError(f"{name} does not accept its settings: {error}") from error

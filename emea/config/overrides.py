@@ -226,7 +226,7 @@ def _parsed(arguments: list[str]) -> list[Override]:
         return OverridesParser.create().parse_overrides(arguments)
     # also numbers with too many digits and too deeply nested brackets
     except (HydraException, ValueError, RecursionError) as error:
-        raise ConfigError(f"cannot read the command line: {first_line(error)}") from error
+        raise ConfigError(f"The command line cannot be read: {first_line(error)}") from error
 
 
 def _check_plugins(overrides: Sequence[Override]) -> None:
@@ -242,8 +242,8 @@ def _check_plugins(overrides: Sequence[Override]) -> None:
             continue
         if name in PLUGIN_EXTRAS:
             raise ConfigError(
-                f"{group}={name} needs a Hydra plugin that is not installed: "
-                f"pip install 'emea[{PLUGIN_EXTRAS[name]}]'"
+                f"{group}={name} needs a Hydra plugin that is not installed. In a clone of emea, "
+                f"run pip install '.[{PLUGIN_EXTRAS[name]}]'."
             )
         raise ConfigError(
             f"{group} has no option {name}{_nearest(name, [*options, *PLUGIN_EXTRAS])}; "
@@ -261,8 +261,8 @@ def _check_sweep_flag(arguments: Sequence[str], overrides: Sequence[Override]) -
         typed = [text.replace("'", "") if text.startswith("ratio=") else text for text in arguments]
         named = typed[list(arguments).index(str(several.input_line))]
         raise ConfigError(
-            f"{named} has several values, which need the flag -m: "
-            f"python run.py -m {shlex.join(typed)}"
+            f"{named} has several values, which need the flag -m. "
+            f"Run python run.py -m {shlex.join(typed)}"
         )
 
 
@@ -271,7 +271,7 @@ def _as_setting(word: str) -> str:
     groups = [group for group in group_names() if word in option_names(group)]
     if groups:
         return f"did you mean {' or '.join(f'{group}={word}' for group in groups)}?"
-    return "settings are typed key=value, and --help lists all options"
+    return "settings have the form key=value, and --help lists all options"
 
 
 def _is_group(override: Override) -> bool:
@@ -288,10 +288,10 @@ def _assignments(override: Override) -> list[str]:
         found = assignments(override)
     except HydraException as error:
         raise ConfigError(
-            f"{override.input_line}: name the options one by one, separated by commas"
+            f"{override.input_line} cannot be read. List the options, separated by commas."
         ) from error
     if not found:
-        raise ConfigError(f"{override.input_line} has no values")
+        raise ConfigError(f"{override.input_line} has no values. Give at least one.")
     return found
 
 
@@ -307,7 +307,7 @@ def _check_range(override: Override) -> None:
         num_values = math.inf
     if not num_values <= MOST_VALUES:  # also true for NaN
         raise ConfigError(
-            f"{override.input_line} has no end or more than {MOST_VALUES:,} values: shorten it"
+            f"{override.input_line} has no end or more than {MOST_VALUES:,} values. Shorten it."
         )
 
 
@@ -327,14 +327,15 @@ def _check_options(override: Override) -> None:
     for assignment in _assignments(override):
         name = assignment.partition("=")[2].strip("'\"")
         if name == "null" and group in PRESETS:
-            raise ConfigError(f"{group} is null unless you choose one: leave {group}=null out")
+            raise ConfigError(f"{group} is null unless you choose an option. Remove {group}=null.")
         if name == "null" or override.is_delete():
-            raise ConfigError(f"{group} must be chosen: it has {', '.join(option_names(group))}")
+            options = ", ".join(option_names(group))
+            raise ConfigError(f"{group} cannot be removed or null. Choose one of {options}.")
         check_option(group, name)
 
 
 def _aligned(groups: Iterable[Override]) -> list[list[str]]:
-    """Yield lists of choices that together contain every value of a sweep at least once."""
+    """Return lists of choices that together contain every value of a sweep at least once."""
     lists = [_assignments(override) for override in groups]
     longest = max(map(len, lists), default=1)
     return [[choices[index % len(choices)] for choices in lists] for index in range(longest)]
@@ -347,7 +348,7 @@ def _check_added(override: Override) -> None:
         return
     known = [*GROUPS, *(one.name for one in fields(RunSettings))]
     if key.split(".")[0] not in known or ("." not in key and override.is_add()):
-        raise ConfigError(f"there is no key {key}{_nearest(key, known)}")
+        raise ConfigError(f"There is no key {key}{_nearest(key, known)}.")
 
 
 def _has_key(config: DictConfig, override: Override) -> bool:
@@ -361,7 +362,7 @@ def _has_key(config: DictConfig, override: Override) -> bool:
 def _unknown_key(config: DictConfig, override: Override) -> str:
     key = override.key_or_group
     keys = _all_keys(config)
-    return f"there is no key {key}{_nearest(key, keys)}"
+    return f"There is no key {key}{_nearest(key, keys)}."
 
 
 def _nearest(name: str, names: Sequence[str]) -> str:

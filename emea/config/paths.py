@@ -41,9 +41,9 @@ def check_paths(config: DictConfig) -> None:
 def _check_file(key: str, name: str) -> None:
     path = Path(name).expanduser()
     if path.is_dir():
-        raise ConfigError(f"{key} must name a file, and {name} is a folder")
+        raise ConfigError(f"{key} must be a file, but {name} is a folder.")
     if not path.exists():
-        raise ConfigError(f"{key}: there is no file {name}")
+        raise ConfigError(f"{key}: there is no file {name}. Check the path.")
 
 
 def check_run_folder(arguments: Sequence[str]) -> None:

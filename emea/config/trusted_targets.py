@@ -68,7 +68,9 @@ def check_made(values: Any, trust: Sequence[str]) -> None:
         raise ConfigError(problem)
     for text in _texts(values):
         if "${" in text:
-            raise ConfigError(f"a setting contains an interpolation as text: {text}")
+            raise ConfigError(
+                f"A setting contains an interpolation as text: {text}. Write the value instead."
+            )
 
 
 def _texts(node: Any) -> Iterator[str]:
@@ -86,8 +88,8 @@ def _refusals(settings: Any, trust: Sequence[str]) -> Iterator[str]:
             module = str(target).rpartition(".")[0] or target
             yield (
                 f"{key} names {target}, which is neither a class of emea's runs nor an optimiser "
-                f"of torch; if you trust that module, add trust=[{module}], or --trust {module} to "
-                "read a finished run"
+                f"of torch. If you trust that module, add trust=[{module}], or --trust {module} to "
+                "read a finished run."
             )
 
 

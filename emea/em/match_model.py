@@ -60,7 +60,7 @@ class MatchModel:
     ) -> None:
         unknown = set(features) - set(PRIORS)
         if unknown or not features:
-            raise ValueError(f"features are some of {', '.join(PRIORS)}, not {list(features)}")
+            raise ValueError(f"features must be some of {', '.join(PRIORS)}, got {list(features)}")
         self.names = [*features, *([UNMATCHED] if unmatched else [])]
         self.unmatched = unmatched
         self.both = both

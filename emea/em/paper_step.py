@@ -43,9 +43,9 @@ class PaperStep(JointStep):
         seed: int = 0,
     ) -> None:
         if m_step not in ("links", "pseudolikelihood"):
-            raise ValueError(f"m_step is links or pseudolikelihood, not {m_step}")
+            raise ValueError(f"m_step must be links or pseudolikelihood, got {m_step}")
         if sampling not in ("argmax", "sample"):
-            raise ValueError(f"sampling is argmax or sample, not {sampling}")
+            raise ValueError(f"sampling must be argmax or sample, got {sampling}")
         self.rule = rule
         self.m_step = m_step
         self.sampling = sampling

@@ -98,7 +98,7 @@ class TwoWayStep(JointStep):
         if one_to_one and not (both_directions and unmatched):
             raise ConfigError(
                 "em.two_way.one_to_one needs em.two_way.both_directions=true and "
-                "em.two_way.unmatched=true"
+                "em.two_way.unmatched=true."
             )
         self.uses_search = not one_to_one
         self.model = (

@@ -15,7 +15,7 @@ from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
 from emea.encoders.step_block import StepBlock
 from emea.errors import ConfigError, DivergedError
 
-LOWER_THE_RATE = "a smaller learning rate (model.optimizer.lr) usually helps"
+LOWER_THE_RATE = "A smaller learning rate (model.optimizer.lr) usually helps"
 
 LOSSES_SHOWN = 3
 """Losses before a NaN or infinite one that the error message shows."""
@@ -66,7 +66,7 @@ class AlignmentModule(pl.LightningModule):
         _check_encoder(encoder)
         if optimizer is None and any(True for _ in encoder.parameters()):
             name = type(encoder).__name__
-            raise ConfigError(f"{name} has weights to train: model.optimizer cannot be null")
+            raise ConfigError(f"{name} has weights to train, so it needs a model.optimizer.")
         self.automatic_optimization = False
         self.num_source = num_source
         self.num_target = num_target
@@ -99,7 +99,7 @@ class AlignmentModule(pl.LightningModule):
             if is_constant and any(weights.requires_grad for weights in encoder.parameters()):
                 raise ConfigError(
                     f"{type(encoder).__name__}.forward() returned embeddings without a gradient, "
-                    "so its weights cannot be trained: do not detach them"
+                    "so its weights cannot be trained. Do not detach them."
                 )
 
         # a wrong number of rows would cause an index error inside the objective
@@ -208,13 +208,13 @@ class AlignmentModule(pl.LightningModule):
         if fault is not None:
             raise ConfigError(
                 f"{name}.forward() must return a floating-point tensor [num_entities, width], "
-                f"here [{num_entities}, width], but it returned {fault}"
+                f"here [{num_entities}, width], but it returned {fault}."
             )
         if not torch.isfinite(rows).all():
             step = self.num_steps_done
-            advice = LOWER_THE_RATE if step else "check its initial weights and its forward()"
+            advice = LOWER_THE_RATE if step else "Check its initial weights and its forward()"
             raise DivergedError(
-                f"{name}.forward() returned NaN or infinite embeddings after step {step}; {advice}"
+                f"{name}.forward() returned NaN or infinite embeddings after step {step}. {advice}."
             )
 
     def _record(self, losses: list[float]) -> None:
@@ -228,7 +228,7 @@ class AlignmentModule(pl.LightningModule):
         """Return the likely cause of a NaN or infinite last loss."""
         step = self.num_steps_done + len(losses)
         earlier = [loss for _, loss in self.losses] + losses[:-1]
-        became = f"the loss became {losses[-1]} at step {step}"
+        became = f"The loss became {losses[-1]} at step {step}"
         if not earlier:
             return (
                 f"{became}, the first step. Check the settings of model.objective and weights "
@@ -236,10 +236,10 @@ class AlignmentModule(pl.LightningModule):
             )
         shown = ", ".join(f"{loss:.3g}" for loss in earlier[-LOSSES_SHOWN:])
         if max(earlier[-LOSSES_SHOWN:]) > GROWTH * earlier[0]:
-            return f"{became} after {shown}: training diverged; {LOWER_THE_RATE}"
+            return f"{became} after {shown}: training diverged. {LOWER_THE_RATE}."
         return (
-            f"{became} after {shown}, which look normal: a gradient became NaN; {LOWER_THE_RATE}, "
-            "and so does a larger model.optimizer.eps"
+            f"{became} after {shown}, which look normal: a gradient became NaN. {LOWER_THE_RATE}, "
+            "and so does a larger model.optimizer.eps."
         )
 
 
@@ -247,11 +247,13 @@ def _check_encoder(encoder: Any) -> None:
     """Check that an object is a module that can be called without arguments."""
     name = type(encoder).__name__
     if not isinstance(encoder, nn.Module):
-        raise ConfigError(f"{name} is not a torch.nn.Module, so it cannot be model.encoder")
+        raise ConfigError(f"model.encoder must be a torch.nn.Module, got {name}.")
     try:
         inspect.signature(encoder.forward).bind()
     except TypeError as error:
-        raise ConfigError(f"{name}.forward() is called without arguments, but {error}") from error
+        raise ConfigError(
+            f"{name}.forward() must accept a call without arguments: {error}."
+        ) from error
 
 
 def _fault(rows: Any, num_entities: int) -> str | None:

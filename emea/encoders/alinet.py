@@ -141,7 +141,7 @@ class AliNet(nn.Module):
     ) -> None:
         super().__init__()
         if len(dims) < 2:
-            raise ValueError(f"dims are those of the input and of one layer or more, got {dims}")
+            raise ValueError(f"dims must be the widths of the input and of each layer, got {dims}")
         self.num_source = graph.num_source
         self.num_relations = graph.num_relations
         self.features = glorot(graph.num_entities, dims[0])

@@ -202,6 +202,8 @@ class LabelPropagation(Objective):
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
         """Propagate the labels once; the loss is zero and has no gradient."""
         if not isinstance(encoder, Propagating):
-            raise ConfigError(f"{type(encoder).__name__} is trained and cannot propagate labels")
+            raise ConfigError(
+                f"{type(encoder).__name__} cannot propagate labels. Use another model.objective."
+            )
         encoder.propagate(links)
         return links.new_zeros((), dtype=torch.float32)

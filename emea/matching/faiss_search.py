@@ -133,7 +133,9 @@ def _faiss() -> Any:
     try:
         import faiss  # type: ignore[import-not-found, unused-ignore]
     except ImportError as error:
-        raise ConfigError(f"search=faiss needs faiss: {INSTALL_FAISS}") from error
+        raise ConfigError(
+            f"search=faiss needs faiss, which is not installed. Run {INSTALL_FAISS}."
+        ) from error
     return faiss
 
 

@@ -76,7 +76,7 @@ class AutoSearch:
         if find_spec("faiss") is None:
             logger.warning(
                 "The candidate search of %s x %s entities is exact and slow because faiss is not "
-                "installed. Install it with %s, or set search=kmeans.",
+                "installed. Run %s, or set search=kmeans.",
                 f"{len(source):,}",
                 f"{len(target):,}",
                 INSTALL_FAISS,

@@ -78,5 +78,5 @@ def json_object(text: bytes) -> dict[str, Any]:
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     if not isinstance(content, dict):
-        raise ValueError("it holds no JSON object")
+        raise ValueError("it contains no JSON object")
     return content

@@ -152,4 +152,6 @@ def _weights(config: DictConfig) -> str | None:
     try:
         return hashlib.sha256(Path(config.initial_from).read_bytes()).hexdigest()
     except OSError as error:
-        raise DataError(f"initial_from={config.initial_from} cannot be read ({error})") from error
+        raise DataError(
+            f"initial_from={config.initial_from} cannot be read: {error}. Check the path."
+        ) from error

@@ -40,7 +40,7 @@ def pair_of_run(folder: Path, config: DictConfig) -> GraphPair:
     if "_target_" not in config.data:
         raise DataError(
             f"{folder} was created from in-memory graphs through the Python API, and its "
-            f"{PAIR_FILE} is missing: restore that file or fit again"
+            f"{PAIR_FILE} is missing. Restore that file or fit again."
         )
     return load_pair(config)
 
@@ -169,7 +169,7 @@ def _texts(arrays: Arrays, key: str) -> list[str]:
     lengths = _numbers(arrays, f"{key}_lengths", 0)
     ends = np.cumsum(lengths)
     if (lengths < 0).any() or (ends[-1] if len(ends) else 0) != len(content):
-        raise ValueError(f"{key} has names of other lengths than it says")
+        raise ValueError(f"the lengths in {key} do not match its names")
     starts = (ends - lengths).tolist()
     parts = zip(starts, ends.tolist(), strict=True)
     return [content[start:end].decode(*ENCODING) for start, end in parts]

@@ -58,14 +58,14 @@ def read_settings(folder: Path) -> dict[str, Any]:
     """
     path = folder / CONFIG_FILE
     if not path.is_file():
-        raise DataError(f"{folder} has no {CONFIG_FILE}: it cannot be read back or resumed")
+        raise DataError(f"{folder} has no {CONFIG_FILE}. Restore the file or run it again.")
     try:
         config = OmegaConf.load(path)
         OmegaConf.resolve(config)  # resolve now, so that later reads cannot fail
     except Exception as error:  # a YAML parser raises various errors for unknown tags
         raise DataError(f"{path} is damaged: {error}") from error
     if not isinstance(config, DictConfig):
-        raise DataError(f"{path} is damaged: it holds no settings")
+        raise DataError(f"{path} is damaged: it contains no settings")
     settings = OmegaConf.to_container(config)
     assert isinstance(settings, dict)
     return {str(key): value for key, value in settings.items()}

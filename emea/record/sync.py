@@ -67,7 +67,7 @@ def find_run_folders(roots: Iterable[Path | str], exclude: Path | None = None) -
     found: set[Path] = set()
     for root in map(Path, roots):
         if not root.is_dir():
-            raise UserError(f"{root} is not a folder.")
+            raise UserError(f"{root} is not a folder. Check the path.")
         for parent, children, _ in os.walk(root.resolve()):
             children[:] = [name for name in children if Path(parent) / name != exclude]
             if is_run_folder(parent):

@@ -161,7 +161,7 @@ def _check_port(port: int) -> None:
         try:
             probe.bind((HOST, port))
         except OSError as error:
-            raise UserError(f"Port {port} is taken; choose another: emea ui --port N") from error
+            raise UserError(f"Port {port} is in use. Choose another: emea ui --port N") from error
 
 
 if __name__ == "__main__":

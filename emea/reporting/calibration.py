@@ -42,7 +42,10 @@ def load_metrics(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise DataError(f"{folder} contains no readable metrics.json: {error}") from error
     if not metrics.get("calibration", {}).get("bins"):
-        raise DataError(f"{folder}/metrics.json has no calibration: no test link has an answer")
+        raise DataError(
+            f"{folder}/metrics.json has no calibration, because no test link has an answer. Choose "
+            "a run with test links."
+        )
     return metrics
 
 

@@ -155,7 +155,10 @@ def load_committed(folder: Path) -> list[RecordedRun]:
         names = ", ".join(left_out)
         logger.warning("%s: ignoring runs made with uncommitted code: %s", folder, names)
     if not runs:
-        raise DataError(f"{folder} contains no recorded runs made with committed code")
+        raise DataError(
+            f"{folder} contains no recorded runs made with committed code. Commit your changes and "
+            "record the runs again."
+        )
     return runs
 
 

@@ -177,8 +177,8 @@ def load_weights(path: Path, module: AlignmentModule, data: LabelDataModule) -> 
     with checkpoint_errors(path):
         if not torch.equal(tensors["links"], data.links):
             raise DataError(
-                f"{path} was trained on other links (another split, or after EM): a run can only "
-                "start from a first training (em=none) on its own training links"
+                f"{path} was trained on other links (another split, or after EM). A run can only "
+                "start from a first training (em=none) on its own training links."
             )
         same_seed = plain["seed"] == torch.initial_seed()
         _restore_module(module, tensors, plain, generators=same_seed)
@@ -195,7 +195,7 @@ def checkpoint_errors(path: Path) -> Iterator[None]:
         yield
     except CONTENT_ERRORS as error:
         problem = f"it lacks {error}" if isinstance(error, KeyError) else error
-        raise DataError(f"{path} is not a checkpoint of this program ({problem})") from error
+        raise DataError(f"{path} is not a valid checkpoint of emea: {problem}") from error
 
 
 def _serialised(tensors: dict[str, Tensor], plain: dict[str, Any]) -> bytes:
@@ -223,7 +223,7 @@ def _restore_module(
     try:
         module.load_state_dict(below(tensors, "module."))
     except RuntimeError as error:
-        raise DataError("the checkpoint is of another model or pair of graphs") from error
+        raise DataError("the checkpoint belongs to another model or pair of graphs") from error
     module.num_steps_done = int(plain["num_steps_done"])
     if generators:
         restore_generators(tensors)

@@ -20,7 +20,7 @@ _M_MMAP_MAX, _M_TRIM_THRESHOLD = -4, -1
 def choose_device(accelerator: str) -> torch.device:
     """Return the device for an accelerator setting."""
     if accelerator == "gpu" and not torch.cuda.is_available():
-        raise ConfigError("trainer=gpu needs a CUDA device and none was found; use trainer=cpu")
+        raise ConfigError("trainer=gpu needs a CUDA device, and none was found. Use trainer=cpu.")
     use_gpu = accelerator in ("auto", "gpu") and torch.cuda.is_available()
     return torch.device("cuda" if use_gpu else "cpu")
 

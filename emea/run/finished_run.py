@@ -130,13 +130,16 @@ def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
     pair = pair_of_run(folder, config)
     header = read_header(folder)
     if pair.checksum() != header.tags.get("data_checksum"):
-        raise DataError(f"{folder} was made with other data than {pair.name} holds now")
+        raise DataError(
+            f"The data of {pair.name} changed since the run in {folder}. Restore the files or run "
+            "it again."
+        )
     metrics = read_metrics(folder)
     _check_metrics(folder, metrics)
     split = draw_split(config, pair)
     stored = read_beliefs(folder / BELIEFS_FILE, pair)
     if stored.neural is None and "em" in config.method.uses:
-        raise DataError(f"{folder / BELIEFS_FILE} is damaged: it lacks those of the neural model")
+        raise DataError(f"{folder / BELIEFS_FILE} is damaged: it lacks the neural model's beliefs")
     labels = stored.labels
     check_parts(folder, split, None if labels is None else labels.numpy())
     if labels is None:  # correct for all runs except protocol=released with AvoidConf
@@ -165,14 +168,14 @@ def write_run(folder: Path, run: FinishedRun, write_files: WriteFiles) -> None:
         with locked_folder(folder):
             others = [path for path in folder.iterdir() if path.name != LOCK_FILE]
             if not is_run_folder(folder) and others:
-                raise DataError(f"{folder} is not empty and not a run's folder: choose another")
+                raise DataError(f"{folder} contains other files than a run. Choose another folder.")
             if not is_run_folder(folder) or read_header(folder).run_id != run.header.run_id:
                 make_room(folder)
             RunRecord(folder).start(run.header)  # unfinished until everything is written
             write_pair(folder / PAIR_FILE, run.pair)
             write_files(folder)
     except OSError as error:
-        raise DataError(f"{folder} cannot be written to: {error.strerror or error}") from error
+        raise DataError(f"{folder} cannot be written: {error.strerror or error}") from error
 
 
 def write_result(result: RunResult, folder: Path) -> None:
@@ -199,7 +202,8 @@ def _check_groups(folder: Path, config: DictConfig) -> None:
     for group in GROUPS:
         if not isinstance(config.get(group), DictConfig):
             raise DataError(
-                f"{folder / CONFIG_FILE} has no {group}: it is damaged, or of a version before ours"
+                f"{folder / CONFIG_FILE} has no {group}. The file is damaged, or its version of "
+                "emea is too old."
             )
 
 

@@ -63,12 +63,12 @@ logger = logging.getLogger(__name__)
 
 
 FULL_DISK = (
-    "The disk is full. Files written before are complete: free some space, then resume the run "
-    "with resume=FOLDER."
+    "The disk is full. Earlier files are complete. Free some space, then resume the run with "
+    "resume=FOLDER."
 )
 
 OUT_OF_MEMORY = (
-    "Out of memory, and smaller blocks cannot help here. Use a smaller model.encoder.dim or "
+    "Out of memory, and smaller blocks do not help. Use a smaller model.encoder.dim or "
     "model.objective.batch_size, or search=kmeans, or train in host memory with trainer=cpu."
 )
 
@@ -209,7 +209,7 @@ def _tracked(tracker: Tracker, folder: Path) -> Iterator[None]:
     except KeyboardInterrupt:
         how = "terminated" if exit_status() == TERMINATED else "interrupted"
         tracker.finish("KILLED", how)
-        logger.warning("%s; continue with: emea run resume=%s", how, quote(str(folder)))
+        logger.warning("The run was %s. Continue with: emea run resume=%s", how, quote(str(folder)))
         raise
     except BaseException as error:
         tracker.finish("FAILED", f"{type(error).__name__}: {error}")
@@ -224,7 +224,7 @@ def _tracked(tracker: Tracker, folder: Path) -> Iterator[None]:
 def _log_data(config: DictConfig, pair: GraphPair, split: Split) -> list[str]:
     """Log the size of the data and the number of links; log and return warnings."""
     if pair.reading is not None:
-        logger.info("what was read:\n%s", statistics_table(pair))
+        logger.info("Contents of the files:\n%s", statistics_table(pair))
     source, target, known = pair.source, pair.target, split.supervision
     summary = (
         f"{pair.name}: {source.num_entities:,} + {target.num_entities:,} entities, "
@@ -241,10 +241,10 @@ def _log_data(config: DictConfig, pair: GraphPair, split: Split) -> list[str]:
     uses_literals = OmegaConf.select(config, "literals.name", default="none") != "none"
     if not uses_literals and pair.source.labels and pair.target.labels:
         logger.info(
-            "Both graphs have labels, which are not used as evidence: literals=equal uses them"
+            "Both graphs have labels, but the run does not use them. literals=equal uses them."
         )
     if not len(split.test):
-        logger.info("no test links: the run predicts, nothing is evaluated")
+        logger.info("There are no test links: the run predicts matches and evaluates nothing.")
     noticed = data_warnings(pair, split, config.em.num_candidates, uses_literals)
     for text in noticed:
         logger.warning("%s", text)

@@ -38,18 +38,18 @@ def data_warnings(
     known, found = split.supervision, []
     if len(known.train) < FEW_LINKS and not uses_literals:
         found.append(
-            f"only {len(known.train)} labelled links: the first model will know little, and the "
-            "result will vary much between splits. Give more links if you can."
+            f"There are only {len(known.train)} training links. The first model will be weak, and "
+            "results will vary between splits. Add more links if you can."
         )
     if 0 < len(known.validation) < FEW_VALIDATION:
         found.append(
-            f"only {len(known.validation)} validation links: probabilities, thresholds and "
-            "validation scores are unreliable. Raise split.num_validation."
+            f"There are only {len(known.validation)} validation links. Probabilities, thresholds "
+            "and validation scores are unreliable. Increase split.num_validation."
         )
     if num_candidates > pair.target.num_entities:
         found.append(
-            f"em.num_candidates={num_candidates} is more than the target graph has entities: all "
-            f"{pair.target.num_entities} are candidates."
+            f"em.num_candidates={num_candidates} exceeds the number of target entities. All "
+            f"{pair.target.num_entities} entities are candidates."
         )
     links = np.concatenate([known.train, known.validation])
     mapping = np.full(pair.source.num_entities, NO_MATCH, dtype=np.int64)
@@ -58,7 +58,7 @@ def data_warnings(
     if share is not None and share < LEAST_SHARED:
         found.append(
             f"The graphs share little structure: {share:.1%} of the triples between labelled "
-            "source entities connect their counterparts, too. Results from structure will be poor."
+            "source entities also connect their counterparts. Results from structure will be poor."
         )
     return found
 
@@ -117,8 +117,8 @@ def score_warning(history: list[Numbers], answered: Numbers, test_hit: float) ->
             keep += f"whose score is {_validation(best):.4f}. "
         return (
             f"EM made the result worse: Hit@1 on the {links} links fell from {before:.4f} to "
-            f"{after:.4f}. {keep}Try more iterations (em.iterations), more dimensions "
-            "(model.encoder.dim), or em=none, which keeps the model of the first training."
+            f"{after:.4f}. {keep}Try more iterations (em.iterations), a larger model.encoder.dim, "
+            "or em=none, which keeps the model of the first training."
         )
     return None
 
@@ -142,9 +142,9 @@ def candidate_warning(candidates: IntArray, validation: IntArray) -> str | None:
     if recall >= LEAST_RECALL:
         return None
     return (
-        f"Candidates are too few: only {recall:.1%} of the validation links have their target "
-        f"among the {candidates.shape[1]} candidates, and reasoning cannot find the others. Raise "
-        "em.num_candidates, or give more training links."
+        f"There are too few candidates: only {recall:.1%} of the validation links have their "
+        f"target among the {candidates.shape[1]} candidates, and reasoning cannot find the others. "
+        "Increase em.num_candidates, or add training links."
     )
 
 
@@ -157,9 +157,9 @@ def probability_warning(probs: FloatArray) -> str | None:
     if not len(probs) or float((probs >= CONFIDENT).mean()) >= CONFIDENT_SHARE:
         return None
     return (
-        f"Probabilities are all low: fewer than {CONFIDENT_SHARE:.0%} of the answers have a "
-        f"probability of at least {CONFIDENT} (the highest is {float(probs.max()):.3f}). Do not "
-        "use the answers without a check; more training links or epochs may help."
+        f"Probabilities are low: fewer than {CONFIDENT_SHARE:.0%} of the answers have a "
+        f"probability of at least {CONFIDENT} (the highest is {float(probs.max()):.3f}). Check the "
+        "answers before you use them. More training links or epochs may help."
     )
 
 

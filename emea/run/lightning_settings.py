@@ -60,7 +60,7 @@ class LightningSettings:
             if not self.options:
                 raise
             names = ", ".join(f"trainer.{name}" for name in self.options)
-            raise ConfigError(f"Lightning refuses the settings {names}: {error}") from error
+            raise ConfigError(f"Lightning does not accept {names}: {error}") from error
 
 
 def _built(trainer: DictConfig, key: str, kind: type) -> list[Any]:
@@ -70,7 +70,7 @@ def _built(trainer: DictConfig, key: str, kind: type) -> list[Any]:
         made = factory(node, keep_name=True)()
         if not isinstance(made, kind):
             raise ConfigError(
-                f"trainer.{key} names {node._target_}, which is not a {kind.__name__}"
+                f"trainer.{key} names {node._target_}, which is not a {kind.__name__}."
             )
         found.append(made)
     return found

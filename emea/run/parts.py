@@ -62,7 +62,7 @@ def draw_split(config: DictConfig, pair: GraphPair) -> Split:
     """Return the split of a pair's links, as configured."""
     split = factory(config.split)(pair)
     if not isinstance(split, Split):
-        raise ConfigError(f"{config.split._target_} makes no split of links: choose another split")
+        raise ConfigError(f"{config.split._target_} returns no split. Choose another split.")
     return split
 
 
@@ -73,7 +73,7 @@ def with_literals(config: DictConfig, pair: GraphPair) -> GraphPair:
         return pair
     literals = factory(settings)()(pair)
     if not isinstance(literals, LiteralMatches):
-        raise ConfigError(f"{settings._target_} does not match literals: choose another option")
+        raise ConfigError(f"{settings._target_} does not match literals. Choose another option.")
     return replace(pair, literals=literals)
 
 
@@ -85,8 +85,8 @@ def initial_labels(visible: Visible, pair: GraphPair) -> tuple[IntArray, Tensor 
     free = ~np.isin(anchors[:, 0], train[:, 0]) & ~np.isin(anchors[:, 1], train[:, 1])
     if not len(train) and not free.any():
         raise DataError(
-            f"{pair.name} has no links to learn from, and no value that exactly one entity of each "
-            "graph has. Give links that are known."
+            f"{pair.name} has no links to learn from, and no literal value that exactly one entity "
+            "of each graph has. Add known links."
         )
     weights = np.concatenate([np.ones(len(train)), pair.literals.anchor_probs[free]])
     return np.concatenate([train, anchors[free]]), torch.from_numpy(weights).float()
@@ -141,7 +141,7 @@ def _build_rule(
         return rule
     if not len(visible.weight_links):
         raise DataError(
-            f"em={config.em.name} fits the weights of its rules on links, and there are none. "
+            f"em={config.em.name} fits the weights of its rules on links, but there are none. "
             "Without links, use method=paris or em=dual."
         )
     return Composed({config.rule.name: make_rule, "literals": Literals}, pair, device)
@@ -158,8 +158,8 @@ def _build_stopping(config: DictConfig, visible: Visible, decoder: Decoder) -> E
         return None
     if not len(visible.validation):
         raise ConfigError(
-            "model.early_stopping needs validation links to look at, and so few links leave none "
-            "for it: give more, or model.early_stopping=null"
+            "model.early_stopping needs validation links, and there are too few links to hold any "
+            "out. Add links, or set model.early_stopping=null."
         )
     stopping: EarlyStopping = make(EarlyStopping, visible.validation, decoder, **settings)
     return stopping
@@ -195,7 +195,7 @@ def _build_step(config: DictConfig, rule: Rule) -> JointStep:
     if "two_way" in config.em:
         two_way = factory(config.em.two_way)(rule=rule, num_candidates=config.em.num_candidates)
         if not isinstance(two_way, JointStep):
-            raise ConfigError(f"{config.em.two_way._target_} is not a JointStep")
+            raise ConfigError(f"em.two_way must be a JointStep, got {config.em.two_way._target_}.")
         if not two_way.is_off:
             return two_way
     settings = {key: config.em[key] for key in PAPER_SETTINGS if key in config.em}

@@ -67,7 +67,7 @@ def _warn_of_others(folder: Path, written: list[Path]) -> None:
     others = sorted(path.name for path in known - set(written) if path.exists())
     if others:
         logger.warning(
-            "%s also holds %s from an earlier prediction, perhaps with other settings",
+            "%s also contains %s from an earlier prediction, which may have had other settings.",
             folder,
             ", ".join(others),
         )
@@ -81,9 +81,11 @@ def with_decoding(config: DictConfig, decoding: str) -> DictConfig:
     """
     decoding, options = current_decoding(decoding), option_names("decoding")
     if decoding not in options:
-        raise ConfigError(f"decoding has no option {decoding}; it has {', '.join(options)}")
+        raise ConfigError(f"decoding has no option {decoding}. Choose one of {', '.join(options)}.")
     if "decoding" not in config.method.uses:
-        raise ConfigError(f"method={config.method.name} answers with its matching: no decoding")
+        raise ConfigError(
+            f"method={config.method.name} answers with its matching. Remove --decoding."
+        )
     if config.decoding.name == decoding:  # keep the settings of the run
         return config
     register_schema()

@@ -99,7 +99,7 @@ def config_to_resume(folder: Path) -> DictConfig:
         DataError: If the folder contains no run, or a finished one.
     """
     if is_finished(folder):
-        raise DataError(f"{folder} is finished: there is nothing to resume")
+        raise DataError(f"{folder} is finished. There is nothing to resume.")
     return with_secrets(read_config(folder))
 
 
@@ -150,5 +150,5 @@ def _changed(folder: Path, earlier: RunHeader, header: RunHeader) -> str:
         what = "data"
     return (
         f"{folder} cannot be resumed: its {what} changed since it started. Restore them and resume "
-        "it, or run its command again to start a new run"
+        "it, or run its command again to start a new run."
     )

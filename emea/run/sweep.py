@@ -293,7 +293,7 @@ class SweepSummary(Callback):
             plan = {"num_jobs": self.num_jobs, "swept": swept_keys(config)}
             write_json(folder / PLAN_FILE, plan)
         except OSError as error:
-            logger.warning("The plan of the sweep cannot be written into %s: %s", folder, error)
+            logger.warning("The plan of the sweep was not written to %s: %s", folder, error)
 
     def on_job_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Log which job of the sweep this is, and how long the sweep will take."""
@@ -319,7 +319,7 @@ class SweepSummary(Callback):
                 print(f"Results: {written} and {JOBS_FILE}; run folders in {folder}")
                 track_summary(folder, outcomes)
         except OSError as error:
-            logger.warning("The table of the sweep cannot be written into %s: %s", folder, error)
+            logger.warning("The table of the sweep was not written to %s: %s", folder, error)
         finally:  # Hydra turns an error in a callback into a warning, so set the status explicitly
             if failed:
                 sys.exit(f"error: {failed} of {len(outcomes)} jobs failed")

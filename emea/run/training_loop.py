@@ -216,7 +216,7 @@ def train(
             reached = None if is_last else Progress(number + 1, *observer.state())
             save_checkpoint(checkpoint, module, parts.data, parts.em, reached)
             if parts.em.converged:
-                logger.info("Converged: the MRR on the validation links has stopped rising")
+                logger.info("Converged: the MRR on the validation links stopped improving.")
                 break
 
 
@@ -227,8 +227,11 @@ def _stopped_before(stage: Stage, number: int) -> None:
         ConfigError: If it was the first fit, because then there is no result.
     """
     if not number:
-        raise ConfigError("a callback in trainer.callbacks stopped the first training at its start")
-    logger.warning("a callback in trainer.callbacks stopped the run before %s", stage.name)
+        raise ConfigError(
+            "A callback in trainer.callbacks stopped the first training before its first step. "
+            "Remove or change the callback."
+        )
+    logger.warning("A callback in trainer.callbacks stopped the run before %s.", stage.name)
 
 
 def go_on(
@@ -312,8 +315,8 @@ def announce(parts: Parts, num_steps: int, device: torch.device) -> None:
         expected = num_steps * seconds_per_step(parts.module, parts.data)
         if expected > LONG_RUN_SECONDS:
             logger.info(
-                "%s %s of training on this CPU for %d steps (a GPU takes seconds)",
+                "Training for %d steps takes %s %s on this CPU. A GPU takes seconds.",
+                num_steps,
                 "at most" if parts.stopping else "about",
                 duration(expected),
-                num_steps,
             )

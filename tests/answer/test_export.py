@@ -226,9 +226,9 @@ def test_the_answer_that_is_scored_is_the_accepted_one(
         (["export.top_k=1.5"], "export.top_k must be a whole number"),
         (["export.threshold=1.5"], "export.threshold must be a number from 0 to 1, got 1.5"),
         (["export.target_precision=high"], "export.target_precision must be a number"),
-        (["export.threshold=0.5", "export.target_precision=0.9"], "leave export.threshold out"),
+        (["export.threshold=0.5", "export.target_precision=0.9"], "Remove export.threshold"),
         (["split.num_validation=0", "export.target_precision=0.9"], "needs validation links"),
-        (["export.treshold=0.5"], "there is no key export.treshold .nearest: export.threshold"),
+        (["export.treshold=0.5"], "There is no key export.treshold .nearest: export.threshold"),
         (["export=null"], "export"),
     ],
 )
@@ -249,9 +249,9 @@ def test_files_of_another_time_are_named(
     finished: FinishedRun, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     predict(finished, tmp_path, ExportSettings(("nt", "jsonl")))
-    assert "also holds" not in caplog.text
+    assert "also contains" not in caplog.text
     predict(finished, tmp_path, ExportSettings(("nt",), threshold=0.5))
-    assert "also holds alignment.jsonl from an earlier prediction" in caplog.text
+    assert "also contains alignment.jsonl from an earlier prediction" in caplog.text
 
 
 def test_runs_from_before_have_the_defaults(tiny_config: Configs, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_names_with_odd_signs(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ("arguments", "sentence"),
     [
         (["model=rreaa"], "model has no option rreaa (nearest: rrea"),
-        (["em.iteration=2"], "there is no key em.iteration (nearest: em.iterations"),
+        (["em.iteration=2"], "There is no key em.iteration (nearest: em.iterations"),
         (["--threshold", "2"], "export.threshold must be"),
     ],
 )

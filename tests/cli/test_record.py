@@ -62,7 +62,7 @@ def test_two_runs_of_one_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     [
         (["add", "mine", "nowhere"], "nowhere is not a run's folder"),
         (["restore", "mine", "a", "--out", "o"], "has no recorded runs"),
-        (["list"], "has no studies"),
+        (["list"], "has no recorded runs"),
         (["check", "mine"], "has no recorded runs"),
     ],
 )

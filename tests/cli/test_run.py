@@ -118,7 +118,7 @@ def test_folders_are_called_by_what_was_chosen(
     ("argument", "sentence"),
     [
         ("ratio.value=1.5", "ratio.value must be a number above 0 and below 1"),
-        ("sede=3", "there is no key sede"),
+        ("sede=3", "There is no key sede"),
         ("data=dbp15k_zh", "zh_en"),
     ],
 )
@@ -162,8 +162,8 @@ def test_a_single_run_composes_and_checks_its_config_once(
 @pytest.mark.parametrize(
     ("argument", "sentence"),
     [
-        ("em.iteratons=3", "there is no key em.iteratons (nearest: em.iterations"),
-        ("+colour=3", "there is no key colour"),
+        ("em.iteratons=3", "There is no key em.iteratons (nearest: em.iterations"),
+        ("+colour=3", "There is no key colour"),
         ("em.iterations=x", "em.iterations must be a whole number"),
         ("model.epochs_per_turn=5", "model.epochs_per_turn has no effect here: training=sup"),
         ("seed=1,2", "which need the flag -m"),

@@ -29,7 +29,7 @@ def test_an_experiment_is_a_sweep() -> None:
 
 
 def test_one_experiment_a_command() -> None:
-    with pytest.raises(ConfigError, match="with its own command"):
+    with pytest.raises(ConfigError, match="one command per experiment"):
         chosen_experiment(["experiment=table1,table2"])
 
 

@@ -71,7 +71,7 @@ def test_a_settings_name_is_no_number() -> None:
 
 @pytest.mark.parametrize("part", [{"a": 1}, [1], None])
 def test_a_part_must_name_a_class(part: Any) -> None:
-    with pytest.raises(ConfigError, match="a part of the configuration"):
+    with pytest.raises(ConfigError, match="A part of the configuration"):
         factory(OmegaConf.create({"part": part}).part)
 
 

@@ -186,5 +186,5 @@ def test_links_to_no_candidate_say_nothing_without_room_for_them() -> None:
 
 @pytest.mark.parametrize("names", [(), ("similarity", "colour")])
 def test_unknown_features_are_refused(names: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match="features are some of"):
+    with pytest.raises(ValueError, match="features must be some of"):
         MatchModel(names)

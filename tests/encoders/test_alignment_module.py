@@ -190,7 +190,7 @@ def test_loss_that_is_no_number_stops_the_fit_and_tells_the_step(
     make_module: Callable[..., AlignmentModule], first_bad: int, value: float
 ) -> None:
     module = make_module(NotANumberFrom(first_bad, value=value))
-    with pytest.raises(FloatingPointError, match=f"the loss became {value} at step {first_bad}"):
+    with pytest.raises(FloatingPointError, match=f"The loss became {value} at step {first_bad}"):
         fit(module, num_steps=7, block_size=3)
     assert [step for step, _ in module.losses] == [end for end in (3, 6) if end < first_bad]
 
@@ -199,7 +199,7 @@ def test_loss_that_is_no_number_stops_the_fit_and_tells_the_step(
     ("first_bad", "growth", "cause"),
     [
         (1, 1.0, r"step 1, the first step\. Check the settings of model\.objective and weights"),
-        (6, 10.0, r"step 6 after 1e\+03, 1e\+04, 1e\+05: training diverged; a smaller learning"),
+        (6, 10.0, r"step 6 after 1e\+03, 1e\+04, 1e\+05: training diverged. A smaller learning"),
         (6, 1.0, "step 6 after 1, 1, 1, which look normal: a gradient became NaN"),
     ],
 )

@@ -171,5 +171,5 @@ def test_graphs_without_triples() -> None:
 
 @pytest.mark.parametrize("dims", [[], [8]])
 def test_a_layer_is_needed(make_pair: Any, dims: list[int]) -> None:
-    with pytest.raises(ValueError, match="one layer or more"):
+    with pytest.raises(ValueError, match="widths of the input and of each layer"):
         AliNet(join_graphs(make_pair()), dims)

@@ -134,8 +134,8 @@ def rows(lines: list[str]) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
-        (["protocol=released"], "leave protocol=released out"),
-        (["initial_from=somewhere"], "leave initial_from out"),
+        (["protocol=released"], "Remove protocol=released"),
+        (["initial_from=somewhere"], "Remove initial_from"),
         (["method.reasoner.theta=2"], "theta must be a number above 0 and at most 1"),
         (["method.reasoner.max_iterations=0"], "must be a whole number from 1 to 10,000, got 0"),
     ],

@@ -117,9 +117,9 @@ def test_a_file_that_is_no_checkpoint_is_refused(tiny_config: Configs, tmp_path:
     path = tmp_path / "file"
     path.write_bytes(b"not a checkpoint")
     parts = fresh_parts(tiny_config())
-    with pytest.raises(DataError, match="is not a checkpoint of this program"):
+    with pytest.raises(DataError, match="is not a valid checkpoint of emea"):
         load_weights(path, parts.module, parts.data)
-    with pytest.raises(DataError, match="is not a checkpoint of this program"):
+    with pytest.raises(DataError, match="is not a valid checkpoint of emea"):
         load_weights(tmp_path / "missing", parts.module, parts.data)
 
 
@@ -159,7 +159,7 @@ def test_the_generator_of_the_papers_step_is_checked(tmp_path: Path) -> None:
         metadata = file.metadata()
     save_file(load_file(path) | {"em.generator": torch.zeros(8)}, tmp_path / "changed", metadata)
     load_checkpoint(path, parts.module, parts.data, parts.em)
-    with pytest.raises(DataError, match="changed is not a checkpoint of this program"):
+    with pytest.raises(DataError, match="changed is not a valid checkpoint of emea"):
         load_checkpoint(tmp_path / "changed", parts.module, parts.data, parts.em)
 
 
@@ -186,7 +186,7 @@ def test_a_checkpoint_with_another_tensor_is_told(
     if tensor is None:
         del tensors[name]
     save_file(tensors, tmp_path / "changed", metadata)
-    with pytest.raises(DataError, match="changed is not a checkpoint of this program"):
+    with pytest.raises(DataError, match="changed is not a valid checkpoint of emea"):
         load_checkpoint(tmp_path / "changed", parts.module, parts.data, parts.em)
 
 
@@ -210,7 +210,7 @@ def test_a_checkpoint_with_another_state_is_told(
     with safe_open(path, "pt") as file:
         state = json.loads(file.metadata()["state"]) | {name: value}
     save_file(load_file(path), tmp_path / "changed", {"state": json.dumps(state)})
-    with pytest.raises(DataError, match="changed is not a checkpoint of this program"):
+    with pytest.raises(DataError, match="changed is not a valid checkpoint of emea"):
         load_progress(tmp_path / "changed")
         load_checkpoint(tmp_path / "changed", parts.module, parts.data, parts.em)
 
@@ -221,5 +221,5 @@ def test_a_checkpoint_without_a_state_is_told(
 ) -> None:
     parts, path = saved
     save_file(load_file(path), tmp_path / "changed", {"state": state})
-    with pytest.raises(DataError, match="changed is not a checkpoint of this program"):
+    with pytest.raises(DataError, match="changed is not a valid checkpoint of emea"):
         load_weights(tmp_path / "changed", parts.module, parts.data)

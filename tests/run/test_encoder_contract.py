@@ -107,7 +107,7 @@ WRONG = {
     "Detached": r"\.forward\(\) returned embeddings without a gradient",
     "NaN": r"\.forward\(\) returned NaN or infinite embeddings after step 0",
     "Infinite": r"\.forward\(\) returned NaN or infinite embeddings after step 0",
-    "Asking": r"\.forward\(\) is called without arguments, but missing .* 'entities'",
+    "Asking": r"\.forward\(\) must accept a call without arguments: missing .* 'entities'",
     "Bare": r" is not a torch\.nn\.Module",
 }
 

@@ -49,7 +49,7 @@ def test_changed_data_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
     config.write_text(
         config.read_text().replace("triples_per_entity: 4.5", "triples_per_entity: 5.0")
     )
-    with pytest.raises(DataError, match="other data"):
+    with pytest.raises(DataError, match="changed since the run"):
         load_run(tmp_path)
 
 
@@ -91,18 +91,22 @@ def folder(whole: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("config.yaml", b"- 1\n", r"config\.yaml is damaged: it holds no settings"),
+        ("config.yaml", b"- 1\n", r"config\.yaml is damaged: it contains no settings"),
         ("config.yaml", b"5\n", r"config\.yaml is damaged: Invalid loaded object type"),
         ("config.yaml", b"a: [\n", r"config\.yaml is damaged: while parsing"),
         ("config.yaml", b"a: " + b"[" * 3000, r"config\.yaml is damaged: maximum recursion"),
         ("config.yaml", b"a: !!int ''\n", r"config\.yaml is damaged: "),
         ("config.yaml", b"a: ${b}\n", r"config\.yaml is damaged: Interpolation key 'b' not found"),
         ("config.yaml", b"\xff", r"config\.yaml is damaged: "),
-        ("config.yaml", b"a: 1\n", r"config\.yaml has no data: it is damaged, or of a version"),
+        (
+            "config.yaml",
+            b"a: 1\n",
+            r"config\.yaml has no data\. The file is damaged",
+        ),
         ("config.yaml", b"data: 3\n", r"config\.yaml has no data"),
         ("config.yaml", None, r"has no config\.yaml"),
         ("metrics.json", b"{", r"metrics\.json is damaged: "),
-        ("metrics.json", b"[]", r"metrics\.json is damaged: it holds no JSON object"),
+        ("metrics.json", b"[]", r"metrics\.json is damaged: it contains no JSON object"),
         ("metrics.json", b"{}", r"metrics\.json is damaged: it lacks the history"),
         ("metrics.json", None, r"metrics\.json cannot be read: No such file"),
         ("beliefs.npz", b"", r"beliefs\.npz cannot be read: "),
@@ -152,5 +156,5 @@ def test_a_run_of_other_data_need_not_say_which(folder: Path) -> None:
     header = json.loads((folder / "run.json").read_text())
     del header["tags"]["data_checksum"]
     (folder / "run.json").write_text(json.dumps(header))
-    with pytest.raises(DataError, match="other data"):
+    with pytest.raises(DataError, match="changed since the run"):
         load_run(folder)

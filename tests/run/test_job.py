@@ -111,7 +111,7 @@ def test_a_failing_run_says_so_in_its_records(tiny_config: Configs, tmp_path: Pa
     closing = read_closing(tmp_path)
     assert closing is not None
     assert closing.status == "FAILED"
-    assert "the loss became" in closing.reason
+    assert "The loss became" in closing.reason
 
 
 def test_training_stops_when_validation_does_not_rise(tiny_config: Configs, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_seeds_differ_also_from_shared_weights(tiny_config: Configs, tmp_path: P
 def test_settings_a_class_refuses_are_one_sentence(
     override: str, tiny_config: Configs, tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigError, match="cannot be made from its settings"):
+    with pytest.raises(ConfigError, match="does not accept its settings"):
         run_job(tiny_config(override), tmp_path)
 
 

@@ -117,7 +117,7 @@ def test_a_callback_that_stops_the_first_training_is_named(
 ) -> None:
     config = tiny_config(*SHORT)
     config.trust = [__name__]
-    with pytest.raises(ConfigError, match="stopped the first training at its start"):
+    with pytest.raises(ConfigError, match="stopped the first training before its first step"):
         run_job(added(config, callbacks=[{"_target_": f"{__name__}.Refuses"}]), tmp_path)
 
 
@@ -139,7 +139,7 @@ def test_settings_with_an_effect_are_arguments_of_lightning(tiny_config: Configs
 
 def test_a_value_that_lightning_refuses_is_one_sentence(tiny_config: Configs) -> None:
     config = added(tiny_config(), max_time="soon")
-    with pytest.raises(ConfigError, match=r"Lightning refuses the settings trainer.max_time"):
+    with pytest.raises(ConfigError, match=r"Lightning does not accept trainer.max_time"):
         LightningSettings.of(config.trainer).trainer([], accelerator="cpu")
 
 

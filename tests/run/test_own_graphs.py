@@ -124,7 +124,7 @@ def test_few_links_are_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     links = some_links(tmp_path / "seeds.tsv", 2)
     metrics = run(config_of(links=links), tmp_path / "run")
     assert metrics["num_links"] == {"train": 2, "validation": 0, "test": 0}
-    assert "only 2 labelled links" in caplog.text
+    assert "only 2 training links" in caplog.text
 
 
 def test_one_link_is_refused(tmp_path: Path) -> None:

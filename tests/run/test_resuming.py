@@ -262,10 +262,10 @@ def test_nothing_to_go_on_with_is_told(tiny_config: Configs, tmp_path: Path) -> 
     header = tmp_path / "done" / "run.json"
     header.write_text(header.read_text().replace('"FINISHED"', '"KILLED"'))
     (tmp_path / "done" / "config.yaml").write_text("- a\n")
-    with pytest.raises(DataError, match=r"config\.yaml is damaged: it holds no settings"):
+    with pytest.raises(DataError, match=r"config\.yaml is damaged: it contains no settings"):
         config_to_resume(tmp_path / "done")
     (tmp_path / "done" / "config.yaml").unlink()
-    with pytest.raises(DataError, match=r"has no config\.yaml: it cannot be read back or resumed"):
+    with pytest.raises(DataError, match=r"has no config\.yaml\. Restore the file"):
         config_to_resume(tmp_path / "done")
 
 
@@ -392,5 +392,5 @@ def test_a_signal_closes_the_records_and_is_told_by_the_status(
     process.send_signal(number)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == status
-    assert f"continue with: emea run resume={tmp_path}/run" in output.replace("\n", "")
+    assert f"Continue with: emea run resume={tmp_path}/run" in output.replace("\n", "")
     assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "KILLED"

@@ -233,5 +233,5 @@ def test_a_damaged_one_is_told_in_a_sentence(
     training_loop.save_turn(tmp_path / TURN_FILE, 0, TurnState(tensors, plain))
     if damage == "no checkpoint":
         (tmp_path / TURN_FILE).write_bytes(b"nothing of ours")
-    with pytest.raises(DataError, match=f"not a checkpoint of this program|Delete {TURN_FILE}"):
+    with pytest.raises(DataError, match=f"not a valid checkpoint of emea|Delete {TURN_FILE}"):
         run_job(config, tmp_path)

@@ -63,7 +63,8 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow.parquet
     except ImportError as error:
         raise DataError(
-            "Parquet files need pyarrow, which is not installed. Run pip install 'emea[parquet]'."
+            "Parquet files need pyarrow, which is not installed. In a clone of emea, run "
+            "pip install '.[parquet]'."
         ) from error
     return pyarrow, pyarrow.parquet
 

@@ -109,5 +109,5 @@ def test_no_file(tmp_path: Path) -> None:
 
 def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(DataError, match=r"pip install 'emea\[parquet\]'"):
+    with pytest.raises(DataError, match=r"pip install '\.\[parquet\]'"):
         read(tmp_path / "a.parquet")
