@@ -8,6 +8,8 @@ from pathlib import Path
 
 import yaml
 
+from emea import __version__
+
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = (
     ("errors",),
@@ -135,6 +137,13 @@ def test_citation_names_the_paper() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     title = citation["preferred-citation"]["title"]
     assert title == "Guiding Neural Entity Alignment with Compatibility"
+
+
+def test_version_is_the_same_in_all_files() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    assert citation["version"] == __version__
+    assert f"\n## {__version__}" in changelog
 
 
 UNSAFE = {"pickle", "dill", "marshal", "shelve", "joblib"}
