@@ -110,6 +110,7 @@ class Runs:
             table = table.sort_values(["is_own", "started"], kind="stable")
         self.table = table
         self._no_runs = table.iloc[:0]
+        self._columns: dict[str, Any] = {}
         self._found: dict[tuple[Method, str], dict[tuple[str, float], pd.DataFrame]] = {}
 
     def of(self, method: Method, protocol: str, data: str, ratio: float | None) -> pd.DataFrame:
@@ -135,27 +136,31 @@ class Runs:
         return set.intersection(*seeds) or set.union(*seeds)
 
     def _select(self, method: Method, protocol: str) -> pd.DataFrame:
-        table = self.table
-        if table.empty:
-            return table
+        if self.table.empty:
+            return self.table
         # a model without EM never sees test links, so its runs count under every protocol
-        visible = (table["method"] == "neural") | (table["protocol"] == protocol)
+        visible = (self._column("method") == "neural") | (self._column("protocol") == protocol)
         with_em = {**COMMON, **method.usual}
-        parts = []
+        chosen: dict[tuple[Any, ...], tuple[int, str]] = {}
         for source in reversed(method.sources):
             here = visible.copy()
             for column, value in source.where.items():
-                here &= table[column] == value if column in table else False
-            part = table[here]
-            columns = zip(part["method"], part["settings"], part["values"], strict=True)
-            counts = [
-                _has(settings, COMMON if name == "neural" else with_em)
-                and (not method.needs or method.needs in values)
-                for name, settings, values in columns
-            ]
-            parts.append(part[np.array(counts, dtype=bool)].assign(stage=source.stage))
-        found = pd.concat(parts).drop_duplicates(SPLIT, keep="last")
-        return found.sort_values("split_seed")
+                here &= self._column(column) == value if column in self.table else False
+            for row in np.flatnonzero(here).tolist():
+                asked = COMMON if self._column("method")[row] == "neural" else with_em
+                if _has(self._column("settings")[row], asked) and (
+                    not method.needs or method.needs in self._column("values")[row]
+                ):
+                    split = tuple(self._column(name)[row] for name in SPLIT)
+                    chosen[split] = (row, source.stage)
+        rows, stages = [row for row, _ in chosen.values()], [stage for _, stage in chosen.values()]
+        return self.table.iloc[rows].assign(stage=stages).sort_values("split_seed")
+
+    def _column(self, name: str) -> Any:
+        """Return a column as an array of Python objects, which is faster to search."""
+        if name not in self._columns:
+            self._columns[name] = self.table[name].to_numpy(dtype=object)
+        return self._columns[name]
 
 
 def _has(settings: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
