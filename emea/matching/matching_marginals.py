@@ -1,20 +1,25 @@
 """Marginals of a distribution over one-to-one matchings, by belief propagation."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from emea.matching.pair_table import PairTable
 
-MAX_PASSES = 20
-"""Passes over the messages of both sides; strong potentials with many rivals may reach it."""
+MAX_PASSES = 6
+"""Most passes over the messages of both sides; later calls for the same table continue them."""
 
 DAMPING = 0.3
 """Share of the previous message that a pass keeps, in the log domain."""
 
 TOLERANCE = 1e-2
-"""Largest change of a message, in the log domain, at which the passes end."""
+"""Mean change of the messages of a pair, in the log domain, at which the passes end."""
+
+MAX_LOGIT = 80.0
+"""Bound of the potentials, so that their exponentials neither overflow nor become denormal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,29 +62,29 @@ def matching_messages(
         competition: Weight of the other side's messages, between 0 and 1. With 0, an entity
             compares its own pairs only.
         max_passes: Bound on the number of passes.
-        tolerance: Largest change of a message at which the passes end.
+        tolerance: Mean change of the messages of a pair at which the passes end.
         start: Messages for the same table to start from; with ``None`` all entities start as free.
     """
-    sources, slots = table.filled.nonzero(as_tuple=True)
-    targets, logits = table.targets[sources, slots], log_potentials[sources, slots]
-    from_source, from_target = torch.zeros_like(logits), torch.zeros_like(logits)
-    if start is not None:
-        from_source, from_target = (
-            side[sources, slots] for side in (start.from_source, start.from_target)
-        )
+    num_pairs = int(table.filled.sum())
+    bounded = log_potentials.clamp(-MAX_LOGIT, MAX_LOGIT)
+    logits = torch.where(table.filled, bounded, -torch.inf)
+    if start is None:
+        from_source = from_target = torch.zeros_like(logits)
+    else:
+        from_source, from_target = start.from_source, start.from_target
     for _ in range(max_passes):
         before = from_source, from_target
-        new = -_log_one_and_others(logits + competition * from_target, sources, table.num_source)
+        new = -_log_others((logits + competition * from_target).exp(), _sums_by_source)
         from_source = torch.lerp(new, from_source, DAMPING)
-        new = -_log_one_and_others(logits + competition * from_source, targets, table.num_target)
+        new = -_log_others(
+            (logits + competition * from_source).exp(), partial(_sums_by_target, table)
+        )
         from_target = torch.lerp(new, from_target, DAMPING)
-        changes = torch.cat([from_source - before[0], from_target - before[1]]).abs()
-        if not len(changes) or float(changes.max()) <= tolerance:
+        change = (from_source - before[0]).abs().sum() + (from_target - before[1]).abs().sum()
+        if float(change) <= tolerance * max(1, num_pairs):
             break
-    sides = [log_potentials.new_zeros(table.targets.shape) for _ in range(2)]
-    for side, messages in zip(sides, (from_source, from_target), strict=True):
-        side[sources, slots] = messages
-    return MatchingMessages(sides[0], sides[1])
+    empty = ~table.filled
+    return MatchingMessages(from_source.masked_fill(empty, 0), from_target.masked_fill(empty, 0))
 
 
 def log_marginals(
@@ -99,27 +104,25 @@ def log_marginals(
     return torch.where(table.filled, torch.nn.functional.logsigmoid(odds), -torch.inf)
 
 
-def _log_one_and_others(logits: Tensor, groups: Tensor, num_groups: int) -> Tensor:
-    """Return ``log(1 + sum of exp(logits))`` over all other entries of each entry's group.
+def _log_others(terms: Tensor, sums: Callable[[Tensor], Tensor]) -> Tensor:
+    """Return ``log(1 + sum of the other terms)`` of each pair's entity, ``[num_source, width]``.
 
-    Subtracting an entry from its group's sum would lose precision if the entry is the largest one.
-    The other entries of a group with a single largest entry are therefore summed separately.
+    Subtracting a term from its sum would cancel if the term is most of the sum. At most one term
+    of an entity is more than half of it; the others of such a term are summed without it.
+
+    Args:
+        terms: ``[num_source, width]``, not negative, 0 in empty slots.
+        sums: Returns the sum of an entity's terms for each of its pairs.
     """
-    largest = _largest(logits, groups, num_groups)
-    is_largest = logits == largest[groups]
-    num_largest = torch.zeros_like(largest).index_add_(0, groups, is_largest.to(logits))
-    is_top = is_largest & (num_largest[groups] == 1)
-    shift = largest.clamp(min=0)
-    terms = (logits - shift[groups]).exp()
-    total = torch.zeros_like(shift).index_add_(0, groups, terms) + (-shift).exp()
-    with_top = (total[groups] - terms).log() + shift[groups]
-    others = torch.where(is_top, -torch.inf, logits)
-    shift = _largest(others, groups, num_groups).clamp(min=0)
-    rest = (others - shift[groups]).exp()
-    total = torch.zeros_like(shift).index_add_(0, groups, rest) + (-shift).exp()
-    return torch.where(is_top, total.log()[groups] + shift[groups], with_top)
+    total = 1 + sums(terms)
+    is_most = terms > total / 2
+    others = torch.where(is_most, 1 + sums(terms.masked_fill(is_most, 0)), total - terms)
+    return others.log()
 
 
-def _largest(values: Tensor, groups: Tensor, num_groups: int) -> Tensor:
-    lowest = values.new_full((num_groups,), -torch.inf)
-    return lowest.scatter_reduce_(0, groups, values, "amax")
+def _sums_by_source(values: Tensor) -> Tensor:
+    return values.sum(1, keepdim=True)
+
+
+def _sums_by_target(table: PairTable, values: Tensor) -> Tensor:
+    return table.sum_by_target(values)[table.targets]
