@@ -1,6 +1,7 @@
 """Checks of a composed config: values against their schema, and settings against each other."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -54,6 +55,7 @@ def _problems(config: DictConfig) -> Iterator[str]:
     if _value(config, "em.keep") == "best" and _value(config, "split.num_validation") == 0:
         yield "em.keep=best needs validation links. Increase split.num_validation."
     yield from _training_problems(config)
+    yield from _ensemble_problems(config)
     yield from _export_problems(config)
     uses_rule = _value(config, "em.iterations") and "rule" in config.method.uses
     if uses_rule and "_target_" not in config.rule:
@@ -93,6 +95,33 @@ def _training_problems(config: DictConfig) -> Iterator[str]:
             f"training={config.training.name} mines labels during the first training, so "
             "initial_from cannot replace it. Remove initial_from, or use training=sup."
         )
+
+
+def _ensemble_problems(config: DictConfig) -> Iterator[str]:
+    if _value(config, "ensemble.name") in (None, "none"):
+        return
+    if "model" not in config.method.uses or "em" not in config.method.uses:
+        yield f"method={config.method.name} has one encoder or none: use ensemble=none"
+    if config.training.turns or _value(config, "training.turns_per_iteration"):
+        yield "an ensemble cannot mine labels during training: use training=sup, or ensemble=none"
+    if _value(config, "initial_from"):
+        yield "initial_from replaces the first training of a single encoder: use ensemble=none"
+    others = _value(config, "ensemble.models") or {}
+    for key in ("model", *(f"ensemble.models.{name}" for name in others)):
+        if _value(config, f"{key}.early_stopping"):
+            yield f"an ensemble has no early stopping: set {key}.early_stopping=null"
+    for name, model in others.items():
+        if model is not None:
+            yield from _model_problems(config, f"ensemble.models.{name}", str(model.get("name")))
+
+
+def _model_problems(config: DictConfig, place: str, name: str) -> Iterator[str]:
+    """Yield a sentence for each value that the model's schema does not allow."""
+    for variants in declared("model", name):
+        here = tuple(replace(one, key=place + one.key.removeprefix("model")) for one in variants)
+        problem = _value_problem(OmegaConf.select(config, here[0].key, default=ABSENT), here)
+        if problem is not None:
+            yield problem
 
 
 def _export_problems(config: DictConfig) -> Iterator[str]:

@@ -88,7 +88,10 @@ IDLE = (
         "em={config.em.name} with em.iterations=0 does not reason",
     ),
     Idle(
-        ("model.epochs_per_iteration", "model.restart", "training.turns_per_iteration"),
+        (
+            *("model.epochs_per_iteration", "model.restart", "em.restart_every"),
+            "training.turns_per_iteration",
+        ),
         lambda config: not _is_neural(config) or not config.em.iterations,
         "there are no EM iterations",
     ),

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from emea.em.joint import JointReport, JointStep, NeuralBeliefs, links_on
 from emea.em.kept_iteration import PREFIX, kept_report, kept_state
+from emea.em.member_weights import member_weights
 from emea.em.normaliser import Normaliser
 from emea.em.protocol import Visible
 from emea.encoders.alignment_module import AlignmentModule
@@ -134,13 +135,14 @@ class EMCallback(pl.Callback):
         """
         data: Any = trainer.datamodule  # type: ignore[attr-defined]
         assert isinstance(pl_module, AlignmentModule) and isinstance(data, LabelDataModule)
-        self.between_fits(pl_module, data)
+        if pl_module.is_last_member:
+            self.between_fits(pl_module, data)
 
     def between_fits(self, module: AlignmentModule, data: LabelDataModule) -> None:
         """Search candidates, run the joint step, set new labels and call the observer."""
         self.on_phase(SEARCH)
         start = time.perf_counter()
-        source, target = module.embeddings()
+        source, target = self._embeddings(module)
         similarity = self.decoder(source, target)
         neural = self._normalised(similarity, source)
         recall = None
@@ -236,6 +238,14 @@ class EMCallback(pl.Callback):
         else:
             ranks = fused_ranks(neural, similarity, joint.ranking, links, links[:, 1])
         return ranking_metrics(ranks.in_all)
+
+    def _embeddings(self, module: AlignmentModule) -> tuple[Tensor, Tensor]:
+        """Return the embeddings; the members of an ensemble are weighted first."""
+        if module.num_members > 1:
+            rows = module.member_rows()
+            links = links_on(self.visible.normaliser_links, rows[0].device)
+            module.weigh_members(member_weights(rows, module.num_source, links))
+        return module.embeddings()
 
     def _normalised(self, similarity: Similarity, source: Tensor) -> NeuralBeliefs:
         """Return q of the neural model, and its search if the joint step uses it."""

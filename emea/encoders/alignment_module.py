@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -10,6 +10,7 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
+from emea.encoders.ensemble import Ensemble, EnsembleObjective
 from emea.encoders.objective import Objective
 from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
 from emea.encoders.step_block import StepBlock
@@ -43,7 +44,7 @@ class AlignmentModule(pl.LightningModule):
         objective: ``objective(encoder, links)`` returns the loss of a step. The constructor calls
             its ``attach`` with the encoder, and each step of a fit calls its ``before_step``.
         optimizer: Creates the optimiser from the parameters; ``None`` for an encoder without
-            parameters.
+            parameters. An ensemble has one for each member.
         num_source: Number of entities of the source graph.
         num_target: Number of entities of the target graph.
         cuda_graph: Whether steps are replayed as a CUDA graph on a CUDA device.
@@ -57,20 +58,23 @@ class AlignmentModule(pl.LightningModule):
         self,
         encoder: nn.Module,
         objective: Objective,
-        optimizer: OptimizerFactory | None,
+        optimizer: OptimizerFactory | Sequence[OptimizerFactory | None] | None,
         num_source: int,
         num_target: int,
         cuda_graph: bool = True,
     ) -> None:
         super().__init__()
-        _check_encoder(encoder)
-        if optimizer is None and any(True for _ in encoder.parameters()):
-            name = type(encoder).__name__
-            raise ConfigError(f"{name} has weights to train, so it needs a model.optimizer.")
+        makers = optimizer if isinstance(optimizer, Sequence) else [optimizer]
+        for member, make_optimizer in zip(_members(encoder), makers, strict=True):
+            _check_encoder(member)
+            if make_optimizer is None and any(True for _ in member.parameters()):
+                name = type(member).__name__
+                raise ConfigError(f"{name} has weights to train, so it needs a model.optimizer.")
         self.automatic_optimization = False
         self.num_source = num_source
         self.num_target = num_target
-        self._make_optimizer = optimizer
+        self._optimizer_makers = makers
+        self._active = 0
         self._cuda_graph = cuda_graph
         self._step: OptimisationStep | None = None
         self.num_steps_of_turn = 0
@@ -83,14 +87,49 @@ class AlignmentModule(pl.LightningModule):
 
     def configure_optimizers(self) -> torch.optim.Optimizer | None:
         """Return a new optimiser for a fit, or ``None`` if there are no parameters."""
-        if self._make_optimizer is None:
+        make_optimizer = self._optimizer_makers[self._active]
+        if make_optimizer is None:
             return None
-        return self._make_optimizer(self.parameters())
+        if self.num_members == 1:
+            return make_optimizer(self.parameters())
+        return make_optimizer(_members(self.encoder)[self._active].parameters())
+
+    @property
+    def num_members(self) -> int:
+        """Number of encoders; more than one in an ensemble."""
+        return len(self._optimizer_makers)
+
+    @property
+    def is_last_member(self) -> bool:
+        """Whether the active member is the last one to be trained on the current labels."""
+        return self._active == self.num_members - 1
+
+    def activate(self, member: int) -> None:
+        """Choose the member of the ensemble that the next fit trains."""
+        self._active = member
+        if isinstance(self.encoder, Ensemble) and isinstance(self.objective, EnsembleObjective):
+            self.encoder.active = self.objective.active = member
 
     def renew(self, encoder: nn.Module, objective: Objective) -> None:
         """Start the next fit with another encoder of the same type."""
         self.encoder, self.objective = encoder, objective
         objective.attach(encoder)
+        for member in _members(encoder):
+            self._check_first_rows(member)
+
+    def renew_member(self, member: int, encoder: nn.Module, objective: Objective) -> None:
+        """Start the next fit of one member with another encoder of the same type."""
+        if not isinstance(self.encoder, Ensemble):
+            self.renew(encoder, objective)
+            return
+        assert isinstance(self.objective, EnsembleObjective)
+        self.encoder.members[member] = encoder
+        self.objective.objectives[member] = objective
+        objective.attach(encoder)
+        self._check_first_rows(encoder)
+
+    def _check_first_rows(self, encoder: nn.Module) -> None:
+        """Check the output of an encoder when it is called for the first time."""
 
         def check_first(encoder: nn.Module, _: Any, rows: Any) -> None:
             handle.remove()
@@ -158,7 +197,7 @@ class AlignmentModule(pl.LightningModule):
 
     def current_optimizer(self) -> torch.optim.Optimizer | None:
         """Return the optimiser of the current fit; ``None`` if there are no parameters."""
-        if self._make_optimizer is None:
+        if self._optimizer_makers[self._active] is None:
             return None
         optimizer: Any = self.optimizers(use_pl_optimizer=False)
         return cast(torch.optim.Optimizer, optimizer)
@@ -178,6 +217,21 @@ class AlignmentModule(pl.LightningModule):
     def num_steps(self, num_epochs: int, num_links: int) -> int:
         """Return the number of optimisation steps in a number of epochs."""
         return num_epochs * self.objective.steps_per_epoch(num_links)
+
+    def member_rows(self) -> list[Tensor]:
+        """Return the unit vectors of all entities by each member, without gradient or dropout."""
+        assert isinstance(self.encoder, Ensemble)
+        training = self.encoder.training
+        self.encoder.eval()
+        with torch.no_grad():
+            rows = list(self.encoder.member_rows())
+        self.encoder.train(training)
+        return rows
+
+    def weigh_members(self, weights: Tensor) -> None:
+        """Set the weights of an ensemble's members, which sum to 1."""
+        assert isinstance(self.encoder, Ensemble)
+        self.encoder.weights.copy_(weights)
 
     def embeddings(self) -> tuple[Tensor, Tensor]:
         """Return the embeddings of source and target entities, without gradient or dropout.
@@ -241,6 +295,11 @@ class AlignmentModule(pl.LightningModule):
             f"{became} after {shown}, which look normal: a gradient became NaN. {LOWER_THE_RATE}, "
             "and so does a larger model.optimizer.eps."
         )
+
+
+def _members(encoder: nn.Module) -> list[nn.Module]:
+    """Return the members of an ensemble, or the encoder itself."""
+    return list(encoder.members) if isinstance(encoder, Ensemble) else [encoder]
 
 
 def _check_encoder(encoder: Any) -> None:

@@ -4,10 +4,9 @@ import csv
 import io
 from collections.abc import Collection, Iterable, Sequence
 
-from emea.reporting.columns import verdict
 from emea.reporting.run_table import Cell
 from emea.reporting.study import Report
-from emea.reporting.table import Entry, Table
+from emea.reporting.table import Entry, Table, verdict
 
 CSV_COLUMNS = (
     *("study", "metric", "pool", "data", "ratio", "method", "protocol"),

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from emea.reporting.claims import CLAIM_TITLES, NOT_UPHELD, NOTE, UPHELD
-from emea.reporting.columns import TOLERANCE, verdict
 from emea.reporting.study import Part, Report
-from emea.reporting.table import NOT_RUN, Entry, Table, text_table
+from emea.reporting.table import NOT_RUN, TOLERANCE, Entry, Table, text_table, verdict
 
 
 def claims_report(rows: Sequence[Sequence[str]]) -> Report:

@@ -1,6 +1,6 @@
 """Builds the objects of one run from its config."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from emea.em.joint import JointStep
 from emea.em.paper_step import PaperStep
 from emea.em.protocol import Visible
 from emea.encoders.alignment_module import AlignmentModule
+from emea.encoders.ensemble import Ensemble, EnsembleObjective
 from emea.encoders.joint_graph import JointGraph, join_graphs
 from emea.encoders.objective import Objective
 from emea.encoders.step_block import LabelDataModule
@@ -41,7 +42,8 @@ class Parts:
         em: The EM callback, which runs after each fit.
         training: The self-training callback, which runs between the turns of a fit.
         stopping: The early stopping callback, which may end a turn; ``None`` if there is none.
-        make_model: Creates a new encoder and objective with the current random generator.
+        make_models: Create a new encoder and objective with the current random generator, one
+            function for each member of an ensemble.
         lightning: Settings of every fit's Lightning Trainer.
     """
 
@@ -50,12 +52,19 @@ class Parts:
     em: EMCallback
     training: SelfTraining
     stopping: EarlyStopping | None
-    make_model: Callable[[], tuple[nn.Module, Objective]]
+    make_models: Sequence[Callable[[], tuple[nn.Module, Objective]]]
     lightning: LightningSettings = field(default_factory=LightningSettings)
 
-    def restart(self) -> None:
-        """Let the next fit start from new weights."""
-        self.module.renew(*self.make_model())
+    def restart(self, member: int = 0) -> None:
+        """Let the next fit of an encoder start from new weights."""
+        self.module.renew_member(member, *self.make_models[member]())
+
+
+def member_models(config: DictConfig) -> list[DictConfig]:
+    """Return the settings of the encoders of a run: one, or one for each member of an ensemble."""
+    num_seeds = OmegaConf.select(config, "ensemble.num_members", default=1)
+    others = OmegaConf.select(config, "ensemble.models") or {}
+    return [config.model] * num_seeds + [model for model in others.values() if model is not None]
 
 
 def draw_split(config: DictConfig, pair: GraphPair) -> Split:
@@ -98,13 +107,14 @@ def build_parts(
     """Return encoder, labels and callbacks; they get only the visible links."""
     torch.manual_seed(config.seed)
     num_source = pair.source.num_entities
-    optimizer = config.model.optimizer
-    make_model = partial(_build_model, config, join_graphs(pair))
-    encoder, objective = make_model()
+    graph, models = join_graphs(pair), member_models(config)
+    make_models = [partial(_build_model, model, graph) for model in models]
+    encoder, objective = _build_models(make_models)
+    makers = [factory(model.optimizer) if model.optimizer else None for model in models]
     module = AlignmentModule(
         encoder=encoder,
         objective=objective,
-        optimizer=None if optimizer is None else factory(optimizer),
+        optimizer=makers,
         num_source=num_source,
         num_target=pair.target.num_entities,
         # sums in a fixed order wait for the device, which a CUDA graph cannot do
@@ -126,7 +136,7 @@ def build_parts(
         em=_build_em(config, visible, decoder, observer, rule),
         training=factory(config.training)(visible=visible, decoder=decoder),
         stopping=stopping,
-        make_model=make_model,
+        make_models=make_models,
         lightning=LightningSettings.of(config.trainer),
     )
 
@@ -147,9 +157,19 @@ def _build_rule(
     return Composed({config.rule.name: make_rule, "literals": Literals}, pair, device)
 
 
-def _build_model(config: DictConfig, graph: JointGraph) -> tuple[nn.Module, Objective]:
-    encoder = factory(config.model.encoder)(graph=graph)
-    return encoder, factory(config.model.objective)()
+def _build_model(model: DictConfig, graph: JointGraph) -> tuple[nn.Module, Objective]:
+    encoder = factory(model.encoder)(graph=graph)
+    return encoder, factory(model.objective)()
+
+
+def _build_models(
+    make_models: Sequence[Callable[[], tuple[nn.Module, Objective]]],
+) -> tuple[nn.Module, Objective]:
+    """Return the only encoder with its objective, or an ensemble of all encoders."""
+    if len(make_models) == 1:
+        return make_models[0]()
+    encoders, objectives = zip(*(make() for make in make_models), strict=True)
+    return Ensemble(encoders), EnsembleObjective(objectives)
 
 
 def _build_stopping(config: DictConfig, visible: Visible, decoder: Decoder) -> EarlyStopping | None:
@@ -172,7 +192,7 @@ def _build_em(
     observer: Observer,
     rule: Rule | None,
 ) -> EMCallback:
-    handled_elsewhere = ("name", "iterations", "normaliser", "two_way", *PAPER_SETTINGS)
+    elsewhere = ("name", "iterations", "normaliser", "two_way", "restart_every", *PAPER_SETTINGS)
     settings: Any = OmegaConf.to_container(config.em, resolve=True)
     em: EMCallback = make(
         EMCallback,
@@ -181,7 +201,7 @@ def _build_em(
         normaliser=factory(config.em.normaliser)(),
         step=None if rule is None else _build_step(config, rule),
         observer=observer,
-        **{key: value for key, value in settings.items() if key not in handled_elsewhere},
+        **{key: value for key, value in settings.items() if key not in elsewhere},
     )
     return em
 

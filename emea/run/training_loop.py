@@ -30,7 +30,7 @@ from emea.run.checkpoint import (
 from emea.run.console import duration
 from emea.run.lightning_settings import LightningSettings
 from emea.run.observer import EvaluationObserver
-from emea.run.parts import Parts
+from emea.run.parts import Parts, member_models
 from emea.run.progress import StepProgress
 from emea.training.training_state import TURN_FILE, TrainingCheckpoint, TurnState
 
@@ -142,25 +142,58 @@ class Stage(NamedTuple):
         num_epochs: Number of epochs on the current labels; 0 if the weights are loaded instead.
         num_turns: Number of turns after them, with mined labels.
         restart: Whether the fit starts from new weights.
+        member: The encoder of an ensemble that is trained.
+        is_last: Whether EM runs afterwards; it waits for all members of an ensemble.
     """
 
     name: str
     num_epochs: int
     num_turns: int
     restart: bool
+    member: int = 0
+    is_last: bool = True
 
 
 def stages(config: DictConfig) -> list[Stage]:
-    """Return the first training, then one stage per EM iteration."""
-    model, training = config.model, config.training
-    restart = bool(OmegaConf.select(model, "restart"))
-    num_epochs = model.initial_epochs if restart else model.epochs_per_iteration
+    """Return the first training, then the fits of each EM iteration, one for each encoder."""
+    models, training = member_models(config), config.training
     num_turns = OmegaConf.select(training, "turns_per_iteration", default=0)
-    first = 0 if config.initial_from else model.initial_epochs
-    return [Stage("first training", first, training.turns, restart=False)] + [
-        Stage(f"EM iteration {iteration}", num_epochs, num_turns, restart=restart)
-        for iteration in range(1, config.em.iterations + 1)
-    ]
+    plan = []
+    for iteration in range(config.em.iterations + 1):
+        name = f"EM iteration {iteration}" if iteration else "first training"
+        for member, model in enumerate(models):
+            restart = iteration > 0 and restarts(config, iteration, member)
+            num_epochs = model.epochs_per_iteration
+            if restart or not iteration:
+                num_epochs = model.initial_epochs
+            if not iteration and config.initial_from:
+                num_epochs = 0
+            plan.append(
+                Stage(
+                    name if len(models) == 1 else f"{name}, encoder {member + 1}",
+                    num_epochs,
+                    num_turns if iteration else training.turns,
+                    restart,
+                    member,
+                    is_last=member == len(models) - 1,
+                )
+            )
+    return plan
+
+
+def restarts(config: DictConfig, iteration: int, member: int) -> bool:
+    """Return whether an encoder starts an EM iteration with new weights.
+
+    With ``em.restart_every`` the members of an ensemble take turns, so one of them is renewed at
+    a time.
+    """
+    models = member_models(config)
+    if OmegaConf.select(models[member], "restart"):
+        return True
+    every: int | None = OmegaConf.select(config, "em.restart_every")
+    if not every or iteration % every:
+        return False
+    return (iteration // every - 1) % len(models) == member
 
 
 def train(
@@ -191,10 +224,12 @@ def train(
     with StepProgress(sum(expected), num_left, parts.em.phases) as progress:
         parts.em.on_phase = progress.phase
         progress.skip(sum(expected[:num_done]))
-        for number, stage in enumerate(plan[num_done:], start=num_done):
-            start = time.perf_counter()
+        first = _first_stage(turn_file, num_done, plan)
+        start, epochs = time.perf_counter(), parts.module.num_epochs_done
+        for number, stage in enumerate(plan[first:], start=first):
             module = parts.module
-            steps, epochs = module.num_steps_done, module.num_epochs_done
+            module.activate(stage.member)
+            steps = module.num_steps_done
             progress.say(stage.name)
             if stage.num_epochs:
                 resumed = _resumed_turn(turn_file, number, parts.data)
@@ -203,21 +238,37 @@ def train(
                 kept = _kept_turns(config, parts, turn_file, number, resumed)
                 num_reports = parts.em.iteration
                 fit_stage(stage, parts, device, [progress, kept], resumed)
-                if parts.em.iteration == num_reports:
+                if stage.is_last and parts.em.iteration == num_reports:
                     _stopped_before(stage, number)
                     break
-            else:
+            elif stage.is_last:
                 _take_over(config.initial_from, parts, device)
+            progress.skip(max(0, expected[number] - (module.num_steps_done - steps)))
+            if not stage.is_last:
+                continue
             elsewhere = sum(observer.history[-1]["seconds"].values())
             num_epochs = round(module.num_epochs_done - epochs)
             observer.tell(time.perf_counter() - start - elsewhere, num_epochs)
-            progress.skip(max(0, expected[number] - (module.num_steps_done - steps)))
+            start, epochs = time.perf_counter(), module.num_epochs_done
             is_last = parts.em.converged or number + 1 == len(plan)
             reached = None if is_last else Progress(number + 1, *observer.state())
             save_checkpoint(checkpoint, module, parts.data, parts.em, reached)
             if parts.em.converged:
                 logger.info("Converged: the MRR on the validation links stopped improving.")
                 break
+
+
+def _first_stage(turn_file: Path, num_done: int, plan: Sequence[Stage]) -> int:
+    """Return the stage to continue with, which may be the fit of a later member of an ensemble.
+
+    A saved turn contains the weights of all members, so earlier fits on the same labels are done.
+    """
+    for number in range(num_done, len(plan)):
+        if plan[number].member and load_turn(turn_file, number) is not None:
+            return number
+        if plan[number].is_last:
+            break
+    return num_done
 
 
 def _stopped_before(stage: Stage, number: int) -> None:
@@ -265,8 +316,8 @@ def fit_stage(
         resumed: The state that a callback restores; ``None`` means that the stage starts.
     """
     if stage.restart:
-        parts.restart()
-    # early stopping restores the best weights before labels are mined
+        parts.restart(stage.member)
+    # the best weights are back before labels are mined with them
     stopping = [parts.stopping] if parts.stopping else []
     fit(
         parts.module,
@@ -299,6 +350,7 @@ def _kept_turns(
 
 def _expected_steps(stage: Stage, parts: Parts) -> int:
     num_epochs = stage.num_epochs + stage.num_turns * parts.training.epochs_per_turn
+    parts.module.activate(stage.member)
     return parts.module.num_steps(num_epochs, len(parts.data.links))
 
 

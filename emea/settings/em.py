@@ -55,6 +55,13 @@ class PaperEMSettings:
         source="ours: keeps the weights finite if a rule is always right",
     )
     patience: int | None = setting(None, PATIENCE_HELP, up_to(10_000), source="ours")
+    restart_every: int | None = setting(
+        None,
+        "train an encoder from new weights in every n-th EM iteration; the members of an ensemble "
+        "take turns",
+        up_to(10_000),
+        source="ours",
+    )
     keep: str = setting(
         "last",
         "last: answer with the last iteration; best: with the iteration whose answer has the best "

@@ -55,6 +55,10 @@ GROUPS = {
             "rrea": model.RREASettings,
         },
     ),
+    "ensemble": Group(
+        "several encoders whose similarities are combined: seeds of one model, or several models",
+        {"seeds": model.SeedsSettings},
+    ),
     "training": Group(
         "the first training: supervised or semi-supervised",
         {"sup": em.SupervisedSettings, "semi": em.SemiSettings},

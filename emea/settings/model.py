@@ -325,3 +325,10 @@ class LightEASettings:
         1, "propagations with the labels of the E-step", EPOCHS, required=True
     )
     epochs_per_turn: int = setting(1, "propagations with mined labels (training=semi)", EPOCHS)
+
+
+@dataclass(frozen=True)
+class SeedsSettings:
+    """Several encoders of the same model, which differ in their random initial weights."""
+
+    num_members: int = setting(3, "number of encoders", up_to(100))

@@ -76,6 +76,7 @@ def test_em_settings_are_arguments_of_the_callback_or_a_step() -> None:
 
     known = set(inspect.signature(EMCallback).parameters) | {"name", "iterations", "two_way"}
     known |= set(inspect.signature(PaperStep).parameters)
+    known |= {"restart_every"}  # read by the training loop
     for option in option_names("em"):
         assert set(load_composed("em", option)) <= known
 
