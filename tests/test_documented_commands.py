@@ -37,6 +37,9 @@ SHORT = (
 SMALL = ("data=synthetic", "data.num_entities=150", "split.num_validation=20", "ratio=0.2")
 """What replaces the public data sets, so that a command runs in seconds."""
 
+PUBLIC_FILE = re.compile(r"\b(dy|oaei2010)/.*")
+"""Files of public data sets, which need not exist where the tests run."""
+
 GROUPS = [path.name for path in CONF.iterdir() if path.is_dir() and path.name != "hydra"]
 QUICK = ("align", "predict", "explain")
 NOT_RUN = ("resume=", "experiment=", "hydra/launcher=", "hydra/sweeper=", "tracking.uri=")
@@ -97,8 +100,7 @@ def check_run(arguments: list[str], environ: dict[str, str]) -> None:
         assert (ROOT / environ["PYTHONPATH"]).is_dir()
     if resumed_folder(arguments) is not None:
         return
-    # the files of a public data set need not be here
-    arguments = [re.sub(r"=dy/.*", "=docs/examples/seeds.tsv", word) for word in arguments]
+    arguments = [PUBLIC_FILE.sub("docs/examples/seeds.tsv", word) for word in arguments]
     if "-m" not in arguments:
         return checked(tuple(arguments))
     job = []
@@ -133,6 +135,7 @@ def check_data(arguments: list[str]) -> None:
 def check_align(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     register_schema()
+    arguments = [PUBLIC_FILE.sub("docs/examples/seeds.tsv", word) for word in arguments]
     options = align_command._parser().parse_intermixed_args(arguments)
     options.out = Path("no_such_folder")
     align_command._check(options)
@@ -254,7 +257,7 @@ def quick_form(words: list[str]) -> list[str]:
     return [*kept, *short, *(() if own_files else SMALL)]
 
 
-NEEDS_DATA = ("worked_example.md",)
+NEEDS_DATA = ("gallery.md", "worked_example.md")
 """Pages whose commands read a public data set; their output is a recorded run."""
 
 
