@@ -8,6 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+SUFFIX = ".tmp"
+"""The end of the names of temporary files, which start with a dot."""
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files of killed writers; no other process may write to the folder."""
+    for path in folder.glob(f".*{SUFFIX}"):
+        path.unlink(missing_ok=True)
+
 
 @contextmanager
 def open_atomic(path: Path | str) -> Iterator[BinaryIO]:
@@ -19,7 +28,7 @@ def open_atomic(path: Path | str) -> Iterator[BinaryIO]:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     # Same folder, because os.replace is atomic only within one file system.
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    descriptor, temporary = tempfile.mkstemp(SUFFIX, f".{path.name}.", path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file

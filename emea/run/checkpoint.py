@@ -1,6 +1,8 @@
 """Checkpoints of a run, in a format that is safe to load from untrusted sources."""
 
+import hashlib
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +30,8 @@ from emea.training.training_state import (
     restore_generators,
     restore_labels,
 )
+
+logger = logging.getLogger(__name__)
 
 PREVIOUS_FILE = f"previous-{CHECKPOINT_FILE}"
 
@@ -118,11 +122,24 @@ def load_turn(path: Path, stage: int) -> TurnState | None:
 
 
 def resumable(folder: Path) -> Path | None:
-    """Return the latest checkpoint in a run's folder that another fit can follow."""
-    for path in (folder / CHECKPOINT_FILE, folder / PREVIOUS_FILE):
-        if path.exists() and load_progress(path) is not None:
-            return path
-    return None
+    """Return the latest checkpoint in a run's folder that another fit can follow.
+
+    If the latest checkpoint is damaged, it is removed and the previous one is used.
+
+    Raises:
+        DataError: If the only checkpoint is damaged.
+    """
+    latest, previous = folder / CHECKPOINT_FILE, folder / PREVIOUS_FILE
+    try:
+        if latest.exists() and load_progress(latest) is not None:
+            return latest
+    except DataError as error:
+        if not previous.exists() or load_progress(previous) is None:
+            raise
+        logger.warning("%s. Resuming from the previous checkpoint instead.", error)
+        latest.unlink()  # the next checkpoint would replace the previous one by it
+        latest.with_name(TURN_FILE).unlink(missing_ok=True)
+    return previous if previous.exists() and load_progress(previous) is not None else None
 
 
 def load_progress(path: Path) -> Progress | None:
@@ -207,13 +224,28 @@ def _serialised(tensors: dict[str, Tensor], plain: dict[str, Any]) -> bytes:
         is_shared = value.untyped_storage().data_ptr() in storages
         separate[name] = value.clone() if is_shared else value
         storages.add(separate[name].untyped_storage().data_ptr())
-    return save(separate, metadata={"state": json.dumps(plain)})
+    state = json.dumps(plain)
+    return save(separate, metadata={"state": state, "sha256": _checksum(separate, state)})
+
+
+def _checksum(tensors: dict[str, Tensor], state: str) -> str:
+    """Return the SHA-256 of names, types, shapes and values."""
+    digest = hashlib.sha256(state.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     with checkpoint_errors(path), safe_open(path, framework="pt") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         metadata = file.metadata() or {}
+        # files of earlier versions have no checksum
+        written = metadata.get("sha256")
+        if written is not None and written != _checksum(tensors, metadata["state"]):
+            raise ValueError("its content has another checksum")
         return tensors, json_object(metadata["state"].encode())
 
 

@@ -56,7 +56,7 @@ from emea.run.result import (
 )
 from emea.run.resuming import Start, forget_previous, locked_folder
 from emea.run.run import Outcome, Run, RunInputs
-from emea.run.signals import TERMINATED, exit_status, sigterm_as_interrupt
+from emea.run.signals import signals_as_interrupt, was_terminated
 from emea.run.training_loop import quieten_lightning
 
 logger = logging.getLogger(__name__)
@@ -188,7 +188,7 @@ def _recorded(
     deterministic = OmegaConf.select(config, "trainer.deterministic", default=False)
     with (
         locked_folder(folder),
-        sigterm_as_interrupt(),
+        signals_as_interrupt(),
         _tracked(tracker, folder),
         deterministic_mode(deterministic),
     ):
@@ -207,7 +207,7 @@ def _tracked(tracker: Tracker, folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        how = "terminated" if exit_status() == TERMINATED else "interrupted"
+        how = "terminated" if was_terminated() else "interrupted"
         tracker.finish("KILLED", how)
         logger.warning("The run was %s. Continue with: emea run resume=%s", how, quote(str(folder)))
         raise

@@ -11,6 +11,7 @@ from omegaconf import DictConfig
 
 from emea.answer.formats import ALIGNMENT_FILES
 from emea.errors import DataError, UserError
+from emea.record.atomic import remove_leftovers
 from emea.record.earlier_runs import LOCK_FILE
 from emea.record.run_folder import (
     BELIEFS_FILE,
@@ -128,6 +129,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
                 f"The run folder {folder} cannot be written: {error.strerror}. "
                 "Choose another folder."
             ) from error
+        remove_leftovers(folder)
         yield  # errors of the run itself are not changed
 
 

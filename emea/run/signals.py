@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-INTERRUPTED, TERMINATED = 130, 143
-"""Exit statuses by convention: 128 and the signal's number."""
+INTERRUPTED = 130
+"""Exit status after Ctrl-C; by convention 128 and the signal's number."""
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""A cluster sends the first before it kills a job, a closed terminal sends the second."""
 
 _received: list[int] = []
 """Signals that asked this process to end. Lightning answers an exception with one of its own, so
@@ -15,8 +18,8 @@ which signal it was has to be remembered."""
 
 
 @contextmanager
-def sigterm_as_interrupt() -> Iterator[None]:
-    """Handle SIGTERM, which a cluster sends before it kills a job, like Ctrl-C."""
+def signals_as_interrupt() -> Iterator[None]:
+    """Handle SIGTERM and SIGHUP like Ctrl-C; a signal that is ignored, as by nohup, stays so."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may handle signals
         return
@@ -25,13 +28,20 @@ def sigterm_as_interrupt() -> Iterator[None]:
         _received.append(number)
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, end)
+    handled = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in handled}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def was_terminated() -> bool:
+    """Return whether SIGTERM or SIGHUP ended the run."""
+    return bool(_received)
 
 
 def exit_status() -> int:
     """Return the exit status of an interrupted process."""
-    return TERMINATED if signal.SIGTERM in _received else INTERRUPTED
+    return 128 + _received[0] if _received else INTERRUPTED

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from emea.record import atomic
-from emea.record.atomic import write_atomic, write_json, write_lines
+from emea.record.atomic import open_atomic, remove_leftovers, write_atomic, write_json, write_lines
 
 
 @pytest.mark.parametrize("content", ["naïve\n", b"\x00\xff"])
@@ -62,3 +62,13 @@ def test_permissions_are_those_of_a_plain_file(tmp_path: Path) -> None:
     (tmp_path / "a").chmod(0o640)
     write_atomic(tmp_path / "a", "y")
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+
+
+def test_leftovers_of_a_killed_writer_are_removed(tmp_path: Path) -> None:
+    (tmp_path / ".hydra").mkdir()
+    (tmp_path / "notes.tmp").write_text("the user's own")
+    with open_atomic(tmp_path / "run.json"):
+        (left,) = tmp_path.glob(".run.json.*")  # what a kill at this point leaves
+        left.with_name(f".copy-{left.name[1:]}").write_bytes(b"half")
+    remove_leftovers(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == [".hydra", "notes.tmp", "run.json"]

@@ -15,11 +15,14 @@ from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.em.protocol import Strict
 from emea.errors import DataError
+from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.checkpoint import (
+    PREVIOUS_FILE,
     Progress,
     load_checkpoint,
     load_progress,
     load_weights,
+    resumable,
     save_checkpoint,
 )
 from emea.run.job import run_job
@@ -157,6 +160,7 @@ def test_the_generator_of_the_papers_step_is_checked(tmp_path: Path) -> None:
     save_checkpoint(path, parts.module, parts.data, parts.em, None)
     with safe_open(path, "pt") as file:
         metadata = file.metadata()
+    del metadata["sha256"]  # as in a file of an earlier version: the content itself is checked
     save_file(load_file(path) | {"em.generator": torch.zeros(8)}, tmp_path / "changed", metadata)
     load_checkpoint(path, parts.module, parts.data, parts.em)
     with pytest.raises(DataError, match="changed is not a valid checkpoint of emea"):
@@ -182,6 +186,7 @@ def test_a_checkpoint_with_another_tensor_is_told(
     parts, path = saved
     with safe_open(path, "pt") as file:
         metadata = file.metadata()
+    del metadata["sha256"]  # as in a file of an earlier version: the content itself is checked
     tensors = load_file(path) | ({} if tensor is None else {name: tensor})
     if tensor is None:
         del tensors[name]
@@ -223,3 +228,18 @@ def test_a_checkpoint_without_a_state_is_told(
     save_file(load_file(path), tmp_path / "changed", {"state": state})
     with pytest.raises(DataError, match="changed is not a valid checkpoint of emea"):
         load_weights(tmp_path / "changed", parts.module, parts.data)
+
+
+def test_a_changed_byte_is_noticed_and_the_previous_checkpoint_is_used(
+    saved: tuple[Parts, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    content = saved[1].read_bytes()
+    latest, previous = tmp_path / CHECKPOINT_FILE, tmp_path / PREVIOUS_FILE
+    latest.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(DataError, match=f"{CHECKPOINT_FILE} is not a valid .* another checksum"):
+        resumable(tmp_path)
+    assert latest.exists()
+    previous.write_bytes(content)
+    assert resumable(tmp_path) == previous
+    assert f"{latest} is not a valid checkpoint" in caplog.text
+    assert resumable(tmp_path) == previous and not latest.exists()

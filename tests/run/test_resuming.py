@@ -344,7 +344,7 @@ def test_killed_at_ten_random_moments_it_ends_the_same(tmp_path: Path) -> None:
 
 
 SIGNALS = pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
 
 
