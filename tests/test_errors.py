@@ -1,4 +1,4 @@
-"""Errors are told in one line, whatever they quote."""
+"""Error messages have one line, also if they quote text with several lines."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Rules of the house that no single module can keep."""
+"""Rules of the project that concern more than one module."""
 
 import ast
 import tomllib

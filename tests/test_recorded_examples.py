@@ -1,4 +1,4 @@
-"""Numbers in the guides are those of the runs whose records lie beside them."""
+"""Numbers in the guides are those of the runs whose records are stored with them."""
 
 import json
 from pathlib import Path

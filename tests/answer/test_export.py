@@ -83,7 +83,7 @@ def test_test_links_that_were_taken_as_labels_are_no_right_answers(
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> FinishedRun:
-    """A run that knows something, whatever it was asked to answer."""
+    """A run with informative beliefs, for any settings of the answer."""
     register_schema()
     folder = tmp_path_factory.mktemp("run")
     run_job(composed([*TINY, "em.iterations=1", "model.initial_epochs=100"]), folder)

@@ -1,4 +1,4 @@
-"""Whatever is typed, looking at it ends well or in a sentence."""
+"""Any command line is either accepted or rejected with a one-sentence error."""
 
 from collections.abc import Iterator
 

@@ -28,7 +28,7 @@ STRONG = 1e3  # a prior that keeps a rule's weight at 1, whatever the links say
 
 
 class GivenRows(nn.Module):
-    """An encoder that has learnt what it is told: source i looks like target i."""
+    """An encoder whose source entity i is similar to target entity i."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class GivenRows(nn.Module):
 
 
 class PrefersTarget(Rule):
-    """Supports one target above all others, whoever asks."""
+    """Supports the same target for every source entity."""
 
     names = ("prefers",)
 

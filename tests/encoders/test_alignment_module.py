@@ -49,7 +49,7 @@ class NotANumberFrom(Objective):
 
 
 class Watched(Linked):
-    """Notes what it is told."""
+    """Records its arguments."""
 
     def __init__(self) -> None:
         super().__init__()

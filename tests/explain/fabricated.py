@@ -1,4 +1,4 @@
-"""Explanations made by hand."""
+"""Explanations with hand-written values."""
 
 from dataclasses import replace
 

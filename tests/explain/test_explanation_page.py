@@ -1,4 +1,4 @@
-"""The page as it is written, and as a browser shows it."""
+"""The explanation page: its HTML, and its appearance in a browser."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from .fabricated import case, explanation, piece
 IS_DRAWN = """lines => lines.every(line => line.getBoundingClientRect().width > 50
     && getComputedStyle(line).stroke != "none"
     && parseFloat(getComputedStyle(line).strokeWidth) > 0.5)"""
-"""A level line is no pixel high for who asks for its box alone."""
+"""A horizontal line has a bounding box of height 0, so the stroke is checked as well."""
 
 
 @pytest.fixture

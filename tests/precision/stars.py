@@ -44,7 +44,7 @@ on_hard_stars = pytest.mark.parametrize(
 
 
 def twin_beliefs(num_entities: int, strength: float) -> Beliefs:
-    """Each entity believes in its twin, as much as it is told, and a little in the next one.
+    """Beliefs of each entity in its twin, with a given probability, and a little in the next one.
 
     Some have nothing to believe in, and some are certain of the wrong one.
     """

@@ -1,4 +1,4 @@
-"""PARIS, PRASE and their parts: what single precision takes part in, against double alone."""
+"""PARIS, PRASE and their parts: single precision agrees with double precision."""
 
 from itertools import product
 

@@ -31,7 +31,7 @@ def store(store_template: Path, tmp_path: Path) -> MlflowStore:
 
 @pytest.fixture
 def make_header() -> MakeHeader:
-    """Headers that differ in their run id and whatever is named."""
+    """Headers that differ in their run id and in the given fields."""
 
     def make(run_id: str = "a" * 32, **changes: object) -> RunHeader:
         values: dict[str, object] = {

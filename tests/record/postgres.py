@@ -15,7 +15,7 @@ USER = "postgres"
 
 @contextmanager
 def postgres_cluster() -> Iterator[str]:
-    """The address of an empty database, reached through a socket in a folder nobody else sees."""
+    """The address of an empty database, reached through a socket in a private folder."""
     programs = _programs()
     # Not below pytest's own folder: that is closed to the user the cluster must belong to where
     # the tests are run by root, and its path is too long for a socket.

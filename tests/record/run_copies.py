@@ -1,4 +1,4 @@
-"""Whether a store tells what run folders tell: no more, no less."""
+"""Checks that a store contains the same runs as the run folders."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,7 +24,7 @@ def assert_holds_only(store: MlflowStore, study: str, folders: Iterable[Path]) -
 
 
 def assert_is_copy(store: MlflowStore, folder: Path) -> None:
-    """Check that the store holds exactly one run and that it tells what the folder tells."""
+    """Check that the store contains exactly one run, with the same content as the folder."""
     header, closing = read_header(folder), read_closing(folder)
     [run] = store.find_runs(header)
     assert closing is not None

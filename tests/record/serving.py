@@ -20,7 +20,7 @@ LOG_FILE = "server.log"
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A free port."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
@@ -70,7 +70,7 @@ class Server:
         self._process.wait(timeout=30)
 
     def close(self) -> None:
-        """Leave nothing behind, whatever the test did to it."""
+        """Stop the server and remove its files, whether or not the test passed."""
         with suppress(ProcessLookupError):
             self.signal_all(signal.SIGKILL)
         self._process.wait(timeout=30)

@@ -1,4 +1,4 @@
-"""Nobody waits for a call longer than agreed."""
+"""No caller waits longer than the limit."""
 
 import subprocess
 import sys

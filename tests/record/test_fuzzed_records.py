@@ -1,4 +1,4 @@
-"""Whatever a run's records hold, reading them ends well or in a sentence."""
+"""Any content of a run's records is either read or rejected with a one-sentence error."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""A finished run whose labels and test links were cut anew out of the same list."""
+"""A finished run whose list of links was split again into labels and test links."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Folders become MLflow runs, once, whatever happened before."""
+"""Each run folder is imported into MLflow exactly once, also after an interrupted import."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +21,7 @@ MakeHeader = Callable[..., RunHeader]
 
 
 def make_torn_copy(store: MlflowStore, header: RunHeader) -> None:
-    """What stays of a request whose answer nobody waited for."""
+    """The copy that remains of a request whose response was not awaited."""
     tags = {"emea.run_id": header.run_id}
     store.client.create_run(store.experiment_id(header.experiment), tags=tags)
 

@@ -1,4 +1,4 @@
-"""The page as it is written, and as a browser shows it."""
+"""The report page: its HTML, and its appearance in a browser."""
 
 import re
 from html.parser import HTMLParser

@@ -1,4 +1,4 @@
-"""The paper's numbers as they lie beside the reports."""
+"""The paper's numbers, which are stored next to the reports."""
 
 from itertools import product
 from pathlib import Path

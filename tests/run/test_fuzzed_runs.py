@@ -1,4 +1,4 @@
-"""Whatever a run's folder or a command line holds, reading it ends well or in a sentence."""
+"""Any run folder or command line is either read or rejected with a one-sentence error."""
 
 import io
 import json

@@ -113,7 +113,7 @@ def test_unlike_graphs_and_few_links_are_warnings(tiny_config: Configs) -> None:
 
 
 class KilledError(Exception):
-    """Stands for a kill."""
+    """Raised to simulate a killed process."""
 
 
 def best_is_iteration_one(em: EMCallback, mrr: float) -> bool:

@@ -1,4 +1,4 @@
-"""A run that is killed goes on where it was, and ends as if nothing had happened."""
+"""A killed run resumes where it stopped, and its results are those of an uninterrupted run."""
 
 import errno
 import json
@@ -40,7 +40,7 @@ NUM_STAGES = 3
 
 
 class KilledError(Exception):
-    """Stands for a kill."""
+    """Raised to simulate a killed process."""
 
 
 def essence(metrics: dict[str, Any]) -> dict[str, Any]:

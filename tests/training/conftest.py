@@ -19,7 +19,7 @@ NUM_SOURCE, NUM_TARGET = 14, 11
 
 
 class GivenRows(nn.Module):
-    """An encoder that has learnt what it is told."""
+    """An encoder whose embeddings are its parameters."""
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__()

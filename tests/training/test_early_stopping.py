@@ -1,4 +1,4 @@
-"""When a turn ends, and with which weights training goes on."""
+"""When a turn ends, and from which weights training continues."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,7 +33,7 @@ class Scripted(Objective):
 
 
 class ScriptedStopping(EarlyStopping):
-    """Finds the hits it is told, and notes how many steps the model had."""
+    """Returns the given hits, and records the number of steps of the model."""
 
     def __init__(self, hits: Sequence[float], **settings: int) -> None:
         super().__init__(np.array([[0, 0]]), Cosine(), **settings)
