@@ -81,7 +81,8 @@ class EMRun:
         candidates = report.answer.targets.cpu().numpy()
         found = [candidate_warning(candidates, self.split.supervision.validation)]
         if len(history) > 1:
-            found.insert(0, score_warning(history, answered, hit))
+            numbers = len(self.split.supervision.validation), len(self.split.test)
+            found.insert(0, score_warning(history, answered, hit, *numbers))
         return [text for text in found if text is not None]
 
     def _scores(

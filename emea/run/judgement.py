@@ -93,22 +93,34 @@ def _edges(heads: IntArray, tails: IntArray, num_entities: int) -> IntArray:
     return edges
 
 
-def score_warning(history: list[Numbers], answered: Numbers, test_hit: float) -> str | None:
+def score_warning(
+    history: list[Numbers],
+    answered: Numbers,
+    test_hit: float,
+    num_validation: int,
+    num_test: int,
+) -> str | None:
     """Return a warning if EM lowered Hit@1 on the validation links, or else on the test links.
+
+    A loss counts if it exceeds the standard error of the difference between two independent
+    samples of as many links. Smaller losses on few links are common in runs that EM improved.
 
     Args:
         history: One entry for each iteration.
         answered: The entry of the iteration that the run answers with.
         test_hit: Hit@1 of its answer on the test links; NaN without test links.
+        num_validation: Number of validation links.
+        num_test: Number of test links.
     """
     first = history[0]
-    pairs = (
-        ("validation", (first.get("validation") or {}).get("hit@1"), _validation(answered)),
-        ("test", (first.get("neural") or {}).get("hit@1"), test_hit),
-    )
-    for links, before, after in pairs:
+    of_validation = (first.get("validation") or {}).get("hit@1"), _validation(answered)
+    of_test = (first.get("neural") or {}).get("hit@1"), test_hit
+    for links, (before, after), number in (
+        ("validation", of_validation, num_validation),
+        ("test", of_test, num_test),
+    ):
         # without links the value is NaN, and comparisons with NaN are false
-        if before is None or after is None or not after < before:
+        if before is None or after is None or not before - after > _error(before, after, number):
             continue
         best = max(history, key=lambda entry: _validation(entry) or 0.0)
         keep = ""
@@ -121,6 +133,11 @@ def score_warning(history: list[Numbers], answered: Numbers, test_hit: float) ->
             "or em=none, which keeps the model of the first training."
         )
     return None
+
+
+def _error(first: float, second: float, num_links: int) -> float:
+    """Return the standard error of the difference between two shares of as many links."""
+    return float(np.sqrt((first * (1 - first) + second * (1 - second)) / max(1, num_links)))
 
 
 def _validation(entry: Numbers) -> float | None:
