@@ -244,6 +244,7 @@ VARIANTS = {
     "test_own_graphs.py::test_test_links_change_no_prediction": 1,
     "test_own_graphs.py::test_without_test_links_a_run_predicts": 2,
     "test_reproducible.py::test_a_cpu_gives_the_same_bits_again": 1,
+    "test_sinkhorn_answer.py::test_after_many_rounds_both_sides_are_normalised": 3,
     "test_smoke.py::test_the_smoke_variant_sweeps_over_what_the_experiment_does": 2,
     "test_stored_parts.py::test_links_that_were_cut_anew_are_refused": 1,
     "test_training_checkpoint.py::test_a_damaged_one_is_told_in_a_sentence": 2,

@@ -369,7 +369,7 @@ def test_few_links_and_early_stopping(
 ) -> None:
     source, target, links = example
     aligner = Aligner(model="alinet", em="none", settings=["trainer=cpu"])
-    with pytest.raises(ConfigError, match=r"or model\.early_stopping=null"):
+    with pytest.raises(ConfigError, match=r"or set model\.early_stopping=null"):
         aligner.fit(graph_of(source), graph_of(target), links[:3])
 
 

@@ -66,7 +66,9 @@ def check_calibration(metrics: dict, found: Answer, split: Split) -> None:
 
 def config_of(decoding: str) -> DictConfig:
     register_schema()
-    return composed([*TINY, f"decoding={decoding}", "em.iterations=1", "model.encoder.dim=16"])
+    epochs = ("model.initial_epochs=12", "model.epochs_per_iteration=4")
+    options = (f"decoding={decoding}", "em.iterations=1", "model.encoder.dim=16")
+    return composed([*TINY, *epochs, *options])
 
 
 @pytest.fixture(scope="module")

@@ -273,7 +273,7 @@ def test_a_decoding_that_cannot_be_had_is_refused(tiny_config: Configs, tmp_path
     run_job(tiny_config("method=paris"), tmp_path)
     for decoding, sentence in (
         ("hungarian", "answers with its matching"),
-        ("magic", "it has greedy, hungarian"),
+        ("magic", "Choose one of greedy, hungarian"),
     ):
         with pytest.raises(ConfigError, match=sentence):
             predict(load_run(tmp_path), tmp_path / "out", ExportSettings(), decoding)
