@@ -225,7 +225,18 @@ def _serialised(tensors: dict[str, Tensor], plain: dict[str, Any]) -> bytes:
         separate[name] = value.clone() if is_shared else value
         storages.add(separate[name].untyped_storage().data_ptr())
     state = json.dumps(plain)
-    return save(separate, metadata={"state": state, "sha256": _checksum(separate, state)})
+    metadata = {"state": state, "sha256": _checksum(separate, state)}
+    return _with_sorted_metadata(save(separate, metadata=metadata))
+
+
+def _with_sorted_metadata(content: bytes) -> bytes:
+    """Return the file with its metadata in a fixed order; safetensors writes a random one."""
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # the tensors stay aligned
+    return len(text).to_bytes(8, "little") + text + content[end:]
 
 
 def _checksum(tensors: dict[str, Tensor], state: str) -> str:

@@ -16,6 +16,7 @@ from emea.config.schema import register_schema
 from emea.em.protocol import Strict
 from emea.errors import DataError
 from emea.record.run_folder import CHECKPOINT_FILE
+from emea.run import checkpoint
 from emea.run.checkpoint import (
     PREVIOUS_FILE,
     Progress,
@@ -243,3 +244,14 @@ def test_a_changed_byte_is_noticed_and_the_previous_checkpoint_is_used(
     assert resumable(tmp_path) == previous
     assert f"{latest} is not a valid checkpoint" in caplog.text
     assert resumable(tmp_path) == previous and not latest.exists()
+
+
+def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
+    tensors = {"b": torch.arange(3), "a": torch.ones(2, 2), "none": torch.zeros(0)}
+    contents = {checkpoint._serialised(tensors, {"steps": 3, "name": "é"}) for _ in range(20)}
+    assert len(contents) == 1
+    (tmp_path / "file").write_bytes(contents.pop())
+    read, plain = checkpoint._read(tmp_path / "file")
+    assert plain == {"steps": 3, "name": "é"}
+    assert read.keys() == tensors.keys()
+    assert all(torch.equal(read[name], tensors[name]) for name in tensors)
