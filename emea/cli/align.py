@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
     register_schema()
     _check(options)
     usual = CPU_SETTINGS if options.links is not None else NO_LINKS_SETTINGS
-    with logged(), reading_data(f"{options.source} and {options.target}"):
+    with logged(), reading_data():
         pair = load_pair(_config(options, usual))
     # torch is imported after the files were read, so that errors in them are reported quickly.
     import torch

@@ -122,7 +122,7 @@ def _run(config: DictConfig, folder: Path, launch: Launch) -> float:
     if launch.sweep is not None:  # before a sweep, not every combination of its values is checked
         check_config(config)
     started = time.perf_counter()
-    with reading_data(config.data.name):
+    with reading_data():
         pair = load_pair(config)
     read_s = time.perf_counter() - started
     from emea.record.earlier_runs import AlreadyRecordedError

@@ -246,7 +246,9 @@ def _checksum(tensors: dict[str, Tensor], state: str) -> str:
         tensor = tensors[name]
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         if tensor.numel():  # torch cannot view an empty tensor as bytes
-            digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+            # a copy, because a tensor with one value may have no usual stride
+            plain = tensor.clone(memory_format=torch.contiguous_format).reshape(-1)
+            digest.update(plain.view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
 
 

@@ -122,12 +122,10 @@ def shown_phase(name: str, console: Console | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def reading_data(name: str) -> Iterator[None]:
+def reading_data() -> Iterator[None]:
     """Show that data is being read.
 
-    Args:
-        name: The name of the data.
+    Nothing is logged at the start, so that a mistake in a file is reported as one sentence.
     """
-    logger.info("Reading %s", name)
-    with HEARTBEAT.beating(), shown_phase(f"reading {name}"):
+    with HEARTBEAT.beating(), shown_phase("reading data"):
         yield

@@ -103,7 +103,7 @@ def run_job(
     started = time.perf_counter() - read_s
     device = _prepare_process(config)
     if pair is None:
-        with reading_data(config.data.name):
+        with reading_data():
             pair = pair_of_run(folder, config) if resumes else load_pair(config)
     split = draw_split(config, pair)
     export = export_settings(config)

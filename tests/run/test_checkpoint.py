@@ -20,6 +20,7 @@ from emea.run import checkpoint
 from emea.run.checkpoint import (
     PREVIOUS_FILE,
     Progress,
+    _checksum,
     load_checkpoint,
     load_progress,
     load_weights,
@@ -255,3 +256,19 @@ def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
     assert plain == {"steps": 3, "name": "é"}
     assert read.keys() == tensors.keys()
     assert all(torch.equal(read[name], tensors[name]) for name in tensors)
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.tensor(1.0),
+        torch.zeros(0, 3),
+        torch.zeros(1).as_strided((1,), (0,)),
+        torch.ones(2, 2, dtype=torch.bfloat16),
+        torch.tensor([True, False]),
+    ],
+    ids=["scalar", "empty", "no stride", "bfloat16", "bool"],
+)
+def test_every_kind_of_tensor_has_a_checksum(tensor: torch.Tensor) -> None:
+    assert _checksum({"a": tensor}, "{}") == _checksum({"a": tensor.clone()}, "{}")
+    assert _checksum({"a": tensor}, "{}") != _checksum({"b": tensor}, "{}")
