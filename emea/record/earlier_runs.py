@@ -7,20 +7,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from filelock import FileLock, Timeout
-
 from emea.errors import UserError
 from emea.record.run_folder import read_metrics, sweep_objective
+from emea.record.run_lock import LOCK_FILE, is_locked
 from emea.record.run_record import FINGERPRINT_TAG, RUN_FILE, RunHeader, is_finished, read_header
 from emea.record.study import StudyRun, experiments_folder, find_studies, runs_with_fingerprint
 from emea.record.sync import find_run_folders
 from emea.record.tracker import Tracker
 
 logger = logging.getLogger(__name__)
-
-
-LOCK_FILE = ".running"
-"""The lock that a process holds while it works in a run's folder."""
 
 
 class EarlierRuns(NamedTuple):
@@ -42,17 +37,6 @@ def earlier_runs(fingerprint: str, roots: Iterable[Path]) -> EarlierRuns:
         elif unfinished is None and not is_locked(folder / LOCK_FILE):
             unfinished = folder
     return EarlierRuns(finished, unfinished)
-
-
-def is_locked(path: Path) -> bool:
-    """Return whether a process holds the lock."""
-    if not path.exists():
-        return False
-    try:
-        with FileLock(path, timeout=0):
-            return False
-    except Timeout:
-        return True
 
 
 def _folders(fingerprint: str, roots: Iterable[Path]) -> Iterator[tuple[Path, bool]]:

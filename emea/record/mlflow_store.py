@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from emea.record.description import describe_run
+from emea.record.interrupted import place_tags
 from emea.record.mlflow_client import open_client
 from emea.record.mlflow_params import compared_params
 from emea.record.mlflow_sweep import PARENT_TAG, close_sweep, sweep_parent
@@ -182,8 +183,12 @@ class MlflowStore:
             if run.info.run_id != but:
                 self.client.delete_run(run.info.run_id)
 
-    def create_run(self, header: RunHeader) -> str:
+    def create_run(self, header: RunHeader, folder: Path | None = None) -> str:
         """Start the MLflow run; earlier copies of the same run are deleted.
+
+        Args:
+            header: The header of the run.
+            folder: The folder in which this process carries out the run; ``None`` for an import.
 
         Returns:
             MLflow's id of the run.
@@ -193,6 +198,8 @@ class MlflowStore:
         self.drop_copies(header)
         experiment = self.experiment_id(header.experiment)
         tags = header.tags | mlflow_tags(header)
+        if folder is not None:
+            tags |= place_tags(folder)
         sweep = header.tags.get(SWEEP_TAG)
         if sweep is not None:
             tags |= {PARENT_TAG: sweep_parent(self.client, experiment, sweep, header)}

@@ -165,7 +165,7 @@ class MlflowTracker:
         self._last_flush = time.monotonic()
 
         def open_run() -> None:
-            self._mlflow_run = self._ask(partial(self._store.create_run, header))
+            self._mlflow_run = self._ask(partial(self._store.create_run, header, record.folder))
 
         # MLflow failed before the run started
         if not self._has_failed:

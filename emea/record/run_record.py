@@ -11,6 +11,7 @@ from typing import Any
 
 from emea.errors import DataError, UserError
 from emea.record.atomic import json_object, write_atomic, write_json
+from emea.record.run_lock import LOCK_FILE, is_locked
 
 logger = logging.getLogger(__name__)
 
@@ -243,7 +244,9 @@ def check_finished(folder: Path | str) -> None:
     if is_finished(folder):
         return
     closing = read_closing(folder)
-    state = "failed" if closing and closing.status == "FAILED" else "is running or was interrupted"
+    state = "failed" if closing and closing.status == "FAILED" else "was interrupted"
+    if closing is None and is_locked(Path(folder) / LOCK_FILE):
+        raise DataError(f"{folder} is not a finished run: it is still running. Wait until it ends.")
     raise DataError(
         f"{folder} is not a finished run: it {state}. "
         f"Continue it with: emea run resume={quote(str(folder))}"

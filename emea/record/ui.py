@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from emea.errors import UserError
+from emea.record.interrupted import close_interrupted
 from emea.record.mlflow_client import open_client, set_environment
 from emea.record.mlflow_view import VIEW_KEY, save_view
 from emea.record.store_uri import absolute_uri, artifact_location, shown_uri
@@ -77,6 +78,7 @@ def results_address(client: "MlflowClient", server: str, study: str | None = Non
     Raises:
         UserError: If there is no such study.
     """
+    close_interrupted(client)
     found = studies(client)
     if study is not None and study not in found:
         known = f" It has: {', '.join(found)}." if found else " It has no runs yet."

@@ -17,7 +17,6 @@ from emea.errors import DataError
 from emea.matching.beliefs import Beliefs
 from emea.record.atomic import write_atomic
 from emea.record.belief_file import check_parts, read_beliefs
-from emea.record.earlier_runs import LOCK_FILE
 from emea.record.pair_file import pair_of_run, write_pair
 from emea.record.run_folder import (
     BELIEFS_FILE,
@@ -30,6 +29,7 @@ from emea.record.run_folder import (
     read_metrics,
     write_config,
 )
+from emea.record.run_lock import LOCK_FILE
 from emea.record.run_record import (
     RUN_FILE,
     RunHeader,

@@ -12,7 +12,6 @@ from omegaconf import DictConfig
 from emea.answer.formats import ALIGNMENT_FILES
 from emea.errors import DataError, UserError
 from emea.record.atomic import remove_leftovers
-from emea.record.earlier_runs import LOCK_FILE
 from emea.record.run_folder import (
     BELIEFS_FILE,
     CHECKPOINT_FILE,
@@ -22,6 +21,7 @@ from emea.record.run_folder import (
     read_config,
 )
 from emea.record.run_header import with_secrets
+from emea.record.run_lock import LOCK_FILE
 from emea.record.run_record import (
     COMMAND_TAG,
     FINGERPRINT_TAG,
