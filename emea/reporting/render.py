@@ -4,9 +4,10 @@ import csv
 import io
 from collections.abc import Collection, Iterable, Sequence
 
+from emea.reporting.columns import verdict
 from emea.reporting.run_table import Cell
 from emea.reporting.study import Report
-from emea.reporting.table import Entry, Table, verdict
+from emea.reporting.table import Entry, Table
 
 CSV_COLUMNS = (
     *("study", "metric", "pool", "data", "ratio", "method", "protocol"),

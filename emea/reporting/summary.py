@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from emea.reporting.claims import CLAIM_TITLES, NOT_UPHELD, NOTE, UPHELD
+from emea.reporting.columns import TOLERANCE, verdict
 from emea.reporting.study import Part, Report
-from emea.reporting.table import NOT_RUN, TOLERANCE, Entry, Table, text_table, verdict
+from emea.reporting.table import NOT_RUN, Entry, Table, text_table
 
 
 def claims_report(rows: Sequence[Sequence[str]]) -> Report:

@@ -12,11 +12,12 @@ from scipy.stats import ttest_rel
 from emea.evaluation.ranks import Ranks
 from emea.evaluation.significance import link_scores, paired_p
 from emea.record.run_folder import links_checksum, write_ranks
+from emea.reporting.columns import PValue
 from emea.reporting.methods import EMEA, RREA
 from emea.reporting.records import RecordedRun, load_run
 from emea.reporting.run_table import run_table
 from emea.reporting.significance import largest_p, p_of_splits, shown_p
-from emea.reporting.table import PValue, Row, TableSpec
+from emea.reporting.table import Row, TableSpec
 
 from .fabricated import NEURAL, filled, texts, write_folder, write_run
 

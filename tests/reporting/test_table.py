@@ -5,25 +5,14 @@ from typing import Any
 
 import pytest
 
+from emea.reporting.columns import Difference, Listed, Measured, Printed, verdict
 from emea.reporting.methods import EMEA, PARIS, RREA, Method
 from emea.reporting.records import PaperNumbers
 from emea.reporting.render import as_markdown, report_csv
 from emea.reporting.run_table import Cell
 from emea.reporting.studies.common import compared
 from emea.reporting.study import Part, Report
-from emea.reporting.table import (
-    Difference,
-    Entry,
-    Listed,
-    Measured,
-    Printed,
-    Row,
-    Table,
-    TableSpec,
-    fill,
-    text_table,
-    verdict,
-)
+from emea.reporting.table import Entry, Row, Table, TableSpec, fill, text_table
 
 from .fabricated import alone, filled, made, reasoned, rows_of, scores, texts, viewed
 

@@ -2,22 +2,20 @@
 
 from collections.abc import Sequence
 
-from emea.reporting.methods import BOTH, Method
-from emea.reporting.study import DBP15K_CELLS, Places, Section
-from emea.reporting.table import (
+from emea.reporting.columns import (
     FORMATS,
     MR_TOLERANCE,
     TITLES,
     TOLERANCE,
-    Column,
     Difference,
     Measured,
     Printed,
     PValue,
-    Row,
-    TableSpec,
     Verdict,
 )
+from emea.reporting.methods import BOTH, Method
+from emea.reporting.study import DBP15K_CELLS, Places, Section
+from emea.reporting.table import Column, Row, TableSpec
 
 ZH = "dbp15k_zh"
 VERDICTS = (

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 
 from emea.reporting.charts import Chart
+from emea.reporting.columns import Best, Count, Difference, Measured
 from emea.reporting.methods import DUAL, EMEA, PARIS, RREA, Method, Source
 from emea.reporting.records import PaperNumbers
 from emea.reporting.run_table import Runs
 from emea.reporting.studies.common import ZH, at, percent
 from emea.reporting.study import DBP15K_CELLS, RATIOS, Places, Section, StudySpec
-from emea.reporting.table import Best, Column, Count, Difference, Measured, Row, TableSpec
+from emea.reporting.table import Column, Row, TableSpec
 
 OTHERS: Places = (
     ("D_Y_15K_V1", 0.01),

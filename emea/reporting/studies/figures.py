@@ -3,6 +3,7 @@
 from itertools import product
 
 from emea.reporting.charts import Chart
+from emea.reporting.columns import Count, Difference, Listed, Measured
 from emea.reporting.methods import (
     BOTH,
     EMEA,
@@ -14,7 +15,7 @@ from emea.reporting.methods import (
 )
 from emea.reporting.studies.common import ZH, percent, under_both
 from emea.reporting.study import RATIOS, Section, StudySpec
-from emea.reporting.table import Count, Difference, Listed, Measured, Row, TableSpec
+from emea.reporting.table import Row, TableSpec
 
 MODELS = {
     model: emea_over(model) for model in ("rrea", "dual_amn", "alinet", "iptranse", "lightea")

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+from emea.reporting.columns import TITLES, Difference, Listed, Measured, Printed
 from emea.reporting.methods import (
     BOTH,
     DUAL,
@@ -28,16 +29,7 @@ from emea.reporting.studies.common import (
     tested,
 )
 from emea.reporting.study import CELLS, DBP15K, DBP15K_CELLS, RATIOS, Section, StudySpec
-from emea.reporting.table import (
-    TITLES,
-    Column,
-    Difference,
-    Listed,
-    Measured,
-    Printed,
-    Row,
-    TableSpec,
-)
+from emea.reporting.table import Column, Row, TableSpec
 
 
 def _reasoned(runs: Runs, paper: PaperNumbers, of_paper: bool) -> list[Row]:
