@@ -49,7 +49,7 @@ class ScriptedStopping(EarlyStopping):
 def counting(make_module: Modules) -> AlignmentModule:
     """A module whose first weight is the number of its steps."""
     module = make_module(Scripted())
-    module._make_optimizer = lambda weights: torch.optim.SGD(weights, lr=1.0)
+    module._optimizer_makers = [lambda weights: torch.optim.SGD(weights, lr=1.0)]
     module.encoder.rows.data[0, 0] = 0
     return module
 

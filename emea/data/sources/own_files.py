@@ -11,7 +11,7 @@ from emea.data.formats.files import is_gzipped
 from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.limits import DEFAULT_LIMITS, reading_limits
 from emea.data.formats.link_file import read_link_file
-from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair
+from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair, sorted_links
 from emea.data.iri_names import with_iri_names
 from emea.data.links import EntityFinder, LinkRegister, LinkResolver
 from emea.data.names import Prefixes
@@ -93,7 +93,7 @@ def read_own_files(
         str(name or "") or f"{_stem(paths['source'])}-{_stem(paths['target'])}",
         left,
         right,
-        np.concatenate([labels, test]),
+        sorted_links(np.concatenate([labels, test])),
         OfficialSplit(labels, NO_LINKS, test, absent[1]),
         sum(absent),
     )
