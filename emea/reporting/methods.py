@@ -34,6 +34,7 @@ COMMON: dict[str, Any] = {
     "similarity.name": "csls",
     "decoding.name": "greedy",
     "search.name": "exact",
+    "ensemble.name": "none",
 }
 """Settings that every run in a table has, with or without EM."""
 
@@ -129,6 +130,12 @@ RREA = Method(
 EMEA = Method("EMEA", "emea", (Source({**PAPER, **SUP}),), BOTH)
 DUAL = Method(
     "em=dual", "", (Source({"method": "emea", "em": "dual", **SUP}),), usual=USUAL | DUAL_PARTS
+)
+ONE_TO_ONE = Method(
+    "one_to_one",
+    "",
+    DUAL.sources,
+    usual=USUAL | DUAL_PARTS | {"em.iterations": 5, "em.two_way.one_to_one": True},
 )
 RREA_SEMI = Method(
     "RREA (semi)",

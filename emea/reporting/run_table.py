@@ -52,6 +52,7 @@ def _row(record: RecordedRun) -> dict[str, Any]:
     metrics, header = record.metrics, record.header
     return {
         **{key: metrics.get(key) for key in IDENTITY},
+        **_fold(record),
         "run_id": record.run_id,
         "name": record.name,
         "study": record.study,
@@ -64,6 +65,14 @@ def _row(record: RecordedRun) -> dict[str, Any]:
         "values": dict(_flat(metrics)) | _derived(record),
         "record": record,
     }
+
+
+def _fold(record: RecordedRun) -> dict[str, Any]:
+    """Return the fold of an official split as its seed, and its share of training links."""
+    fold, counts = record.header["params"].get("data.fold"), record.metrics.get("num_links")
+    if record.metrics.get("split") != "official" or fold is None or not counts:
+        return {}
+    return {"split_seed": int(fold), "ratio": round(counts["train"] / sum(counts.values()), 4)}
 
 
 def _derived(record: RecordedRun) -> dict[str, Any]:

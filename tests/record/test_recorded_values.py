@@ -80,7 +80,7 @@ def test_runs_of_one_split_have_the_same_links() -> None:
         for run in read_study(folder):
             scores = run.scores
             split = tuple(scores[key] for key in ("data", "ratio", "split", "split_seed"))
-            split += (scores["num_links"]["test"],)
+            split += (scores["num_links"]["test"], run.entry["config"]["data"].get("fold"))
             by_split.setdefault(split, set()).add(run.links_checksum)
             ranks = run.ranks()
             assert ranks is not None and len(ranks) == scores["num_links"]["test"]
