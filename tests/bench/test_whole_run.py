@@ -15,6 +15,7 @@ def schema() -> None:
     register_schema()
 
 
+@pytest.mark.slow
 def test_a_whole_run_is_timed_and_described() -> None:
     numbers = whole_run.measure([*QUICK, "tracking=none"])
     assert numbers["epochs"] == "4 + 1 x 2"

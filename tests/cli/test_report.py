@@ -60,6 +60,7 @@ def test_an_out_that_cannot_be_written_is_told_in_a_sentence(
     assert told.startswith(f"error: {tmp_path / 'file'} cannot be written: ")
 
 
+@pytest.mark.slow
 def test_run_folders_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_folder(tmp_path / "mine", "a", seconds={"total": 1.0})
     assert main(["--runs", str(tmp_path / "mine"), "--out", str(tmp_path / "out")]) == 0

@@ -179,6 +179,7 @@ def test_a_single_run_is_refused_before_its_folder_exists(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_failing_job_does_not_stop_the_sweep(tmp_path: Path) -> None:
     shares = "ratio.value=0.00001,0.2"
     done = called_here(tmp_path, "-m", shares, "data.num_entities=150", *QUICK)

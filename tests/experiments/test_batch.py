@@ -15,6 +15,7 @@ QUICK += ["split.num_validation=10", "model.initial_epochs=4", "model.epochs_per
 QUICK += ["em.iterations=1", "trainer=cpu", "model.encoder.dim=16"]
 
 
+@pytest.mark.slow
 def test_cells_are_run_once_and_recorded(tmp_path: Path) -> None:
     out, study = tmp_path / "runs", tmp_path / "study"
     arguments = ["figure5", *QUICK, "--out", str(out)]

@@ -173,6 +173,7 @@ def test_metrics_are_valid_json_without_validation_links(
     assert "NaN" not in text
 
 
+@pytest.mark.slow
 def test_a_sample_observed_between_changes_no_final_number(
     tiny_config: Callable[..., DictConfig], tmp_path: Path
 ) -> None:

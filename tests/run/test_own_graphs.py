@@ -166,6 +166,7 @@ def test_the_split_can_be_chosen() -> None:
     assert composed([]).split.name == "random"
 
 
+@pytest.mark.slow
 def test_a_recorded_run_without_test_links_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -269,6 +269,7 @@ def test_nothing_to_go_on_with_is_told(tiny_config: Configs, tmp_path: Path) -> 
         config_to_resume(tmp_path / "done")
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_last_checkpoint(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -190,6 +190,7 @@ def test_other_blocks_or_another_run_begin_the_stage_anew(
     assert not (tmp_path / "other" / TURN_FILE).exists()
 
 
+@pytest.mark.slow
 def test_an_objective_may_keep_something_with_the_weights(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
