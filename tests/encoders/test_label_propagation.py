@@ -40,7 +40,7 @@ def test_a_step_hands_the_links_over() -> None:
 
 def test_an_encoder_that_is_trained_is_refused(make_pair: Any) -> None:
     encoder = RREA(join_graphs(make_pair()), dim=4)
-    with pytest.raises(ConfigError, match="RREA is trained"):
+    with pytest.raises(ConfigError, match="RREA cannot propagate labels"):
         LabelPropagation()(encoder, torch.tensor([[0, 9]]))
 
 

@@ -24,6 +24,7 @@ NOTHING_TO_ROUND = {
     "emea.rules.literal_rows": "lays rows side by side",
     "emea.rules.literals": "applies the PARIS rule, which is checked",
     "emea.evaluation.significance": "double precision throughout",
+    "emea.em.member_weights": "double precision, by the fit of the M-step, which is checked",
     "emea.em.kept_iteration": "keeps tensors and gives them back",
     "emea.em.em_callback": "calls search and step in turn",
     "emea.em.paper_step": "calls rule, M-step and E-step in turn",

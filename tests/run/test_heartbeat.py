@@ -81,7 +81,7 @@ def test_reading_data_is_reported(
     monkeypatch.setattr(HEARTBEAT, "_silent", 0.05)
     with reading_data():
         time.sleep(0.3)
-    found = [record.message for record in caplog.records]
+        found = [record.message for record in caplog.records]
     assert found and set(found) == {"Still running: reading data"}
 
 
