@@ -63,7 +63,9 @@ class ReadingLimits:
         16, "length of a line in MiB, in N-Triples, TSV and CSV", up_to(1 << 20)
     )
     columns: int = setting(10_000, "columns of a table", up_to(1 << 30))
-    depth: int = setting(256, "nesting depth of elements in RDF/XML", up_to(1_000_000))
+    depth: int = setting(
+        256, "nesting depth of elements in RDF/XML and of quoted triples in RDF", up_to(1_000_000)
+    )
     entity_length: int = setting(
         1000, "characters of an entity definition in RDF/XML", up_to(1_000_000_000)
     )

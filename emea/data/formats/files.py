@@ -9,7 +9,12 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO, cast
 
-from emea.data.formats.limits import LimitedStream, XMLGuard, check_regular_file
+from emea.data.formats.limits import (
+    Guard,
+    LimitedStream,
+    check_regular_file,
+)
+from emea.data.formats.quoted_triples import QuotedTripleGuard
 from emea.errors import ConfigError, DataError, one_line
 
 UTF8_BOM = b"\xef\xbb\xbf"
@@ -18,7 +23,9 @@ CHUNK_SIZE = 1 << 18
 
 
 @contextmanager
-def byte_stream(path: Path, has_lines: bool = True, is_xml: bool = False) -> Iterator[IO[bytes]]:
+def byte_stream(
+    path: Path, has_lines: bool = True, guard: Guard | None = None
+) -> Iterator[IO[bytes]]:
     """Open a file as a stream of bytes, without a byte order mark.
 
     A file whose name ends in ``.gz`` is decompressed. The current ``ReadingLimits`` apply.
@@ -26,7 +33,7 @@ def byte_stream(path: Path, has_lines: bool = True, is_xml: bool = False) -> Ite
     Args:
         path: The file.
         has_lines: Whether the format consists of lines, whose length is limited.
-        is_xml: Whether the file is XML, which is checked before it is passed on.
+        guard: Checks all bytes before they are passed on, if given.
 
     Raises:
         DataError: The file cannot be read, exceeds a limit, or its gzip is damaged.
@@ -36,7 +43,6 @@ def byte_stream(path: Path, has_lines: bool = True, is_xml: bool = False) -> Ite
         with _opened(path) as stream:
             if stream.read(len(UTF8_BOM)) != UTF8_BOM:
                 stream.seek(0)
-            guard = XMLGuard(path) if is_xml else None
             yield BufferedReader(LimitedStream(stream, path, has_lines, guard), CHUNK_SIZE)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"{path.name} is damaged or not a gzip file: {error}") from error
@@ -54,8 +60,8 @@ def is_gzipped(path: Path) -> bool:
 
 
 def line_chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[bytes]:
-    """Yield whole lines of a file, many at once. The last line always ends with a newline."""
-    with byte_stream(path) as stream:
+    """Yield whole lines of N-Triples, many at once. The last line always ends with a newline."""
+    with byte_stream(path, guard=QuotedTripleGuard(path, has_lines=True)) as stream:
         rest = b""
         while block := stream.read(size):
             block = rest + block

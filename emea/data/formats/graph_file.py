@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from emea.data.formats.files import GRAPH_FORMATS, BadLines, file_format
+from emea.data.formats.limits import explained_failures
 from emea.data.formats.literal_terms import plain_text
 from emea.data.formats.ntriples import read_ntriples
 from emea.data.formats.parquet import parquet_rows
@@ -60,19 +61,20 @@ def read_graph_file(
     found = file_format(path, given_format, GRAPH_FORMATS, "data.format")
     bad = BadLines(path.name, on_error, "row" if found == "parquet" else "line")
     collector: TripleCollector[Any]
-    if found == "ntriples":
-        collector = read_ntriples(path, bad, keep_literals)
-    elif found in RDF_FORMATS:
-        collector = read_rdf_file(path, found, bad, keep_literals)
-    else:
-        given = list(attributes)
-        if found == "parquet":
-            rows = parquet_rows(path, TRIPLE_COLUMNS, bad, given)
+    with explained_failures(path):
+        if found == "ntriples":
+            collector = read_ntriples(path, bad, keep_literals)
+        elif found in RDF_FORMATS:
+            collector = read_rdf_file(path, found, bad, keep_literals)
         else:
-            rows = wanted_cells(path, found, TRIPLE_COLUMNS, bad, given)
-        collector = _from_rows(rows, frozenset(given), keep_literals)
-    bad.log_others()
-    return collector.finish(path.name, bad.num_lines, keep_isolated, label_language)
+            given = list(attributes)
+            if found == "parquet":
+                rows = parquet_rows(path, TRIPLE_COLUMNS, bad, given)
+            else:
+                rows = wanted_cells(path, found, TRIPLE_COLUMNS, bad, given)
+            collector = _from_rows(rows, frozenset(given), keep_literals)
+        bad.log_others()
+        return collector.finish(path.name, bad.num_lines, keep_isolated, label_language)
 
 
 def _from_rows(

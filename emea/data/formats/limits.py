@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import asdict
 from io import RawIOBase
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from emea.errors import ConfigError, DataError
@@ -76,6 +76,45 @@ def check_regular_file(path: Path) -> None:
         )
 
 
+@contextmanager
+def explained_failures(path: Path) -> Iterator[None]:
+    """Turn failures of a parser while a file is read into an error that names the file.
+
+    Raises:
+        DataError: There is not enough memory, a native parser failed, or a string or name exceeds
+            the buffer of the RDF parser.
+    """
+    try:
+        yield
+    except MemoryError as error:
+        if "buffer maximal size" in str(error):
+            raise DataError(
+                f"{path.name}: a string or name is longer than 16 MiB, or a quotation mark or "
+                "bracket is not closed. Correct the file or remove this statement."
+            ) from error
+        raise DataError(
+            f"{path.name}: there is not enough memory to read this file. Use a machine with more "
+            "memory, or remove the parts of the file that you do not need."
+        ) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # how Python sees a panic in Rust
+            raise
+        raise DataError(
+            f"{path.name}: the parser failed: {error}. Check the file, or convert it to N-Triples."
+        ) from error
+
+
+class Guard(Protocol):
+    """The interface of a check that sees all bytes before a native parser does."""
+
+    def check(self, block: bytes) -> None:
+        """Check the next bytes of the file. An empty block marks its end.
+
+        Raises:
+            DataError: The content must not reach the parser.
+        """
+
+
 class LimitedStream(RawIOBase):
     """Reads another stream and raises an error as soon as its content exceeds a limit.
 
@@ -87,7 +126,7 @@ class LimitedStream(RawIOBase):
     """
 
     def __init__(
-        self, stream: IO[bytes], path: Path, has_lines: bool, guard: "XMLGuard | None" = None
+        self, stream: IO[bytes], path: Path, has_lines: bool, guard: Guard | None = None
     ) -> None:
         self._stream = stream
         self._path = path

@@ -5,6 +5,7 @@ from pathlib import Path
 from pyoxigraph import BlankNode, NamedNode, Quad
 
 from emea.data.formats.files import LINK_FORMATS, BadLines, file_format
+from emea.data.formats.limits import explained_failures
 from emea.data.formats.ntriples import statements_of
 from emea.data.formats.rdf import RDF_FORMATS, shown_name, statements
 from emea.data.formats.rows import wanted_cells
@@ -37,14 +38,15 @@ def read_link_file(
     """
     found = file_format(path, given_format, LINK_FORMATS, "data.links_format")
     bad = BadLines(path.name, on_error)
-    if found == "ntriples":
-        listing = _same_as_by_line(path, bad)
-    elif found in RDF_FORMATS:
-        listing = _same_as_by_number(path, found, bad)
-    elif (separated := sssom_format(path, found)) is not None:
-        listing = read_sssom(path, separated, bad)
-    else:
-        listing = _from_table(path, found, bad)
+    with explained_failures(path):
+        if found == "ntriples":
+            listing = _same_as_by_line(path, bad)
+        elif found in RDF_FORMATS:
+            listing = _same_as_by_number(path, found, bad)
+        elif (separated := sssom_format(path, found)) is not None:
+            listing = read_sssom(path, separated, bad)
+        else:
+            listing = _from_table(path, found, bad)
     bad.log_others()
     return listing
 

@@ -9,7 +9,9 @@ import pyoxigraph
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat
 
 from emea.data.formats.files import BadLines, byte_stream
+from emea.data.formats.limits import XMLGuard
 from emea.data.formats.literal_terms import literal_parts
+from emea.data.formats.quoted_triples import QuotedTripleGuard
 from emea.data.formats.triple_collector import TripleCollector
 from emea.errors import DataError
 
@@ -105,7 +107,8 @@ def read_rdf_file(
 
 def statements(path: Path, file_format: str, bad: BadLines) -> Iterator[Quad]:
     """Yield the statements of a file in its order."""
-    with byte_stream(path, has_lines=False, is_xml=file_format == "rdfxml") as stream:
+    guard = XMLGuard(path) if file_format == "rdfxml" else QuotedTripleGuard(path, has_lines=False)
+    with byte_stream(path, has_lines=False, guard=guard) as stream:
         parser = pyoxigraph.parse(stream, RDF_FORMATS[file_format])
         last_bad_line = 0
         while True:

@@ -8,10 +8,10 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from emea.data.arrays import IntArray
-from emea.data.formats.limits import check_regular_file
+from emea.data.formats.files import byte_stream
+from emea.data.formats.limits import explained_failures
 from emea.errors import DataError
 
-UTF8_BOM = b"\xef\xbb\xbf"
 INT64_LIMIT = 2**63
 
 
@@ -77,20 +77,19 @@ def read_table(path: Path, num_columns: int, label: str | None = None) -> TabTab
         DataError: The file is missing, empty or not UTF-8, or a line has another number of columns.
     """
     label = label or path.name
-    lines = _read_text(path, label).split("\n")
-    _check_width(lines, num_columns, label)
-    cells = "\t".join(lines).split("\t")
-    return TabTable(label, tuple(cells[column::num_columns] for column in range(num_columns)))
+    with explained_failures(path):
+        lines = _read_text(path, label).split("\n")
+        _check_width(lines, num_columns, label)
+        cells = "\t".join(lines).split("\t")
+        return TabTable(label, tuple(cells[column::num_columns] for column in range(num_columns)))
 
 
 def _read_text(path: Path, label: str) -> str:
-    check_regular_file(path)
+    with byte_stream(path) as stream:
+        content = stream.read()
     try:
-        content = path.read_bytes().removeprefix(UTF8_BOM)
         # Do not use str.splitlines: names may contain separators such as U+2028.
         text = content.decode("utf-8").replace("\r\n", "\n").rstrip("\r\n")
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         row = content.count(b"\n", 0, error.start)
         raise _error_at(label, row, f"byte 0x{content[error.start]:02x} is not UTF-8") from error

@@ -152,3 +152,87 @@ def test_the_user_raises_a_limit(tmp_path: Path) -> None:
 def test_wrong_limits_are_refused(given: dict[str, int]) -> None:
     with pytest.raises(ConfigError, match=r"data\.limits\.dep"), reading_limits(given):
         pass
+
+
+QUOTED = "<http://a/a> <http://a/p> "
+
+
+@pytest.mark.parametrize("name", ["a.ttl", "a.nt"])
+@pytest.mark.parametrize("is_raised", [False, True])
+def test_deep_quoted_triples_are_refused(tmp_path: Path, name: str, is_raised: bool) -> None:
+    # without the check, the parser exhausts the stack and the process ends
+    text = f"{QUOTED}{f'<<( {QUOTED}' * 30_000}<http://a/o>{' )>>' * 30_000} .\n"
+    (tmp_path / name).write_text(f"{QUOTED}<http://a/o> .\n{text}")
+    limits = {"depth": 1_000_000} if is_raised else {}
+    message = "nested more than 1000 levels" if is_raised else r"exceeds data\.limits\.depth=256"
+    with reading_limits(limits), pytest.raises(DataError, match=message):
+        read_graph_file(tmp_path / name)
+
+
+def test_comments_do_not_hide_deep_quoted_triples(tmp_path: Path) -> None:
+    level = f"<<( {QUOTED}# <<( .\n"
+    text = f"{QUOTED}{level * 300}<http://a/o>{' )>>' * 300} .\n"
+    (tmp_path / "a.ttl").write_text(text)
+    with pytest.raises(DataError, match=r"exceeds data\.limits\.depth=256"):
+        read_graph_file(tmp_path / "a.ttl")
+
+
+def test_brackets_in_strings_and_flat_quoted_triples_are_read(tmp_path: Path) -> None:
+    code = '"""cout << a\n << "b" << c;""" , "a << b << c" , \'<< <<\''
+    lines = [
+        f"<http://a/{number}> <http://a/p> {code} ; <http://a/q> <http://a/{number + 1}> ;\n"
+        f" <http://a/r> <<( {QUOTED}<<( {QUOTED}<http://a/o#x> )>> )>> . # <<\n"
+        for number in range(600)
+    ]
+    (tmp_path / "a.ttl").write_text("".join(lines))
+    graph, reading = read_graph_file(tmp_path / "a.ttl", keep_literals=True)
+    assert (graph.num_triples, reading.num_literals) == (600, 2400)
+
+
+class PanicException(BaseException):
+    """Stands in for the exception of the same name that pyo3 raises."""
+
+
+@pytest.mark.parametrize(
+    ("failure", "message"),
+    [
+        (MemoryError(), r"^a\.nt: there is not enough memory to read this file"),
+        (PanicException("index out of bounds"), r"^a\.nt: the parser failed: index out of bounds"),
+    ],
+)
+def test_failures_of_a_parser_name_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException, message: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise failure
+
+    (tmp_path / "a.nt").write_text("_:a <http://a/p> _:b .\n")
+    monkeypatch.setattr("emea.data.formats.ntriples.pyoxigraph.parse", fail)
+    for read in (read_graph_file, read_link_file):
+        with pytest.raises(DataError, match=message):
+            read(tmp_path / "a.nt")
+
+
+def test_a_string_beyond_the_buffer_of_the_parser_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.ttl").write_text(f'{QUOTED}"""' + "x" * 17_000_000)
+    with pytest.raises(DataError, match=r"^a\.ttl: a string or name is longer than 16 MiB"):
+        read_graph_file(tmp_path / "a.ttl")
+
+
+def test_other_exceptions_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "a.nt").write_text("_:a <http://a/p> _:b .\n")
+    monkeypatch.setattr("emea.data.formats.ntriples.pyoxigraph.parse", fail)
+    with pytest.raises(KeyboardInterrupt):
+        read_graph_file(tmp_path / "a.nt")
+
+
+def test_aliases_in_sssom_headers_do_not_expand(tmp_path: Path) -> None:
+    levels = "\n".join(
+        f"# a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 30)
+    )
+    text = f"# a0: &a0 [x]\n{levels}\n# curie_map: *a29\nsubject_id\tobject_id\na\tx\n"
+    (tmp_path / "links.tsv").write_text(text)
+    assert read_link_file(tmp_path / "links.tsv").links == [("a", "x")]
