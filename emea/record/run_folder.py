@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from omegaconf import DictConfig, OmegaConf
+import yaml
+from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from emea.data.arrays import IntArray
 from emea.errors import DataError
@@ -60,8 +61,10 @@ def read_settings(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise DataError(f"{folder} has no {CONFIG_FILE}. Restore the file or run it again.")
     try:
-        config = OmegaConf.load(path)
+        config = read_yaml(path)
         OmegaConf.resolve(config)  # resolve now, so that later reads cannot fail
+    except DataError:
+        raise
     except Exception as error:  # a YAML parser raises various errors for unknown tags
         raise DataError(f"{path} is damaged: {error}") from error
     if not isinstance(config, DictConfig):
@@ -69,6 +72,22 @@ def read_settings(folder: Path) -> dict[str, Any]:
     settings = OmegaConf.to_container(config)
     assert isinstance(settings, dict)
     return {str(key): value for key, value in settings.items()}
+
+
+def read_yaml(path: Path) -> DictConfig | ListConfig:
+    """Read a YAML file of a run folder.
+
+    Raises:
+        DataError: If the file contains aliases. A run does not write them, and a few of them can
+            expand to any size.
+    """
+    text = path.read_text(encoding="utf-8")
+    if "*" in text and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
+        raise DataError(
+            f"{path} contains YAML aliases, which a run does not write. Restore the file or run it "
+            "again."
+        )
+    return OmegaConf.load(path)
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
@@ -27,12 +28,22 @@ class ConsoleHandler(logging.StreamHandler[TextIO]):
         """Ignore the stream that ``logging`` sets at the start."""
 
 
+class LogFileHandler(logging.FileHandler):
+    """Appends log lines to a file. A symbolic link at its path is replaced and not followed."""
+
+    def _open(self) -> TextIOWrapper:
+        path = Path(self.baseFilename)
+        if path.is_symlink():
+            path.unlink()
+        return super()._open()
+
+
 @contextmanager
 def logged(file: Path | None = None) -> Iterator[None]:
     """Log to the console and, if one is given, to a file, as Hydra does for a run."""
     handlers: list[logging.Handler] = [ConsoleHandler()]
     if file is not None:
-        handlers.append(logging.FileHandler(file))
+        handlers.append(LogFileHandler(file))
     root = logging.getLogger()
     level = root.level
     root.setLevel(logging.INFO)

@@ -29,7 +29,13 @@ from emea.config.instantiate import factory
 from emea.record.atomic import write_atomic, write_json
 from emea.record.description import markdown_table
 from emea.record.mlflow_sweep import JOBS_FILE, TABLE_FILE
-from emea.record.run_folder import CONFIG_FILE, METRICS_FILE, answered_entry, read_config
+from emea.record.run_folder import (
+    CONFIG_FILE,
+    METRICS_FILE,
+    answered_entry,
+    read_config,
+    read_yaml,
+)
 from emea.record.run_header import Launch, sweep_name, with_secrets
 from emea.record.secrets import without_secret
 from emea.record.tracker import Tracker
@@ -201,7 +207,7 @@ def _end(one: JobOutcome) -> str:
 
 
 def _outcome(folder: Path) -> JobOutcome:
-    typed = map(str, OmegaConf.load(folder / ".hydra" / "overrides.yaml"))
+    typed = map(str, read_yaml(folder / ".hydra" / "overrides.yaml"))
     # Hydra quotes option names that are numbers
     overrides = tuple(text.replace("'", "") for text in typed)
     noted = _read(folder / OUTCOME_FILE) or {}

@@ -1,0 +1,179 @@
+"""Nothing in a data file or a run folder makes the program act outside what the user named."""
+
+import json
+import os
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pyoxigraph
+import pytest
+from omegaconf import OmegaConf
+
+from emea.cli.main import main
+from emea.data.sources.synthetic import synthetic_pair
+from emea.errors import DataError
+from emea.record.run_folder import read_arrays, read_settings
+from emea.record.study_files import read_detail, write_details
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&amp;]](javascript:alert(1))"
+
+
+class Tags(HTMLParser):
+    """Collects what could run in a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.in_script = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.in_script = tag == "script"
+        self.found += [name for name, _ in attrs if name.startswith("on")]
+        self.found += [value for _, value in attrs if (value or "").startswith("javascript:")]
+        if tag in ("iframe", "object", "embed") or (tag == "img" and dict(attrs).get("src") == "x"):
+            self.found.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        if self.in_script and "alert(1)" in data.replace("\\u003c", "<") and "<script" in data:
+            self.found.append(data)
+
+
+def assert_harmless(page: Path) -> None:
+    tags = Tags()
+    text = page.read_text(encoding="utf-8")
+    tags.feed(text)
+    assert tags.found == [], page.name
+    assert "<script>alert(1)" not in text
+
+
+def run_emea(*arguments: str) -> None:
+    assert main(list(arguments)) == 0
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, ...]:
+    """Settings of a pair whose names are full of markup and paths."""
+    pair = synthetic_pair(num_entities=100, seed=1)
+    names = {"a": f"a{HOSTILE}", "b": "../../../../etc/b"}
+    for side, graph in zip("ab", (pair.source, pair.target), strict=True):
+        rows = (
+            f"{names[side]}{h}\t{HOSTILE}{r}\t{names[side]}{t}\n"
+            for h, r, t in graph.triples.tolist()
+        )
+        (tmp_path / f"{side}.tsv").write_text("".join(rows), encoding="utf-8")
+    links = [f"{names['a']}{s}\t{names['b']}{t}\n" for s, t in pair.links.tolist()]
+    (tmp_path / "links.tsv").write_text("".join(links[:40]), encoding="utf-8")
+    (tmp_path / "test.tsv").write_text("".join(links[40:]), encoding="utf-8")
+    return (
+        "data=files",
+        *(f"data.{key}={tmp_path}/{name}.tsv" for key, name in (("source", "a"), ("target", "b"))),
+        f"data.links={tmp_path}/links.tsv",
+        f"data.test_links={tmp_path}/test.tsv",
+        'data.name="<script>alert(1)</script>../../x"',
+        *("model=lightea", "em=dual", "em.iterations=1", "trainer=cpu"),
+        *("export.formats=[tsv,nt,sssom,jsonl]", "tracking=none"),
+    )
+
+
+@pytest.mark.slow
+def test_names_with_markup_and_paths_stay_text(
+    files: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    before = {path for path in tmp_path.rglob("*") if not path.is_relative_to(place)}
+    for name in ("one", "two"):
+        run_emea("run", *files, f"hydra.run.dir={place}/{name}", f"seed={len(name)}")
+    run_emea(
+        "explain", "one", "--entity", f"a{HOSTILE}1", "--html", "why.html", "--json", "why.json"
+    )
+    run_emea("compare", "one", "two", "--html", "compare.html", "--csv", "compare.csv")
+    pages = list(place.rglob("*.html"))
+    assert len(pages) >= 2
+    for page in pages:
+        assert_harmless(page)
+    assert json.loads((place / "why.json").read_text(encoding="utf-8"))
+    statements = (place / "one" / "alignment.nt").read_bytes()
+    assert len(list(pyoxigraph.parse(statements, pyoxigraph.RdfFormat.N_TRIPLES))) > 40
+    rows = (place / "one" / "alignment.tsv").read_text(encoding="utf-8").splitlines()
+    assert len({row.count("\t") for row in rows}) == 1
+    outside = {path for path in tmp_path.rglob("*") if not path.is_relative_to(place)}
+    assert outside == before
+
+
+@pytest.mark.slow
+def test_links_in_a_run_folder_are_replaced_and_not_followed(
+    files: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    victim = tmp_path / "victim"
+    victim.write_text("precious", encoding="utf-8")
+    folder = tmp_path / "run"
+    folder.mkdir()
+    names = ("alignment.tsv", "metrics.json", "config.yaml", "ranks.npz", "beliefs.npz")
+    for name in (*names, "run.log", "checkpoint.safetensors", "unmatched.tsv", "alignment.nt"):
+        os.symlink(victim, folder / name)
+    run_emea("run", *files, f"hydra.run.dir={folder}")
+    assert victim.read_text(encoding="utf-8") == "precious"
+    assert not any((folder / name).is_symlink() for name in names)
+
+
+@pytest.mark.slow
+def test_a_config_cannot_name_code_to_run(
+    files: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_emea("run", *files, "hydra.run.dir=run")
+    config = OmegaConf.load("run/config.yaml")
+    for target in ("os.system", "builtins.exec", "subprocess.run"):
+        config.data = {"_target_": target, "command": f"touch {tmp_path}/victim"}
+        OmegaConf.save(config, "run/config.yaml")
+        capsys.readouterr()
+        assert main(["predict", "run"]) != 0
+        assert f"data._target_ names {target}" in capsys.readouterr().err
+    assert not (tmp_path / "victim").exists()
+
+
+LAUGHS = "a0: &a0 [x, x]\n" + "".join(
+    f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n" for level in range(1, 12)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (LAUGHS, r"config\.yaml contains YAML aliases, which a run does not write\."),
+        ("a: !!python/object/apply:os.system [touch /nonexistent/x]\n", "damaged"),
+        ("a: ${oc.env:}\n", "damaged"),
+        ("- a\n", "it contains no settings"),
+    ],
+)
+def test_a_hostile_config_of_a_run_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        read_settings(tmp_path)
+
+
+def test_objects_in_arrays_are_not_loaded(tmp_path: Path) -> None:
+    np = pytest.importorskip("numpy")
+    np.savez(tmp_path / "beliefs.npz", a=np.array([{"x": 1}], dtype=object))
+    with pytest.raises(DataError, match="cannot be read"):
+        read_arrays(tmp_path / "beliefs.npz")
+
+
+@pytest.mark.parametrize("name", ["../../outside.json", "/tmp/outside.json", "a/../../b.json"])
+def test_members_of_an_archive_are_not_extracted(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "study"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    write_details(folder, {name: b"{}"})
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(DataError, match="has another checksum"):
+        read_detail(folder, name, "0" * 64)
+    assert sorted(tmp_path.rglob("*")) == before
