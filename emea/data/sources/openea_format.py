@@ -75,7 +75,8 @@ def read_openea_format(
             kept.
 
     Raises:
-        DataError: A file is missing or has a line that cannot be used.
+        DataError: A file is missing or has a line that cannot be used, or no link connects two
+            entities that have triples.
     """
     path = locate(folder, root)
     require_files(path, FILES, f"{', '.join(FILES)} and the folds in {folds}")
@@ -86,6 +87,11 @@ def read_openea_format(
     if keep_literals and iri_names:
         source, target = with_iri_names(source), with_iri_names(target)
     known, num_absent = _ids(links, source, target)
+    if not len(known):
+        raise DataError(
+            f"{links.table.label}: no link connects two entities that have triples. Check that "
+            "rel_triples_1 and rel_triples_2 use the names of the links."
+        )
     if num_absent:
         log.warning(
             "%s: %d of %d links have a source or target without triples: they are not used for "

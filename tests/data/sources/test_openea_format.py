@@ -67,6 +67,14 @@ def test_links_without_triples_are_logged(
     assert (len(pair.links), pair.num_absent, caplog.text) == (4, 0, "")
 
 
+def test_links_only_to_entities_without_triples_are_refused(
+    write_files: Callable[[Files], Path], files: Files
+) -> None:
+    folder = write_files({**files, "rel_triples_2": "AA\tR\tBB\n"})
+    with pytest.raises(DataError, match="ent_links: no link connects two entities"):
+        read_openea_format(folder)
+
+
 def test_literals(write_files: Callable[[Files], Path], files: Files) -> None:
     rows = ['a\tname\t"Ann"@en\n', "b\tage\t7\n", 'a\tage\t"8"^^<http://x/int>\n']
     files |= {"attr_triples_1": "".join(rows), "attr_triples_2": "A\tlabel\tAnn O'\n"}
