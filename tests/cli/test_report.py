@@ -50,6 +50,7 @@ def test_what_is_no_store_is_told_in_a_sentence(
     assert not (tmp_path / "report").exists()
 
 
+@pytest.mark.slow
 def test_an_out_that_cannot_be_written_is_told_in_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

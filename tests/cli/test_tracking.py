@@ -12,6 +12,7 @@ from emea.record.mlflow_store import MlflowStore
 MakeFolder = Callable[..., Path]
 
 
+@pytest.mark.slow
 def test_sync_tells_what_it_did(
     store: MlflowStore, make_folder: MakeFolder, caplog: pytest.LogCaptureFixture
 ) -> None:

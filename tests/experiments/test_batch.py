@@ -68,6 +68,7 @@ def test_code_that_reports_will_not_count_is_told_before_the_runs(
     assert ("EMEA_DIRTY=false" in caplog.text) == (dirty != "false")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", [f"smoke/{one}" for one in ("table5", "figure5")])
 def test_first_trainings_have_no_em_whatever_the_experiment_says(
     experiment: str, tmp_path: Path

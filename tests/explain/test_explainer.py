@@ -144,6 +144,7 @@ def test_terms_are_the_weights_of_the_last_m_step(finished: Finished) -> None:
     assert both[1].value is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["paris", "prase"])
 def test_baselines_are_explained_by_what_their_next_iteration_hears(
     kind: str, finished: Finished

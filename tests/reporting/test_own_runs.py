@@ -61,6 +61,7 @@ def test_only_runs_of_the_paper_are_compared_with_it(tmp_path: Path) -> None:
     assert 'id="claims"' not in content and NOT_RUN not in content
 
 
+@pytest.mark.slow
 def test_a_page_of_some_runs_has_no_gaps(tmp_path: Path) -> None:
     runs = [made(f"s{seed}", "", split_seed=seed, seconds={"total": 1.0}) for seed in (0, 1)]
     names = write_own_runs(run_table(runs), tmp_path)

@@ -67,6 +67,10 @@ def test_runs_are_of_options_that_exist(study: str) -> None:
 def test_a_folders_name_says_pair_ratio_and_split(study: str) -> None:
     for run in records(study):
         data, ratio, split, *_ = run.name.split("-")
+        if run.metrics["split"] == "official":  # of a fold, and the ratio is that of the fold
+            assert run.metrics["data"].startswith(data), run.name
+            assert ratio == f"fold{_param(run, 'data.fold')}", run.name
+            continue
         assert data in option_names("data"), run.name
         assert _pair(data) == run.metrics["data"], run.name
         assert (float(ratio), split) == (
@@ -99,6 +103,8 @@ def _pair(option: str) -> str:
 
 def _overrides(run: RecordedRun) -> tuple[str, ...]:
     """The choices that the run's metrics name; a group its method does not use is ``none``."""
+    if run.metrics["split"] == "official":
+        return (f"em={run.metrics['em']}", f"model={run.metrics['model']}", "split=official")
     assert f"{run.metrics['ratio']:g}" in option_names("ratio"), run.name
     method = run.metrics["method"]
     chosen = {"method": "emea" if method == "neural" else method}

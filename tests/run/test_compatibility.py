@@ -52,6 +52,7 @@ def test_a_model_is_told_before_and_after(em: str, tiny_config: Configs, tmp_pat
             assert points[f"run/compatibility/{stage}/{name}"] == numbers[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["paris", "prase"])
 def test_reasoning_has_an_end_and_no_beginning(
     method: str, tiny_config: Configs, tmp_path: Path

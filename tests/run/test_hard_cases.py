@@ -54,11 +54,13 @@ def test_no_validation_links(
     assert "not calibrated" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["em.sampling=sample", "em.m_step=pseudolikelihood"])
 def test_options_of_em(tiny_config: Configs, tmp_path: Path, option: str) -> None:
     run_and_check(tiny_config("em.iterations=1", option), tmp_path)
 
 
+@pytest.mark.slow
 def test_minmax_and_blanket(tiny_config: Configs, tmp_path: Path) -> None:
     normaliser = "em.normaliser._target_=emea.em.normaliser.MinMaxNormaliser"
     overrides = ("em.iterations=1", normaliser, "rule.markov_blanket=true", "similarity=cosine")
@@ -94,6 +96,7 @@ def test_no_labelled_link_is_refused(tiny_config: Configs, tmp_path: Path) -> No
         run_job(tiny_config("ratio.value=0.0001"), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("em", ["paper", "dual"])
 def test_graphs_without_common_structure(
     em: str,

@@ -77,6 +77,7 @@ def test_the_same_seed_gives_the_same_bits(tiny_config: Configs, tmp_path: Path)
     assert results[0] == results[1]
 
 
+@pytest.mark.slow
 def test_another_seed_gives_other_weights(tiny_config: Configs, tmp_path: Path) -> None:
     for seed in (0, 1):
         run_job(tiny_config("em=none", f"seed={seed}"), tmp_path / str(seed))

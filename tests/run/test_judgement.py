@@ -165,6 +165,7 @@ def test_keep_best_answers_with_that_iteration_also_after_resuming(
     assert read_metrics(tmp_path / "half")["final"] == found["final"]
 
 
+@pytest.mark.slow
 def test_the_best_iteration_is_that_of_the_best_validation_score(
     tiny_config: Configs, tmp_path: Path
 ) -> None:

@@ -94,6 +94,7 @@ def test_a_time_limit_ends_each_fit_and_em_still_acts(tiny_config: Configs, tmp_
     assert [entry["iteration"] for entry in metrics["history"]] == [0, 1]
 
 
+@pytest.mark.slow
 def test_a_callback_may_end_the_run(
     tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -108,6 +108,7 @@ def test_test_links_change_no_prediction(em: str, tmp_path: Path) -> None:
     assert answers[0] == answers[1]
 
 
+@pytest.mark.slow
 def test_released_needs_test_links(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="needs test links, but there are none"):
         run_job(config_of("protocol=released"), tmp_path)
@@ -143,6 +144,7 @@ def test_graphs_of_one_relation_that_share_nothing(tmp_path: Path) -> None:
     assert run(config, tmp_path / "run")["final"]["hit@1"] is None
 
 
+@pytest.mark.slow
 def test_a_thousand_isolated_entities(tmp_path: Path) -> None:
     text = (EXAMPLES / "atlas.nt").read_text()
     name = "<http://www.w3.org/2000/01/rdf-schema#label>"
@@ -188,6 +190,7 @@ def test_a_recorded_run_without_test_links_is_passed_over(
     assert run(other, tmp_path / "other")["num_links"]["test"] == 1
 
 
+@pytest.mark.slow
 def test_mlflow_gets_a_run_without_test_links(store_template: Path, tmp_path: Path) -> None:
     shutil.copy(store_template, tmp_path / "mlflow.db")
     store = (
@@ -198,6 +201,7 @@ def test_mlflow_gets_a_run_without_test_links(store_template: Path, tmp_path: Pa
     assert metrics["final"]["hit@1"] is None
 
 
+@pytest.mark.slow
 def test_without_a_test_link_to_judge_by_no_precision_is_told(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

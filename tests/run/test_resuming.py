@@ -170,6 +170,7 @@ def test_a_run_of_other_code_or_data_is_kept_and_does_not_go_on(
     assert json.loads((tmp_path / "run.json").read_text()) == header
 
 
+@pytest.mark.slow
 def test_nothing_of_an_earlier_run_stays_beside_a_new_one(
     tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -219,6 +220,7 @@ def test_the_same_command_goes_on_in_the_old_folder(
     assert not Path("multirun/later/0/metrics.json").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_is_left_alone(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,6 +110,7 @@ def test_em_replaces_mined_labels(tiny_config: Configs, tmp_path: Path) -> None:
     assert sorted(sources.tolist()) == list(range(150))
 
 
+@pytest.mark.slow
 def test_iterations_may_have_turns_of_their_own(tiny_config: Configs, tmp_path: Path) -> None:
     options = (*EPOCHS, "em.iterations=1", "training=semi", "training.epochs_per_turn=2")
     run_job(tiny_config(*options, "training.turns_per_iteration=3"), tmp_path)
