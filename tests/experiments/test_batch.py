@@ -38,6 +38,7 @@ def test_cells_are_run_once_and_recorded(tmp_path: Path) -> None:
     assert (out / later[0].name / "metrics.json").stat().st_mtime_ns == written
 
 
+@pytest.mark.slow
 def test_a_failing_cell_is_told_and_does_not_stop_the_others(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

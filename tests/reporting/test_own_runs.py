@@ -53,6 +53,7 @@ def test_the_best_run_is_named_for_each_protocol() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_only_runs_of_the_paper_are_compared_with_it(tmp_path: Path) -> None:
     table = run_table([own("mine")])
     assert not any(report.with_runs_only() for report in made_reports(table))
