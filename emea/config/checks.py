@@ -101,27 +101,20 @@ def _ensemble_problems(config: DictConfig) -> Iterator[str]:
     if _value(config, "ensemble.name") in (None, "none"):
         return
     if "model" not in config.method.uses or "em" not in config.method.uses:
-        yield f"method={config.method.name} has one encoder or none: use ensemble=none"
+        yield f"method={config.method.name} cannot use several encoders. Use ensemble=none."
     if config.training.turns or _value(config, "training.turns_per_iteration"):
-        yield "an ensemble cannot mine labels during training: use training=sup, or ensemble=none"
+        yield "An ensemble cannot mine labels during training. Use training=sup or ensemble=none."
     if _value(config, "initial_from"):
-        yield "initial_from replaces the first training of a single encoder: use ensemble=none"
+        yield "initial_from has the weights of a single encoder. Use ensemble=none."
     others = _value(config, "ensemble.models") or {}
     for key in ("model", *(f"ensemble.models.{name}" for name in others)):
         if _value(config, f"{key}.early_stopping"):
-            yield f"an ensemble has no early stopping: set {key}.early_stopping=null"
+            yield f"An ensemble has no early stopping. Set {key}.early_stopping=null."
     for name, model in others.items():
         if model is not None:
-            yield from _model_problems(config, f"ensemble.models.{name}", str(model.get("name")))
-
-
-def _model_problems(config: DictConfig, place: str, name: str) -> Iterator[str]:
-    """Yield a sentence for each value that the model's schema does not allow."""
-    for variants in declared("model", name):
-        here = tuple(replace(one, key=place + one.key.removeprefix("model")) for one in variants)
-        problem = _value_problem(OmegaConf.select(config, here[0].key, default=ABSENT), here)
-        if problem is not None:
-            yield problem
+            yield from _schema_problems(
+                config, "model", str(model.get("name")), f"ensemble.models.{name}"
+            )
 
 
 def _export_problems(config: DictConfig) -> Iterator[str]:
@@ -143,11 +136,29 @@ def value_problems(config: DictConfig) -> Iterator[str]:
     """Yield a sentence for each value that its schema does not allow."""
     for group in ("", *GROUPS):
         option = OmegaConf.select(config, f"{group}.name") if group else None
-        for variants in declared(group, option if isinstance(option, str) else None):
-            value = OmegaConf.select(config, variants[0].key, default=ABSENT)
-            problem = _value_problem(value, variants)
-            if problem is not None:
-                yield problem
+        yield from _schema_problems(config, group, option if isinstance(option, str) else None)
+
+
+def _schema_problems(
+    config: DictConfig, group: str, option: str | None, place: str | None = None
+) -> Iterator[str]:
+    """Yield a sentence for each value that the schema of an option does not allow.
+
+    Args:
+        config: The config.
+        group: The config group of the option.
+        option: The name of the option.
+        place: The key of the option in the config; ``None``: that of its group.
+    """
+    for variants in declared(group, option):
+        if place is not None:
+            variants = tuple(
+                replace(one, key=place + one.key.removeprefix(group)) for one in variants
+            )
+        value = OmegaConf.select(config, variants[0].key, default=ABSENT)
+        problem = _value_problem(value, variants)
+        if problem is not None:
+            yield problem
 
 
 def _value_problem(value: Any, variants: tuple[Setting, ...]) -> str | None:

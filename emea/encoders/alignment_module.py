@@ -2,7 +2,8 @@
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
 
@@ -107,8 +108,8 @@ class AlignmentModule(pl.LightningModule):
     def activate(self, member: int) -> None:
         """Choose the member of the ensemble that the next fit trains."""
         self._active = member
-        if isinstance(self.encoder, Ensemble) and isinstance(self.objective, EnsembleObjective):
-            self.encoder.active = self.objective.active = member
+        if isinstance(self.objective, EnsembleObjective):
+            self.objective.active = member
 
     def renew(self, encoder: nn.Module, objective: Objective) -> None:
         """Start the next fit with another encoder of the same type."""
@@ -221,12 +222,8 @@ class AlignmentModule(pl.LightningModule):
     def member_rows(self) -> list[Tensor]:
         """Return the unit vectors of all entities by each member, without gradient or dropout."""
         assert isinstance(self.encoder, Ensemble)
-        training = self.encoder.training
-        self.encoder.eval()
-        with torch.no_grad():
-            rows = list(self.encoder.member_rows())
-        self.encoder.train(training)
-        return rows
+        with self._evaluating():
+            return list(self.encoder.member_rows())
 
     def weigh_members(self, weights: Tensor) -> None:
         """Set the weights of an ensemble's members, which sum to 1."""
@@ -238,16 +235,22 @@ class AlignmentModule(pl.LightningModule):
 
         They are copies: an encoder may return a parameter, which the next step changes in place.
         """
-        training = self.encoder.training
-        self.encoder.eval()
-        with torch.no_grad():
+        with self._evaluating():
             rows = self.encoder()
-        self.encoder.train(training)
         self._check_rows(rows)
         # half precision is only for training: search and reasoning need single precision
         kind = torch.promote_types(rows.dtype, torch.float32)
         rows = rows.detach().to(kind, copy=True)
         return rows[: self.num_source], rows[self.num_source :]
+
+    @contextmanager
+    def _evaluating(self) -> Iterator[None]:
+        """Switch gradient and dropout off."""
+        training = self.encoder.training
+        self.encoder.eval()
+        with torch.no_grad():
+            yield
+        self.encoder.train(training)
 
     def _check_rows(self, rows: Any) -> None:
         """Check the output of the encoder.

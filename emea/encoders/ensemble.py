@@ -19,9 +19,6 @@ class Ensemble(nn.Module):
     Args:
         members: Encoders of the same entities; their widths may differ.
 
-    Attributes:
-        active: Index of the member in training.
-
     Shapes:
         output: ``[num_entities, sum of the members' widths]``, source entities first.
     """
@@ -32,7 +29,6 @@ class Ensemble(nn.Module):
         super().__init__()
         self.members = nn.ModuleList(members)
         self.register_buffer("weights", torch.full((len(members),), 1 / len(members)))
-        self.active = 0
 
     def forward(self) -> Tensor:
         """Return the joined embeddings of all entities."""
@@ -52,6 +48,9 @@ class EnsembleObjective(Objective):
 
     Args:
         objectives: The objective of each member.
+
+    Attributes:
+        active: Index of the member in training.
     """
 
     def __init__(self, objectives: Sequence[Objective]) -> None:

@@ -317,7 +317,7 @@ def fit_stage(
     """
     if stage.restart:
         parts.restart(stage.member)
-    # the best weights are back before labels are mined with them
+    # early stopping restores the best weights before labels are mined
     stopping = [parts.stopping] if parts.stopping else []
     fit(
         parts.module,
