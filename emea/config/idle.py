@@ -83,7 +83,10 @@ PARIS_INCLUSIONS = ("rule.subsumption_from", "rule.rules.paris.subsumption_from"
 IDLE = (
     *(_not_used(group) for group in OPTIONAL),
     Idle(
-        ("rule", "em.m_step", "em.sampling", "em.ridge", "em.patience", "em.keep", "em.two_way"),
+        (
+            *("rule", "em.m_step", "em.sampling", "em.ridge", "em.evidence", "em.patience"),
+            *("em.keep", "em.two_way"),
+        ),
         _has_no_em,
         "em={config.em.name} with em.iterations=0 does not reason",
     ),
@@ -101,7 +104,10 @@ IDLE = (
         "there are no EM iterations between which test links are ranked",
     ),
     Idle(
-        ("em.ridge", "em.m_step", "em.sampling", "rule.markov_blanket", "rule.subsumption_from"),
+        (
+            *("em.ridge", "em.m_step", "em.sampling", "em.evidence"),
+            *("rule.markov_blanket", "rule.subsumption_from"),
+        ),
         uses_two_way,
         "em={config.em.name} replaces the paper's E- and M-step, unless all parts of em.two_way "
         "are off",
@@ -115,6 +121,11 @@ IDLE = (
         ("em.two_way.tolerance",),
         lambda config: _value(config, "em.two_way.sweeps") == 1,
         "em.two_way.sweeps=1 updates beliefs once, so there is no change to compare with",
+    ),
+    Idle(
+        ("em.evidence",),
+        lambda config: config.rule.get("name") == "avoid_conflict",
+        "only the PARIS rule uses the evidence of neighbours",
     ),
     Idle(
         PARIS_INCLUSIONS,

@@ -255,8 +255,15 @@ class EMCallback(pl.Callback):
             offered, searched = self.normaliser.search(similarity, self.num_candidates)
         else:
             offered = self.normaliser.beliefs(similarity, self.num_candidates)
-        beliefs = offered.clamped(links_on(self.certain, source.device))
-        return NeuralBeliefs(source, offered, beliefs, searched, is_first=self.iteration == 0)
+        certain = links_on(self.certain, source.device)
+        return NeuralBeliefs(
+            source,
+            offered,
+            offered.clamped(certain),
+            searched,
+            is_first=self.iteration == 0,
+            dense=self.normaliser.dense(similarity, certain),
+        )
 
     def _relabel(self, data: LabelDataModule, joint: JointReport) -> None:
         train, weights = self.visible.train, joint.label_weights

@@ -13,6 +13,7 @@ from emea.data.arrays import IntArray
 from emea.em.normaliser import FittedSearch
 from emea.em.protocol import Visible
 from emea.matching.beliefs import Beliefs
+from emea.matching.dense_beliefs import DenseBeliefs
 from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
 
@@ -86,6 +87,7 @@ class NeuralBeliefs:
         searched: The search that q is based on; ``None`` if q is not a softmax or if the step does
             not use it.
         is_first: Whether this is the first fit of the run.
+        dense: q over all targets with the same certain links; ``None`` if q is not a softmax.
     """
 
     embeddings: Tensor
@@ -93,6 +95,7 @@ class NeuralBeliefs:
     beliefs: Beliefs
     searched: FittedSearch | None = None
     is_first: bool = False
+    dense: DenseBeliefs | None = None
 
 
 class JointStep(ABC):

@@ -10,6 +10,7 @@ from torch import Tensor
 from emea.matching.beliefs import Beliefs
 from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.candidates import top_candidates
+from emea.matching.dense_beliefs import DenseBeliefs
 from emea.matching.similarity import Similarity
 from emea.matching.two_sided import OneSided
 
@@ -62,6 +63,15 @@ class Normaliser(ABC):
         """Return the beliefs and their search, which is ``None`` if q is not a softmax."""
         return self.beliefs(similarity, num_candidates), None
 
+    def dense(self, similarity: Similarity, certain: Tensor) -> DenseBeliefs | None:
+        """Return q(y_e) over all targets; ``None`` if q is not a softmax.
+
+        Args:
+            similarity: The similarity that the parameters were fitted on.
+            certain: ``[num_links, 2]`` links that have probability 1.
+        """
+        return None
+
     @abstractmethod
     def parameters(self) -> dict[str, float]:
         """Return the fitted parameters by name."""
@@ -108,6 +118,10 @@ class SoftmaxNormaliser(Normaliser):
         """Return the beliefs with their scores and denominators."""
         beliefs, side = self._searched(similarity, num_candidates, with_mass=True)
         return beliefs, FittedSearch(side, self._links, self.default_sharpness)
+
+    def dense(self, similarity: Similarity, certain: Tensor) -> DenseBeliefs:
+        """Return the softmax over all targets (Eq. 2)."""
+        return DenseBeliefs(similarity, self.sharpness, certain)
 
     @in_smaller_blocks
     def _searched(

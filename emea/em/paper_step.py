@@ -31,6 +31,8 @@ class PaperStep(JointStep):
             drawn from q (Eq. 13).
         sampling: ``argmax`` takes the best candidate, ``sample`` draws one.
         ridge: Strength of the prior on rule weights.
+        evidence: ``candidates``: a neighbour supports a mapping through its candidates only;
+            ``dense``: through all targets.
         seed: Seed of the drawn samples.
     """
 
@@ -40,16 +42,20 @@ class PaperStep(JointStep):
         m_step: str = "links",
         sampling: str = "argmax",
         ridge: float = 0.01,
+        evidence: str = "candidates",
         seed: int = 0,
     ) -> None:
         if m_step not in ("links", "pseudolikelihood"):
             raise ValueError(f"m_step must be links or pseudolikelihood, got {m_step}")
         if sampling not in ("argmax", "sample"):
             raise ValueError(f"sampling must be argmax or sample, got {sampling}")
+        if evidence not in ("candidates", "dense"):
+            raise ValueError(f"evidence must be candidates or dense, got {evidence}")
         self.rule = rule
         self.m_step = m_step
         self.sampling = sampling
         self.ridge = ridge
+        self.evidence = evidence
         self.weights = torch.zeros(0, dtype=torch.float64)
         # sampling happens on the CPU, so results do not depend on the device
         self.generator = torch.Generator().manual_seed(seed)
@@ -66,7 +72,8 @@ class PaperStep(JointStep):
         """Fit the rule weights, and derive q* and the pseudo-labels."""
         beliefs = neural.beliefs
         links = self._links_of_relations(visible, beliefs.targets.device)
-        self.rule.prepare(RuleView(beliefs, neural.embeddings, links))
+        dense = neural.dense if self.evidence == "dense" else None
+        self.rule.prepare(RuleView(beliefs, neural.embeddings, links, dense))
         values = self._values(beliefs)
         if neural.is_first:
             self._warn_without_support(values)
@@ -80,6 +87,7 @@ class PaperStep(JointStep):
             labels=self._labels(compatible, visible),
             weights=dict(zip(self.rule.names, self.weights.tolist(), strict=True)),
             compatibility=values[rows, best].mean(1),
+            details={} if dense is None else {"candidate_prob": _candidate_prob(neural, visible)},
         )
 
     def state_dict(self) -> dict[str, Any]:
@@ -149,3 +157,11 @@ class PaperStep(JointStep):
             pool = visible.label_pool
         unlabelled = np.setdiff1d(pool, visible.train[:, 0])
         return np.stack([unlabelled, targets[unlabelled]], axis=1)
+
+
+def _candidate_prob(neural: NeuralBeliefs, visible: Visible) -> float:
+    """Return the mean probability of all candidates together, over the unlabelled entities."""
+    probs = neural.offered.probs.sum(1)
+    unlabelled = torch.ones_like(probs, dtype=torch.bool)
+    unlabelled[links_on(visible.train, probs.device)[:, 0]] = False
+    return float(probs[unlabelled].mean())

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs
+from emea.matching.dense_beliefs import DenseBeliefs
 from emea.rules.pair_evidence import EvidenceModel
 
 
@@ -21,11 +22,14 @@ class RuleView:
         source_embeddings: ``[num_source, dim]`` embeddings of the neural model.
         relation_links: Links from which inclusions of relations are estimated; with ``None`` they
             are estimated from the beliefs.
+        dense: q over all targets, for rules that can use it; ``None`` means that rules use the
+            candidates only.
     """
 
     beliefs: Beliefs
     source_embeddings: Tensor
     relation_links: Tensor | None = None
+    dense: DenseBeliefs | None = None
 
 
 class Rule(ABC):

@@ -17,6 +17,7 @@ from emea.data.literal_matches import LiteralMatches
 from emea.data.split import Split
 from emea.em.em_callback import Decoder, EMCallback, Observer
 from emea.em.joint import JointStep
+from emea.em.normaliser import SoftmaxNormaliser
 from emea.em.paper_step import PaperStep
 from emea.em.protocol import Visible
 from emea.encoders.alignment_module import AlignmentModule
@@ -194,11 +195,17 @@ def _build_em(
 ) -> EMCallback:
     elsewhere = ("name", "iterations", "normaliser", "two_way", "restart_every", *PAPER_SETTINGS)
     settings: Any = OmegaConf.to_container(config.em, resolve=True)
+    normaliser = factory(config.em.normaliser)()
+    if settings.get("evidence") == "dense" and not isinstance(normaliser, SoftmaxNormaliser):
+        raise ConfigError(
+            f"em.evidence=dense needs q over all targets, which {config.em.normaliser._target_} "
+            "does not compute. Use emea.em.normaliser.SoftmaxNormaliser, or em.evidence=candidates."
+        )
     em: EMCallback = make(
         EMCallback,
         visible=visible,
         decoder=decoder,
-        normaliser=factory(config.em.normaliser)(),
+        normaliser=normaliser,
         step=None if rule is None else _build_step(config, rule),
         observer=observer,
         **{key: value for key, value in settings.items() if key not in elsewhere},
@@ -206,7 +213,7 @@ def _build_em(
     return em
 
 
-PAPER_SETTINGS = ("m_step", "sampling", "ridge")
+PAPER_SETTINGS = ("m_step", "sampling", "ridge", "evidence")
 """Keys of ``em`` that belong to the paper's step."""
 
 

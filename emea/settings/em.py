@@ -54,6 +54,13 @@ class PaperEMSettings:
         POSITIVE,
         source="ours: keeps the weights finite if a rule is always right",
     )
+    evidence: str = setting(
+        "candidates",
+        "targets of a neighbour that count as evidence (PARIS rule): its candidates, or all "
+        "targets (dense), as in the released code",
+        ("candidates", "dense"),
+        source="ours: candidates",
+    )
     patience: int | None = setting(None, PATIENCE_HELP, up_to(10_000), source="ours")
     restart_every: int | None = setting(
         None,

@@ -305,3 +305,23 @@ def test_any_step_can_take_the_papers_place(uses_search: bool) -> None:
     assert first.offered.probs[2].max() < first.beliefs.probs[2].max()
     assert (first.searched is not None) is uses_search
     assert em.certain.tolist() == [[0, 0], [1, 1], [2, 2]]
+
+
+def test_the_rule_gets_beliefs_over_all_targets_for_dense_evidence_only(run: Run) -> None:
+    sparse, dense = PrefersTarget(4), PrefersTarget(4)
+    _, _, reports = run(sparse, num_candidates=2)
+    assert sparse.views[0].dense is None
+    assert reports[0].joint is not None and not reports[0].joint.details
+    em, _, reports = run(dense, num_candidates=2, evidence="dense")
+    beliefs = dense.views[0].dense
+    assert beliefs is not None
+    ((_, probs),) = beliefs.blocks()
+    assert probs[:2].tolist() == torch.eye(SIZE)[:2].tolist()  # training links are certain
+    expected = float(em.normaliser.beliefs(reports[0].similarity, 2).probs[2:].sum(1).mean())
+    assert reports[0].joint is not None
+    assert reports[0].joint.details == {"candidate_prob": pytest.approx(expected)}
+
+
+def test_refuses_an_unknown_kind_of_evidence() -> None:
+    with pytest.raises(ValueError, match="candidates or dense"):
+        PaperStep(PrefersTarget(4), evidence="all")
