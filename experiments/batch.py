@@ -85,7 +85,7 @@ def first_training(config: DictConfig) -> str | None:
     """Return the settings that determine the first training; ``None`` if it cannot be shared."""
     if config.method.reasoner is not None or not config.em.iterations or config.training.turns:
         return None
-    keys = ("data", "split", "ratio", "model", "ensemble", "seed", "split_seed")
+    keys = ("data", "literals", "split", "ratio", "model", "ensemble", "seed", "split_seed")
     return OmegaConf.to_yaml(OmegaConf.masked_copy(config, keys), resolve=True)
 
 
