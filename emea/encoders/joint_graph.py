@@ -58,9 +58,15 @@ class JointGraph:
         shift: IntArray = np.array([0, self.num_source])
         return links + shift
 
-    def incident_relations(self) -> tuple[IntArray, IntArray]:
-        """Return the distinct (entity, directed relation) pairs, ascending."""
+    def incident_relations(self, opposite: bool = False) -> tuple[IntArray, IntArray]:
+        """Return the distinct (entity, directed relation) pairs, ascending.
+
+        Args:
+            opposite: Return the inverse of each relation.
+        """
         edges, relations = self._edge_relations()
+        if opposite:
+            relations = (relations + self.num_relations) % max(1, 2 * self.num_relations)
         sizes = [self.num_entities, 2 * self.num_relations]
         rows, cols = distinct_rows([self.edge_rows[edges], relations], sizes)
         return rows, cols

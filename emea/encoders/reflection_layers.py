@@ -18,16 +18,18 @@ class NeighbourhoodMeans(nn.Module):
 
     Args:
         graph: The joint graph of both graphs.
+        opposite_relations: Take the inverse of each relation of an entity instead.
     """
 
     around_mean: Tensor
     incident_mean: Tensor
 
-    def __init__(self, graph: JointGraph) -> None:
+    def __init__(self, graph: JointGraph, opposite_relations: bool = False) -> None:
         super().__init__()
         size, relations = graph.num_entities, 2 * graph.num_relations
         self.around = SparsePattern(*graph.closed_neighbourhoods(), shape=(size, size))
-        self.incident = SparsePattern(*graph.incident_relations(), shape=(size, relations))
+        incident = graph.incident_relations(opposite_relations)
+        self.incident = SparsePattern(*incident, shape=(size, relations))
         self.register_buffer("around_mean", self.around.mean_values(), persistent=False)
         self.register_buffer("incident_mean", self.incident.mean_values(), persistent=False)
 

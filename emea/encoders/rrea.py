@@ -19,13 +19,21 @@ class RREA(nn.Module):
         dim: Width of entity and relation embeddings.
         depth: Number of attention layers.
         dropout: Share of the output that is dropped in training.
+        opposite_relations: The relation channel uses the embedding of r⁻¹ for the head of r and
+            that of r for its tail, as in the released code. By default it uses the embeddings that
+            also reflect the neighbours of the entity: r for the head, r⁻¹ for the tail.
 
     Shapes:
         output: ``[num_entities, 2 * (depth + 1) * dim]``, source entities first.
     """
 
     def __init__(
-        self, graph: JointGraph, dim: int = 100, depth: int = 2, dropout: float = 0.3
+        self,
+        graph: JointGraph,
+        dim: int = 100,
+        depth: int = 2,
+        dropout: float = 0.3,
+        opposite_relations: bool = False,
     ) -> None:
         super().__init__()
         self.entities = nn.Parameter(torch.empty(graph.num_entities, dim).uniform_(-0.05, 0.05))
@@ -34,7 +42,7 @@ class RREA(nn.Module):
         bound = (6.0 / (3 * dim + 1)) ** 0.5  # Glorot: 3 * dim inputs, 1 output
         self.neighbour_attention = nn.Parameter(torch.empty(depth, dim).uniform_(-bound, bound))
         self.relation_attention = nn.Parameter(torch.empty(depth, dim).uniform_(-bound, bound))
-        self.means = NeighbourhoodMeans(graph)
+        self.means = NeighbourhoodMeans(graph, opposite_relations)
         self.layers = ReflectionLayers(graph, torch.relu, dropout)
 
     def forward(self) -> Tensor:

@@ -9,6 +9,7 @@ from emea.reporting.records import RecordedRun
 from emea.settings.data import RandomSplitSettings
 from emea.settings.em import FEATURES, PaperEMSettings, TwoWaySettings
 from emea.settings.method import AvoidConflictSettings, ParisRuleSettings
+from emea.settings.model import RREAEncoderSettings
 from emea.settings.run import RunSettings
 
 
@@ -20,6 +21,7 @@ def _defaults(schema: type, prefix: str, *names: str) -> dict[str, Any]:
 USUAL: dict[str, Any] = {
     **_defaults(PaperEMSettings, "em", "iterations", "num_candidates", "m_step", "sampling"),
     **_defaults(PaperEMSettings, "em", "ridge", "evidence", "patience"),
+    "em.normaliser._target_": "emea.em.normaliser.SoftmaxNormaliser",
     **_defaults(TwoWaySettings, "em.two_way", "tolerance", "max_candidates", "ridge"),
     **_defaults(ParisRuleSettings, "rule", "markov_blanket", "subsumption_from"),
     **_defaults(ParisRuleSettings, "rule.rules.paris", "markov_blanket", "subsumption_from"),
@@ -35,6 +37,7 @@ COMMON: dict[str, Any] = {
     "decoding.name": "greedy",
     "search.name": "exact",
     "ensemble.name": "none",
+    **_defaults(RREAEncoderSettings, "model.encoder", "opposite_relations"),
 }
 """Settings that every run in a table has, with or without EM."""
 

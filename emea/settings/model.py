@@ -43,6 +43,12 @@ class RREAEncoderSettings:
     dim: int = setting(100, "width of the embeddings", WIDTH, source="released RREA")
     depth: int = setting(2, "number of layers", DEPTH, source="released RREA")
     dropout: float = setting(0.3, "dropout of the embeddings", SHARE_BELOW_ONE, "released RREA")
+    opposite_relations: bool = setting(
+        False,
+        "the relation channel starts from the embeddings of the opposite directions: those that "
+        "edges of the other end use",
+        source="paper of RREA; true in its released code",
+    )
 
 
 @dataclass(frozen=True)

@@ -114,8 +114,13 @@ def test_incident_relations_are_distinct_per_entity(pair: GraphPair) -> None:
         for (row, _), relations in directed_relations(pair).items()
         for relation in relations
     }
-    entities, relations = join_graphs(pair).incident_relations()
+    graph = join_graphs(pair)
+    entities, relations = graph.incident_relations()
     assert list(zip(entities.tolist(), relations.tolist(), strict=True)) == sorted(expected)
+    half = graph.num_relations
+    inverse = {(entity, r - half if r >= half else r + half) for entity, r in expected}
+    entities, relations = graph.incident_relations(opposite=True)
+    assert list(zip(entities.tolist(), relations.tolist(), strict=True)) == sorted(inverse)
 
 
 @given(pairs)

@@ -29,18 +29,23 @@ def neighbours_of(pair: GraphPair) -> Neighbours:
     return {i: {j: sorted(rels) for j, rels in around.items()} for i, around in found.items()}
 
 
-def transcription(encoder: RREA, neighbours: Neighbours, by_self: Tensor) -> Tensor:
+def transcription(
+    encoder: RREA, neighbours: Neighbours, by_self: Tensor, opposite: bool = False
+) -> Tensor:
     """RREA's output, each message of each edge spelled out.
 
-    ``by_self`` is the receiving entity's part of the attention kernel, per layer.
+    ``by_self`` is the receiving entity's part of the attention kernel, per layer. ``opposite``
+    exchanges each relation of the relation channel with its inverse.
     """
     entities, relations = encoder.entities, encoder.relations
+    half = len(relations) // 2
+    of_channel = torch.cat([relations[half:], relations[:half]]) if opposite else relations
     entity_rows, relation_rows = [], []
     for i in range(len(entities)):
         around = neighbours.get(i, {})
         entity_rows.append(entities[sorted({i, *around})].mean(0))
         incident = sorted({r for rels in around.values() for r in rels})
-        relation_rows.append(relations[incident].mean(0) if incident else relations[0] * 0)
+        relation_rows.append(of_channel[incident].mean(0) if incident else relations[0] * 0)
     kernels = list(
         zip(by_self, encoder.neighbour_attention, encoder.relation_attention, strict=True)
     )
@@ -87,16 +92,18 @@ def double_encoder(pair: GraphPair, seed: int, **kwargs: Any) -> RREA:
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("depth", "opposite"), [(0, False), (1, False), (2, False), (0, True), (2, True)]
+)
 def test_output_and_gradients_are_those_of_the_equations(
-    make_pair: Any, seed: int, depth: int
+    make_pair: Any, seed: int, depth: int, opposite: bool
 ) -> None:
     pair = make_pair(seed)
-    encoder = double_encoder(pair, seed, dim=4, depth=depth)
+    encoder = double_encoder(pair, seed, dim=4, depth=depth, opposite_relations=opposite)
     weights = torch.randn(19, 8 * (depth + 1), dtype=torch.float64)
     by_self = torch.randn(depth, 4, dtype=torch.float64)
 
-    expected = transcription(encoder, neighbours_of(pair), by_self)
+    expected = transcription(encoder, neighbours_of(pair), by_self, opposite)
     result = encoder()
     torch.testing.assert_close(result, expected, rtol=0, atol=1e-10)
 
