@@ -138,6 +138,11 @@ IDLE = (
         "only rules with avoid_conflict fit their weights on unseen links",
     ),
     Idle(
+        ("protocol.test_pool",),
+        lambda config: not uses_two_way(config) or not config.em.iterations,
+        "only em=dual restricts its labels and ranking to the test pool",
+    ),
+    Idle(
         ("model.epochs_per_iteration",),
         lambda config: bool(_value(config, "model.restart")),
         "model.restart=true trains model.initial_epochs in each iteration",

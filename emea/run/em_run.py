@@ -13,8 +13,10 @@ from emea.data.split import Split
 from emea.em.em_callback import IterationReport
 from emea.evaluation.joint_ranks import fused_ranks
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
+from emea.evaluation.pool_assignment import pool_assignment
 from emea.evaluation.ranks import Ranks, both_pools, link_ranks
 from emea.matching.candidates import Candidates, mutual_best, top_candidates
+from emea.matching.pair_table import PairRanking
 from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.judgement import candidate_warning, score_warning
 from emea.run.observer import EvaluationObserver, compatibility_section, hard_mapping
@@ -34,6 +36,7 @@ class EMRun:
         config = inputs.config
         self.config = config
         self.split = inputs.split
+        self.knows_pool = inputs.visible.label_targets is not None
         self.device = inputs.device
         self.observer = EvaluationObserver(
             self.split.test,
@@ -105,6 +108,9 @@ class EMRun:
         observer, test = self.observer, self.split.test
         assert observer.initial_mapping is not None
         mappings = {"initial": observer.initial_mapping, "final": hard_mapping(report.answer)}
+        extra: Numbers = {"kept_iteration": report.iteration} if was_chosen else {}
+        if self.knows_pool and report.answer_ranking is not None:
+            extra["test_pool"] = self._in_test_pool(report, report.answer_ranking)
         return RunScores(
             initial=observer.history[0]["neural"],
             final=both_pools(ranks, observer.missed(report)),
@@ -115,8 +121,16 @@ class EMRun:
             compatibility=compatibility_section(pair, self.split, mappings, self.device),
             by_degree=accuracy_by_degree(ranks.in_pool, pair.source.degrees()[test[:, 0]]),
             history=observer.history,
-            extra={"kept_iteration": report.iteration} if was_chosen else {},
+            extra=extra,
         )
+
+    def _in_test_pool(self, report: IterationReport, ranking: PairRanking) -> Numbers:
+        """Return the metrics of a one-to-one assignment inside the test pool."""
+        test = self.split.test
+        neural, assigned = link_ranks(report.similarity, test), pool_assignment(ranking, test)
+        ranks = fused_ranks(neural, report.similarity, assigned, test)
+        numbers = both_pools(ranks, self.observer.missed(report))
+        return {name: value for name, value in numbers.items() if name != "all_targets"}
 
 
 def _reverse_ranks(report: IterationReport, test: IntArray) -> Ranks:

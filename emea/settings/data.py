@@ -227,6 +227,13 @@ class ReleasedSettings:
         source="released EMEA",
     )
     seed: int = setting("${seed}", "seed that draws these links", SEED)
+    test_pool: bool = setting(
+        False,
+        "em=dual knows the test entities: pseudo-labels contain no others, and metrics.json has "
+        "the ranks of an assignment inside the test pool (test_pool), for comparison with methods "
+        "that know the pool",
+        source="ours",
+    )
 
 
 @dataclass(frozen=True)

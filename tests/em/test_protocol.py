@@ -72,6 +72,13 @@ def test_released_shows_test_links() -> None:
     assert visible.uses_test_links
 
 
+def test_released_restricts_the_targets_of_labels_only_if_asked() -> None:
+    assert Released()(split()).label_targets is None
+    targets = Released(test_pool=True)(split()).label_targets
+    assert targets is not None
+    assert set(targets.tolist()) == set(TEST[:, 1].tolist())
+
+
 def test_released_fits_the_normaliser_on_random_test_links() -> None:
     drawn = as_set(Released(seed=1)(split()).normaliser_links)
     assert len(drawn) == 100

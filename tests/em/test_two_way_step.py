@@ -66,6 +66,19 @@ def test_any_part_can_be_off_alone(part: dict[str, Any]) -> None:
     assert set(problem.labels[:, 1].tolist()).isdisjoint(report.labels[:, 1].tolist())
 
 
+def test_labels_have_only_the_targets_of_the_pool() -> None:
+    problem = aligned(0)
+    usual = reported(problem)
+    kept = np.unique(usual.labels[:, 1])[::2]
+    seen = replace(visible(problem), label_targets=kept)
+    report = step(problem)(problem.similarity, seen)
+    inside = np.isin(usual.labels[:, 1], kept)
+    assert 0 < inside.sum() < len(inside)
+    np.testing.assert_array_equal(report.labels, usual.labels[inside])
+    assert report.label_weights is not None and usual.label_weights is not None
+    assert torch.equal(report.label_weights, usual.label_weights[torch.from_numpy(inside)])
+
+
 def test_without_a_rule_it_is_off_and_with_another_it_is_refused() -> None:
     pair = aligned(0).pair
     assert TwoWayStep(None).is_off
