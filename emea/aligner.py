@@ -31,6 +31,7 @@ from emea.answer.decision import (
     export_settings,
 )
 from emea.answer.exporting import top_candidates
+from emea.answer.schema import Schema, TermMatch
 from emea.config.overrides import check_option, check_settings, composed
 from emea.config.schema import register_schema
 from emea.data.arrays import IntArray
@@ -352,6 +353,34 @@ class Aligner:
             }
         )
 
+    def relations(
+        self, threshold: float | None = None, least_inclusion: float | None = None
+    ) -> list[TermMatch]:
+        """Return which relations of the two graphs correspond, most evidence first.
+
+        Pass the list to ``pandas.DataFrame`` for a data frame.
+
+        Args:
+            threshold: Minimum probability of the matches of entities that count.
+            least_inclusion: Probability from which an inclusion is stated in ``mapping``.
+        """
+        return list(self._schema(threshold, least_inclusion).relations)
+
+    def classes(
+        self, threshold: float | None = None, least_inclusion: float | None = None
+    ) -> list[TermMatch]:
+        """Return which classes correspond, by their instances; the arguments are as above."""
+        return list(self._schema(threshold, least_inclusion).classes)
+
+    def _schema(self, threshold: float | None, least_inclusion: float | None) -> Schema:
+        from emea.run.parts import with_literals
+        from emea.run.schema_mapping import schema_mapping
+
+        run = self._fitted
+        decision, settings = self._decided(None, threshold, None, least_inclusion)
+        pair = with_literals(run.config, run.pair)
+        return schema_mapping(pair, decision, settings.least_inclusion)
+
     def evaluate(
         self,
         links: Iterable[tuple[str, str]],
@@ -424,7 +453,11 @@ class Aligner:
         return plain_text(self.explain(source, target))
 
     def _decided(
-        self, top_k: int | None, threshold: float | None, target_precision: float | None
+        self,
+        top_k: int | None,
+        threshold: float | None,
+        target_precision: float | None,
+        least_inclusion: float | None = None,
     ) -> tuple[Decision, ExportSettings]:
         """Select matches; return them with the settings."""
         run = self._fitted
@@ -432,6 +465,7 @@ class Aligner:
             top_k=_plain(top_k),
             threshold=_plain(threshold),
             target_precision=_plain(target_precision),
+            least_inclusion=_plain(least_inclusion),
         )
         check_export(run.config, settings)
         check_founded(settings, run.split)

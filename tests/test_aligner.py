@@ -82,6 +82,36 @@ def test_a_threshold_leaves_the_improbable_out(fitted: Aligner) -> None:
     assert any(match.target is None for match in some)
 
 
+def test_relations_are_those_of_the_file(fitted: Aligner, folder: Path) -> None:
+    rows = fitted.relations()
+    lines = (folder / "relations.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    assert [[row.source, row.target, row.mapping] for row in rows] == [
+        [*line.split("\t")[:2], line.split("\t")[3]] for line in lines
+    ]
+    assert any(row.mapping == "equivalent" for row in rows)
+    assert not any(row.mapping for row in fitted.relations(least_inclusion=1))
+    fewer = sum(row.evidence for row in fitted.relations(threshold=0.9))
+    assert fewer < sum(row.evidence for row in rows)
+    assert fitted.classes() == []
+    with pytest.raises(ConfigError, match=r"export\.least_inclusion must be a number above 0"):
+        fitted.relations(least_inclusion=0)
+
+
+def test_classes_follow_from_typed_instances() -> None:
+    people = ("anna", "ben", "cleo", "dora")
+    source = [(one, "rdf:type", "Person") for one in people] + [("anna", "knows", "ben")]
+    target = [(one.upper(), "rdf:type", "Mensch") for one in people] + [("ANNA", "kennt", "BEN")]
+    links = [(one, one.upper()) for one in people]
+    aligner = Aligner(model="lightea", em="none", settings=["split.num_validation=0"])
+    (row,) = aligner.fit(graph_of(source), graph_of(target), links).classes()
+    assert (row.source, row.mapping, row.target, row.evidence) == (
+        *("Person", "equivalent", "Mensch"),
+        4,
+    )
+    assert row.source_in_target == row.target_in_source == pytest.approx(4 / 4.5)
+    assert row.source_example[0].upper() == row.target_example[0]
+
+
 def test_numbers_of_numpy_are_numbers(fitted: Aligner) -> None:
     plain = fitted.predict(top_k=2, threshold=0.5)
     assert fitted.predict(top_k=np.int64(2), threshold=np.float32(0.5)) == plain  # type: ignore[arg-type]

@@ -32,12 +32,14 @@ class ExportSettings:
         top_k: Candidates per source entity, in formats that can contain them.
         threshold: Minimum probability of a match.
         target_precision: Precision on the validation links that the threshold must reach.
+        least_inclusion: Probability from which an inclusion of relations or classes is stated.
     """
 
     formats: tuple[str, ...] = ("tsv",)
     top_k: int = 1
     threshold: float | None = None
     target_precision: float | None = None
+    least_inclusion: float = 0.5
 
     def with_given(
         self,
@@ -45,6 +47,7 @@ class ExportSettings:
         top_k: int | None = None,
         threshold: float | None = None,
         target_precision: float | None = None,
+        least_inclusion: float | None = None,
     ) -> "ExportSettings":
         """Return a copy with the given values; a threshold replaces a target precision."""
         changed: dict[str, Any] = {}
@@ -52,6 +55,8 @@ class ExportSettings:
             changed["formats"] = tuple(formats)
         if top_k is not None:
             changed["top_k"] = top_k
+        if least_inclusion is not None:
+            changed["least_inclusion"] = least_inclusion
         if threshold is not None or target_precision is not None:
             changed |= {"threshold": threshold, "target_precision": target_precision}
         return replace(self, **changed)
@@ -62,7 +67,8 @@ def export_settings(config: DictConfig) -> ExportSettings:
     node = OmegaConf.select(config, "export")
     if node is None:
         return ExportSettings()
-    return ExportSettings(tuple(node.formats), node.top_k, node.threshold, node.target_precision)
+    given = {key: node[key] for key in vars(ExportSettings()) if key in node}
+    return ExportSettings(**{**given, "formats": tuple(node.formats)})
 
 
 def check_export(config: DictConfig, settings: ExportSettings) -> None:

@@ -43,7 +43,7 @@ def write_alignment(
     candidates, candidate_probs = top_candidates(decision.beliefs, settings.top_k)
     alignment = Alignment(
         pair=pair,
-        origin=_origin(header, decoder, decision.threshold),
+        origin=origin_of(header, decoder, decision.threshold),
         targets=np.where(probs > 0, targets, NO_MATCH),
         probs=probs,
         is_given=is_given,
@@ -69,7 +69,14 @@ def top_candidates(beliefs: Beliefs, num: int) -> tuple[IntArray, FloatArray]:
     return np.take_along_axis(targets, order, 1), np.take_along_axis(probs, order, 1)
 
 
-def _origin(header: RunHeader, decoder: str, threshold: float) -> Origin:
+def origin_of(header: RunHeader, decoder: str, threshold: float) -> Origin:
+    """Return the provenance of an alignment.
+
+    Args:
+        header: Header of the run.
+        decoder: Name of the decoder.
+        threshold: Minimum probability of a match.
+    """
     version, commit = (header.tags.get(name, "unknown") for name in ("emea_version", "commit"))
     least = "only training links" if threshold == inf else f"threshold={threshold!r}"
     return Origin(

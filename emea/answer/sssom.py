@@ -7,7 +7,7 @@ from itertools import takewhile
 from urllib.parse import quote
 from uuid import UUID, uuid5
 
-from emea.answer.alignment import Alignment, Row
+from emea.answer.alignment import Alignment, Origin, Row
 from emea.answer.statements import PREDICATES, Statement, statements
 from emea.data.entity_kinds import EntityKind, is_blank
 from emea.data.formats.sssom import NO_TERM_FOUND
@@ -87,6 +87,11 @@ GIVEN = "semapv:UnspecifiedMatching"
 LICENSE = "https://w3id.org/sssom/license/unspecified"
 """SSSOM requires a license, which only the owner of the data can choose."""
 
+COMMENT = (
+    f"{NO_TERM_FOUND} says that no target was accepted, not that there is none; "
+    f"{GIVEN} marks the links that the run was given."
+)
+
 COLUMNS = (
     "subject_id",
     "subject_label",
@@ -123,7 +128,8 @@ def sssom_lines(alignment: Alignment) -> Iterator[str]:
     ]
     of_subject = CompactURIs(subjects, "source")
     of_object = CompactURIs(objects, "target", known=of_subject.prefixes)
-    yield from _header(alignment, of_subject.prefixes | of_object.prefixes)
+    prefixes = of_subject.prefixes | of_object.prefixes
+    yield from header_lines(pair.name, alignment.origin, prefixes, COMMENT)
     yield "\t".join(COLUMNS)
     for statement in statements(alignment):
         found = NO_TERM_FOUND
@@ -132,21 +138,25 @@ def sssom_lines(alignment: Alignment) -> Iterator[str]:
         yield _line(of_subject(entity_uri(statement.source_iri)), found, statement)
 
 
-def _header(alignment: Alignment, prefixes: Mapping[str, str]) -> Iterator[str]:
-    """Yield slots in the order of the standard, with strings in JSON, which is also YAML."""
+def header_lines(
+    name: str, origin: Origin, prefixes: Mapping[str, str], comment: str, part: str = ""
+) -> Iterator[str]:
+    """Yield slots in the order of the standard, with strings in JSON, which is also YAML.
+
+    Args:
+        name: Name of the pair of graphs.
+        origin: Provenance of the mappings.
+        prefixes: The beginning of URIs by prefix.
+        comment: A remark about all mappings.
+        part: Distinguishes mapping sets of the same run and settings.
+    """
     yield "#curie_map:"
-    for name in sorted(prefixes):
-        yield f"#  {name}: {json.dumps(prefixes[name], ensure_ascii=False)}"
-    for slot, value in _slots(alignment).items():
-        yield f"#{slot}: {json.dumps(value, ensure_ascii=False)}"
-    yield f"#mapping_date: {alignment.origin.date}"  # without quotes: YAML reads it as a date
-
-
-def _slots(alignment: Alignment) -> dict[str, str]:
-    origin, data = alignment.origin, quote(alignment.pair.name, safe="")
+    for prefix in sorted(prefixes):
+        yield f"#  {prefix}: {json.dumps(prefixes[prefix], ensure_ascii=False)}"
+    data = quote(name, safe="")
     # other export settings give another mapping set of the same run
-    identity = uuid5(UUID(origin.run_id), origin.settings)
-    return {
+    identity = uuid5(UUID(origin.run_id), f"{origin.settings}{part}")
+    slots = {
         "mapping_set_id": f"urn:uuid:{identity}",
         "mapping_set_description": f"{origin.run_name}: {origin.settings}",
         "license": LICENSE,
@@ -154,9 +164,11 @@ def _slots(alignment: Alignment) -> dict[str, str]:
         "object_source": f"{EMEA}{data}:target",
         "mapping_tool": "emea",
         "mapping_tool_version": origin.tool_version,
-        "comment": f"{NO_TERM_FOUND} says that no target was accepted, not that there is none; "
-        f"{GIVEN} marks the links that the run was given.",
+        "comment": comment,
     }
+    for slot, value in slots.items():
+        yield f"#{slot}: {json.dumps(value, ensure_ascii=False)}"
+    yield f"#mapping_date: {origin.date}"  # without quotes: YAML reads it as a date
 
 
 def _line(subject: str, found: str, statement: Statement) -> str:
@@ -173,10 +185,11 @@ def _line(subject: str, found: str, statement: Statement) -> str:
         *(found, row.target_label or row.target or "", object_type),
         *(GIVEN if row.is_given else MATCHED, confidence),
     )
-    return "\t".join(map(_cell, cells))
+    return "\t".join(map(sssom_cell, cells))
 
 
-def _cell(text: str) -> str:
+def sssom_cell(text: str) -> str:
+    """Quote a text that contains separators or quotes."""
     if any(mark in text for mark in '\t\n\r"'):
         return '"' + text.replace('"', '""') + '"'
     return text

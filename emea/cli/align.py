@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from emea.answer.formats import ALIGNMENT_FILE
+from emea.answer.schema import RELATIONS_FILE
 from emea.config.instantiate import load_pair
 from emea.config.overrides import check_overrides, composed
 from emea.config.schema import register_schema
@@ -171,6 +172,8 @@ def _others(folder: Path) -> str:
     others += [sssom.name] if sssom.exists() else []
     unmatched = folder / "unmatched.tsv"
     others += [f"{unmatched.name} (entities without a match)"] if unmatched.exists() else []
+    relations = folder / RELATIONS_FILE
+    others += [f"{relations.name} (relations that correspond)"] if relations.exists() else []
     return f"; also {', '.join(others)}" if others else ""
 
 

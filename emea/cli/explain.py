@@ -26,6 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     from emea.explain.page import explanation_page
     from emea.explain.text import json_text, print_explanations
     from emea.run.finished_run import load_run
+    from emea.run.schema_mapping import run_schema
 
     run = load_run(options.run, options.trust)
     explainer = Explainer(run)
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.json is not None:
         _write(options.json, json_text(run, explanations))
     if options.html is not None:
-        _write(options.html, explanation_page(run, explanations))
+        _write(options.html, explanation_page(run, explanations, run_schema(run)))
     with contextlib.suppress(AttributeError):  # a replaced stdout may not have it
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     print_explanations(Console(highlight=False), explanations)

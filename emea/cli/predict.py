@@ -33,7 +33,11 @@ def main(arguments: Sequence[str]) -> int:
 
     run = load_run(options.run, options.trust)
     settings = export_settings(run.config).with_given(
-        options.formats, options.top_k, options.threshold, options.target_precision
+        options.formats,
+        options.top_k,
+        options.threshold,
+        options.target_precision,
+        options.least_inclusion,
     )
     folder = options.out or options.run / "predictions"
     try:
@@ -87,6 +91,12 @@ def make_parser() -> argparse.ArgumentParser:
         help="choose the threshold that reaches this precision on the validation links",
     )
     parser.add_argument(
+        "--least-inclusion",
+        type=_share,
+        metavar="P",
+        help="minimum probability of an inclusion of relations or classes that is stated",
+    )
+    parser.add_argument(
         "--decoding",
         choices=[*option_names("decoding"), *SIMILARITIES],
         metavar=f"{{{','.join(option_names('decoding'))}}}",
@@ -102,6 +112,13 @@ def _probability(text: str) -> float:
     value = float(text)
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, got {text}")
+    return value
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"must be a number above 0 and at most 1, got {text}")
     return value
 
 

@@ -8,6 +8,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from emea.answer.schema import Schema, TermMatch
+from emea.data.names import local_name
 from emea.explain import wording
 from emea.explain.drawing import drawing
 from emea.explain.explanation import Explanation
@@ -46,19 +48,44 @@ def _environment() -> Environment:
         "silent": wording.silent,
         "number": wording.number,
         "percent": wording.percent,
+        "local": local_name,
     }
     return environment
 
 
-def explanation_page(run: FinishedRun, explanations: Sequence[Explanation]) -> str:
-    """Return all explanations as one page without scripts or external resources."""
+def explanation_page(
+    run: FinishedRun, explanations: Sequence[Explanation], schema: Schema | None = None
+) -> str:
+    """Return all explanations as one page without scripts or external resources.
+
+    Args:
+        run: The finished run.
+        explanations: Explanations of pairs.
+        schema: The mapping of relations and classes, to show below them.
+    """
     sections = [_section(one, f"pair{place}") for place, one in enumerate(explanations, 1)]
     card = ", ".join(f"{key} {value}" for key, value in run_card(run).items() if value is not None)
     template = _environment().get_template("explanation.html")
-    body = template.render(card=card, sections=sections, caption=CAPTION, most_rows=MOST_ROWS)
+    body = template.render(
+        card=card,
+        sections=sections,
+        caption=CAPTION,
+        most_rows=MOST_ROWS,
+        terms=[] if schema is None else _terms(schema),
+    )
     style = resources.files("emea.explain").joinpath("explanation.css").read_text(encoding="utf-8")
     title = wording.listed(list(map(wording.heading, explanations)))
     return html_document(title, body, page_style() + style, kind="explanation")
+
+
+def _terms(schema: Schema) -> list[tuple[str, str, list[TermMatch]]]:
+    """Return heading, file and rows of the mapped relations and classes, without empty ones."""
+    parts = (
+        ("Relations that correspond", "relations.tsv", schema.relations),
+        ("Classes that correspond", "classes.tsv", schema.classes),
+    )
+    stated = [(title, file, [row for row in rows if row.mapping]) for title, file, rows in parts]
+    return [part for part in stated if part[2]]
 
 
 def _section(explanation: Explanation, name: str) -> dict[str, Any]:

@@ -74,13 +74,13 @@ def estimate_subsumption(
     matched = weight.new_zeros(len(keys)).index_add_(0, index, weight)
     heads = beliefs.targets[join.entity, join.slot]
     tails = (neighbours or beliefs).targets[join.neighbour, join.neighbour_slot]
-    of_triples = _once_each(weight, index, heads * target.num_entities + tails, len(keys))
+    of_triples = once_each(weight, index, heads * target.num_entities + tails, len(keys))
     of_source = source_sizes[keys // target.num_directed]
     of_target = target_sizes[keys % target.num_directed]
     return Subsumption(
         keys=keys,
-        source_in_target=_share(matched, of_source),
-        target_in_source=_share(of_triples, of_target),
+        source_in_target=share_of(matched, of_source),
+        target_in_source=share_of(of_triples, of_target),
         num_target_relations=target.num_directed,
     )
 
@@ -97,7 +97,7 @@ def matched_sizes(triples: DirectedTriples, probs: Tensor) -> Tensor:
     return weight.new_zeros(triples.num_directed).index_add_(0, triples.relations, weight)
 
 
-def _once_each(weight: Tensor, index: Tensor, edge: Tensor, size: int) -> Tensor:
+def once_each(weight: Tensor, index: Tensor, edge: Tensor, size: int) -> Tensor:
     """Return the sum of the weights by index, in which an edge counts at most once."""
     counts = weight > 0  # hard beliefs leave only a few rows
     weight, index = weight[counts], index[counts]
@@ -107,6 +107,7 @@ def _once_each(weight: Tensor, index: Tensor, edge: Tensor, size: int) -> Tensor
     return weight.new_zeros(size).index_add_(0, claims // max(1, len(edges)), total)
 
 
-def _share(matched: Tensor, sizes: Tensor) -> Tensor:
+def share_of(matched: Tensor, sizes: Tensor) -> Tensor:
+    """Return the matched share of each size, at most 1."""
     # without triples that have matched ends, the share is 0 instead of 0 / 0
     return torch.where(matched > 0, matched / sizes, 0.0).clamp_(max=1)

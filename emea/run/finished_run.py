@@ -10,6 +10,7 @@ from torch import Tensor
 
 from emea.answer.decision import Decision
 from emea.answer.formats import ALIGNMENT_FILES
+from emea.answer.schema import SCHEMA_FILES
 from emea.config.trusted_targets import check_trusted
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
@@ -46,7 +47,8 @@ from emea.run.run import Numbers
 GROUPS = ("data", "split", "method", "em", "rule", "protocol", "decoding")
 """Groups of the configuration that every run has."""
 
-RECORDS = (CONFIG_FILE, METRICS_FILE, BELIEFS_FILE, RANKS_FILE, *ALIGNMENT_FILES, RUN_FILE)
+ANSWERS = ALIGNMENT_FILES | SCHEMA_FILES
+RECORDS = (CONFIG_FILE, METRICS_FILE, BELIEFS_FILE, RANKS_FILE, *ANSWERS, RUN_FILE)
 """The files of a finished run, except for its graphs; run.json comes last."""
 
 

@@ -56,6 +56,7 @@ from emea.run.result import (
 )
 from emea.run.resuming import Start, forget_previous, locked_folder
 from emea.run.run import Outcome, Run, RunInputs
+from emea.run.schema_mapping import schema_mapping
 from emea.run.signals import signals_as_interrupt, was_terminated
 from emea.run.training_loop import quieten_lightning
 
@@ -127,6 +128,7 @@ def run_job(
             found = run.outcome(pair)
             validation = split.supervision.validation
             decision = decide(answering, found.beliefs, found.labels, export, validation)
+            schema = schema_mapping(graphs, decision, export.least_inclusion)
             metrics = RunMetrics(
                 found.scores,
                 RunSettings.of(config, pair, split),
@@ -138,7 +140,7 @@ def run_job(
             )
         hint = tracker.ui_hint
         result = RunResult(
-            folder, start.header, shown, pair, split, metrics, found, decision, export, hint
+            folder, start.header, shown, pair, split, metrics, found, decision, schema, export, hint
         )
         _log_curves(found.losses, metrics, tracker)
         with shown_phase("writing results"):

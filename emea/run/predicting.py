@@ -14,8 +14,9 @@ from emea.answer.decision import (
     decision_numbers,
     decoder_name,
 )
-from emea.answer.exporting import write_alignment
+from emea.answer.exporting import origin_of, write_alignment
 from emea.answer.formats import ALIGNMENT_FILES
+from emea.answer.schema import SCHEMA_FILES, write_schema
 from emea.config.earlier import current_decoding
 from emea.config.files import option_names
 from emea.config.overrides import composed
@@ -24,6 +25,8 @@ from emea.errors import ConfigError
 from emea.record.atomic import write_json
 from emea.record.run_folder import finite
 from emea.run.finished_run import FinishedRun
+from emea.run.parts import with_literals
+from emea.run.schema_mapping import schema_mapping
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +57,9 @@ def predict(
     decision = decide(build_answering(config), run.beliefs, run.labels, settings, validation)
     decoder = decoder_name(config)
     files = write_alignment(folder, run.pair, run.header, decoder, decision, settings)
+    schema = schema_mapping(with_literals(run.config, run.pair), decision, settings.least_inclusion)
+    origin = origin_of(run.header, decoder, decision.threshold)
+    files += write_schema(folder, schema, origin, settings.formats)
     _warn_of_others(folder, files)
     judged = run.split.with_labels(run.labels.cpu().numpy())
     numbers = decision_numbers(decision, settings, judged)
@@ -63,7 +69,7 @@ def predict(
 
 
 def _warn_of_others(folder: Path, written: list[Path]) -> None:
-    known = {folder / file for file in ALIGNMENT_FILES}
+    known = {folder / file for file in ALIGNMENT_FILES | SCHEMA_FILES}
     others = sorted(path.name for path in known - set(written) if path.exists())
     if others:
         logger.warning(

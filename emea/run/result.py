@@ -14,7 +14,8 @@ from emea.answer.decision import (
     decision_numbers,
     decoder_name,
 )
-from emea.answer.exporting import write_alignment
+from emea.answer.exporting import origin_of, write_alignment
+from emea.answer.schema import Schema, write_schema
 from emea.config.files import OPTIONAL
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
@@ -223,6 +224,7 @@ class RunResult:
         metrics: All numbers.
         outcome: Beliefs, labels and ranks.
         decision: The answer.
+        schema: The mapping of relations and classes.
         export: Settings of the answer and its files.
         ui_hint: The command that shows the runs; ``None`` if there is no such command.
         end_time: The end of the run in milliseconds since the epoch.
@@ -236,6 +238,7 @@ class RunResult:
     metrics: RunMetrics
     outcome: Outcome
     decision: Decision
+    schema: Schema
     export: ExportSettings
     ui_hint: str | None = None
     end_time: int = field(default_factory=now_ms)
@@ -247,4 +250,6 @@ class RunResult:
         run_folder.write_beliefs(folder, found.neural, found.joint, found.labels)
         decoder = decoder_name(self.config)
         write_alignment(folder, self.pair, self.header, decoder, self.decision, self.export)
+        origin = origin_of(self.header, decoder, self.decision.threshold)
+        write_schema(folder, self.schema, origin, self.export.formats)
         run_folder.write_metrics(folder, self.metrics.as_dict())

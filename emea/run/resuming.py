@@ -10,6 +10,7 @@ from filelock import FileLock, Timeout
 from omegaconf import DictConfig
 
 from emea.answer.formats import ALIGNMENT_FILES
+from emea.answer.schema import SCHEMA_FILES
 from emea.errors import DataError, UserError
 from emea.record.atomic import remove_leftovers
 from emea.record.run_folder import (
@@ -41,7 +42,7 @@ logger = logging.getLogger(__name__)
 KEPT_TAGS = (SWEEP_TAG, COMMAND_TAG)
 """Tags that a resumed run takes from its first start."""
 
-RESULT_FILES = {METRICS_FILE, RANKS_FILE, BELIEFS_FILE, *ALIGNMENT_FILES}
+RESULT_FILES = {METRICS_FILE, RANKS_FILE, BELIEFS_FILE, *ALIGNMENT_FILES, *SCHEMA_FILES}
 """Files that a run writes at its end."""
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from emea.settings.setting import SEED, SHARE, setting, up_to
+from emea.settings.setting import SEED, SHARE, SHARE_ABOVE_ZERO, setting, up_to
 
 EXPORT_FORMATS = ("tsv", "nt", "sssom", "jsonl")
 """File formats of an alignment."""
@@ -23,6 +23,12 @@ class ExportSettings:
     )
     target_precision: float | None = setting(
         None, "chooses the threshold that reaches this precision on the validation links", SHARE
+    )
+    least_inclusion: float = setting(
+        0.5,
+        "lowest probability of an inclusion of relations or classes that is stated",
+        SHARE_ABOVE_ZERO,
+        source="ours",
     )
 
 

@@ -12,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from emea.answer.decision import ExportSettings, export_settings
 from emea.answer.formats import FORMATS
+from emea.answer.schema import SCHEMA_FORMATS
 from emea.config.files import option_names
 from emea.config.overrides import check_overrides, composed
 from emea.config.schema import register_schema
@@ -39,7 +40,7 @@ METHODS = {
     "prase, one to one": ("method=prase", "model.initial_epochs=5", "decoding=hungarian"),
     "released": ("protocol=released", "rule=avoid_conflict", "em.iterations=1"),
 }
-FILES = [file for files in FORMATS.values() for file in files]
+FILES = [file for files in (*FORMATS.values(), *SCHEMA_FORMATS.values()) for file in files]
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from emea.answer.schema import Schema, TermMatch
 from emea.explain.drawing import neighbourhood
 from emea.explain.explainer import Explainer
 from emea.explain.explanation import Entity, Explanation
@@ -40,6 +41,18 @@ def test_names_are_escaped(run: FinishedRun) -> None:
 def test_same_explanations_same_page(run: FinishedRun, told: list[Explanation]) -> None:
     assert explanation_page(run, told) == explanation_page(run, told)
     assert explanation_page(run, told).count("<section ") == 3
+
+
+def test_the_page_shows_the_mapped_relations(run: FinishedRun) -> None:
+    example = ("a", "r<1>", "b"), ("x", "http://b.org/s", "y")
+    stated = TermMatch("r<1>", "http://b.org/s", True, "equivalent", 0.75, 0.5, 7, *example)
+    unstated = stated._replace(source="unstated", mapping="")
+    schema = Schema("zh", [unstated, stated, *[stated] * MOST_ROWS], [])
+    text = explanation_page(run, [explanation()], schema)
+    assert "Relations that correspond" in text and "Classes that correspond" not in text
+    assert "r&lt;1&gt;" in text and "r<1>" not in text and "unstated" not in text
+    assert text.count("inverse of s</td>") == MOST_ROWS and "and 1 more" in text
+    assert "Relations that correspond" not in explanation_page(run, [explanation()])
 
 
 def test_hubs_do_not_flood_the_page(run: FinishedRun) -> None:

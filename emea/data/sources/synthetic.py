@@ -7,6 +7,8 @@ of the world.
 
 import math
 from dataclasses import dataclass
+from inspect import signature
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +65,51 @@ def synthetic_pair(
     Raises:
         DataError: An argument is out of range.
     """
+    return _drawn(
+        *(num_entities, triples_per_entity, overlap, keep_prob, merged_share, split_share),
+        *(num_relations, hub_skew, seed, name),
+    ).pair
+
+
+class DrawnPair(NamedTuple):
+    """A synthetic pair and the meaning of its relations.
+
+    Args:
+        pair: The pair.
+        source_meanings: What each relation of the source graph means: relations of the
+            world, each in two parts. A relation is included in another one if this holds for
+            their meanings.
+        target_meanings: The same for the target graph.
+    """
+
+    pair: GraphPair
+    source_meanings: list[frozenset[int]]
+    target_meanings: list[frozenset[int]]
+
+
+def drawn_pair(**settings: Any) -> DrawnPair:
+    """Return the pair of `synthetic_pair` with the true meaning of its relations.
+
+    Args:
+        settings: Arguments of `synthetic_pair`.
+    """
+    given = signature(synthetic_pair).bind(**settings)
+    given.apply_defaults()
+    return _drawn(*given.args)
+
+
+def _drawn(
+    num_entities: int,
+    triples_per_entity: float,
+    overlap: float,
+    keep_prob: float,
+    merged_share: float,
+    split_share: float,
+    num_relations: int | None,
+    hub_skew: float,
+    seed: int,
+    name: str,
+) -> DrawnPair:
     _check_arguments(num_entities, triples_per_entity, num_relations, hub_skew)
     for what, share in (("overlap", overlap), ("keep_prob", keep_prob)):
         _check_share(what, share, zero_allowed=False)
@@ -82,11 +129,11 @@ def synthetic_pair(
     for members in known:
         ids = _side_ids(rng, members, num_world)
         relation_of = _Granularity.draw(rng, world.num_relations, merged_share, split_share)
-        sides.append((_side_graph(rng, world, facts, ids, keep_prob, relation_of), ids))
-    (source, source_ids), (target, target_ids) = sides
+        sides.append((*_side_graph(rng, world, facts, ids, keep_prob, relation_of), ids))
+    (source, source_meanings, source_ids), (target, target_meanings, target_ids) = sides
     shared = order[num_world - num_entities : num_entities]
     links = np.stack([source_ids[shared], target_ids[shared]], axis=1)
-    return GraphPair(name, source, target, links)
+    return DrawnPair(GraphPair(name, source, target, links), source_meanings, target_meanings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +188,18 @@ class _Granularity:
         relations: IntArray = 2 * coarse + (self.is_split[coarse] & (facts[:, 2] % 2 == 1))
         return relations
 
+    def meanings(self) -> dict[int, frozenset[int]]:
+        """Return the parts of the world's relations that each relation covers.
+
+        A relation of the world has two parts: its facts with even tails and with odd tails.
+        """
+        found: dict[int, set[int]] = {}
+        for relation, coarse in enumerate(self.coarse.tolist()):
+            for part in (0, 1):
+                own = 2 * coarse + (part if self.is_split[coarse] else 0)
+                found.setdefault(own, set()).add(2 * relation + part)
+        return {relation: frozenset(parts) for relation, parts in found.items()}
+
 
 def _draw_world(
     rng: np.random.Generator, num_entities: int, num_relations: int, hub_skew: float
@@ -184,13 +243,16 @@ def _side_graph(
     ids: IntArray,
     keep_prob: float,
     relation_of: _Granularity,
-) -> KnowledgeGraph:
+) -> tuple[KnowledgeGraph, list[frozenset[int]]]:
+    """Return a graph of the facts that it keeps, and the meaning of its relations."""
     kept = (ids[facts[:, 0]] >= 0) & (ids[facts[:, 2]] >= 0) & (rng.random(len(facts)) < keep_prob)
     facts = facts[kept]
     facts = np.concatenate([facts, _rescue_facts(rng, world, facts, ids)])
-    relations, num_relations = _contiguous(rng, relation_of(facts))
+    relations, used = _contiguous(rng, relation_of(facts))
     triples = np.stack([ids[facts[:, 0]], relations, ids[facts[:, 2]]], axis=1)
-    return KnowledgeGraph(distinct_triples(triples), int((ids >= 0).sum()), num_relations)
+    graph = KnowledgeGraph(distinct_triples(triples), int((ids >= 0).sum()), len(used))
+    meanings = relation_of.meanings()
+    return graph, [meanings[relation] for relation in used]
 
 
 def _rescue_facts(
@@ -209,12 +271,16 @@ def _rescue_facts(
     return np.concatenate(rescued)
 
 
-def _contiguous(rng: np.random.Generator, relations: IntArray) -> tuple[IntArray, int]:
-    """Return random contiguous ids for the relations in use, so that their order leaks nothing."""
+def _contiguous(rng: np.random.Generator, relations: IntArray) -> tuple[IntArray, list[int]]:
+    """Return random contiguous ids for the relations in use, so that their order leaks nothing.
+
+    Returns:
+        The new id of each relation, and the relation of each new id.
+    """
     used = np.flatnonzero(np.bincount(relations))
     new_ids = np.zeros(relations.max() + 1, dtype=np.int64)
     new_ids[used] = rng.permutation(len(used))
-    return new_ids[relations], len(used)
+    return new_ids[relations], used[np.argsort(new_ids[used])].tolist()
 
 
 def _check_arguments(

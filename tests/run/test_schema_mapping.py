@@ -1,0 +1,158 @@
+"""The mapping of relations and classes that whole runs find."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from omegaconf import DictConfig
+
+from emea.answer.decision import Decision
+from emea.answer.schema import Schema, TermMatch
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.data.graph_pair import GraphPair
+from emea.data.sources.synthetic import DrawnPair, drawn_pair, synthetic_pair
+from emea.matching.beliefs import Beliefs
+from emea.run.finished_run import load_run
+from emea.run.job import run_job
+from emea.run.predicting import predict
+from emea.run.schema_mapping import run_schema, schema_mapping
+
+from ..data.conftest import real_folder  # noqa: F401
+
+Configs = Callable[..., DictConfig]
+
+
+def sure(pair: GraphPair) -> Decision:
+    """All links of a pair, as certain matches."""
+    targets = torch.zeros(pair.source.num_entities, 1, dtype=torch.int64)
+    probs = torch.zeros(pair.source.num_entities, 1)
+    links = torch.from_numpy(pair.links.copy())
+    targets[links[:, 0], 0] = links[:, 1]
+    probs[links[:, 0]] = 1
+    answer = Beliefs(targets, probs)
+    return Decision(answer, answer, links, 0.0)
+
+
+def is_true(row: TermMatch, drawn: DrawnPair) -> bool:
+    ours, theirs = drawn.source_meanings[int(row.source)], drawn.target_meanings[int(row.target)]
+    return (
+        not row.inverse
+        and {
+            "equivalent": ours == theirs,
+            "narrower": ours <= theirs,
+            "broader": ours >= theirs,
+            "": False,
+        }[row.mapping]
+    )
+
+
+def precision_and_recall(schema: Schema, drawn: DrawnPair) -> tuple[float, float, float]:
+    """Precision of all statements, their recall, and the recall of equivalences."""
+    stated = [row for row in schema.relations if row.mapping]
+    right = {(row.source, row.target) for row in stated if is_true(row, drawn)}
+    meanings = [
+        ((str(r), str(r2)), ours, theirs)
+        for r, ours in enumerate(drawn.source_meanings)
+        for r2, theirs in enumerate(drawn.target_meanings)
+    ]
+    included = {names for names, ours, theirs in meanings if ours <= theirs or theirs <= ours}
+    equal = {names for names, ours, theirs in meanings if ours == theirs}
+    found = {(row.source, row.target) for row in stated if row.mapping == "equivalent"}
+    return len(right) / len(stated), len(right) / len(included), len(found & equal) / len(equal)
+
+
+def test_a_drawn_pair_is_the_synthetic_pair_and_its_meanings_follow_the_facts() -> None:
+    drawn, pair = drawn_pair(num_entities=2000, seed=3), synthetic_pair(2000, seed=3)
+    assert drawn.pair.checksum() == pair.checksum()
+    for graph, meanings in (
+        (pair.source, drawn.source_meanings),
+        (pair.target, drawn.target_meanings),
+    ):
+        assert len(meanings) == graph.num_relations
+        parts = [part for meaning in meanings for part in meaning]
+        assert len(set(parts)) == len(parts)
+    # a triple in both graphs is one fact, so both relations cover it
+    ours = dict(map(tuple, pair.links.tolist()))
+    theirs: dict[tuple[int, int], set[int]] = {}
+    for head, relation, tail in pair.target.triples.tolist():
+        theirs.setdefault((head, tail), set()).add(relation)
+    num_common = num_right = 0
+    for head, relation, tail in pair.source.triples.tolist():
+        for other in theirs.get((ours.get(head, -1), ours.get(tail, -1)), ()):
+            num_common += 1
+            num_right += bool(drawn.source_meanings[relation] & drawn.target_meanings[other])
+    assert num_right / num_common > 0.9  # other facts may connect the same two entities
+
+
+def test_true_links_give_the_true_relations() -> None:
+    drawn = drawn_pair(num_entities=1000, num_relations=40)
+    schema = schema_mapping(drawn.pair, sure(drawn.pair), 0.5)
+    precision, recall, equal = precision_and_recall(schema, drawn)
+    assert precision >= 0.8 and recall >= 0.8 and equal >= 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "method", [["method=paris"], ["model=lightea", "em=dual", "em.iterations=1"]]
+)
+def test_runs_find_the_relations_of_the_synthetic_pair(method: list[str], tmp_path: Path) -> None:
+    register_schema()
+    drawn = drawn_pair(num_entities=1000, num_relations=40)
+    config = composed(["data=synthetic", "tracking=none", "ratio=0.2", *method])
+    precision, recall, equal = precision_and_recall(
+        run_job(config, tmp_path, pair=drawn.pair).schema, drawn
+    )
+    assert precision >= 0.8 and recall >= 0.7 and equal >= 0.8
+
+
+def test_a_run_writes_its_relations_and_predict_writes_the_same(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
+    result = run_job(tiny_config("method=paris", "export.formats=[nt,sssom]"), tmp_path)
+    run = load_run(tmp_path)
+    files = ["relations.tsv", "classes.tsv", "schema.nt", "schema.sssom.tsv"]
+    _, written = predict(run, tmp_path / "again", result.export)
+    assert set(files) <= {path.name for path in written}
+    for file in files:
+        assert (tmp_path / file).read_bytes() == (tmp_path / "again" / file).read_bytes()
+    with (tmp_path / "relations.tsv").open(newline="") as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t"))
+    assert rows and len(rows) == len(result.schema.relations)
+    again = run_schema(run)
+    assert again == result.schema
+    stricter = result.export.with_given(least_inclusion=1.0)
+    predict(run, tmp_path / "strict", stricter)
+    with (tmp_path / "strict" / "relations.tsv").open(newline="") as lines:
+        strict = list(csv.DictReader(lines, delimiter="\t"))
+    assert len(strict) == len(rows) and not any(row["mapping"] for row in strict)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["EN_FR_15K_V1", "EN_DE_15K_V1"])
+def test_relations_with_the_same_name_are_found(
+    name: str,
+    real_folder: Callable[[str], Path],  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    register_schema()
+    folder = real_folder(f"openea/{name}")
+    chosen = ["data=openea", f"data.folder={folder}", "split=official", "method=paris"]
+    schema = run_job(composed([*chosen, "tracking=none"]), tmp_path).schema
+    rows = [row for row in schema.relations if row.mapping == "equivalent"]
+    pair = load_run(tmp_path).pair
+    names = [
+        {one.rpartition("/")[2] for one in graph.relation_names or ()}
+        for graph in (pair.source, pair.target)
+    ]
+    shared = names[0] & names[1]
+    judged = [
+        (row.source.rpartition("/")[2], row.target.rpartition("/")[2], row.inverse) for row in rows
+    ]
+    judged = [one for one in judged if one[0] in shared or one[1] in shared]
+    right = [one for one in judged if one[0] == one[1] and not one[2]]
+    assert len(right) / len(judged) >= 0.75
+    assert len(right) / len(shared) >= 0.38
