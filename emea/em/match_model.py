@@ -9,9 +9,9 @@ from torch import Tensor
 from emea.em.m_step import fit_weights
 from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable, places_in_groups
-from emea.settings.em import FEATURES
+from emea.settings.em import ALL_FEATURES, FEATURES
 
-PRIORS = dict(zip(FEATURES, (0.5, 3.0, 1.0, 6.0), strict=True))
+PRIORS = dict(zip(ALL_FEATURES, (0.5, 3.0, 1.0, 6.0, 3.0, 2.0), strict=True))
 """Weight of each feature without any link; fitted weights are not negative."""
 
 UNMATCHED, UNMATCHED_PRIOR = "unmatched", 2.0
@@ -53,7 +53,7 @@ class MatchModel:
 
     def __init__(
         self,
-        features: Sequence[str] = tuple(PRIORS),
+        features: Sequence[str] = FEATURES,
         unmatched: bool = True,
         both: bool = True,
         ridge: float = 0.01,

@@ -18,9 +18,16 @@ from emea.em.match_model import (
 )
 from emea.matching.matching_marginals import MatchingMessages, log_marginals, matching_messages
 from emea.matching.pair_table import PairTable
+from emea.settings.em import FEATURES
 
 COMPETITION, COMPETITION_PRIOR = "competition", 1.0
 """The messages of the other side's entities, and their weight before any link is seen."""
+
+COMPETITION_SCALE = 0.3
+"""Standard deviation of the prior of the competition, relative to those of the other weights.
+
+With 100 links, the likelihood determines this weight badly, and a small weight harms the labels.
+"""
 
 NUM_FITS = 2
 """Fits of the weights in an update; messages are computed before each of them."""
@@ -44,7 +51,7 @@ class OneToOneModel(MatchModel):
         ridge: Strength of the prior on the weights.
     """
 
-    def __init__(self, features: Sequence[str] = tuple(PRIORS), ridge: float = 0.01) -> None:
+    def __init__(self, features: Sequence[str] = FEATURES, ridge: float = 0.01) -> None:
         super().__init__(features, unmatched=True, both=True, ridge=ridge)
         self.names = [*self.names, COMPETITION]
         priors = {**PRIORS, UNMATCHED: UNMATCHED_PRIOR, COMPETITION: COMPETITION_PRIOR}
@@ -112,7 +119,16 @@ class OneToOneModel(MatchModel):
         """Fit all weights; if the competition would exceed 1, fix it there and fit the others."""
         least = torch.tensor([-torch.inf if name == UNMATCHED else 0.0 for name in self.names])
         least, prior = least.double(), self.prior.double()
-        weights = fit_weights(values, slots, self.ridge, prior, least=least, offsets=offsets)
+        scales = torch.ones_like(prior)
+        scales[-1] = COMPETITION_SCALE
+        weights = scales * fit_weights(
+            values * scales.to(values),
+            slots,
+            self.ridge,
+            prior / scales,
+            least=least,
+            offsets=offsets,
+        )
         if weights[-1] <= 1:
             return weights
         others = fit_weights(

@@ -112,24 +112,32 @@ class TwoWayBeliefs:
     change: float
 
     def mutual(self) -> Matching:
-        """Return the pairs in which each entity is the other's best candidate, with their belief.
+        """Return the pairs in which each entity is the other's best candidate."""
+        return mutual_pairs(self.table, self.belief)
 
-        If a source entity has several candidates with the same belief, their similarity decides. If
-        the similarity is equal too, the entity has no match.
-        """
-        best = self.belief.max(1, keepdim=True)
-        targets, scores, chosen = (
-            values.gather(1, best.indices)
-            for values in (self.table.targets, self.table.scores, self.table.filled)
-        )
-        equal = (self.belief == best.values) & (self.table.scores == scores) & self.table.filled
-        lowest = self.belief.new_full((self.table.num_target,), -torch.inf)
-        of_target = self.table.max_by_target(self.belief, lowest)
-        chosen &= (best.values >= of_target[targets]) & (equal.sum(1, keepdim=True) == 1)
-        probs = best.values.exp()
-        return _without_rivals(
-            targets.squeeze(1), probs.squeeze(1), chosen.squeeze(1), self.table.num_target
-        )
+
+def mutual_pairs(table: PairTable, belief: Tensor) -> Matching:
+    """Return the pairs in which each entity is the other's best candidate, with their belief.
+
+    If a source entity has several candidates with the same belief, their similarity decides. If
+    the similarity is equal too, the entity has no match.
+
+    Args:
+        table: The pairs.
+        belief: ``[num_source, width]`` log belief in each pair.
+    """
+    best = belief.max(1, keepdim=True)
+    targets, scores, chosen = (
+        values.gather(1, best.indices) for values in (table.targets, table.scores, table.filled)
+    )
+    equal = (belief == best.values) & (table.scores == scores) & table.filled
+    lowest = belief.new_full((table.num_target,), -torch.inf)
+    of_target = table.max_by_target(belief, lowest)
+    chosen &= (best.values >= of_target[targets]) & (equal.sum(1, keepdim=True) == 1)
+    probs = best.values.exp()
+    return _without_rivals(
+        targets.squeeze(1), probs.squeeze(1), chosen.squeeze(1), table.num_target
+    )
 
 
 class TwoWay:
@@ -313,11 +321,16 @@ def certain(log_probs: Tensor, table: PairTable, labels: Tensor) -> Tensor:
 
 def _named(evidence: PairEvidence) -> dict[str, Tensor]:
     doubt = evidence.log_doubt
-    return {
+    named = {
         "noisy_or": -torch.expm1(doubt),
         "evidence": torch.log1p(-doubt),
         "coverage": evidence.coverage,
     }
+    if evidence.rare_coverage is not None:
+        named["rare_coverage"] = evidence.rare_coverage
+    if evidence.relation_overlap is not None:
+        named["relation_overlap"] = evidence.relation_overlap
+    return named
 
 
 def _of_matching(matching: Matching, table: PairTable) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from emea.data.arrays import IntArray
 from emea.em.joint import JointReport, JointStep, NeuralBeliefs, links_on
-from emea.em.match_model import PRIORS, MatchModel, calibrated
+from emea.em.match_model import MatchModel, calibrated
 from emea.em.one_to_one import OneToOneModel
 from emea.em.propagation import Propagation
 from emea.em.protocol import Visible
@@ -19,7 +19,7 @@ from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
 from emea.rules.rule import Rule
-from emea.settings.em import PAPER_FEATURES
+from emea.settings.em import FEATURES, PAPER_FEATURES
 
 TINY = 1e-12
 """Prevents a division by zero for entities without any belief."""
@@ -40,7 +40,8 @@ class TwoWayStep(JointStep):
         propagation: Largest number of rounds with candidates that confident neighbours imply;
             0 switches them off.
         max_candidates: Largest number of pairs per source entity.
-        features: Features of a pair: similarity, noisy_or, evidence, coverage.
+        features: Features of a pair: similarity, noisy_or, evidence, coverage, rare_coverage,
+            relation_overlap.
         unmatched: Whether an entity may match none of its candidates.
         matched_inclusions: Estimate inclusions of relations from triples whose ends are matched;
             if false, from all triples.
@@ -69,7 +70,7 @@ class TwoWayStep(JointStep):
         tolerance: float = 0.002,
         propagation: int = 5,
         max_candidates: int = 30,
-        features: Sequence[str] = tuple(PRIORS),
+        features: Sequence[str] = FEATURES,
         unmatched: bool = True,
         matched_inclusions: bool = True,
         ridge: float = 0.01,
@@ -89,7 +90,11 @@ class TwoWayStep(JointStep):
         if self.is_off:
             return
         assert rule is not None
-        evidence = rule.pair_evidence(of_matched=matched_inclusions)
+        evidence = rule.pair_evidence(
+            of_matched=matched_inclusions,
+            rare_coverage="rare_coverage" in features,
+            relation_overlap="relation_overlap" in features,
+        )
         if evidence is None:
             raise ConfigError(
                 "em=dual reasons with the evidence of PARIS: it needs rule=paris, "

@@ -10,6 +10,7 @@ from emea.matching.pair_table import PairTable
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.literal_rows import LiteralRows
 from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
+from emea.rules.relation_overlap import RelationOverlap
 from emea.rules.subsumption import Subsumption, estimate_subsumption, matched_sizes
 
 SURE = 1 - 1e-7
@@ -58,11 +59,17 @@ class PairEvidence:
         coverage: ``[num_source, width]`` number of matched neighbours divided by the expected
             number.
         subsumption: Inclusions of the relations.
+        rare_coverage: ``[num_source, width]`` coverage in which a neighbour with few neighbours
+            counts more; ``None`` if it is not wanted.
+        relation_overlap: ``[num_source, width]`` share of the relations that both entities have;
+            ``None`` if it is not wanted.
     """
 
     log_doubt: Tensor
     coverage: Tensor
     subsumption: Subsumption
+    rare_coverage: Tensor | None = None
+    relation_overlap: Tensor | None = None
 
 
 class EvidenceModel:
@@ -82,6 +89,8 @@ class EvidenceModel:
         of_matched: Take inclusions from matched triples; if false, from all triples.
         literals: Matched values, which count as neighbours like matched entities. With ``None``
             only entities are used. The graphs must be extended by the values.
+        rare_coverage: Compute the coverage weighted by rarity, too.
+        relation_overlap: Compute the overlap of relations, too.
     """
 
     def __init__(
@@ -94,6 +103,8 @@ class EvidenceModel:
         smoothing: float = 0.5,
         of_matched: bool = True,
         literals: LiteralRows | None = None,
+        rare_coverage: bool = False,
+        relation_overlap: bool = False,
     ) -> None:
         self.literals = literals
         self.source = source
@@ -103,6 +114,8 @@ class EvidenceModel:
         self.least_belief = least_belief
         self.smoothing = smoothing
         self.of_matched = of_matched
+        self.rarity = (rarity(source), rarity(target)) if rare_coverage else None
+        self.overlap = RelationOverlap(source, target) if relation_overlap else None
 
     def __call__(self, table: PairTable, probs: Tensor) -> PairEvidence:
         """Return the evidence from pairs with these beliefs.
@@ -126,10 +139,18 @@ class EvidenceModel:
         )
         matched = matched_probs(table, probs)
         subsumption = self._subsumption(join, beliefs, carriers, matched)
+        rare = overlap = None
+        if self.rarity is not None:
+            rare = self._coverage(join, carriers, table, subsumption, matched, self.rarity)
+            rare = rare[:num_source]
+        if self.overlap is not None:
+            overlap = self.overlap(table, subsumption)[:num_source]
         return PairEvidence(
             self._log_doubt(join, carriers, table, subsumption)[:num_source],
             self._coverage(join, carriers, table, subsumption, matched)[:num_source],
             subsumption,
+            rare,
+            overlap,
         )
 
     def carriers(self, beliefs: Beliefs) -> Beliefs:
@@ -174,20 +195,35 @@ class EvidenceModel:
         table: PairTable,
         included: Subsumption,
         matched: tuple[Tensor, Tensor],
+        weights: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
         """Return the matched neighbours over the geometric mean of those both sides expect.
 
         A neighbour counts once, by its belief times the larger inclusion of its relations.
+
+        Args:
+            join: Join of the pairs' neighbours.
+            carriers: Beliefs in the neighbours' candidates.
+            table: The pairs.
+            included: Inclusions of the relations.
+            matched: Belief that each entity has a match.
+            weights: Weight of each entity as a neighbour; ``None`` means equal weights.
         """
         forth, back = included.of(join.relation, join.target_relation)
         worth = torch.maximum(forth, back) * carriers.probs[join.neighbour, join.neighbour_slot]
+        mean = 1.0
+        if weights is not None:
+            counterpart = carriers.targets[join.neighbour, join.neighbour_slot]
+            worth = worth * (weights[0][join.neighbour] * weights[1][counterpart]).sqrt()
+            matched = matched[0] * weights[0], matched[1] * weights[1]
+            mean = float(weights[0].mean())
         places = join.entity * table.targets.shape[1] + join.slot
         found = _once(places, join.neighbour, worth, table.num_source, table.targets.numel())
         expected = self.expected(included, matched)
-        both = (expected[0].unsqueeze(1) + EXPECTED_PRIOR) * (
-            expected[1][table.targets] + EXPECTED_PRIOR
+        both = (expected[0].unsqueeze(1) + EXPECTED_PRIOR * mean) * (
+            expected[1][table.targets] + EXPECTED_PRIOR * mean
         )
-        share = (found.view(table.targets.shape) + FOUND_PRIOR) / both.sqrt()
+        share = (found.view(table.targets.shape) + FOUND_PRIOR * mean) / both.sqrt()
         return share.clamp_(max=1)
 
     def expected(
@@ -202,6 +238,16 @@ class EvidenceModel:
         )
         first, second = (_expected_neighbours(*side, likelier) for side in sides)
         return first, second
+
+
+def rarity(triples: DirectedTriples) -> Tensor:
+    """Return ``1 / log2(1 + number of neighbours)`` of each entity, ``[num_entities]``.
+
+    A shared neighbour says more about a pair if it has few neighbours itself (Adamic and Adar,
+    2003).
+    """
+    degrees = torch.bincount(triples.pair_heads, minlength=triples.num_entities)
+    return 1 / torch.log2(1 + degrees.clamp(min=1).float())
 
 
 def matched_probs(table: PairTable, probs: Tensor) -> tuple[Tensor, Tensor]:

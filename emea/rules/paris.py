@@ -1,5 +1,7 @@
 """The PARIS rule (Eq. 19), and the compatibility of a given mapping by this rule."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -89,17 +91,25 @@ class PARIS(Rule):
             values = values + self._neighbours_gain(beliefs, certain)
         return values.unsqueeze(2)
 
-    def pair_evidence(self, of_matched: bool = True) -> EvidenceModel:
+    def pair_evidence(
+        self,
+        of_matched: bool = True,
+        rare_coverage: bool = False,
+        relation_overlap: bool = False,
+    ) -> EvidenceModel:
         """Return Eq. 19 for pairs of a table, on this rule's graphs and on matched literals."""
         literals = literal_rows(self.pair, self.device)
+        options: Any = {
+            "of_matched": of_matched,
+            "rare_coverage": rare_coverage,
+            "relation_overlap": relation_overlap,
+        }
         if literals is None:
-            return EvidenceModel(self.source, self.target, self.edges, of_matched=of_matched)
+            return EvidenceModel(self.source, self.target, self.edges, **options)
         extended = with_values(self.pair)
         source = DirectedTriples(extended.source).to(self.device)
         target = DirectedTriples(extended.target).to(self.device)
-        return EvidenceModel(
-            source, target, TargetEdges(target), of_matched=of_matched, literals=literals
-        )
+        return EvidenceModel(source, target, TargetEdges(target), literals=literals, **options)
 
     def inclusions(self) -> dict[tuple[int, int], tuple[float, float]]:
         """Return the last estimates of Pr(r in r') and Pr(r' in r) of pairs seen together."""

@@ -57,11 +57,18 @@ class Rule(ABC):
         in ``prepare``, and candidates that had probability 0 there have probability 0 here.
         """
 
-    def pair_evidence(self, of_matched: bool = True) -> EvidenceModel | None:
+    def pair_evidence(
+        self,
+        of_matched: bool = True,
+        rare_coverage: bool = False,
+        relation_overlap: bool = False,
+    ) -> EvidenceModel | None:
         """Return the rule's evidence for pairs from both sides; ``None`` if it has no evidence.
 
         Args:
             of_matched: Estimate inclusions of relations from matched triples; if false, from all.
+            rare_coverage: Compute the coverage weighted by rarity, too.
+            relation_overlap: Compute the overlap of relations, too.
         """
         return None
 

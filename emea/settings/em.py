@@ -12,7 +12,10 @@ from emea.settings.setting import (
 )
 
 FEATURES = ("similarity", "noisy_or", "evidence", "coverage")
-"""Features of a pair that the beliefs of ``em=dual`` can use."""
+"""Features of a pair that the beliefs of ``em=dual`` use by default."""
+
+ALL_FEATURES = (*FEATURES, "rare_coverage", "relation_overlap")
+"""Features of a pair that the beliefs can use; ``em=one_to_one`` uses all of them."""
 
 PAPER_FEATURES = ("noisy_or",)
 """The feature that the paper's q* uses."""
@@ -106,7 +109,7 @@ class TwoWaySettings:
     max_candidates: int = setting(
         30, "pairs of a source entity; labelled and implied pairs come first", CANDIDATES
     )
-    features: tuple[str, ...] = setting(FEATURES, "features that the beliefs use", FEATURES)
+    features: tuple[str, ...] = setting(FEATURES, "features that the beliefs use", ALL_FEATURES)
     unmatched: bool = setting(True, "an entity may match none of its candidates")
     matched_inclusions: bool = setting(
         True, "estimate inclusions of relations from matched triples; false: from all triples"
@@ -139,6 +142,27 @@ class DualEMSettings(PaperEMSettings):
         10, "candidates of each entity of either side", CANDIDATES, required=True
     )
     two_way: TwoWaySettings | None = TwoWaySettings()
+
+
+@dataclass(frozen=True)
+class OneToOneTwoWaySettings(TwoWaySettings):
+    """The two-way step with one-to-one inference and all features."""
+
+    features: tuple[str, ...] = setting(ALL_FEATURES, "features that the beliefs use", ALL_FEATURES)
+    ridge: float = setting(
+        0.05, "strength of the prior of the feature weights, fitted on validation links", POSITIVE
+    )
+    one_to_one: bool = setting(
+        True, "beliefs are marginals of one-to-one matchings; false: as in em=dual"
+    )
+
+
+@dataclass(frozen=True)
+class OneToOneEMSettings(DualEMSettings):
+    """EM with two-way compatibility and one-to-one inference."""
+
+    iterations: int = setting(5, "EM iterations", ITERATIONS, source="ours", required=True)
+    two_way: TwoWaySettings | None = OneToOneTwoWaySettings()
 
 
 TURNS = up_to(10_000, least=0)

@@ -56,8 +56,9 @@ GROUPS = {
         },
     ),
     "ensemble": Group(
-        "several encoders whose similarities are combined: seeds of one model, or several models",
-        {"seeds": model.SeedsSettings},
+        "several encoders: seeds of one model or several models with one belief from their mean "
+        "similarity, or independent ones, whose beliefs are averaged",
+        {"seeds": model.SeedsSettings, "independent": model.IndependentSettings},
     ),
     "training": Group(
         "the first training: supervised or semi-supervised",
@@ -81,7 +82,12 @@ GROUPS = {
     ),
     "em": Group(
         "the EM around the model: paper, dual (two-way), or none for only the neural model",
-        {"paper": em.PaperEMSettings, "dual": em.DualEMSettings, "none": em.NoEMSettings},
+        {
+            "paper": em.PaperEMSettings,
+            "dual": em.DualEMSettings,
+            "one_to_one": em.OneToOneEMSettings,
+            "none": em.NoEMSettings,
+        },
     ),
     "method": Group(
         "emea, or a baseline that reasons from seeds: paris, prase",

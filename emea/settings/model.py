@@ -338,3 +338,10 @@ class SeedsSettings:
     """Several encoders of the same model, which differ in their random initial weights."""
 
     num_members: int = setting(3, "number of encoders", up_to(100))
+
+
+@dataclass(frozen=True)
+class IndependentSettings:
+    """Several encoders of the same model, each with its own EM; their beliefs are averaged."""
+
+    num_members: int = setting(3, "number of encoders", up_to(100))
