@@ -106,6 +106,14 @@ def _ensemble_problems(config: DictConfig) -> Iterator[str]:
         yield "An ensemble cannot mine labels during training. Use training=sup or ensemble=none."
     if _value(config, "initial_from"):
         yield "initial_from has the weights of a single encoder. Use ensemble=none."
+    if _value(config, "ensemble.name") == "independent":
+        if not config.em.iterations or not _value(config, "em.two_way.fused_answer"):
+            yield (
+                "ensemble=independent averages the beliefs of em=one_to_one or em=dual. Choose one "
+                "of them with em.iterations above 0 and em.two_way.fused_answer=true."
+            )
+        elif _value(config, "em.two_way.memory"):
+            yield "ensemble=independent has no running mean. Set em.two_way.memory=0."
     others = _value(config, "ensemble.models") or {}
     for key in ("model", *(f"ensemble.models.{name}" for name in others)):
         if _value(config, f"{key}.early_stopping"):

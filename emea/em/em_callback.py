@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,10 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
+from emea.data.arrays import IntArray
 from emea.em.joint import JointReport, JointStep, NeuralBeliefs, links_on
 from emea.em.kept_iteration import PREFIX, kept_report, kept_state
+from emea.em.mean_beliefs import mean_report
 from emea.em.member_weights import member_weights
 from emea.em.normaliser import Normaliser
 from emea.em.protocol import Visible
@@ -96,6 +98,8 @@ class EMCallback(pl.Callback):
             MRR on the validation links did not improve. With ``None`` it never does.
         keep: ``last`` answers with the last iteration, ``best`` with the one whose answer has the
             best MRR on the validation links.
+        independent: Whether the joint step runs for each member of an ensemble, with its own
+            labels, and the run answers with the mean of their beliefs.
 
     Attributes:
         certain: ``[num_links, 2]`` links that have probability 1 in q.
@@ -112,7 +116,9 @@ class EMCallback(pl.Callback):
         num_candidates: int = 10,
         patience: int | None = None,
         keep: str = "last",
+        independent: bool = False,
     ) -> None:
+        self.independent = independent
         self.visible = visible
         self.decoder = decoder
         self.normaliser = normaliser
@@ -155,10 +161,14 @@ class EMCallback(pl.Callback):
         joint = None
         if self.step is not None:
             self.on_phase(REASONING)
-            joint = self.step(similarity, self.visible, neural)
+            if self.independent:
+                members = self._member_reports(self.step, module, neural)
+                joint = mean_report(members, similarity, self.visible)
+                data.relabel_members([self._labels(member) for member in members])
+            else:
+                joint = self.step(similarity, self.visible, neural)
+                data.relabel(*self._labels(joint))
         seconds = {"search": searched - start, "joint": _clock(source) - searched}
-        if joint is not None:
-            self._relabel(data, joint)
         of_answer = self._answer_validation(similarity, joint, ranks)
         is_best = self._watch((of_answer or validation)["mrr"])
         report = IterationReport(
@@ -265,11 +275,23 @@ class EMCallback(pl.Callback):
             dense=self.normaliser.dense(similarity, certain),
         )
 
-    def _relabel(self, data: LabelDataModule, joint: JointReport) -> None:
+    def _member_reports(
+        self, step: JointStep, module: AlignmentModule, neural: NeuralBeliefs
+    ) -> list[JointReport]:
+        """Run the joint step on the similarity of each member of an ensemble."""
+        neural = replace(neural, searched=None)  # the search used the mean similarity
+        num_source = module.num_source
+        similarities = (
+            self.decoder(rows[:num_source], rows[num_source:]) for rows in module.member_rows()
+        )
+        return [step(similarity, self.visible, neural) for similarity in similarities]
+
+    def _labels(self, joint: JointReport) -> tuple[IntArray, Tensor | None]:
+        """Return the links of the next fit and their weights."""
         train, weights = self.visible.train, joint.label_weights
         if weights is not None:
             weights = torch.cat([weights.new_ones(len(train)), weights])
-        data.relabel(np.concatenate([train, joint.labels]), weights)
+        return np.concatenate([train, joint.labels]), weights
 
 
 def _clock(tensor: Tensor) -> float:

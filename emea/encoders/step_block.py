@@ -1,5 +1,6 @@
 """Blocks of optimisation steps, and the data module that provides them."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -77,6 +78,7 @@ class LabelDataModule(pl.LightningDataModule):
         self.num_steps = 0
         self.steps_per_epoch = 1
         self.num_blocks_done = 0
+        self.member_labels: list[tuple[Tensor, Tensor | None]] = []
         self.relabel(links)
 
     @property
@@ -95,6 +97,22 @@ class LabelDataModule(pl.LightningDataModule):
         self.links = torch.from_numpy(links + np.array([0, self.num_source]))
         self.weights = weights
 
+    def relabel_members(self, labels: Sequence[tuple[IntArray, Tensor | None]]) -> None:
+        """Train each member of an ensemble on its own links from the next turn on.
+
+        Args:
+            labels: Links and weights, as for ``relabel``, of each member.
+        """
+        self.member_labels = []
+        for links, weights in labels:
+            self.relabel(links, weights)
+            self.member_labels.append((self.links, self.weights))
+
+    def activate(self, member: int) -> None:
+        """Choose the member of an ensemble whose links the next turn uses."""
+        if self.member_labels:
+            self.links, self.weights = self.member_labels[member]
+
     def restore(self, links: Tensor, weights: Tensor | None) -> None:
         """Restore links and weights that were read from a file.
 
@@ -110,6 +128,13 @@ class LabelDataModule(pl.LightningDataModule):
         if weights is not None and weights.shape != links.shape[:1]:
             raise ValueError("not every link has a weight")
         self.links, self.weights = links, weights
+
+    def restore_members(self, labels: Sequence[tuple[Tensor, Tensor | None]]) -> None:
+        """Restore each member's links and weights, as in ``restore``; none if they are shared."""
+        self.member_labels = []
+        for links, weights in labels:
+            self.restore(links, weights)
+            self.member_labels.append((self.links, self.weights))
 
     def _holds(self, links: Tensor) -> bool:
         """Return whether source and target ids are within the ranges of these graphs."""

@@ -208,6 +208,7 @@ def _build_em(
         normaliser=normaliser,
         step=None if rule is None else _build_step(config, rule),
         observer=observer,
+        independent=OmegaConf.select(config, "ensemble.name") == "independent",
         **{key: value for key, value in settings.items() if key not in elsewhere},
     )
     return em

@@ -229,6 +229,7 @@ def train(
         for number, stage in enumerate(plan[first:], start=first):
             module = parts.module
             module.activate(stage.member)
+            parts.data.activate(stage.member)
             steps = module.num_steps_done
             progress.say(stage.name)
             if stage.num_epochs:

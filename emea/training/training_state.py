@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 LINKS, LINK_WEIGHTS, RANDOM_CPU, RANDOM_CUDA = "links", "link_weights", "random.cpu", "random.cuda"
+MEMBER_LINKS, MEMBER_WEIGHTS = "member_links.", "member_link_weights."
 
 
 def labels_and_generators(data: LabelDataModule) -> dict[str, Tensor]:
@@ -29,6 +30,10 @@ def labels_and_generators(data: LabelDataModule) -> dict[str, Tensor]:
     tensors = {LINKS: data.links, RANDOM_CPU: torch.get_rng_state()}
     if data.weights is not None:
         tensors[LINK_WEIGHTS] = data.weights
+    for member, (links, weights) in enumerate(data.member_labels):
+        tensors[f"{MEMBER_LINKS}{member}"] = links
+        if weights is not None:
+            tensors[f"{MEMBER_WEIGHTS}{member}"] = weights
     if torch.cuda.is_available():
         tensors[RANDOM_CUDA] = torch.cuda.get_rng_state()
     return tensors
@@ -36,6 +41,13 @@ def labels_and_generators(data: LabelDataModule) -> dict[str, Tensor]:
 
 def restore_labels(tensors: Mapping[str, Tensor], data: LabelDataModule) -> None:
     """Restore saved labels."""
+    members = range(sum(name.startswith(MEMBER_LINKS) for name in tensors))
+    data.restore_members(
+        [
+            (tensors[f"{MEMBER_LINKS}{member}"], tensors.get(f"{MEMBER_WEIGHTS}{member}"))
+            for member in members
+        ]
+    )
     data.restore(tensors[LINKS], tensors.get(LINK_WEIGHTS))
 
 

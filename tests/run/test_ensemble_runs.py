@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from omegaconf import DictConfig
 from safetensors.torch import load_file
 
@@ -74,14 +75,25 @@ def test_a_run_with_several_encoders(tiny_config: Configs, tmp_path: Path) -> No
     assert metrics["final"]["hit@1"] > 0.5
 
 
+def test_independent_members_have_their_own_labels(tiny_config: Configs, tmp_path: Path) -> None:
+    config = tiny_config(*SMALL, "ensemble=independent", "ensemble.num_members=2")
+    metrics = run_job(config, tmp_path / "both").metrics.as_dict()
+    weights = load_file(tmp_path / "both" / "checkpoint.safetensors")
+    links = [weights[f"member_links.{number}"] for number in (0, 1)]
+    assert not torch.equal(links[0], links[1])  # each has its own pseudo-labels
+    assert metrics["final"]["hit@1"] > 0.5
+    assert metrics["history"][-1]["joint"]["hit@1"] == metrics["final"]["hit@1"]
+
+
 class KilledError(Exception):
     """Stands for a kill."""
 
 
+@pytest.mark.parametrize("ensemble", ["seeds", "independent"])
 def test_a_run_killed_in_a_later_member_ends_as_if_never_stopped(
-    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ensemble: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    overrides = (*SMALL, "ensemble=seeds", "ensemble.num_members=2", "em.iterations=1")
+    overrides = (*SMALL, f"ensemble={ensemble}", "ensemble.num_members=2", "em.iterations=1")
     config = tiny_config(*overrides, "trainer.checkpoint_minutes=0", "trainer.block_size=2")
     whole = run_job(config, tmp_path / "whole").metrics.as_dict()
     save, saved = training_loop.save_turn, []
@@ -115,6 +127,21 @@ def test_a_run_killed_in_a_later_member_ends_as_if_never_stopped(
 def test_what_an_ensemble_cannot_do_is_said(overrides: list[str], reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
         check_config(composed(["ensemble=seeds", *overrides]))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "reason"),
+    [
+        (["em=paper"], "em=one_to_one"),
+        (["em=dual", "em.iterations=0"], "em.iterations above 0"),
+        (["em=dual", "em.two_way.fused_answer=false"], "fused_answer=true"),
+        (["em=dual", "em.two_way.memory=0.5"], "memory=0"),
+    ],
+)
+def test_what_independent_encoders_cannot_do_is_said(overrides: list[str], reason: str) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        check_config(composed(["ensemble=independent", *overrides]))
+    check_config(composed(["ensemble=independent", "em=one_to_one"]))
 
 
 def test_settings_of_other_models_are_checked() -> None:
