@@ -88,8 +88,13 @@ def _two_way_problems(config: DictConfig) -> Iterator[str]:
 
 
 def _training_problems(config: DictConfig) -> Iterator[str]:
-    if _value(config, "model.early_stopping") and not _value(config, "split.num_validation"):
-        yield "model.early_stopping needs validation links. Increase split.num_validation."
+    stopping = _value(config, "model.early_stopping")
+    held_out = OmegaConf.is_dict(stopping) and stopping.get("held_out")
+    if stopping and not held_out and not _value(config, "split.num_validation"):
+        yield (
+            "model.early_stopping needs validation links. Increase split.num_validation, or set "
+            "model.early_stopping.held_out."
+        )
     if _value(config, "training.turns") and _value(config, "initial_from"):
         yield (
             f"training={config.training.name} mines labels during the first training, so "

@@ -288,7 +288,7 @@ class EMCallback(pl.Callback):
 
     def _labels(self, joint: JointReport) -> tuple[IntArray, Tensor | None]:
         """Return the links of the next fit and their weights."""
-        train, weights = self.visible.train, joint.label_weights
+        train, weights = self.visible.encoder_links, joint.label_weights
         if weights is not None:
             weights = torch.cat([weights.new_ones(len(train)), weights])
         return np.concatenate([train, joint.labels]), weights

@@ -1,7 +1,7 @@
 """The two protocols, which decide which links a run may use."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +41,8 @@ class Visible:
         mining_sources: Source entities that semi-supervised training may pair. ``None`` means all
             unlabelled ones.
         mining_targets: Target entities that semi-supervised training may pair, likewise.
+        stopping_links: Training links that the encoder is not trained on; early stopping uses them
+            instead of the validation links. EM uses them like all other training links.
         uses_test_links: Whether any of these contains test links.
     """
 
@@ -55,6 +57,19 @@ class Visible:
     mining_sources: IntArray | None = None
     mining_targets: IntArray | None = None
     label_targets: IntArray | None = None
+    stopping_links: IntArray | None = None
+
+    @property
+    def encoder_links(self) -> IntArray:
+        """Training links that the encoder is trained on."""
+        if self.stopping_links is None:
+            return self.train
+        return self.train[~np.isin(self.train[:, 0], self.stopping_links[:, 0])]
+
+    def holding_out(self, share: float, seed: int) -> "Visible":
+        """Return the same links, of which a share of the training links is for early stopping."""
+        order = np.random.default_rng(seed).permutation(len(self.train))
+        return replace(self, stopping_links=self.train[order[: int(share * len(self.train))]])
 
 
 @dataclass(frozen=True)

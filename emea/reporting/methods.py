@@ -9,7 +9,7 @@ from emea.reporting.records import RecordedRun
 from emea.settings.data import RandomSplitSettings
 from emea.settings.em import FEATURES, PaperEMSettings, TwoWaySettings
 from emea.settings.method import AvoidConflictSettings, ParisRuleSettings
-from emea.settings.model import RREAEncoderSettings
+from emea.settings.model import RREAEncoderSettings, StoppingSettings
 from emea.settings.run import RunSettings
 
 
@@ -38,6 +38,7 @@ COMMON: dict[str, Any] = {
     "search.name": "exact",
     "ensemble.name": "none",
     **_defaults(RREAEncoderSettings, "model.encoder", "opposite_relations"),
+    **_defaults(StoppingSettings, "model.early_stopping", "held_out"),
 }
 """Settings that every run in a table has, with or without EM."""
 

@@ -90,9 +90,10 @@ def with_literals(config: DictConfig, pair: GraphPair) -> GraphPair:
 def initial_labels(visible: Visible, pair: GraphPair) -> tuple[IntArray, Tensor | None]:
     """Return the links of the first fit and their weights: training links, then anchors."""
     if pair.literals is None:
-        return visible.train, None
-    anchors, train = pair.literals.anchors, visible.train
-    free = ~np.isin(anchors[:, 0], train[:, 0]) & ~np.isin(anchors[:, 1], train[:, 1])
+        return visible.encoder_links, None
+    anchors, train = pair.literals.anchors, visible.encoder_links
+    known = visible.train
+    free = ~np.isin(anchors[:, 0], known[:, 0]) & ~np.isin(anchors[:, 1], known[:, 1])
     if not len(train) and not free.any():
         raise DataError(
             f"{pair.name} has no links to learn from, and no literal value that exactly one entity "
@@ -107,6 +108,9 @@ def build_parts(
 ) -> Parts:
     """Return encoder, labels and callbacks; they get only the visible links."""
     torch.manual_seed(config.seed)
+    held_out = OmegaConf.select(config, "model.early_stopping.held_out")
+    if held_out:
+        visible = visible.holding_out(held_out, config.seed)
     num_source = pair.source.num_entities
     graph, models = join_graphs(pair), member_models(config)
     make_models = [partial(_build_model, model, graph) for model in models]
@@ -177,12 +181,14 @@ def _build_stopping(config: DictConfig, visible: Visible, decoder: Decoder) -> E
     settings: Any = OmegaConf.select(config, "model.early_stopping")
     if settings is None:
         return None
-    if not len(visible.validation):
+    links = visible.validation if visible.stopping_links is None else visible.stopping_links
+    if not len(links):
         raise ConfigError(
             "model.early_stopping needs validation links, and there are too few links to hold any "
             "out. Add links, or set model.early_stopping=null."
         )
-    stopping: EarlyStopping = make(EarlyStopping, visible.validation, decoder, **settings)
+    of_stopping = {key: value for key, value in settings.items() if key != "held_out"}
+    stopping: EarlyStopping = make(EarlyStopping, links, decoder, **of_stopping)
     return stopping
 
 

@@ -29,6 +29,13 @@ class StoppingSettings:
     every: int = setting(10, "epochs between evaluations on the validation links", EPOCHS)
     patience: int = setting(2, "evaluations without a new best before training stops", EPOCHS)
     start: int = setting(0, "epochs before the first evaluation", up_to(1_000_000, least=0))
+    held_out: float = setting(
+        0.0,
+        "share of the training links that the encoder is not trained on and that stop it; 0: the "
+        "validation links stop it",
+        SHARE_BELOW_ONE,
+        source="ours; 0.2 in the released runners of AliNet and IPTransE",
+    )
 
 
 STOPPING_HELP = "stops a training early and takes its best weights; null: never"

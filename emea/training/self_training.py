@@ -66,6 +66,7 @@ class SelfTraining(pl.Callback):
     def mined(self, module: AlignmentModule, labels: IntArray) -> IntArray:
         """Return ``[num_pairs, 2]`` mutual nearest pairs among the unlabelled entities."""
         source, target = module.embeddings()
+        labels = np.concatenate([labels, self.visible.train])  # some may be held out
         sources = _unlabelled(self.visible.mining_sources, labels[:, 0], len(source))
         targets = _unlabelled(self.visible.mining_targets, labels[:, 1], len(target))
         if not len(sources) or not len(targets):

@@ -120,6 +120,14 @@ def test_only_the_pool_gets_labels(run: Run) -> None:
     assert labels(data)[2:].tolist() == [[3, 4]]
 
 
+def test_links_for_early_stopping_are_certain_but_not_trained_on(run: Run) -> None:
+    rule = PrefersTarget(4)
+    _, data, _ = run(rule, make_visible(stopping_links=TRAIN[1:]), ridge=STRONG)
+    assert labels(data)[0].tolist() == TRAIN[0].tolist()
+    assert labels(data)[1:].tolist() == [[source, 4] for source in range(2, SIZE)]
+    assert rule.views[0].beliefs.best_targets()[:2].tolist() == [0, 1]
+
+
 def test_the_rule_sees_certain_labels_and_given_relation_links(run: Run) -> None:
     rule = PrefersTarget(4)
     links = np.array([[5, 5]])

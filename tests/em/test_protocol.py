@@ -72,6 +72,22 @@ def test_released_shows_test_links() -> None:
     assert visible.uses_test_links
 
 
+@pytest.mark.parametrize("protocol", [Strict(), Released()])
+def test_links_for_early_stopping_are_not_trained_on(protocol: Strict | Released) -> None:
+    visible = protocol(split())
+    assert visible.encoder_links is visible.train
+    held = visible.holding_out(0.2, seed=3)
+    assert held.stopping_links is not None
+    assert len(held.stopping_links) == len(TRAIN) // 5
+    assert as_set(held.stopping_links) | as_set(held.encoder_links) == as_set(TRAIN)
+    assert not as_set(held.stopping_links) & as_set(held.encoder_links)
+    np.testing.assert_array_equal(held.train, TRAIN)
+    again, other = visible.holding_out(0.2, seed=3), visible.holding_out(0.2, seed=4)
+    assert again.stopping_links is not None and other.stopping_links is not None
+    assert as_set(again.stopping_links) == as_set(held.stopping_links)
+    assert as_set(other.stopping_links) != as_set(held.stopping_links)
+
+
 def test_released_restricts_the_targets_of_labels_only_if_asked() -> None:
     assert Released()(split()).label_targets is None
     targets = Released(test_pool=True)(split()).label_targets

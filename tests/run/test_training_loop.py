@@ -129,6 +129,19 @@ def test_early_stopping_ends_fits_and_keeps_the_best(tiny_config: Configs, tmp_p
 
 
 @pytest.mark.slow
+def test_held_out_links_stop_the_encoder(tiny_config: Configs, tmp_path: Path) -> None:
+    stopping = "model.early_stopping={every:2,patience:1,held_out:0.2}"
+    options = ("em=none", "model.initial_epochs=300", "training=semi", "training.turns=1")
+    run_job(tiny_config(*options, stopping, "split.num_validation=0"), tmp_path)
+    (entry,) = history(tmp_path)
+    assert entry["epochs"] < 300
+    config = tiny_config("split.num_validation=0")
+    train = torch.from_numpy(draw_split(config, load_pair(config)).supervision.train.copy())
+    num_trained = int(torch.isin(links(tmp_path)[:, 0], train[:, 0]).sum())
+    assert num_trained == len(train) - len(train) // 5  # the others are neither trained nor mined
+
+
+@pytest.mark.slow
 def test_early_stopping_and_turns_work_together(tiny_config: Configs, tmp_path: Path) -> None:
     options = ("em=none", "model.initial_epochs=300", "training=semi", STOPPING)
     run_job(tiny_config(*options), tmp_path)
