@@ -80,7 +80,8 @@ def _check(options: argparse.Namespace) -> None:
     Raises:
         UserError: If a file does not exist, or the folder contains other files.
     """
-    for path in filter(None, (options.source, options.target, options.links, options.test_links)):
+    given = (options.source, options.target, options.links, options.test_links, options.rejected)
+    for path in filter(None, given):
         if path.is_dir() or not path.exists():
             problem = "is a folder, not a file" if path.is_dir() else "does not exist"
             raise UserError(f"{path} {problem}. Check the name of the file.")
@@ -99,6 +100,7 @@ def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
         "target": options.target,
         "links": options.links,
         "test_links": options.test_links,
+        "rejected": options.rejected,
     }
     named = [f"data.{key}={_quoted(path)}" for key, path in files.items() if path is not None]
     export = [f"export.formats=[{','.join(('tsv', *options.formats))}]"]
@@ -193,6 +195,12 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         metavar="FILE",
         help="links that measure the result and are not used otherwise",
+    )
+    parser.add_argument(
+        "--rejected",
+        type=Path,
+        metavar="FILE",
+        help="pairs that are not links, such as rejected.tsv of emea suggest",
     )
     parser.add_argument(
         "--out",

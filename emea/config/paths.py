@@ -24,7 +24,7 @@ def check_paths(config: DictConfig) -> None:
         ConfigError: If a file is missing. The message names the key and the file.
     """
     reads_files = OmegaConf.select(config, "data._target_") == READER
-    keys = (*NEEDED, "data.links", "data.test_links") if reads_files else ()
+    keys = (*NEEDED, "data.links", "data.test_links", "data.rejected") if reads_files else ()
     for key in (*keys, "initial_from"):
         value = OmegaConf.select(config, key)
         if value is not None:

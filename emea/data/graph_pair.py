@@ -58,6 +58,7 @@ class GraphPair:
         reading: Counts of what was read and left out, if the reader counts it.
         literals: Matching values of both graphs, if they are used as evidence.
         num_absent: The number of further known links whose source or target is not in its graph.
+        rejected: ``[n, 2]`` pairs that a person rejected; ``None`` if there are none.
     """
 
     name: str
@@ -68,10 +69,15 @@ class GraphPair:
     reading: PairReading | None = None
     literals: LiteralMatches | None = None
     num_absent: int = 0
+    rejected: IntArray | None = None
 
     def __post_init__(self) -> None:
         links = frozen(self.links, 2)
         object.__setattr__(self, "links", links)
+        if self.rejected is not None:
+            object.__setattr__(self, "rejected", frozen(self.rejected, 2))
+            check_ids(self.rejected[:, 0], self.source.num_entities, "source entity")
+            check_ids(self.rejected[:, 1], self.target.num_entities, "target entity")
         _check_links(self, links, "links")
         if self.official is not None:
             parts = (self.official.train, self.official.validation, self.official.test)
@@ -91,6 +97,9 @@ class GraphPair:
             target_ids: A permutation of the target ids.
         """
         official = self.official.relabelled(source_ids, target_ids) if self.official else None
+        rejected = self.rejected
+        if rejected is not None:
+            rejected = relabel_links(rejected, source_ids, target_ids)
         return replace(
             self,
             source=self.source.relabelled(source_ids),
@@ -98,6 +107,7 @@ class GraphPair:
             links=relabel_links(self.links, source_ids, target_ids),
             official=official,
             literals=None,
+            rejected=rejected,
         )
 
     def shuffled(self, seed: int) -> "GraphPair":
@@ -126,6 +136,8 @@ class GraphPair:
         digest.update(self.links.tobytes())
         if self.num_absent:
             digest.update(f"{self.num_absent}".encode())
+        if self.rejected is not None:
+            digest.update(b"rejected" + self.rejected.tobytes())
         return digest.hexdigest()
 
 
@@ -201,7 +213,10 @@ def assemble_pair(
     links: IntArray,
     official: OfficialSplit | None,
     num_absent: int = 0,
+    rejected: IntArray | None = None,
 ) -> GraphPair:
     """Return a pair with random entity ids, as all readers of files do."""
-    pair = GraphPair(name, source, target, links, official, num_absent=num_absent)
+    pair = GraphPair(
+        name, source, target, links, official, num_absent=num_absent, rejected=rejected
+    )
     return pair.shuffled(SHUFFLE_SEED)

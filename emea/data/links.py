@@ -189,7 +189,7 @@ class LinkResolver:
             DataError: A link contradicts another or is in an earlier file.
         """
         known, unknown = self.found(listing)
-        _log_left_out(listing.label, unknown, "with an unknown entity")
+        log_left_out(listing.label, unknown, "with an unknown entity")
         kept = self.registered(listing, known)
         links = sorted_links(np.array(kept, dtype=np.int64).reshape(-1, 2))
         return links, LinkReading(
@@ -253,11 +253,12 @@ class LinkResolver:
                 contradicting.append(str(error))
             else:
                 kept.append(ends)
-        _log_left_out(listing.label, contradicting, "that contradict others")
+        log_left_out(listing.label, contradicting, "that contradict others")
         return kept
 
 
-def _log_left_out(label: str, problems: list[str], which: str) -> None:
+def log_left_out(label: str, problems: list[str], which: str) -> None:
+    """Log the links of a file that are left out: the first ones by name, then their number."""
     for text in problems[:NUM_NAMED]:
         log.warning("%s: left out", one_line(text))
     if len(problems) > NUM_NAMED:

@@ -166,7 +166,7 @@ class EMCallback(pl.Callback):
                 joint = mean_report(members, similarity, self.visible)
                 data.relabel_members([self._labels(member) for member in members])
             else:
-                joint = self.step(similarity, self.visible, neural)
+                joint = self._joint(self.step, similarity, neural)
                 data.relabel(*self._labels(joint))
         seconds = {"search": searched - start, "joint": _clock(source) - searched}
         of_answer = self._answer_validation(similarity, joint, ranks)
@@ -265,6 +265,9 @@ class EMCallback(pl.Callback):
             offered, searched = self.normaliser.search(similarity, self.num_candidates)
         else:
             offered = self.normaliser.beliefs(similarity, self.num_candidates)
+        if self.visible.rejected is not None:
+            rejected = links_on(self.visible.rejected, source.device)
+            offered = offered.excluding(rejected, similarity.num_target)
         certain = links_on(self.certain, source.device)
         return NeuralBeliefs(
             source,
@@ -273,6 +276,22 @@ class EMCallback(pl.Callback):
             searched,
             is_first=self.iteration == 0,
             dense=self.normaliser.dense(similarity, certain),
+        )
+
+    def _joint(self, step: JointStep, similarity: Similarity, neural: NeuralBeliefs) -> JointReport:
+        """Run the joint step; pairs that a person rejected are not in its report."""
+        joint = step(similarity, self.visible, neural)
+        if self.visible.rejected is None:
+            return joint
+        rejected = links_on(self.visible.rejected, joint.beliefs.targets.device)
+        pairs = set(map(tuple, self.visible.rejected.tolist()))
+        kept = np.array([tuple(link) not in pairs for link in joint.labels.tolist()], dtype=bool)
+        weights = joint.label_weights
+        return replace(
+            joint,
+            beliefs=joint.beliefs.excluding(rejected, similarity.num_target),
+            labels=joint.labels[kept],
+            label_weights=None if weights is None else weights[torch.from_numpy(kept)],
         )
 
     def _member_reports(
@@ -284,7 +303,7 @@ class EMCallback(pl.Callback):
         similarities = (
             self.decoder(rows[:num_source], rows[num_source:]) for rows in module.member_rows()
         )
-        return [step(similarity, self.visible, neural) for similarity in similarities]
+        return [self._joint(step, similarity, neural) for similarity in similarities]
 
     def _labels(self, joint: JointReport) -> tuple[IntArray, Tensor | None]:
         """Return the links of the next fit and their weights."""

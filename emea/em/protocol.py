@@ -44,6 +44,7 @@ class Visible:
         stopping_links: Training links that the encoder is not trained on; early stopping uses them
             instead of the validation links. EM uses them like all other training links.
         uses_test_links: Whether any of these contains test links.
+        rejected: ``[n, 2]`` pairs that a person rejected; ``None`` if there are none.
     """
 
     train: IntArray
@@ -57,6 +58,7 @@ class Visible:
     mining_sources: IntArray | None = None
     mining_targets: IntArray | None = None
     label_targets: IntArray | None = None
+    rejected: IntArray | None = None
     stopping_links: IntArray | None = None
 
     @property

@@ -194,6 +194,7 @@ class TwoWay:
         labels: Tensor,
         links: Tensor,
         searched: FittedSearch | None = None,
+        rejected: Tensor | None = None,
     ) -> TwoWayBeliefs:
         """Compute the beliefs.
 
@@ -202,6 +203,7 @@ class TwoWay:
             labels: ``[num_labels, 2]`` links that are certain.
             links: ``[num_links, 2]`` held-out links on which the weights are fitted.
             searched: The search that q is based on. It is reused if it has the same settings.
+            rejected: ``[num_pairs, 2]`` pairs that are not candidates; ``None`` if there are none.
         """
         free = Unlabelled.of(similarity, labels) if self.one_to_one else None
         links = links if free is None else free.between(links)
@@ -210,7 +212,7 @@ class TwoWay:
         preferred = ScoredPairs(labels[:, 0], labels[:, 1], scores)
         known: Matching | None = None
         for left in range(self.rounds, -1, -1):
-            table = self._tabulated(similarity, sides.pairs, preferred, len(labels))
+            table = self._tabulated(similarity, sides.pairs, preferred, len(labels), rejected)
             settled = self._settled(table, sides, labels, links, known)
             matching = settled.mutual()
             if not left or (known is not None and _nearly_equal(matching, known)):
@@ -240,12 +242,20 @@ class TwoWay:
         return sides if free is None else free.restored(sides)
 
     def _tabulated(
-        self, similarity: Similarity, found: ScoredPairs, preferred: ScoredPairs, num_labels: int
+        self,
+        similarity: Similarity,
+        found: ScoredPairs,
+        preferred: ScoredPairs,
+        num_labels: int,
+        rejected: Tensor | None,
     ) -> PairTable:
         both = preferred.joined(found)
         preference = torch.zeros_like(both.sources)
         preference[: len(preferred.sources)] = 1
         preference[:num_labels] = 2
+        if rejected is not None:
+            kept = ~both.among(rejected, similarity.num_target)
+            both, preference = both.kept(kept), preference[kept]
         return tabulate(
             both,
             preference,

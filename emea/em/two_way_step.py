@@ -137,7 +137,8 @@ class TwoWayStep(JointStep):
         device = similarity.source.device
         train, validation = links_on(visible.train, device), links_on(visible.validation, device)
         searched = None if neural is None else neural.searched
-        settled = self.two_way(similarity, train, validation, searched)
+        rejected = None if visible.rejected is None else links_on(visible.rejected, device)
+        settled = self.two_way(similarity, train, validation, searched, rejected)
         labels, weights = self._labels(settled, visible)
         return JointReport(
             beliefs=calibrated(_as_beliefs(settled), validation).clamped(train),

@@ -21,6 +21,15 @@ class ScoredPairs(NamedTuple):
         """Return these pairs, followed by the others."""
         return ScoredPairs(*(torch.cat(columns) for columns in zip(self, others, strict=True)))
 
+    def among(self, pairs: Tensor, num_target: int) -> Tensor:
+        """Return whether each pair is one of the given ``[num_pairs, 2]`` pairs."""
+        keys = pairs[:, 0] * num_target + pairs[:, 1]
+        return torch.isin(self.sources * num_target + self.targets, keys)
+
+    def kept(self, chosen: Tensor) -> "ScoredPairs":
+        """Return some of the pairs."""
+        return ScoredPairs(self.sources[chosen], self.targets[chosen], self.scores[chosen])
+
 
 @dataclass(frozen=True, eq=False)
 class PairTable:

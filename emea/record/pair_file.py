@@ -64,6 +64,8 @@ def write_pair(path: Path, pair: GraphPair) -> None:
             arrays |= _attribute_arrays(side, graph.attributes)
     if pair.official is not None:
         arrays |= {part: _small(getattr(pair.official, part)) for part in PARTS}
+    if pair.rejected is not None:
+        arrays["rejected"] = _small(pair.rejected)
     write_arrays(path, **arrays)
 
 
@@ -81,7 +83,9 @@ def read_pair(path: Path) -> GraphPair:
             train, validation, test = (_numbers(arrays, part, 2) for part in PARTS)
             official = OfficialSplit(train, validation, test)
         (name,) = _texts(arrays, "name")
-        return GraphPair(name, source, target, _numbers(arrays, "links", 2), official)
+        rejected = _numbers(arrays, "rejected", 2) if "rejected" in arrays else None
+        links = _numbers(arrays, "links", 2)
+        return GraphPair(name, source, target, links, official, rejected=rejected)
     # DataError means that an id is outside its graph, or that an entity has several links
     except (DataError, LookupError, TypeError, ValueError) as error:
         raise DataError(f"{path} is damaged: {error}") from error

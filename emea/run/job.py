@@ -109,7 +109,7 @@ def run_job(
     split = draw_split(config, pair)
     export = export_settings(config)
     check_founded(export, split)
-    visible = factory(config.protocol)()(split)
+    visible = replace(factory(config.protocol)()(split), rejected=pair.rejected)
     # the run gets graphs without links, and only the visible links
     graphs = replace(pair, links=pair.links[:0], official=None, reading=None)
     graphs = with_literals(config, graphs)

@@ -83,6 +83,9 @@ class OwnFilesSettings:
     test_links: str | None = setting(
         None, "file of the links for the evaluation; null: the run predicts and evaluates nothing"
     )
+    rejected: str | None = setting(
+        None, "file of pairs that are not links, such as rejected.tsv of a review"
+    )
     name: str | None = setting(None, "name of the pair; null: the names of both files")
     format: str | None = setting(
         None,

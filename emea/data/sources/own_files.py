@@ -13,7 +13,7 @@ from emea.data.formats.limits import DEFAULT_LIMITS, reading_limits
 from emea.data.formats.link_file import read_link_file
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair, sorted_links
 from emea.data.iri_names import with_iri_names
-from emea.data.links import EntityFinder, LinkRegister, LinkResolver
+from emea.data.links import EntityFinder, LinkRegister, LinkResolver, log_left_out
 from emea.data.names import Prefixes
 from emea.data.reading import LinkReading, PairReading
 from emea.data.split import NO_SEEDS
@@ -27,6 +27,7 @@ def read_own_files(
     target: str | Path | None,
     links: str | Path | None = None,
     test_links: str | Path | None = None,
+    rejected: str | Path | None = None,
     name: str | None = None,
     format: str | None = None,
     links_format: str | None = None,
@@ -50,6 +51,7 @@ def read_own_files(
         links: The file of the links to learn from (see ``read_link_file``). It may be ``None`` if
             literals are kept, which can take the place of links.
         test_links: The file of links that are only used for the evaluation, if there is one.
+        rejected: The file of pairs that are not links, if there is one. They are not candidates.
         name: The name of the pair in results. The default consists of the names of both files.
         format: The format of both graph files. ``None`` chooses it by the suffix.
         links_format: The format of the link files. ``None`` chooses it by the suffix.
@@ -88,6 +90,7 @@ def read_own_files(
             (NO_LINKS, None) if file is None else _resolved(resolver, Path(file), links_format)
             for file in (links, test_links)
         )
+        wrong = None if rejected is None else _pairs(resolver, Path(rejected), links_format)
     absent = [0 if part is None else part.num_unknown for part in (label_reading, test_reading)]
     pair = assemble_pair(
         str(name or "") or f"{_stem(paths['source'])}-{_stem(paths['target'])}",
@@ -96,6 +99,7 @@ def read_own_files(
         sorted_links(np.concatenate([labels, test])),
         OfficialSplit(labels, NO_LINKS, test, absent[1]),
         sum(absent),
+        wrong,
     )
     reading = PairReading(left_reading, right_reading, label_reading, test_reading)
     return replace(pair, reading=reading)
@@ -111,6 +115,14 @@ def _paths(**given: str | Path | None) -> dict[str, Path]:
             "data.target=b.ttl data.links=seeds.tsv"
         )
     return {key: Path(str(value)).expanduser() for key, value in given.items()}
+
+
+def _pairs(resolver: LinkResolver, path: Path, links_format: str | None) -> IntArray:
+    """Return the rejected pairs of a file; an entity may have several of them."""
+    listing = read_link_file(path.expanduser(), links_format, resolver.on_error)
+    known, unknown = resolver.found(listing)
+    log_left_out(listing.label, unknown, "with an unknown entity")
+    return sorted_links(np.array(list(known), dtype=np.int64).reshape(-1, 2))
 
 
 def _resolved(
