@@ -72,6 +72,20 @@ class Match(NamedTuple):
     candidates: list[tuple[str, float]]
 
 
+class ToLabel(NamedTuple):
+    """A source entity whose label would help.
+
+    ``candidates`` are its most probable targets with their probabilities, best first. ``score`` is
+    ``uncertainty`` times one plus the uncertainty of the neighbours that its match determines; it
+    shrinks if earlier suggestions determine the same neighbours. Both are in bits.
+    """
+
+    source: str
+    candidates: list[tuple[str, float]]
+    score: float
+    uncertainty: float
+
+
 class Evaluation(NamedTuple):
     """Metrics on links that ``fit`` was not given.
 
@@ -238,6 +252,7 @@ class Aligner:
         source: KnowledgeGraph,
         target: KnowledgeGraph,
         links: Iterable[tuple[str, str]] = (),
+        rejected: Iterable[tuple[str, str]] = (),
     ) -> "Aligner":
         """Align two graphs, using links as labels; some of them are held out for validation.
 
@@ -247,6 +262,8 @@ class Aligner:
             links: Pairs of entity names, the source entity first (or last, if only that fits the
                 graphs). An entity may occur in one link only. Links are optional with the setting
                 ``literals=equal`` or ``literals=similar``, if the graphs were read with literals.
+            rejected: Pairs that are not links; they do not become candidates. An entity may occur
+                in several of them.
 
         Raises:
             DataError: If a link names an unknown entity, links contradict each other, or are too
@@ -262,7 +279,15 @@ class Aligner:
         from emea.run.job import run_job
 
         known = _link_ids(source, target, links)
-        pair = assemble_pair("pair", source, target, known, OfficialSplit(known, NONE, NONE))
+        wrong = _link_ids(source, target, rejected, one_to_one=False)
+        pair = assemble_pair(
+            "pair",
+            source,
+            target,
+            known,
+            OfficialSplit(known, NONE, NONE),
+            rejected=wrong if len(wrong) else None,
+        )
         config = self._config.copy()
         config.data = {"name": pair.name}
         with tempfile.TemporaryDirectory(prefix="emea-") as scratch:
@@ -452,6 +477,35 @@ class Aligner:
 
         return plain_text(self.explain(source, target))
 
+    def suggest(self, count: int = 20) -> list[ToLabel]:
+        """Return the source entities whose labels would help most, the most helpful first.
+
+        Entities of the links that ``fit`` was given are not suggested.
+
+        Args:
+            count: Largest number of suggestions.
+
+        Raises:
+            ConfigError: If the count is not a positive whole number.
+        """
+        from emea.suggest.suggestion import suggest
+
+        explainer = self._explainer
+        if explainer is None:
+            raise UserError(NOT_FITTED)
+        if not isinstance(count, int):
+            raise ConfigError(f"count must be a whole number, got {_shown(count)}.")
+        pair = explainer.run.pair
+        return [
+            ToLabel(
+                pair.source.entity_name(one.source),
+                [(pair.target.entity_name(target), prob) for target, prob in one.candidates],
+                one.score,
+                one.uncertainty,
+            )
+            for one in suggest(explainer, count)
+        ]
+
     def _decided(
         self,
         top_k: int | None,
@@ -537,7 +591,10 @@ def _rows(values: Iterable[Any], length: int, what: str, rule: str) -> list[tupl
 
 
 def _link_ids(
-    source: KnowledgeGraph, target: KnowledgeGraph, links: Iterable[tuple[str, str]]
+    source: KnowledgeGraph,
+    target: KnowledgeGraph,
+    links: Iterable[tuple[str, str]],
+    one_to_one: bool = True,
 ) -> IntArray:
     if isinstance(links, str | Path):
         raise DataError(
@@ -558,4 +615,5 @@ def _link_ids(
     if unknown:
         more = f" and {len(unknown) - MOST_UNKNOWN} more" if len(unknown) > MOST_UNKNOWN else ""
         raise DataError(f"{'; '.join(unknown[:MOST_UNKNOWN])}{more}")
-    return np.array(resolver.registered(listing, known), dtype=np.int64).reshape(-1, 2)
+    kept = resolver.registered(listing, known) if one_to_one else list(known)
+    return np.array(kept, dtype=np.int64).reshape(-1, 2)

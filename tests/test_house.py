@@ -24,6 +24,7 @@ LAYERS = (
     ("run",),
     ("reporting", "compare"),
     ("explain",),
+    ("suggest",),
     ("aligner",),
     ("__init__", "bench"),
     ("cli",),

@@ -1,0 +1,106 @@
+"""``emea suggest RUN`` ranks the entities whose label would help most, and writes a review page."""
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from emea.errors import DataError
+from emea.record.atomic import write_atomic
+from emea.record.run_record import check_finished
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from emea.explain.explainer import Explainer
+    from emea.suggest.suggestion import Suggestion
+
+DEFAULT_COUNT = 20
+
+EXAMPLES = """examples:
+  emea suggest RUN --count 20
+  emea suggest RUN --count 50 --out review
+
+RUN is the folder of a finished run. Open review.html in a browser, decide, and save links.tsv and
+rejected.tsv. Then run again with them:
+  emea align SOURCE TARGET --links links.tsv --rejected rejected.tsv"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the suggestions and return the exit status."""
+    options = _parser().parse_args(arguments)
+    check_finished(options.run)
+    # torch is imported after the command line and the folder were checked.
+    from rich.console import Console
+
+    from emea.explain.explainer import Explainer
+    from emea.run.finished_run import load_run
+    from emea.suggest.files import PAGE_FILE, write_suggestions
+    from emea.suggest.review import review_page
+    from emea.suggest.suggestion import suggest
+
+    explainer = Explainer(load_run(options.run, options.trust))
+    suggestions = suggest(explainer, options.count)
+    folder = options.out or options.run / "suggestions"
+    try:
+        files = write_suggestions(folder, explainer.run.pair, suggestions)
+        write_atomic(folder / PAGE_FILE, review_page(explainer, suggestions))
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written: {error}") from error
+    with contextlib.suppress(AttributeError):  # a replaced stdout may not have it
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
+    Console(highlight=False).print(_table(explainer, suggestions))
+    print(*files, folder / PAGE_FILE, sep="\n")
+    return 0
+
+
+def _table(explainer: "Explainer", suggestions: "Sequence[Suggestion]") -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("score", "bits", "influence"):
+        table.add_column(title, justify="right")
+    table.add_column("entity", overflow="fold")
+    table.add_column("best candidate", overflow="fold")
+    for one in suggestions:
+        best = "-"
+        if one.candidates:
+            target, prob = one.candidates[0]
+            best = f"{explainer.target.entity(target).short} ({prob:.2f})"
+        numbers = (f"{value:.2f}" for value in (one.score, one.uncertainty, one.influence))
+        source = explainer.source.entity(one.source).short
+        table.add_row(*numbers, Text(source), Text(best))
+    return table
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="emea suggest",
+        description="Rank the entities of a finished run whose label would help most: those that "
+        "are uncertain and whose match would determine uncertain neighbours. Write them as a "
+        "table and as a page on which a person accepts or rejects candidates.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
+    parser.add_argument(
+        "--count",
+        type=int,
+        default=DEFAULT_COUNT,
+        metavar="N",
+        help="number of suggestions (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--trust",
+        nargs="+",
+        default=[],
+        metavar="MODULE",
+        help="your own modules that the run may use",
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="output folder (default: RUN/suggestions)"
+    )
+    return parser

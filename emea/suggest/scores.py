@@ -1,0 +1,110 @@
+"""Scores entities by what their label would bring: uncertainty times influence."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from emea.matching.beliefs import Beliefs
+from emea.rules.directed_triples import DirectedTriples
+from emea.rules.support import Grounds
+
+TINY = 1e-12
+"""Smallest probability whose logarithm is computed."""
+
+
+def uncertainties(beliefs: Beliefs) -> Tensor:
+    """Return the entropy of each entity's belief in bits, ``[num_source]``.
+
+    Targets that are not candidates count as one further option, with the remaining probability.
+    """
+    probs = torch.cat([beliefs.probs, beliefs.rest_prob.unsqueeze(1)], dim=1).double()
+    return -(probs * probs.clamp(min=TINY).log2()).sum(1)
+
+
+def relation_weights(grounds: Grounds) -> Tensor:
+    """Return how much a match says about a neighbour, for each directed relation.
+
+    It is the inverse functionality of the relation times its largest inclusion in, or of, a
+    relation of the target graph. A relation without a counterpart carries no evidence.
+    """
+    triples = grounds.source
+    included = torch.zeros(triples.num_directed, dtype=torch.float64)
+    for (relation, _), both in grounds.included.items():
+        included[relation] = max(float(included[relation]), *both)
+    return triples.inverse_functionality.double() * included
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """Holds how much the match of one entity determines the matches of its neighbours.
+
+    Args:
+        entities: ``[num_pairs]`` entities whose match is known.
+        neighbours: ``[num_pairs]`` their neighbours.
+        probs: ``[num_pairs]`` probability that the match determines the neighbour's match.
+        num_entities: Number of entities of the source graph.
+    """
+
+    entities: Tensor
+    neighbours: Tensor
+    probs: Tensor
+    num_entities: int
+
+    @classmethod
+    def of(cls, triples: DirectedTriples, weights: Tensor) -> "Influence":
+        """Combine the relations between two entities by a noisy-or.
+
+        Args:
+            triples: The source graph.
+            weights: ``[num_directed]`` weight of each relation (:func:`relation_weights`).
+        """
+        doubt = torch.log1p(-weights[triples.relations].clamp(max=1 - 1e-6))
+        pair = torch.repeat_interleave(triples.pair_sizes)
+        doubts = doubt.new_zeros(len(triples.pair_heads)).index_add_(0, pair, doubt)
+        # r(n, e) is evidence for n if e is matched, so the known entity is the tail
+        return cls(
+            triples.pair_tails, triples.pair_heads, -torch.expm1(doubts), triples.num_entities
+        )
+
+    def on_others(self, worth: Tensor) -> Tensor:
+        """Return the worth of the neighbours that an entity's match determines, by entity."""
+        values = self.probs * worth[self.neighbours]
+        return values.new_zeros(self.num_entities).index_add_(0, self.entities, values)
+
+    def resolved(self, worth: Tensor, entity: int) -> Tensor:
+        """Return what is left of each entity's worth after the match of one entity is known."""
+        is_its = self.entities == entity
+        left = worth.clone()
+        left[self.neighbours[is_its]] *= 1 - self.probs[is_its]
+        left[entity] = 0
+        return left
+
+
+def most_helpful(
+    uncertainty: Tensor, influence: Influence, is_open: Tensor, count: int
+) -> list[tuple[int, float]]:
+    """Choose entities one after the other by uncertainty times influence.
+
+    The score of an entity is its uncertainty times one plus the uncertainty of the neighbours that
+    its match determines. Once an entity is chosen, its neighbours count as partly resolved, so the
+    choices spread over the graph.
+
+    Args:
+        uncertainty: ``[num_entities]`` uncertainty of each entity.
+        influence: Influence of the entities on their neighbours.
+        is_open: ``[num_entities]`` bool: whether an entity may be chosen.
+        count: Largest number of entities.
+
+    Returns:
+        The entities with their scores when they were chosen.
+    """
+    left, is_open, chosen = uncertainty.clone(), is_open.clone(), []
+    for _ in range(min(count, int(is_open.sum()))):
+        scores = left * (1 + influence.on_others(left))
+        scores = torch.where(is_open, scores, -torch.inf)
+        best = int(scores.argmax())
+        chosen.append((best, float(scores[best])))
+        is_open[best] = False
+        left = influence.resolved(left, best)
+    return chosen
