@@ -270,6 +270,22 @@ VARIANTS = {
 """Tests of whole runs, and how many of their variants run by default; the others are slow."""
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print what the fault tests tried and what came out.
+
+    A fault test records one row: ``record_property("faults", (what, number, {outcome: number}))``.
+    """
+    reports = [report for listed in terminalreporter.stats.values() for report in listed]
+    found = [pair for report in reports for pair in getattr(report, "user_properties", ())]
+    rows = sorted(row for name, row in found if name == "faults")
+    if not rows:
+        return
+    terminalreporter.section("faults")
+    for what, tried, outcomes in rows:
+        ends = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
+        terminalreporter.write_line(f"{what}: {tried} tried; {ends}")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the variants beyond the first ones as slow, before markers select tests."""

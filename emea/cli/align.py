@@ -12,6 +12,7 @@ from emea.answer.formats import ALIGNMENT_FILE
 from emea.answer.schema import RELATIONS_FILE
 from emea.config.instantiate import load_pair
 from emea.config.overrides import check_overrides, composed
+from emea.config.paths import check_writable
 from emea.config.schema import register_schema
 from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
@@ -91,6 +92,7 @@ def _check(options: argparse.Namespace) -> None:
         )
     if options.out.exists() and not options.out.is_dir():
         raise UserError(f"{options.out} is a file. Choose another --out folder.")
+    check_writable(options.out)
 
 
 def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:

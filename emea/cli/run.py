@@ -13,6 +13,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
+from emea.config.arguments import check_flags
 from emea.config.checks import check_config
 from emea.config.earlier import current_overrides
 from emea.config.files import CONF
@@ -58,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _print_help(typed)
     register_schema()
     try:
+        check_flags(typed)
         typed = current_overrides(typed)
         sys.argv[1:] = sweep_flag_first(quote_numeric_choices(typed))
         resume = resumed_folder(sys.argv[1:])

@@ -51,13 +51,20 @@ def search_also(folders: Sequence[Path]) -> None:
 
 
 def without_config_dirs(arguments: Sequence[str]) -> tuple[list[str], list[Path]]:
-    """Split a command line into other arguments and the folders of ``--config-dir``."""
+    """Split a command line into other arguments and the folders of ``--config-dir``.
+
+    Raises:
+        ConfigError: If the flag has no value.
+    """
     rest, folders = [], []
     waiting = iter(arguments)
     for argument in waiting:
         flag, equals, value = argument.partition("=")
         if flag in CONFIG_DIR_FLAGS:
-            folders.append(Path(value if equals else next(waiting, "")))
+            name = value if equals else next(waiting, "")
+            if not name:
+                raise ConfigError(f"{flag} needs the name of a folder.")
+            folders.append(Path(name))
         else:
             rest.append(argument)
     return rest, folders

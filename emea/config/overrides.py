@@ -18,6 +18,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from emea.config.arguments import check_sizes
 from emea.config.checks import check_config
 from emea.config.earlier import current_overrides
 from emea.config.experiment import SWEEP_FLAGS, assignments, with_sweep
@@ -222,6 +223,7 @@ def _parsed(arguments: list[str]) -> list[Override]:
         key, equals, _ = argument.lstrip("+").partition("=")
         if not key or not (equals or argument.startswith("~")):
             raise ConfigError(f"{argument!r} is not a setting: {_as_setting(argument)}")
+        check_sizes(argument)
     try:
         return OverridesParser.create().parse_overrides(arguments)
     # also numbers with too many digits and too deeply nested brackets

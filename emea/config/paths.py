@@ -1,5 +1,6 @@
 """Checks of the files and folders on a command line, before torch is imported."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Sequence
@@ -69,6 +70,8 @@ def check_run_folder(arguments: Sequence[str]) -> None:
         assert isinstance(usual, dict)
         default = usual["hydra"]["sweep" if is_sweep else "run"]["dir"]
         folder, advice = given.get(key, default).strip("'\""), f"Choose another with {key}=FOLDER."
+        if not folder:
+            raise DataError(f"{key} is empty. Choose a folder with {key}=FOLDER.")
     # parts that Hydra fills in, such as the time, are new folders
     known = folder.split("${")[0]
     path = Path(known if known == folder else known.rpartition("/")[0])
@@ -85,6 +88,13 @@ def check_writable(folder: Path) -> None:
         DataError: If the folder cannot be created or written. The message contains the reason.
     """
     nearest = folder.absolute()
+    try:
+        nearest.lstat()
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            raise DataError(
+                f"The run folder {folder} cannot be created: {error.strerror}."
+            ) from error
     while not os.path.lexists(nearest) and nearest != nearest.parent:
         nearest = nearest.parent
     if not nearest.is_dir():

@@ -49,8 +49,11 @@ def up_to(most: int, least: int = 1) -> Range:
     return Range(least, most)
 
 
-POSITIVE = Range(0, above=True)
-NOT_NEGATIVE = Range(0)
+LARGE = 1e6
+"""Upper limit of weights, rates and durations; a larger value can only be a mistake."""
+
+POSITIVE = Range(0, LARGE, above=True)
+NOT_NEGATIVE = Range(0, LARGE)
 SHARE = Range(0, 1)
 SHARE_BELOW_ONE = Range(0, 1, below=True)
 SHARE_ABOVE_ZERO = Range(0, 1, above=True)

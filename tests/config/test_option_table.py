@@ -23,7 +23,7 @@ def test_the_page_is_current() -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        "| `em.ridge` | `0.01` | a number above 0 | strength of the prior of the rule w",
+        "| `em.ridge` | `0.01` | a number above 0 and at most 1,000,000 | strength of the prior",
         "| `em.sampling` | `argmax` | one of argmax, sample | argmax: take the most",
         "| `model.encoder.dims` | `[500,400,300]` | a list of whole numbers from 1 to 16,384 |",
         "| `trainer.accelerator` | `gpu` | one of auto, cpu, gpu | device",

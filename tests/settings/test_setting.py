@@ -104,8 +104,9 @@ def test_a_declaration_is_complete(schema: type) -> None:
     for one in settings_of(schema):
         assert one.kind in (int, float, bool, str, list, dict), one.key
         assert one.help or (one.kind is dict and is_dataclass(dict_of(schema, one.key))), one.key
-        if one.kind in (int, float):
+        if one.kind in (int, float) or one.item in (int, float):
             assert isinstance(one.allowed, Range), one.key
+            assert one.allowed.most < inf, one.key
         problem = one.problem(one.default)
         assert problem is None or "${" in str(one.default) or one.default == "???", problem
 
