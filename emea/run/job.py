@@ -43,6 +43,7 @@ from emea.run.device import (
 from emea.run.em_run import EMRun
 from emea.run.heartbeat import HEARTBEAT, reading_data, shown_phase
 from emea.run.judgement import data_warnings, probability_warning, structure_warning
+from emea.run.memory_estimate import check_costs
 from emea.run.observer import flattened, hard_mapping
 from emea.run.parts import draw_split, with_literals
 from emea.run.reasoning_run import ReasoningRun
@@ -114,6 +115,7 @@ def run_job(
     graphs = replace(pair, links=pair.links[:0], official=None, reading=None)
     graphs = with_literals(config, graphs)
     noticed = _log_data(config, pair, split)
+    check_costs(config, graphs, device)
     tracker: Tracker = factory(config.tracking)()
     shown = without_secrets(config)
     header = make_header(shown, pair, visible.uses_test_links, launch)

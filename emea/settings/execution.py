@@ -26,6 +26,10 @@ class TrainerSettings:
         "usual; a run halves it when it is out of memory",
         Range(0, 1000, above=True),
     )
+    memory_check: bool = setting(
+        True,
+        "refuse a run whose estimated memory does not fit; false: only warn (docs/scale.md)",
+    )
     deterministic: bool = setting(
         False,
         "the same seed gives the same bits on a GPU, too; slower there, and all runs of the "

@@ -108,7 +108,8 @@ def test_em_from_another_runs_weights_equals_one_run(tiny_config: Configs, tmp_p
 
 def test_a_failing_run_says_so_in_its_records(tiny_config: Configs, tmp_path: Path) -> None:
     with pytest.raises(DivergedError, match=r"at step \d+"):
-        run_job(tiny_config("model.optimizer.lr=1e38"), tmp_path)
+        # a rate that the check of settings refuses
+        run_job(tiny_config("model.optimizer.lr=1e38"), tmp_path, is_checked=True)
     closing = read_closing(tmp_path)
     assert closing is not None
     assert closing.status == "FAILED"
@@ -128,7 +129,7 @@ def test_weights_that_blow_up_in_the_last_step_are_no_result(
 ) -> None:
     config = tiny_config("em=none", "model.initial_epochs=1", "model.optimizer.lr=1e30")
     with pytest.raises(DivergedError, match=r"^RREA.*NaN or infinite .* after step 1"):
-        run_job(config, tmp_path)
+        run_job(config, tmp_path, is_checked=True)
 
 
 @pytest.mark.parametrize("first", [("split_seed=1", "em=none"), ("em.iterations=1",)])

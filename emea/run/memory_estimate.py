@@ -1,0 +1,357 @@
+"""Estimates the peak memory of each phase of a run from sizes and settings.
+
+The formulas count the large tensors of each phase. Their factors were fitted to the measured peaks
+of runs with 500 to 240,000 entities on CPUs and GPUs. Tests compare the estimates with new runs.
+"""
+
+import logging
+import math
+import os
+import resource
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+
+from emea.config.idle import uses_two_way
+from emea.data.graph_pair import GraphPair
+from emea.errors import ConfigError
+from emea.matching.block_memory import block_budget
+from emea.matching.search import MAX_EXACT_PAIRS
+from emea.matching.similarity import BLOCK_BYTES
+from emea.run.parts import member_models
+from emea.run.search_time import announce_searches
+
+logger = logging.getLogger(__name__)
+
+MIB, GIB = 2**20, 2**30
+FLOAT, ID = 4, 8
+
+ACCURACY = 1.5
+"""Estimates and measured peaks differ by at most this factor, so a run is refused only if its
+estimate exceeds the available memory by more."""
+
+LIBRARIES = 60 * MIB
+"""Memory of modules that a run imports while it trains and evaluates."""
+
+BYTES_PER_EDGE = 160
+"""Scalars that the layers of an encoder hold for each edge."""
+
+NUM_BLOCKS = 3
+"""Blocks of scores in memory at a time: the scores, a temporary result and sorted values."""
+
+NUM_COPIES = 3
+"""Copies of the embeddings in memory during a search: as computed, detached and normalised."""
+
+BYTES_PER_JOIN_ROW = {"paper": 500, "dual": 180}
+"""Memory of the neighbour join of a rule, for each candidate of each pair of neighbours."""
+
+BYTES_PER_TRIPLE = 1200
+"""Memory of the PARIS baseline."""
+
+ASSIGNED_SCORES = 2**26
+"""Scores that the k-means search holds while it assigns entities to cells."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Holds the sizes on which memory depends.
+
+    Args:
+        num_source: Number of source entities.
+        num_target: Number of target entities.
+        source_triples: Number of source triples.
+        target_triples: Number of target triples.
+        device: The device that computes.
+    """
+
+    num_source: int
+    num_target: int
+    source_triples: int
+    target_triples: int
+    device: torch.device
+
+    @property
+    def num_entities(self) -> int:
+        """Number of entities of both graphs."""
+        return self.num_source + self.num_target
+
+    @property
+    def num_edges(self) -> int:
+        """Largest possible number of ordered pairs of neighbours in both graphs."""
+        return 2 * (self.source_triples + self.target_triples)
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the run computes in host memory."""
+        return self.device.type == "cpu"
+
+    @property
+    def block(self) -> int:
+        """Bytes of one block of scores."""
+        return min(
+            block_budget(BLOCK_BYTES, self.device), FLOAT * self.num_source * self.num_target
+        )
+
+
+@dataclass(frozen=True)
+class EncoderMemory:
+    """Holds the memory of one encoder in bytes.
+
+    Args:
+        width: Width of its embeddings.
+        training: Peak of its training.
+        kept: Weights and states that stay in memory after the training.
+    """
+
+    width: int
+    training: float
+    kept: float
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Holds the estimate of a phase.
+
+    Args:
+        name: Name of the phase.
+        num_bytes: Estimated peak memory.
+        advice: The settings that reduce it.
+    """
+
+    name: str
+    num_bytes: float
+    advice: str
+
+
+@dataclass(frozen=True)
+class MemoryEstimate:
+    """Holds the estimated peak of each phase, without the memory that is in use already.
+
+    Args:
+        phases: The phases of the run.
+        width: Width of the embeddings; 0 if the run has none.
+    """
+
+    phases: tuple[Phase, ...]
+    width: int = 0
+
+    @property
+    def peak(self) -> Phase:
+        """The phase with the largest peak."""
+        return max(self.phases, key=lambda phase: phase.num_bytes)
+
+
+def check_costs(config: DictConfig, pair: GraphPair, device: torch.device) -> None:
+    """Log estimates of a run's memory and time, and raise an error if the memory cannot fit.
+
+    Raises:
+        ConfigError: If a phase needs more memory than there is. The message names the setting to
+            change. ``trainer.memory_check=false`` only warns.
+    """
+    estimate = estimate_memory(config, pair, device)
+    if estimate is None:
+        return
+    used, available = memory_in_use(device), available_memory(device)
+    peak = estimate.peak
+    parts = ", ".join(f"{one.name} {_shown(used + one.num_bytes)}" for one in estimate.phases)
+    logger.info("Estimated peak memory: %s (%s)", _shown(used + peak.num_bytes), parts)
+    if available is not None and peak.num_bytes > available:
+        problem = (
+            f"The run needs about {_shown(used + peak.num_bytes)} of memory for {peak.name}, but "
+            f"{_shown(used + available)} are available."
+        )
+        if peak.num_bytes > ACCURACY * available and _is_checked(config):
+            raise ConfigError(
+                f"{problem} To reduce it, {peak.advice}; to try anyway, set "
+                "trainer.memory_check=false."
+            )
+        logger.warning("%s It may run out of memory. To reduce it, %s.", problem, peak.advice)
+    if estimate.width:
+        sides = pair.source.num_entities, pair.target.num_entities
+        announce_searches(config, *sides, estimate.width, device)
+
+
+def estimate_memory(
+    config: DictConfig, pair: GraphPair, device: torch.device
+) -> MemoryEstimate | None:
+    """Return the estimate of a run; ``None`` if it uses an encoder that is not from emea."""
+    source, target = pair.source, pair.target
+    sizes = Sizes(
+        source.num_entities, target.num_entities, source.num_triples, target.num_triples, device
+    )
+    if "model" not in config.method.uses:
+        needed = BYTES_PER_TRIPLE * (sizes.source_triples + sizes.target_triples)
+        return MemoryEstimate((Phase("reasoning", needed, "use smaller graphs"),))
+    models = [_encoder_memory(model, sizes) for model in member_models(config)]
+    known = [model for model in models if model is not None]
+    if len(known) < len(models):
+        return None
+    width = sum(model.width for model in known)
+    return MemoryEstimate(tuple(_phases(config, sizes, known)), width)
+
+
+def _phases(config: DictConfig, sizes: Sizes, models: list[EncoderMemory]) -> Iterator[Phase]:
+    kept = sum(model.kept for model in models)
+    training = max(kept - model.kept + model.training for model in models)
+    yield Phase("training", training + LIBRARIES, "use a smaller model.encoder.dim")
+    embeddings = FLOAT * sizes.num_entities * sum(model.width for model in models)
+    search, advice = _search_memory(config, sizes)
+    searching = kept + NUM_COPIES * embeddings
+    # on a CPU, the allocator keeps what the training freed, and blocks rarely fit into its gaps
+    before = max(searching, training) if sizes.is_cpu else searching
+    yield Phase("search", before + search + LIBRARIES, f"use a smaller model.encoder.dim{advice}")
+    if (
+        "em" not in config.method.uses
+        or not config.em.iterations
+        or "rule" not in config.method.uses
+    ):
+        return
+    is_dual = uses_two_way(config)
+    key = "em.two_way.max_candidates" if is_dual else "em.num_candidates"
+    width = min(int(OmegaConf.select(config, key)), sizes.num_target)
+    rows = 2 * sizes.source_triples * width
+    joined = rows * BYTES_PER_JOIN_ROW["dual" if is_dual else "paper"]
+    reasoning = kept + (NUM_COPIES - 1) * embeddings + joined
+    if sizes.is_cpu:
+        reasoning = max(reasoning, before) + sizes.block
+    yield Phase("reasoning", reasoning + LIBRARIES, f"use a smaller {key}")
+
+
+def _search_memory(config: DictConfig, sizes: Sizes) -> tuple[float, str]:
+    """Return the memory of a candidate search without embeddings, and the setting to change."""
+    name, blocks = config.search.name, NUM_BLOCKS * sizes.block
+    is_large = sizes.num_source * sizes.num_target > OmegaConf.select(
+        config, "search.max_exact_pairs", default=MAX_EXACT_PAIRS
+    )
+    if name == "faiss" or (name == "auto" and is_large and sizes.is_cpu):
+        length = min(OmegaConf.select(config, "search.shortlist", default=100), sizes.num_target)
+        return blocks + sizes.num_entities * length * (ID + FLOAT), " or search.shortlist"
+    if name == "kmeans":
+        num_cells = OmegaConf.select(config, "search.num_cells") or math.isqrt(sizes.num_target)
+        assigned = min(ASSIGNED_SCORES, max(sizes.num_source, sizes.num_target) * num_cells)
+        return blocks + FLOAT * assigned, ""
+    return blocks, ""
+
+
+def _encoder_memory(model: DictConfig, sizes: Sizes) -> EncoderMemory | None:
+    target = OmegaConf.select(model, "encoder._target_")
+    estimate = ENCODERS.get(str(target))
+    return None if estimate is None else estimate(model, sizes)
+
+
+def _rrea(model: DictConfig, sizes: Sizes) -> EncoderMemory:
+    return _reflections(model, sizes, 7.0 if sizes.is_cpu else 4.0)
+
+
+def _dual_amn(model: DictConfig, sizes: Sizes) -> EncoderMemory:
+    from emea.encoders.hard_sample_objective import VALUES_PER_BLOCK
+
+    batch = OmegaConf.select(model, "objective.batch_size", default=1024)
+    distances = 2 * FLOAT * min(VALUES_PER_BLOCK, 2 * batch * sizes.num_entities)
+    found = _reflections(model, sizes, 11.0 if sizes.is_cpu else 10.0)
+    return EncoderMemory(found.width, found.training + distances, found.kept)
+
+
+def _reflections(model: DictConfig, sizes: Sizes, num_copies: float) -> EncoderMemory:
+    """Return the memory of an encoder with reflection layers and two channels."""
+    dim, depth = model.encoder.dim, model.encoder.depth
+    width = 2 * (depth + 1) * dim
+    activations = num_copies * FLOAT * sizes.num_entities * width
+    kept = 3 * FLOAT * sizes.num_entities * dim
+    return EncoderMemory(width, activations + BYTES_PER_EDGE * sizes.num_edges, kept)
+
+
+def _light_ea(model: DictConfig, sizes: Sizes) -> EncoderMemory:
+    encoder = model.encoder
+    layers = (encoder.depth + 5) * encoder.dim + 4 * encoder.output_dim
+    projections = FLOAT * (2 * encoder.depth + 1) * encoder.dim * encoder.output_dim
+    training = FLOAT * sizes.num_entities * layers + 2 * projections
+    return EncoderMemory(
+        encoder.output_dim, training, FLOAT * sizes.num_entities * encoder.output_dim
+    )
+
+
+def _alinet(model: DictConfig, sizes: Sizes) -> EncoderMemory:
+    dims = model.encoder.dims
+    width = sum(dims)
+    return EncoderMemory(
+        width,
+        14.5 * FLOAT * sizes.num_entities * width,
+        4 * FLOAT * sizes.num_entities * dims[0],
+    )
+
+
+def _iptranse(model: DictConfig, sizes: Sizes) -> EncoderMemory:
+    dim, batch = model.encoder.dim, OmegaConf.select(model, "objective.batch_size", default=5000)
+    batch = min(batch, sizes.num_edges)
+    weights = 4 * FLOAT * sizes.num_entities * dim
+    return EncoderMemory(dim, weights + 40 * FLOAT * batch * dim, weights)
+
+
+ENCODERS: dict[str, Callable[[Any, Sizes], EncoderMemory]] = {
+    "emea.encoders.rrea.RREA": _rrea,
+    "emea.encoders.dual_amn.DualAMN": _dual_amn,
+    "emea.encoders.light_ea.LightEA": _light_ea,
+    "emea.encoders.alinet.AliNet": _alinet,
+    "emea.encoders.iptranse.IPTransE": _iptranse,
+}
+"""Estimates by the class of an encoder."""
+
+
+def memory_in_use(device: torch.device) -> float:
+    """Return the bytes that the run uses already: those of the process, or of the GPU."""
+    if device.type == "cuda":
+        return float(torch.cuda.memory_allocated(device))
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    return float(pages * os.sysconf("SC_PAGE_SIZE"))
+
+
+def available_memory(device: torch.device) -> float | None:
+    """Return the bytes that the process can still get; ``None`` if they are unknown."""
+    if device.type == "cuda":
+        free = torch.cuda.mem_get_info(device)[0]
+        return float(
+            free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        )
+    return min(_limits(), default=None)
+
+
+def _limits() -> Iterator[float]:
+    """Yield what the machine, its container and the limits of the process leave."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        (line,) = [line for line in lines if line.startswith("MemAvailable:")]
+        yield 1024.0 * int(line.split()[1])
+    except (OSError, ValueError):
+        pass
+    try:
+        group = Path("/sys/fs/cgroup")
+        most, used = ((group / f"memory.{name}").read_text().strip() for name in ("max", "current"))
+        stat = (line.split() for line in (group / "memory.stat").read_text().splitlines())
+        cached = next((int(value) for name, value in stat if name == "inactive_file"), 0)
+        if most != "max":
+            yield float(int(most) - int(used) + cached)
+    except (OSError, ValueError):
+        pass
+    soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if soft != resource.RLIM_INFINITY:
+        try:
+            size = int(Path("/proc/self/statm").read_text().split()[0])
+        except OSError:
+            return
+        yield float(soft - size * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _is_checked(config: DictConfig) -> bool:
+    return bool(OmegaConf.select(config, "trainer.memory_check", default=True))
+
+
+def _shown(num_bytes: float) -> str:
+    return f"{num_bytes / GIB:,.1f} GiB"

@@ -1,0 +1,207 @@
+"""The estimated memory of a run is close to the measured one, and what cannot fit is refused."""
+
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from omegaconf import DictConfig
+
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair
+from emea.data.sources.synthetic import synthetic_pair
+from emea.errors import ConfigError
+from emea.run import memory_estimate
+from emea.run.job import run_job
+from emea.run.memory_estimate import (
+    ACCURACY,
+    ENCODERS,
+    GIB,
+    available_memory,
+    check_costs,
+    estimate_memory,
+    memory_in_use,
+)
+
+from ..sweeping import environment
+
+Configs = Callable[..., DictConfig]
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def pair() -> GraphPair:
+    return synthetic_pair(num_entities=200)
+
+
+def peak(config: DictConfig, pair: GraphPair) -> float:
+    estimate = estimate_memory(config, pair, CPU)
+    assert estimate is not None
+    return estimate.peak.num_bytes
+
+
+def test_wide_embeddings_are_refused_before_training(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config("model.encoder.dim=16384", "data.num_entities=1000")
+    monkeypatch.setattr(memory_estimate, "available_memory", lambda device: 2.0 * GIB)
+    sentence = (
+        r"^The run needs about [\d.]+ GiB of memory for search, but [\d.]+ GiB are available\. To "
+        r"reduce it, use a smaller model\.encoder\.dim; to try anyway, set "
+        r"trainer\.memory_check=false\.$"
+    )
+    with pytest.raises(ConfigError, match=sentence):
+        run_job(config, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_user_can_insist(
+    tiny_config: Configs,
+    pair: GraphPair,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(memory_estimate, "available_memory", lambda device: 1.0)
+    with caplog.at_level(logging.INFO):
+        check_costs(tiny_config("trainer.memory_check=false"), pair, CPU)
+    assert "Estimated peak memory: " in caplog.text
+    assert "It may run out of memory. To reduce it, use" in caplog.text
+
+
+def test_a_doubtful_estimate_only_warns(
+    tiny_config: Configs,
+    pair: GraphPair,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    config = tiny_config()
+    for share, warns in ((1.01, False), (0.99, True), (1.01 / ACCURACY, True)):
+        caplog.clear()
+        left = share * peak(config, pair)
+        monkeypatch.setattr(memory_estimate, "available_memory", lambda device, left=left: left)
+        check_costs(config, pair, CPU)
+        assert ("may run out of memory" in caplog.text) == warns
+    monkeypatch.setattr(
+        memory_estimate, "available_memory", lambda device: 0.99 / ACCURACY * peak(config, pair)
+    )
+    with pytest.raises(ConfigError, match="to try anyway"):
+        check_costs(config, pair, CPU)
+
+
+def larger(pair: GraphPair, factor: int) -> GraphPair:
+    """A pair with more entities and triples; only their numbers are used."""
+    graphs = [
+        KnowledgeGraph(graph.triples.repeat(factor, axis=0), factor * graph.num_entities, 99)
+        for graph in (pair.source, pair.target)
+    ]
+    return GraphPair("larger", *graphs, pair.links)
+
+
+@pytest.mark.parametrize("model", ["rrea", "dual_amn", "lightea", "alinet", "iptranse"])
+def test_estimates_grow_with_sizes_and_settings(
+    model: str, tiny_config: Configs, pair: GraphPair
+) -> None:
+    base = [f"model={model}", "em=none"]
+    widths = "dims=[1000,800,600]" if model == "alinet" else "dim=1024"
+    usual = peak(tiny_config(*base), pair)
+    assert peak(tiny_config(*base), larger(pair, 50)) > usual
+    assert peak(tiny_config(*base, f"model.encoder.{widths}"), pair) > usual
+
+
+def test_more_candidates_and_encoders_need_more(tiny_config: Configs, pair: GraphPair) -> None:
+    pair = larger(pair, 100)
+    for em, key in (("paper", "em.num_candidates"), ("dual", "em.two_way.max_candidates")):
+        few, many = (
+            peak(tiny_config(f"em={em}", "em.iterations=1", f"{key}={number}"), pair)
+            for number in (20, 200)
+        )
+        assert many > few
+    one, three = (
+        peak(tiny_config("em=none", f"ensemble={name}"), pair) for name in ("none", "seeds")
+    )
+    assert three > one
+
+
+def test_all_encoders_are_known_and_others_have_no_estimate(
+    tiny_config: Configs, pair: GraphPair
+) -> None:
+    config = tiny_config("model=rrea")
+    assert config.model.encoder._target_ in ENCODERS
+    config.model.encoder._target_ = "mine.Encoder"
+    assert estimate_memory(config, pair, CPU) is None
+    check_costs(config, pair, CPU)
+
+
+def test_memory_of_this_process() -> None:
+    before = memory_in_use(CPU)
+    block = torch.ones(2**24)  # 64 MiB
+    assert memory_in_use(CPU) - before > 0.5 * block.nbytes
+    left = available_memory(CPU)
+    assert left is None or left > 0
+
+
+MEASURED = """
+import json, sys, tempfile, torch
+from pathlib import Path
+from emea.config.instantiate import load_pair
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.run.job import run_job
+from emea.run.memory_estimate import estimate_memory, memory_in_use
+
+register_schema()
+config = composed(["tracking=none", "trainer=cpu", *sys.argv[1:]])
+pair, device = load_pair(config), torch.device("cpu")
+estimated = memory_in_use(device) + estimate_memory(config, pair, device).peak.num_bytes
+with tempfile.TemporaryDirectory() as folder:
+    measured = run_job(config, Path(folder), pair=pair).metrics.as_dict()["peak_memory_mb"]
+print(json.dumps([estimated / 2**20, measured]))
+"""
+
+SHORT = "model.initial_epochs=1"
+SHORT_EM = f"{SHORT} em.iterations=1 model.epochs_per_iteration=1"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings",
+    [
+        f"data.num_entities=500 em=none {SHORT}",
+        f"data.num_entities=500 em=paper {SHORT_EM}",
+        f"data.num_entities=500 em=dual {SHORT_EM}",
+        f"data.num_entities=3000 em=none {SHORT}",
+        f"data.num_entities=3000 em=paper {SHORT_EM}",
+        f"data.num_entities=3000 em=dual {SHORT_EM}",
+        f"data.num_entities=3000 em=none {SHORT} model.encoder.dim=600",
+        f"data.num_entities=3000 em=none {SHORT} search=kmeans",
+        f"data.num_entities=3000 em=none {SHORT} ensemble=seeds",
+        f"data.num_entities=3000 model=dual_amn em=none {SHORT}",
+        "data.num_entities=3000 model=lightea em=none",
+        "data.num_entities=3000 model=lightea em=dual em.iterations=1",
+        f"data.num_entities=3000 model=alinet em=none {SHORT} model.early_stopping=null",
+        f"data.num_entities=3000 model=iptranse em=none {SHORT} model.early_stopping=null",
+        "data.num_entities=3000 method=paris",
+        pytest.param(f"data=zh em=none {SHORT}", marks=pytest.mark.data),
+        pytest.param(f"data=zh em=dual {SHORT_EM}", marks=pytest.mark.data),
+        pytest.param("data=zh model=lightea em=dual em.iterations=1", marks=pytest.mark.data),
+        pytest.param(f"data=zh model=dual_amn em=none {SHORT}", marks=pytest.mark.data),
+    ],
+)
+def test_the_estimate_is_close_to_the_measured_peak(
+    settings: str, record_property: Callable[[str, Any], None]
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, *settings.split()],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    estimated, measured = json.loads(done.stdout.splitlines()[-1])
+    record_property("estimate", (settings, estimated, measured))
+    assert 1 / ACCURACY <= estimated / measured <= ACCURACY, (estimated, measured)
