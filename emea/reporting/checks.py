@@ -54,10 +54,11 @@ class Mean:
 
     def value(self, runs: Runs, protocol: str) -> float | None:
         """Return the mean."""
-        place = (self.method.usable(protocol), self.data, self.ratio)
-        found = runs.of(self.method, *place)
+        place = (self.data, self.ratio)
+        found = runs.of(self.method, self.method.usable(protocol), *place)
         if self.shared and not found.empty:
-            seeds = runs.shared_splits([(method, *place) for method in self.shared])
+            others = [(method, method.usable(protocol), *place) for method in self.shared]
+            seeds = runs.shared_splits(others)
             found = found[found["split_seed"].isin(seeds)]
         cell = cell_of(found, self.path)
         return cell.mean if cell else None

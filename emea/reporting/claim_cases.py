@@ -30,6 +30,7 @@ from emea.reporting.studies.figures import (
     SENSITIVITY,
     SENSITIVITY_RATIOS,
     VARIED,
+    WITH_RULE,
 )
 from emea.reporting.study import RATIOS, Places
 
@@ -52,7 +53,8 @@ def better(first: Method, second: Method, places: Places, pool: str = "test") ->
     """Return the cases that check whether one method beats another on all data and ratios."""
     cases = []
     for data, ratio in places:
-        a, b = (Mean(method, data, ratio, _pool(pool)) for method in (first, second))
+        both = (first, second)
+        a, b = (Mean(method, data, ratio, _pool(pool), both) for method in both)
         name = f"{_short(data)} {percent(ratio)}"
         cases.append(Case(name, (Above(a, b),), Minus(a, b)))
     return tuple(cases)
@@ -68,13 +70,16 @@ def differs(first: Method, second: Method, bound: float, places: Places) -> tupl
 
 def lift(data: str, ratio: float) -> Minus:
     """Return how much EMEA improves Hit@1 of RREA."""
-    return Minus(Mean(EMEA, data, ratio), Mean(RREA, data, ratio))
+    both = (EMEA, RREA)
+    return Minus(*(Mean(method, data, ratio, shared=both) for method in both))
 
 
-def before_and_after(method: Method, ratio: float, pool: str = "test") -> tuple[Mean, Mean]:
+def before_and_after(
+    method: Method, ratio: float, pool: str = "test", shared: tuple[Method, ...] = ()
+) -> tuple[Mean, Mean]:
     """Return Hit@1 of a method's runs on zh before and after EM."""
     first, last = (_pool(pool).format(stage=stage) for stage in ("initial", "final"))
-    return Mean(method, ZH, ratio, first), Mean(method, ZH, ratio, last)
+    return Mean(method, ZH, ratio, first, shared), Mean(method, ZH, ratio, last, shared)
 
 
 def gains(
@@ -92,8 +97,9 @@ def beats_both_parts(pool: str) -> tuple[Case, ...]:
     """Return the cases that check whether EMEA around a model beats the model and PARIS."""
     cases = []
     for (model, method), ratio in product(MODELS.items(), RATIOS):
-        before, after = before_and_after(method, ratio, pool)
-        paris = Mean(PARIS, ZH, ratio, _pool(pool))
+        both = (method, PARIS)
+        before, after = before_and_after(method, ratio, pool, both)
+        paris = Mean(PARIS, ZH, ratio, _pool(pool), both)
         checks = (Above(after, before), Above(after, paris))
         cases.append(Case(f"{MODEL_NAMES[model]} {percent(ratio)}", checks))
     return tuple(cases)
@@ -139,6 +145,12 @@ def changes_with_labels(number: str, *, grows: bool) -> tuple[Case, ...]:
     return tuple(cases)
 
 
+def with_rule(training: str, rule: str, ratio: float) -> Mean:
+    """Return Hit@1 on zh with a rule, on splits that PARIS and AvoidConf share."""
+    shared = (WITH_RULE[training, "paris"], WITH_RULE[training, "avoid_conflict"])
+    return Mean(WITH_RULE[training, rule], ZH, ratio, shared=shared)
+
+
 def five_like_twenty(data: str) -> Case:
     """Return the case that EMEA with 5% of the labels is about as good as RREA with 20%."""
     both = Mean(EMEA, data, 0.05), Mean(RREA, data, 0.2)
@@ -153,20 +165,21 @@ def larger_lift(data: str) -> Case:
 
 def semi_better(data: str, ratio: float) -> Case:
     """Return the case that semi-supervised EMEA beats supervised EMEA, except at 1%."""
-    both = Mean(EMEA_SEMI, data, ratio), Mean(EMEA, data, ratio)
+    both = (EMEA_SEMI, EMEA)
+    semi, sup = (Mean(method, data, ratio, shared=both) for method in both)
     name = f"{_short(data)} {percent(ratio)}"
-    return Case(name, (Above(*both, expected=ratio > 0.01),))
+    return Case(name, (Above(semi, sup, expected=ratio > 0.01),))
 
 
-def more_sensitive(few: float, many: float) -> Case:
+def more_sensitive(few: float, many: float, symbol: str = "K") -> Case:
     """Return the case that Hit@1 depends more on K with fewer labels."""
-    a, b = (sensitivity("K", VARIED["K"][2], ratio) for ratio in (few, many))
+    a, b = (sensitivity(symbol, VARIED[symbol][2], ratio) for ratio in (few, many))
     return Case(f"{percent(few)} against {percent(many)}", (Above(a, b),), Minus(a, b))
 
 
-def fifty_better(ratio: float, metric: str) -> Case:
+def fifty_better(ratio: float, metric: str, symbol: str = "K") -> Case:
     """Return the case that K = 50 is better than K = 10."""
-    fifty, ten = (varied("K", k, ratio, f"{{stage}}.{metric}") for k in (50, 10))
+    fifty, ten = (varied(symbol, k, ratio, f"{{stage}}.{metric}") for k in (50, 10))
     is_rank = metric == "mr"  # lower is better
     check = Above(ten, fifty, MR_TIE, relative=True) if is_rank else Above(fifty, ten)
     return Case(f"{percent(ratio)} {metric}", (check,))

@@ -8,7 +8,7 @@ import pandas as pd
 
 from emea.reporting.methods import Method
 from emea.reporting.run_table import Cell, cell_of, values_at
-from emea.reporting.significance import p_of_splits, shown_p
+from emea.reporting.significance import p_of_splits, p_over_splits, shown_p
 from emea.reporting.table import NOT_APPLICABLE, NOT_RUN, Column, Entry, Row, Scope
 
 TITLES = {"hit@1": "Hit@1", "mrr": "MRR", "mr": "MR"}
@@ -267,6 +267,24 @@ class PValue:
         found = [scope.runs.of(*one, *place) for one in (self.first, self.second)]
         text = shown_p(p_of_splits(found[0], found[1], self.metric))
         return Entry(text, is_ours=bool(text))
+
+
+@dataclass(frozen=True)
+class SplitPValue:
+    """A column with p of a paired t-test between two methods over their common splits."""
+
+    is_text: ClassVar[bool] = False
+    title: str
+    first: tuple[Method, str]
+    second: tuple[Method, str]
+    path: str = "{stage}.hit@1"
+
+    def entry(self, scope: Scope) -> Entry:
+        """Test the means of the splits that both methods were run on."""
+        place = (scope.row.data, scope.row.ratio)
+        first, second = (scope.runs.of(*one, *place) for one in (self.first, self.second))
+        p = p_over_splits(first, second, self.path)
+        return Entry(shown_p([] if p is None else [p]), number=p)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ COMMON: dict[str, Any] = {
     "decoding.name": "greedy",
     "search.name": "exact",
     "ensemble.name": "none",
+    "protocol.test_pool": False,
     **_defaults(RREAEncoderSettings, "model.encoder", "opposite_relations"),
     **_defaults(StoppingSettings, "model.early_stopping", "held_out"),
 }
@@ -56,6 +57,9 @@ DUAL_PARTS: dict[str, Any] = {
     "em.two_way.features": str(list(FEATURES)),
 }
 """The settings of the complete ``em=dual``. Each ablation changes one of them."""
+
+DEFAULTS: dict[str, Any] = {**COMMON, **USUAL, **DUAL_PARTS}
+"""Values of these settings in runs that are older than the setting."""
 
 CHANGES = {
     ("em.two_way.both_directions", "False"): "one direction",
@@ -105,7 +109,7 @@ class Method:
         sources: Where its numbers come from. The first source with a run of a split is used.
         protocols: The protocols under which it was run. A method that never sees test links
             only has ``strict``.
-        usual: Settings that its runs must have. A run without the setting is accepted.
+        usual: Settings that its runs must have. A run that is older than a setting has its default.
         needs: A column of the table of runs that must have a value.
     """
 
@@ -113,7 +117,7 @@ class Method:
     paper: str
     sources: tuple[Source, ...]
     protocols: tuple[str, ...] = ("strict",)
-    usual: Mapping[str, Any] = field(default_factory=lambda: USUAL)
+    usual: dict[str, Any] = field(default_factory=lambda: USUAL)
     needs: str = ""
 
     def usable(self, protocol: str) -> str:
@@ -149,6 +153,34 @@ RREA_SEMI = Method(
 )
 EMEA_SEMI = Method("EMEA (semi)", "emea_semi", (Source({**PAPER, **SEMI}),), BOTH)
 EMEA_COMPATIBLE = Method("EMEA", "emea", EMEA.sources, BOTH, needs="compatibility.initial.mean")
+EMEA_DENSE = Method(
+    "EMEA, dense evidence", "emea", EMEA.sources, BOTH, USUAL | {"em.evidence": "dense"}
+)
+EMEA_MIN_MAX = Method(
+    "EMEA, MinMax",
+    "",
+    EMEA.sources,
+    BOTH,
+    USUAL | {"em.normaliser._target_": "emea.em.normaliser.MinMaxNormaliser"},
+)
+OPPOSITE = {"model.encoder.opposite_relations": True}
+EMEA_OPPOSITE = Method("EMEA, opposite relations", "emea", EMEA.sources, BOTH, USUAL | OPPOSITE)
+DUAL_FROM_TRAIN = Method(
+    "validation from train",
+    "",
+    DUAL.sources,
+    usual=DUAL.usual | {"split.validation_from": "train"},
+)
+DUAL_NO_VALIDATION = Method(
+    "no validation", "", DUAL.sources, usual=DUAL.usual | {"split.num_validation": 0}
+)
+DUAL_IN_POOL = Method(
+    "em=dual in the test pool",
+    "",
+    DUAL.sources,
+    ("released",),
+    DUAL.usual | {"protocol.test_pool": True},
+)
 EMEA_100K = Method("EMEA", "emea", EMEA.sources, BOTH, USUAL | {"em.iterations": 5})
 
 

@@ -41,7 +41,12 @@ def made_report(spec: StudySpec, table: pd.DataFrame, published: Path = PUBLISHE
     picture = stacked(charts) if charts else None
     used = {run_id for table in tables for run_id in _run_ids(table)}
     origin = provenance(runs.table, used)
-    return Report(spec.name, spec.title, spec.note, parts, origin, picture)
+    kept = tuple(
+        part
+        for part, section in zip(parts, spec.sections, strict=True)
+        if not section.optional or (part.table and part.table.reduced().rows)
+    )
+    return Report(spec.name, spec.title, spec.note, kept, origin, picture)
 
 
 def _part(section: Section, runs: Runs, paper: PaperNumbers) -> Part:

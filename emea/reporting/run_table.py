@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from emea.reporting.methods import COMMON, Method, changed_setting, comparable_settings
+from emea.reporting.methods import COMMON, DEFAULTS, Method, changed_setting, comparable_settings
 from emea.reporting.records import RecordedRun, machine_of
 
 IDENTITY = (
@@ -173,8 +173,8 @@ class Runs:
 
 
 def _has(settings: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    """Return whether a run has a method's settings; settings that it lacks are not checked."""
-    return all(settings.get(key, value) == value for key, value in asked.items())
+    """Return whether a run has a method's settings; a setting that it lacks has its default."""
+    return all(settings.get(key, DEFAULTS.get(key, value)) == value for key, value in asked.items())
 
 
 def values_at(runs: pd.DataFrame, path: str) -> list[float | None]:

@@ -1,12 +1,17 @@
-"""Paired two-tailed t-tests over test entities."""
+"""Paired two-tailed t-tests over test entities and over splits."""
 
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from emea.evaluation.significance import link_scores, paired_p
 from emea.reporting.records import RecordedRun
+from emea.reporting.run_table import values_at
+
+LEAST_SPLITS = 3
+"""Splits that a paired test over splits needs."""
 
 NOTE = (
     "The table has p of a paired two-tailed t-test over the test entities, for correct first "
@@ -32,6 +37,33 @@ def p_of_splits(first: pd.DataFrame, second: pd.DataFrame, metric: str) -> list[
     runs, others = _by_split(first), _by_split(second)
     shared = sorted(runs.keys() & others.keys())
     return [_p_of_pair(runs[split], others[split], metric) for split in shared]
+
+
+SPLITS_NOTE = (
+    "*p* is that of a paired two-tailed t-test over the splits that both methods were run on, with "
+    "one value per split. It needs at least three splits."
+)
+
+
+def p_over_splits(first: pd.DataFrame, second: pd.DataFrame, path: str) -> float | None:
+    """Return p of a paired t-test over splits; ``None`` with fewer than three common splits.
+
+    Args:
+        first: The runs of a method, see :meth:`emea.reporting.run_table.Runs.of`.
+        second: The runs of another method.
+        path: The quantity that is compared.
+    """
+    values, others = _value_by_split(first, path), _value_by_split(second, path)
+    shared = sorted(values.keys() & others.keys())
+    if len(shared) < LEAST_SPLITS:
+        return None
+    pairs = [(values[split], others[split]) for split in shared]
+    return paired_p(*(np.array(side) for side in zip(*pairs, strict=True)))
+
+
+def _value_by_split(runs: pd.DataFrame, path: str) -> dict[int, float]:
+    found = zip(runs["split_seed"], values_at(runs, path), strict=True) if len(runs) else ()
+    return {split: value for split, value in found if value is not None}
 
 
 RunStage = tuple[RecordedRun, str]

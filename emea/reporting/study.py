@@ -27,11 +27,13 @@ class Section:
         title: The heading; empty if the part belongs to the section before it.
         note: Text above the table, in Markdown.
         table: The table.
+        optional: Leave the part out as long as it has no run.
     """
 
     title: str
     note: str
     table: TableSpec
+    optional: bool = False
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,10 @@ OF_SEVERAL_RUNS = (
     "stable in N from 5 on",
     "fewer labels, more sensitive to K",
     "K = 50 more effective than 10, if slightly",
+    "stable in K above 10, dense evidence",
+    "not stable in K below 10, dense evidence",
+    "fewer labels, more sensitive to K, dense evidence",
+    "K = 50 more effective than 10, if slightly, dense evidence",
     "more labels, more compatible",
     "more labels, fewer conflicts",
 )
@@ -251,6 +255,32 @@ EXAMPLES: list[Example] = [
         [compatible(0.01, 0.1, 0.6), compatible(0.05, 0.1, 0.7)],
     ),
 ]
+
+
+DENSE = ", dense evidence"
+
+
+def with_dense(runs: list[RecordedRun]) -> list[RecordedRun]:
+    """The same runs with dense evidence."""
+    params = [run.header["params"] | {"em.evidence": "dense"} for run in runs]
+    return [
+        replace(run, header=run.header | {"params": changed})
+        for run, changed in zip(runs, params, strict=True)
+    ]
+
+
+EXAMPLES += [
+    (claim + DENSE, with_dense(holds), with_dense(fails))
+    for claim, holds, fails in EXAMPLES
+    if claim + DENSE in BY_CLAIM
+]
+
+
+def test_means_are_compared_on_common_splits() -> None:
+    claim = "EMEA beats PARIS in every cell"
+    runs = [emea(0.5), emea(0.1, split_seed=1), reasoned("paris", 0.4)]
+    assert told(claim, runs) == "upheld (1 of 1)"
+    assert told(claim, [*runs, reasoned("paris", 0.4, split_seed=1)]) == "not upheld (0 of 1)"
 
 
 def told(claim: str, runs: list[RecordedRun], protocol: str = "strict") -> str:

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_rel
 
 from emea.reporting.charts import Spec
 from emea.reporting.methods import DUAL_PARTS
 from emea.reporting.records import RecordedRun
 from emea.reporting.report import made_report
 from emea.reporting.run_table import run_table
+from emea.reporting.significance import shown_p
 from emea.reporting.studies import STUDIES
 from emea.reporting.studies.headline import HEADLINE
 from emea.reporting.study import DBP15K, DWY100K, RATIOS, Report
@@ -279,7 +281,7 @@ def test_figure7_compares_values_on_common_splits(published: Path) -> None:
     n15 = {"params": {"rule.num_neighbours": 15}, "rule": "avoid_conflict", "ratio": 0.1}
     report = report_of("figure7", [*runs, made("n15", **n15)], published)
     found = tables(report)["Hit@1 and mean rank, protocol `strict`"]
-    assert len(found) == 2 * 4 * 3
+    assert len(found) == 3 * 4 * 3
     assert found["K, PARIS", "10", "1%"] == {"Hit@1": "0.500", "MR": "5.0"}
     assert found["N, AvoidConf", "15", "10%"]["Hit@1"] == "0.500"
     assert found["K, PARIS", "5", "1%"] == {"Hit@1": "not run", "MR": "not run"}
@@ -373,6 +375,47 @@ def test_dual_is_next_to_the_papers_em_and_the_best_published(published: Path) -
     rest = found["Other metrics, time and memory"][ZH]
     assert (rest["Hit@10"], rest["all targets"], rest["seconds"]) == ("0.900", "0.355", "5")
     assert (rest["calibration error"], rest["splits"]) == ("0.020", "2")
+
+
+def test_paired_tests_use_the_splits_that_both_methods_have(published: Path) -> None:
+    runs = [dual(f"d{seed}", 0.7 + seed / 100, split_seed=seed) for seed in range(5)]
+    papers = [0.5, 0.52, 0.51]
+    runs += [
+        made(f"p{seed}", split_seed=seed, final=scores(hit)) for seed, hit in enumerate(papers)
+    ]
+    found = tables(report_of("dual", runs, published))
+    row = found["`em=dual` against `em=paper`, paired over splits"][ZH]
+    assert (row["em=paper"], row["em=dual"], row["gain"]) == ("0.510", "0.710", "+0.200")
+    p = ttest_rel([0.7, 0.71, 0.72], papers).pvalue
+    assert (row["p"], row["splits"]) == (shown_p([p]), "3")
+    assert "One-to-one inference against `em=dual`, paired over splits" not in found
+
+
+def test_variants_appear_once_they_were_run(published: Path) -> None:
+    title = "Dense evidence, protocol `released`"
+    usual = [made(f"u{seed}", protocol="released", split_seed=seed) for seed in range(3)]
+    assert title not in tables(report_of("table1", usual, published))
+    steps = history((0.1234, 0.2), (0.5, 0.4))
+    steps[0]["candidate_prob"] = 0.33
+    settings = {"protocol": "released", "params": {"em.evidence": "dense"}, "history": steps}
+    dense = [made(f"d{seed}", split_seed=seed, final=scores(0.6), **settings) for seed in (1, 2)]
+    found = tables(report_of("table1", [*usual, *dense], published))
+    row = found[title][ZH]
+    assert (row["Hit@1, paper"], row["Hit@1, usual"]) == ("0.517", "0.500 ± 0.000")
+    assert (row["Hit@1, dense"], row["Hit@1, change"]) == ("0.600 ± 0.000", "+0.100")
+    assert (row["in candidates"], row["Hit@1, p"], row["splits"]) == ("0.330 ± 0.000", "", "2")
+    # the usual rows do not change
+    results = found["Hit@1 among test targets"]["dbp15k_zh", "1%", "EMEA"]
+    assert results["released"] == "0.500 ± 0.000"
+
+
+def test_the_test_pool_has_a_table_of_its_own(published: Path) -> None:
+    known = dual("pool", 0.8, {"protocol.test_pool": True}, protocol="released")
+    known.metrics["test_pool"] = {"hit@1": 0.9}
+    found = tables(report_of("dual", [dual("usual", 0.7), known], published))
+    row = found["With knowledge of the test pool"][ZH]
+    assert (row["assignment"], row["ranking"], row["em=dual"]) == ("0.900", "0.800", "0.700")
+    assert found["Hit@1 among test targets"][ZH]["em=dual"] == "0.700 (1 split)"
 
 
 def test_other_pairs_have_paris_on_the_same_splits(published: Path) -> None:

@@ -31,12 +31,16 @@ WITH_RULE = {
 
 VARIED = {
     "K": ("em.num_candidates", "paris", (5, 10, 20, 50)),
+    "K, dense evidence": ("em.num_candidates", "paris", (5, 10, 20, 50)),
     "N": ("rule.num_neighbours", "avoid_conflict", (5, 10, 15, 20)),
 }
 """Figure 7: the setting behind each symbol, the rule it was varied with, and its values."""
 
+DENSE = {"em.evidence": "dense"}
 SENSITIVITY = {
-    (symbol, value): emea_with(rule, settings={key: value})
+    (symbol, value): emea_with(
+        rule, settings={key: value} | (DENSE if symbol.endswith("dense evidence") else {})
+    )
     for symbol, (key, rule, values) in VARIED.items()
     for value in values
 }

@@ -2,12 +2,24 @@
 
 from itertools import product
 
-from emea.reporting.columns import TITLES, Difference, Listed, Measured, Printed
+from emea.reporting.columns import (
+    FORMATS,
+    TITLES,
+    Count,
+    Difference,
+    Listed,
+    Measured,
+    Printed,
+    SplitPValue,
+)
 from emea.reporting.methods import (
     BOTH,
     DUAL,
     EMEA,
     EMEA_100K,
+    EMEA_DENSE,
+    EMEA_MIN_MAX,
+    EMEA_OPPOSITE,
     EMEA_SEMI,
     PARIS,
     PRASE,
@@ -19,10 +31,12 @@ from emea.reporting.methods import (
 from emea.reporting.records import PaperNumbers
 from emea.reporting.run_table import Runs
 from emea.reporting.significance import NOTE as P_NOTE
+from emea.reporting.significance import SPLITS_NOTE
 from emea.reporting.studies.common import (
     ONE_ANSWER,
     VERDICTS,
     ZH,
+    at,
     by_metric,
     compared,
     percent,
@@ -58,6 +72,90 @@ def reasoning_elsewhere(runs: Runs, paper: PaperNumbers) -> list[Row]:
     return _reasoned(runs, paper, of_paper=False)
 
 
+DENSE_NOTE = (
+    "By default the evidence from a neighbour comes from its K candidates (*candidates*). With "
+    "`em.evidence=dense` it comes from all targets, as in the released code. Both columns use the "
+    "same splits. *in candidates* is the mean probability that q gives to the K candidates of an "
+    f"unlabelled entity before the first E-step. {SPLITS_NOTE}"
+)
+
+
+def against(
+    method: Method, title: str, protocol: str, metrics: tuple[str, ...], *more: Column
+) -> TableSpec:
+    """Return a table that compares a variant of EMEA with EMEA on common splits."""
+    columns: list[Column] = []
+    for metric in metrics:
+        name, form = TITLES[metric], FORMATS[metric].replace(":", ":+")
+        usual, other = f"{name}, usual", f"{name}, {title}"
+        columns += [
+            Printed(f"{name}, paper", metric, "emea"),
+            Measured(
+                usual, metric, EMEA, protocol, same_splits_as=method, counts=False, in_csv=False
+            ),
+            Measured(other, metric, method, protocol),
+            Difference(f"{name}, change", other, usual, form),
+            SplitPValue(f"{name}, p", (method, protocol), (EMEA, protocol), f"{{stage}}.{metric}"),
+        ]
+    counted = f"{TITLES[metrics[0]]}, {title}"
+    return TableSpec(
+        ("pair", "ratio"),
+        at(DBP15K_CELLS),
+        (*columns, *more, Count("splits", (counted,))),
+        splits=0,
+    )
+
+
+def in_candidates(protocol: str) -> Measured:
+    """Return the column with the probability of the candidates before the first E-step."""
+    return Measured(
+        "in candidates", method=EMEA_DENSE, protocol=protocol, path="history.0.candidate_prob"
+    )
+
+
+VARIANTS = (
+    *(
+        Section(
+            f"Dense evidence, protocol `{protocol}`",
+            DENSE_NOTE,
+            against(EMEA_DENSE, "dense", protocol, ("hit@1", "mr"), in_candidates(protocol)),
+            optional=True,
+        )
+        for protocol in BOTH
+    ),
+    Section(
+        "RREA's relation channel as released, protocol `released`",
+        "With `model.encoder.opposite_relations=true` the relation channel of RREA starts from the "
+        f"embeddings of the opposite directions, as in the released code. {SPLITS_NOTE}",
+        against(
+            EMEA_OPPOSITE,
+            "opposite",
+            "released",
+            ("mr", "hit@1"),
+            Printed("RREA's MR, paper", "mr", "rrea"),
+            Measured(
+                "RREA's MR, usual", "mr", RREA, same_splits_as=RREA, counts=False, in_csv=False
+            ),
+            Measured(
+                "RREA's MR, opposite",
+                "mr",
+                EMEA_OPPOSITE,
+                "released",
+                stage="initial",
+                in_csv=False,
+            ),
+        ),
+        optional=True,
+    ),
+    Section(
+        "MinMax normaliser, protocol `released`",
+        "Footnote 1 of the paper: normalisers such as MinMax scaling led to poor results. "
+        f"{SPLITS_NOTE}",
+        against(EMEA_MIN_MAX, "MinMax", "released", ("hit@1",)),
+        optional=True,
+    ),
+)
+
 PRECISION = (
     Measured("precision", path="mapping.all.precision"),
     Measured("F1", path="mapping.all.f1"),
@@ -85,6 +183,7 @@ TABLE1 = StudySpec(
                 )
             ),
         ),
+        *VARIANTS,
         Section(
             "Answers of PARIS and PRASE",
             "",
