@@ -38,7 +38,7 @@ from emea.data.arrays import IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import OfficialSplit, assemble_pair
 from emea.data.links import EntityFinder, LinkListing, LinkRegister, LinkResolver
-from emea.data.names import Prefixes
+from emea.data.names import Prefixes, is_endpoint
 from emea.errors import ConfigError, DataError, UserError
 from emea.evaluation.joint_ranks import candidate_ranks
 from emea.evaluation.metrics import answer_metrics
@@ -114,16 +114,28 @@ class Evaluation(NamedTuple):
     num_known: int
 
 
-def read_graph(path: str | Path, literals: bool = False) -> KnowledgeGraph:
-    """Read a graph file: N-Triples, Turtle, RDF/XML, TSV or CSV (also ``.gz``), or Parquet.
+def read_graph(
+    path: str | Path, literals: bool = False, query: str | None = None
+) -> KnowledgeGraph:
+    """Read a graph file, or the graph of a SPARQL endpoint.
+
+    Files are N-Triples, Turtle, RDF/XML, TSV or CSV (also ``.gz``), or Parquet. The triples of an
+    endpoint are copied to a local file, which is used again for the same query.
 
     Args:
-        path: The file.
+        path: The file, or the address of an endpoint (``http://...``).
         literals: Keep literals, for an ``Aligner`` with the setting ``literals=equal`` or
             ``literals=similar``.
+        query: For an endpoint: a SELECT query with three variables, a CONSTRUCT query, or a
+            ``.rq`` file with one. The default selects all triples.
     """
     from emea.data.formats.graph_file import read_graph_file  # loads a parser
+    from emea.data.sources.sparql import endpoint_copy
 
+    if is_endpoint(path):
+        return read_graph_file(endpoint_copy(str(path), query), keep_literals=literals)[0]
+    if query is not None:
+        raise DataError("Only a SPARQL endpoint can be read with a query, not a file.")
     return read_graph_file(_path(path, "the file of a graph"), keep_literals=literals)[0]
 
 
@@ -140,8 +152,21 @@ def read_links(path: str | Path) -> list[tuple[str, str]]:
     return [(in_full(one), in_full(other)) for one, other in listing.links]
 
 
-def graph_of(triples: Iterable[tuple[str, str, str]]) -> KnowledgeGraph:
+def graph_of(
+    triples: Iterable[tuple[str, str, str]],
+    literals: bool = False,
+    attributes: Sequence[str] = (),
+) -> KnowledgeGraph:
     """Build a graph from (head, relation, tail) triples of names.
+
+    ``triples`` can also be an rdflib graph, a PyKEEN triples factory, or a pandas data frame with
+    the columns head, relation and tail (or subject, predicate, object; or three columns).
+
+    Args:
+        triples: The triples.
+        literals: Keep the literals of an rdflib graph or the attributes of a data frame.
+        attributes: For a data frame: relations whose tail is a literal, and further columns that
+            contain a literal of the head.
 
     Raises:
         DataError: If there are no triples, or one of them is not three strings.
@@ -150,6 +175,11 @@ def graph_of(triples: Iterable[tuple[str, str, str]]) -> KnowledgeGraph:
         raise DataError(
             f"graph_of takes triples, not a path. Use read_graph({str(triples)!r}) to read a file."
         )
+    from emea.data.sources.objects import graph_of_object  # loads a parser
+
+    found = graph_of_object(triples, literals, attributes)
+    if found is not None:
+        return found
     names = "A triple must be a head, a relation and a tail, each a str"
     rows = list(dict.fromkeys(_rows(triples, 3, "triples", names)))
     if not rows:

@@ -14,6 +14,7 @@ from emea.config.instantiate import load_pair
 from emea.config.overrides import check_overrides, composed
 from emea.config.paths import check_writable
 from emea.config.schema import register_schema
+from emea.data.names import is_endpoint
 from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_record import is_run_folder
@@ -37,9 +38,9 @@ NUM_EXAMPLES = 3
 
 DESCRIPTION = """Align two graphs: find the counterpart in TARGET of each entity of SOURCE.
 
-Graphs are N-Triples, Turtle, RDF/XML, TSV or CSV (also .gz), or Parquet. Links are pairs of known
-counterparts: two columns, owl:sameAs triples or SSSOM. They are optional if the graphs have
-labels or other literals in common."""
+Graphs are N-Triples, Turtle, RDF/XML, TSV or CSV (also .gz), Parquet, or SPARQL endpoints
+(http://...). Links are pairs of known counterparts: two columns, owl:sameAs triples or SSSOM. They
+are optional if the graphs have labels or other literals in common."""
 
 EXAMPLES = """examples:
   emea align atlas.nt karte.ttl --links seeds.tsv
@@ -82,7 +83,9 @@ def _check(options: argparse.Namespace) -> None:
         UserError: If a file does not exist, or the folder contains other files.
     """
     given = (options.source, options.target, options.links, options.test_links, options.rejected)
-    for path in filter(None, given):
+    for path in given:
+        if path is None or is_endpoint(path):
+            continue
         if path.is_dir() or not path.exists():
             problem = "is a folder, not a file" if path.is_dir() else "does not exist"
             raise UserError(f"{path} {problem}. Check the name of the file.")
@@ -114,8 +117,13 @@ def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
     return composed(chosen)
 
 
-def _quoted(path: Path) -> str:
-    """Quote a path for Hydra."""
+def _place(text: str) -> Path | str:
+    """Return the path of a file, or the unchanged address of an endpoint."""
+    return text if is_endpoint(text) else Path(text)
+
+
+def _quoted(path: Path | str) -> str:
+    """Quote a path or an address for Hydra."""
     name = str(path).replace("\\", "\\\\").replace("'", "\\'")
     return f"'{name}'"
 
@@ -188,8 +196,12 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("source", type=Path, metavar="SOURCE", help="file of the source graph")
-    parser.add_argument("target", type=Path, metavar="TARGET", help="file of the target graph")
+    parser.add_argument(
+        "source", type=_place, metavar="SOURCE", help="file or SPARQL endpoint of the source graph"
+    )
+    parser.add_argument(
+        "target", type=_place, metavar="TARGET", help="file or SPARQL endpoint of the target graph"
+    )
     parser.add_argument("settings", nargs="*", metavar="key=value", help="settings of emea run")
     parser.add_argument("--links", type=Path, metavar="FILE", help="known links to learn from")
     parser.add_argument(

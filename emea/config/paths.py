@@ -9,6 +9,7 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from emea.config.files import CONF
+from emea.data.names import is_endpoint
 from emea.data.split import NO_SEEDS
 from emea.errors import ConfigError, DataError
 
@@ -28,6 +29,8 @@ def check_paths(config: DictConfig) -> None:
     keys = (*NEEDED, "data.links", "data.test_links", "data.rejected") if reads_files else ()
     for key in (*keys, "initial_from"):
         value = OmegaConf.select(config, key)
+        if key in NEEDED and is_endpoint(value):
+            continue
         if value is not None:
             _check_file(key, str(value))
         elif key in NEEDED:

@@ -72,14 +72,21 @@ def read_graph_file(
                 rows = parquet_rows(path, TRIPLE_COLUMNS, bad, given)
             else:
                 rows = wanted_cells(path, found, TRIPLE_COLUMNS, bad, given)
-            collector = _from_rows(rows, frozenset(given), keep_literals)
+            collector = from_rows(rows, frozenset(given), keep_literals)
         bad.log_others()
         return collector.finish(path.name, bad.num_lines, keep_isolated, label_language)
 
 
-def _from_rows(
+def from_rows(
     rows: Iterator[Row], attributes: frozenset[str], keep_literals: bool
 ) -> TripleCollector[str]:
+    """Collect the triples of table rows.
+
+    Args:
+        rows: The rows.
+        attributes: Relations whose tail is a literal.
+        keep_literals: Whether to keep all literals, not only labels.
+    """
     collector: TripleCollector[str] = TripleCollector(str, plain_text, keep_literals)
     while block := list(islice(rows, BLOCK_SIZE)):
         edges = [row.cells for row in block if row.cells[1] not in attributes]

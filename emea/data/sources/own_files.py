@@ -14,8 +14,9 @@ from emea.data.formats.link_file import read_link_file
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair, sorted_links
 from emea.data.iri_names import with_iri_names
 from emea.data.links import EntityFinder, LinkRegister, LinkResolver, log_left_out
-from emea.data.names import Prefixes
+from emea.data.names import Prefixes, is_endpoint
 from emea.data.reading import LinkReading, PairReading
+from emea.data.sources.sparql import PAGE_SIZE, endpoint_copy, endpoint_name
 from emea.data.split import NO_SEEDS
 from emea.errors import ConfigError, DataError
 
@@ -38,6 +39,9 @@ def read_own_files(
     attributes: Sequence[str] = (),
     iri_names: bool = False,
     label_language: str | None = None,
+    source_query: str | None = None,
+    target_query: str | None = None,
+    page_size: int = PAGE_SIZE,
     limits: Mapping[str, int] = DEFAULT_LIMITS,
 ) -> GraphPair:
     """Read a pair from one file for each graph and up to two files of links.
@@ -46,8 +50,9 @@ def read_own_files(
     result has random entity ids. The same triples give the same ids, in any format.
 
     Args:
-        source: The file of the source graph (see ``read_graph_file``).
-        target: The file of the target graph.
+        source: The file of the source graph (see ``read_graph_file``), or the address of a SPARQL
+            endpoint (see ``endpoint_copy``).
+        target: The file or endpoint of the target graph.
         links: The file of the links to learn from (see ``read_link_file``). It may be ``None`` if
             literals are kept, which can take the place of links.
         test_links: The file of links that are only used for the evaluation, if there is one.
@@ -65,6 +70,9 @@ def read_own_files(
         iri_names: Whether to make a name literal from the local part of each IRI, if literals are
             kept.
         label_language: The preferred language of labels in results, such as ``de``.
+        source_query: The query for a source endpoint.
+        target_query: The query for a target endpoint.
+        page_size: Rows to request at once from an endpoint.
         limits: Limits on the content of a file, by name (see ``ReadingLimits``).
 
     Raises:
@@ -72,11 +80,14 @@ def read_own_files(
         DataError: A file cannot be used.
     """
     needed = {"source": source, "target": target}
-    paths = _paths(**needed if keep_literals else {**needed, "links": links})
+    _check_given(**needed if keep_literals else {**needed, "links": links})
     with reading_limits(limits):
-        settings = (format, on_error, keep_isolated, keep_literals, attributes, label_language)
-        left, left_reading = read_graph_file(paths["source"], *settings)
-        right, right_reading = read_graph_file(paths["target"], *settings)
+        settings = (on_error, keep_isolated, keep_literals, attributes, label_language)
+        places = ((source, source_query), (target, target_query))
+        files = [_located(str(place), query, page_size, format) for place, query in places]
+        (left, left_reading), (right, right_reading) = (
+            read_graph_file(path, found, *settings) for path, found in files
+        )
         if keep_literals and iri_names:
             left, right = with_iri_names(left), with_iri_names(right)
         resolver = LinkResolver(
@@ -93,7 +104,7 @@ def read_own_files(
         wrong = None if rejected is None else _pairs(resolver, Path(rejected), links_format)
     absent = [0 if part is None else part.num_unknown for part in (label_reading, test_reading)]
     pair = assemble_pair(
-        str(name or "") or f"{_stem(paths['source'])}-{_stem(paths['target'])}",
+        str(name or "") or f"{_stem(str(source))}-{_stem(str(target))}",
         left,
         right,
         sorted_links(np.concatenate([labels, test])),
@@ -105,7 +116,20 @@ def read_own_files(
     return replace(pair, reading=reading)
 
 
-def _paths(**given: str | Path | None) -> dict[str, Path]:
+def _located(
+    place: str, query: str | None, page_size: int, format: str | None
+) -> tuple[Path, str | None]:
+    """Return the file of a graph and its format. An endpoint is copied to a file first."""
+    if is_endpoint(place):
+        return endpoint_copy(place, query, page_size), "ntriples"
+    if query is not None:
+        raise ConfigError(
+            f"{place} is a file. Only the graph of a SPARQL endpoint can have a query."
+        )
+    return Path(place).expanduser(), format
+
+
+def _check_given(**given: str | Path | None) -> None:
     missing = [f"data.{key}" for key, value in given.items() if value is None]
     if missing == ["data.links"]:
         raise ConfigError(f"There is nothing to start from. {NO_SEEDS}")
@@ -114,7 +138,6 @@ def _paths(**given: str | Path | None) -> dict[str, Path]:
             f"{' and '.join(missing)} must name a file, for example data=files data.source=a.nt "
             "data.target=b.ttl data.links=seeds.tsv"
         )
-    return {key: Path(str(value)).expanduser() for key, value in given.items()}
 
 
 def _pairs(resolver: LinkResolver, path: Path, links_format: str | None) -> IntArray:
@@ -149,6 +172,9 @@ def _resolved(
     )
 
 
-def _stem(path: Path) -> str:
-    """Return the name of a file without its suffixes."""
+def _stem(place: str) -> str:
+    """Return the name of a file without its suffixes, or the host of an endpoint."""
+    if is_endpoint(place):
+        return endpoint_name(place)
+    path = Path(place)
     return (path.with_suffix("") if is_gzipped(path) else path).stem
