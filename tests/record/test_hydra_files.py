@@ -7,7 +7,7 @@ from omegaconf import OmegaConf
 
 from emea.record.secrets import clean_hydra_files
 
-from ..sweeping import TINY, called_here, sweep
+from ..sweeping import ROOT, TINY, called, called_here
 
 STORE = "tracking.uri=http://bob:hunter2@127.0.0.1:9"  # where nobody listens
 QUICK = ("model=lightea", "em=none", "rule=none", "em.iterations=0", "tracking.patience_seconds=1")
@@ -32,9 +32,8 @@ def test_a_login_of_the_command_line_is_nowhere_in_the_folder(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_nor_in_that_of_a_sweep(tmp_path: Path) -> None:
-    done = sweep(
-        tmp_path, "em=none", "rule=none", "em.iterations=0", *QUICK[-1:], STORE, "seed=0,1"
-    )
+    settings = [one for one in TINY if not one.startswith(("model.", "em."))]
+    done = called(tmp_path, str(ROOT / "run.py"), "-m", *settings, *QUICK, STORE, "seed=0,1")
     assert done.returncode == 0, done.stderr
     found = written(tmp_path / "multirun")
     assert {"multirun.yaml", "overrides.yaml", "metrics.json"} <= {file.name for file in found}

@@ -31,6 +31,9 @@ PATIENCE = 60.0
 START_UP = 60.0
 """Loading torch and MLflow on a machine that has other things to do."""
 
+FEW = "There are only 10 validation links"
+"""The beginning of a warning about the small test data."""
+
 ENDURING = ["em.iterations=60", "tracking.flush_seconds=0.1"]
 
 
@@ -50,7 +53,7 @@ def run(folder: Path, *arguments: str) -> Iterator[None]:
     seconds = time.monotonic() - began
     assert seconds - seconds_of_training(folder / "run") < PATIENCE + START_UP
     assert "Traceback" not in output
-    warnings = [line for line in log_lines(folder) if "WARNING" in line]
+    warnings = [line for line in log_lines(folder) if "WARNING" in line and FEW not in line]
     assert len(warnings) == 1, warnings
     assert "emea sync" in warnings[0]
     closing = read_closing(folder / "run")

@@ -108,7 +108,6 @@ WRONG = {
     "NaN": r"\.forward\(\) returned NaN or infinite embeddings after step 0",
     "Infinite": r"\.forward\(\) returned NaN or infinite embeddings after step 0",
     "Asking": r"\.forward\(\) must accept a call without arguments: missing .* 'entities'",
-    "Bare": r" is not a torch\.nn\.Module",
 }
 
 
@@ -121,4 +120,10 @@ def test_what_an_encoder_may_not_return(
     with pytest.raises(UserError, match=f"^{encoder}{WRONG[encoder]}"):
         run_job(make(encoder, "em=none", "rule=none"), tmp_path)
     assert not saved
+    assert not (tmp_path / "metrics.json").exists()
+
+
+def test_an_encoder_must_be_a_module(make: Make, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^model\.encoder must be a torch\.nn\.Module, got Bare"):
+        run_job(make("Bare", "em=none", "rule=none"), tmp_path)
     assert not (tmp_path / "metrics.json").exists()

@@ -40,7 +40,7 @@ def test_more_candidates_than_targets(
     tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     run_and_check(tiny_config("em.iterations=1", "em.num_candidates=5000"), tmp_path)
-    assert "all 150 are candidates" in caplog.text
+    assert "All 150 entities are candidates" in caplog.text
 
 
 def test_one_candidate(tiny_config: Configs, tmp_path: Path) -> None:

@@ -254,9 +254,9 @@ def test_real_files(
     seconds: float,
 ) -> None:
     path = real_folder(folder)
-    start = time.perf_counter()
+    start = time.process_time()
     pair = read_id_format(path)
-    assert time.perf_counter() - start < seconds
+    assert time.process_time() - start < seconds
     graphs = pair.source, pair.target
     assert tuple(graph.num_entities for graph in graphs) == entities
     assert tuple(graph.num_relations for graph in graphs) == relations

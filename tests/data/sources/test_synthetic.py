@@ -133,9 +133,9 @@ def test_argument_errors(arguments: dict[str, float], message: str) -> None:
 
 @pytest.mark.slow
 def test_a_million_entities_within_a_minute() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     pair = synthetic_pair(1_000_000, triples_per_entity=5)
-    assert time.perf_counter() - start < 60
+    assert time.process_time() - start < 60
     for graph in (pair.source, pair.target):
         assert graph.num_entities == 1_000_000
         assert 4_500_000 < graph.num_triples < 5_500_000
