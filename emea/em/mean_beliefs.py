@@ -77,7 +77,7 @@ def _ranking(report: JointReport) -> PairRanking:
 
 
 def _as_beliefs(ranking: PairRanking) -> Beliefs:
-    """Return the candidates by belief, best first; the rest of the probability is no match."""
+    """Return the candidates by belief, best first; the other probability means no match."""
     order = torch.argsort(ranking.scores, dim=1, descending=True, stable=True)
     beliefs: Tensor = ranking.scores.exp()
     # each report's beliefs sum to at most 1, but for rounding

@@ -23,6 +23,7 @@ from emea.reporting.methods import (
     PARIS,
     RREA,
     Method,
+    on_data,
 )
 from emea.reporting.studies.common import ZH, percent
 from emea.reporting.studies.figures import (
@@ -53,7 +54,7 @@ def better(first: Method, second: Method, places: Places, pool: str = "test") ->
     """Return the cases that check whether one method beats another on all data and ratios."""
     cases = []
     for data, ratio in places:
-        both = (first, second)
+        both = (on_data(first, data), on_data(second, data))
         a, b = (Mean(method, data, ratio, _pool(pool), both) for method in both)
         name = f"{_short(data)} {percent(ratio)}"
         cases.append(Case(name, (Above(a, b),), Minus(a, b)))
@@ -63,14 +64,17 @@ def better(first: Method, second: Method, places: Places, pool: str = "test") ->
 def differs(first: Method, second: Method, bound: float, places: Places) -> tuple[Case, ...]:
     """Return the cases that check whether two methods differ significantly on every split."""
     return tuple(
-        Case(f"{_short(data)} {percent(ratio)}", (Differs(first, second, data, ratio, bound),))
+        Case(
+            f"{_short(data)} {percent(ratio)}",
+            (Differs(on_data(first, data), on_data(second, data), data, ratio, bound),),
+        )
         for data, ratio in places
     )
 
 
 def lift(data: str, ratio: float) -> Minus:
     """Return how much EMEA improves Hit@1 of RREA."""
-    both = (EMEA, RREA)
+    both = (on_data(EMEA, data), on_data(RREA, data))
     return Minus(*(Mean(method, data, ratio, shared=both) for method in both))
 
 
@@ -153,7 +157,7 @@ def with_rule(training: str, rule: str, ratio: float) -> Mean:
 
 def five_like_twenty(data: str) -> Case:
     """Return the case that EMEA with 5% of the labels is about as good as RREA with 20%."""
-    both = Mean(EMEA, data, 0.05), Mean(RREA, data, 0.2)
+    both = Mean(on_data(EMEA, data), data, 0.05), Mean(on_data(RREA, data), data, 0.2)
     return Case(_short(data), (Above(*both, by=-STABLE),), Minus(*both))
 
 

@@ -203,13 +203,22 @@ class Best:
 
 @dataclass(frozen=True)
 class Difference:
-    """A column with the difference between another column, named by its title, and a second."""
+    """A column with the difference between another column, named by its title, and a second.
+
+    Args:
+        title: The heading.
+        of: The title of the first column.
+        minus: The second column, or its title.
+        form: How to print a number.
+        relative: Show the difference as a share of the second column.
+    """
 
     is_text: ClassVar[bool] = False
     title: str
     of: str
     minus: str | Column
     form: str = "{:+.3f}"
+    relative: bool = False
 
     def entry(self, scope: Scope) -> Entry:
         """Subtract the second column; the cell is empty if one of the two has no number."""
@@ -217,7 +226,8 @@ class Difference:
         first, second = scope.done[self.of].number, minus.number
         if first is None or second is None:
             return Entry()
-        return Entry(self.form.format(first - second), number=first - second)
+        difference = (first - second) / second if self.relative else first - second
+        return Entry(self.form.format(difference), number=difference)
 
 
 @dataclass(frozen=True)

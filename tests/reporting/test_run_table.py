@@ -24,6 +24,7 @@ from emea.reporting.methods import (
     Method,
     changed_setting,
     comparable_settings,
+    on_data,
 )
 from emea.reporting.records import RecordedRun
 from emea.reporting.run_table import cell_of, run_table, values_at
@@ -138,6 +139,17 @@ def test_what_all_runs_have_in_common_are_the_defaults() -> None:
     }
     configured = comparable_settings(defaults("data=zh", "model=alinet"))
     assert {key: configured[key] for key in stopping} == {key: COMMON[key] for key in stopping}
+
+
+def test_runs_on_dwy100k_may_have_any_number_of_iterations() -> None:
+    place = {"data": "dwy100k_dbp_wd", "params": {"em.iterations": 5}}
+    runs = viewed([made(**place), reasoned("paris", 0.3, **place)])
+    for method in (EMEA, PARIS):
+        large = on_data(method, "dwy100k_dbp_wd")
+        assert runs.of(method, "strict", "dwy100k_dbp_wd", 0.01).empty
+        assert len(runs.of(large, "strict", "dwy100k_dbp_wd", 0.01)) == 1
+        assert on_data(method, "dwy100k_dbp_wd") is large
+        assert on_data(method, "dbp15k_zh") is method
 
 
 @pytest.mark.parametrize("turned", [False, True])

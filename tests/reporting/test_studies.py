@@ -131,6 +131,14 @@ def test_the_headline_shows_the_effect_of_test_links(published: Path) -> None:
     assert drawn(report.chart)["dbp15k_zh"]["EMEA (paper)"] == [("1%", 0.517)]
 
 
+def test_the_headline_compares_mean_ranks_with_the_paper(published: Path) -> None:
+    runs = [alone(0.13), made("r", protocol="released", final=scores(0.5) | {"mr": 93.12})]
+    row = tables(report_of("summary", runs, published))["Mean ranks on DBP15K"][ZH]
+    assert (row["RREA (paper)"], row["RREA"], row["RREA, difference"]) == ("6.5", "1.3", "-80%")
+    assert (row["EMEA released"], row["released, difference"]) == ("93.1", "-20%")
+    assert (row["EMEA strict"], row["strict, difference"]) == ("not run", "")
+
+
 def test_table2_shows_both_stages_of_a_run(published: Path, tmp_path: Path) -> None:
     semi = {"training": "semi", "initial": scores(0.31)}
     ranks = {"initial": [2, 2, 2, 1], "final": [1, 1, 2, 2]}

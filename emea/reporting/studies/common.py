@@ -13,7 +13,7 @@ from emea.reporting.columns import (
     PValue,
     Verdict,
 )
-from emea.reporting.methods import BOTH, Method
+from emea.reporting.methods import BOTH, Method, on_data
 from emea.reporting.study import DBP15K_CELLS, Places, Section
 from emea.reporting.table import Column, Row, TableSpec
 
@@ -51,7 +51,7 @@ def compared(
 ) -> TableSpec:
     """Return a table that compares methods with the paper under both protocols."""
     rows = tuple(
-        Row((data, percent(ratio), method.label), data, ratio, method)
+        Row((data, percent(ratio), method.label), data, ratio, on_data(method, data))
         for data, ratio in places
         for method in methods
     )
