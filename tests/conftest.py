@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import gc
+import json
 import os
 import re
 import sys
@@ -277,11 +278,11 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     """
     reports = [report for listed in terminalreporter.stats.values() for report in listed]
     found = [pair for report in reports for pair in getattr(report, "user_properties", ())]
-    rows = sorted(row for name, row in found if name == "faults")
+    rows = sorted({json.dumps(row) for name, row in found if name == "faults"})
     if not rows:
         return
     terminalreporter.section("faults")
-    for what, tried, outcomes in rows:
+    for what, tried, outcomes in map(json.loads, rows):
         ends = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
         terminalreporter.write_line(f"{what}: {tried} tried; {ends}")
 

@@ -62,13 +62,15 @@ def check_regular_file(path: Path) -> None:
     """Refuse pipes, sockets and devices, which may block or never end.
 
     Raises:
-        DataError: The path is such a file. A missing file or a folder passes, because opening it
-            reports the problem.
+        DataError: If the path is such a file or contains a null byte. A missing file or a folder
+            passes, because opening it reports the problem.
     """
     try:
         mode = os.stat(path).st_mode
     except OSError:
         return
+    except ValueError as error:
+        raise DataError(f"{path} is not a valid file name: {error}.") from error
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise DataError(
             f"{path} is a pipe, socket or device, not a regular file. Write its content to a file "
