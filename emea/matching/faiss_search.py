@@ -124,6 +124,8 @@ class FaissSearch:
             index = _index(faiss, vectors)
             faiss.omp_set_num_threads(torch.get_num_threads())
             found = index.search(_padded(queries).numpy(), length)[1]
+            # faiss finds nothing for a zero vector, such as an entity that no label reaches
+            found[(found < 0).any(1)] = _sample(vectors, length).numpy()
             # sort by id, so that ties do not depend on the order of the approximate scores
             columns = torch.from_numpy(np.sort(found, axis=1))
         return CandidateLists(columns, _dots(queries, vectors, columns))
@@ -145,7 +147,7 @@ def _index(faiss: Any, vectors: Tensor) -> Any:
     dim = rows.shape[1]
     index = faiss.IndexPQFastScan(dim, dim // DIMS_PER_CODE, 4, faiss.METRIC_INNER_PRODUCT)
     index.pq.cp.niter = NUM_ROUNDS
-    index.train(rows.index_select(0, _sample(rows)).numpy())
+    index.train(rows.index_select(0, _sample(rows, NUM_TRAINING)).numpy())
     index.add(rows.numpy())
     return index
 
@@ -155,12 +157,12 @@ def _padded(vectors: Tensor) -> Tensor:
     return torch.nn.functional.pad(vectors.float(), (0, -vectors.shape[1] % DIMS_PER_CODE))
 
 
-def _sample(vectors: Tensor) -> Tensor:
+def _sample(vectors: Tensor, num_rows: int) -> Tensor:
     """Return rows that are evenly spaced along a fixed direction, independent of entity ids."""
     generator = torch.Generator().manual_seed(0)
     direction = torch.randn(vectors.shape[1], generator=generator).to(vectors)
     order = torch.argsort(vectors @ direction, stable=True)
-    num_rows = min(NUM_TRAINING, len(order))
+    num_rows = min(num_rows, len(order))
     return order[torch.linspace(0, len(order) - 1, num_rows).round().long()]
 
 

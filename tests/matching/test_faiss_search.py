@@ -122,3 +122,15 @@ def test_recall_counts_ties_for_the_last_place() -> None:
     similarity = Cosine()(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 0.0]] * 3 + [[0.0, 1.0]]))
     assert search_recall(similarity, torch.tensor([[2]]), 1) == 1
     assert search_recall(similarity, torch.tensor([[2, 3]]), 1) == 0.5
+
+
+def test_zero_vectors_have_candidates_that_do_not_depend_on_ids() -> None:
+    source, target = noisy_copies()
+    source[[3, 500]] = 0
+    lists = FaissSearch(shortlist=20).lists(source, target)
+    assert int(lists.columns.min()) >= 0
+    assert lists.columns[3].unique().numel() == 20
+    assert torch.equal(lists.columns[3], lists.columns[500])
+    order = torch.randperm(len(target), generator=torch.Generator().manual_seed(1))
+    moved = FaissSearch(shortlist=20).lists(source, target[order])
+    assert torch.equal(order[moved.columns[3]].sort().values, lists.columns[3])
