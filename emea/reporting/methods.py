@@ -187,7 +187,7 @@ EMEA_100K = Method("EMEA", "emea", EMEA.sources, BOTH, USUAL | {"em.iterations":
 
 @cache
 def on_data(method: Method, data: str) -> Method:
-    """Return the method as it is run on a pair: on DWY100K, any number of EM iterations counts.
+    """Return the method for a pair: on DWY100K, runs may have any number of EM iterations.
 
     The released code has five iterations there. Runs of PARIS and PRASE do not use the setting,
     but they have it.
