@@ -162,7 +162,10 @@ def summary(metrics: "RunMetrics", folder: Path) -> str:
 def _anchors(literals: "Numbers") -> str:
     """Summarise the pairs that unambiguous equal literals suggest."""
     if not literals["num_anchors"]:
-        return "No literal is equal and unambiguous in both graphs."
+        return (
+            "No literal is equal and unambiguous in both graphs. If IRIs contain names, try "
+            "data.iri_names=true."
+        )
     return (
         f"{literals['num_anchors']:,} pairs share an unambiguous equal literal; their estimated "
         f"precision is {literals['anchor_precision_estimate']:.2f}."

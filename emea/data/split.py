@@ -11,7 +11,7 @@ from emea.errors import ConfigError, DataError
 VALIDATION_FROM = ("rest", "train")
 NO_SEEDS = (
     "Give known links (data.links=FILE, or --links FILE), or use the literals of the graphs as "
-    "evidence (literals=equal)."
+    "evidence (literals=equal). If IRIs contain names, data.iri_names=true makes literals of them."
 )
 FEWEST_LABELS = 2
 """Minimum number of training links."""
@@ -162,7 +162,7 @@ def known_split(
         cut = len(labels) - min(num_validation, int(validation_share * len(labels)))
         labels, validation = labels[:cut], labels[cut:]
     if not len(labels) and not has_literals(pair):
-        raise DataError(f"{pair.name} has no links to learn from. {NO_SEEDS}")
+        raise DataError(_without_seeds(pair))
     if len(labels) < FEWEST_LABELS and not has_literals(pair):
         raise DataError(
             f"{pair.name} has {len(labels)} link to learn from, which is too few. Give at least "
@@ -181,7 +181,7 @@ def no_links_split(pair: GraphPair) -> Split:
         DataError: The pair has no literals.
     """
     if not has_literals(pair):
-        raise DataError(f"{pair.name} has no links to learn from. {NO_SEEDS}")
+        raise DataError(_without_seeds(pair))
     none = pair.links[:0]
     return Split(Supervision(none, none), pair.links, pair.num_absent)
 
@@ -189,6 +189,14 @@ def no_links_split(pair: GraphPair) -> Split:
 def has_literals(pair: GraphPair) -> bool:
     """Return whether both graphs have literals, which can take the place of labels."""
     return pair.source.attributes is not None and pair.target.attributes is not None
+
+
+def _without_seeds(pair: GraphPair) -> str:
+    """Return that a pair has neither links nor literals, and what to do."""
+    sides = (("source", pair.source), ("target", pair.target))
+    lacking = [side for side, graph in sides if graph.attributes is None]
+    which = f", and its {lacking[0]} graph has no literals" if len(lacking) == 1 else ""
+    return f"{pair.name} has no links to learn from{which}. {NO_SEEDS}"
 
 
 def _with_validation(

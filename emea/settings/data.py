@@ -48,6 +48,17 @@ class OpenEASettings:
 
 
 @dataclass(frozen=True)
+class OAEISettings:
+    """Two catalogues of OAEI 2010 and the true links."""
+
+    name: str | None = setting(None, "name of the data set; null: the last part of the folder")
+    root: str | None = setting(ROOT, ROOT_HELP)
+    folder: str = setting(MISSING, "folder of the data set in data.root", required=True)
+    keep_literals: bool = setting("${literals.reads}", KEEP_HELP)
+    iri_names: bool = setting(False, IRI_NAMES_HELP)
+
+
+@dataclass(frozen=True)
 class ReadingLimits:
     """What an input file may contain before reading stops with an error.
 

@@ -29,6 +29,7 @@ GROUPS = {
         {
             "id_format": data.IdFormatSettings,
             "openea": data.OpenEASettings,
+            "oaei": data.OAEISettings,
             "files": data.OwnFilesSettings,
             "synthetic": data.SyntheticSettings,
         },

@@ -8,6 +8,7 @@ from emea.config.experiment import jobs, sweep_params
 from emea.config.files import option_names
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
+from emea.data.sources.synthetic import synthetic_pair
 from emea.run.job import run_job
 
 ON_NAMES = ("literals", "literals_no_links")
@@ -36,6 +37,38 @@ def test_the_smoke_variant_sweeps_over_what_the_experiment_does(experiment: str)
     whole, small = (sweep_params(name) for name in (experiment, f"smoke/{experiment}"))
     for key in whole.keys() - EVERYWHERE:
         assert small[key] == whole[key]
+
+
+def write_named_pair(folder: Path) -> None:
+    """Write a small pair in OpenEA's layout, in which counterparts have the same local name."""
+    pair = synthetic_pair(num_entities=120)
+    folder.mkdir()
+    for number, graph in enumerate((pair.source, pair.target), 1):
+        entities = range(graph.num_entities)
+        # the name of a target entity is that of its counterpart, or a number beyond all of them
+        own = {e: e for e in entities} if number == 1 else dict(pair.links[:, ::-1].tolist())
+        names = [f"http://{number}.org/Name_of_{own.get(e, 1000 + e)}" for e in entities]
+        rows = [f"{names[h]}\tr{r}\t{names[t]}\n" for h, r, t in graph.triples.tolist()]
+        (folder / f"rel_triples_{number}").write_text("".join(rows))
+    links = [f"http://1.org/Name_of_{a}\thttp://2.org/Name_of_{a}\n" for a, _ in pair.links]
+    (folder / "ent_links").write_text("".join(links))
+
+
+@pytest.mark.parametrize(
+    "experiment", [pytest.param("literals", marks=pytest.mark.slow), "literals_no_links"]
+)
+def test_experiments_on_names_find_equal_names(experiment: str, tmp_path: Path) -> None:
+    write_named_pair(tmp_path / "pair")
+    small = ["tracking=none", "data=openea", f"data.folder={tmp_path / 'pair'}", "trainer=cpu"]
+    if experiment == "literals":
+        small += ["skip_recorded=false", "split.num_validation=10", "model.encoder.dim=32"]
+        small += ["model.encoder.output_dim=32", "ratio=0.3"]
+    for number, job in enumerate(jobs(experiment, [*small, "skip_recorded=false"])):
+        config = composed(job)
+        assert config.literals.name == "similar" and config.data.iri_names
+        metrics = run_job(config, tmp_path / str(number)).metrics
+        assert metrics.scores.final["hit@1"] > 0.9
+        assert metrics.literals is not None and metrics.literals["num_anchors"] > 50
 
 
 @pytest.mark.parametrize(

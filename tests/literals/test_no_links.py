@@ -58,6 +58,17 @@ def test_without_literals_and_links_there_is_one_sentence(tmp_path: Path) -> Non
         Aligner(model="lightea").fit(read_graph(source), read_graph(target))
 
 
+def test_a_graph_without_literals_is_named_and_names_from_iris_are_suggested(
+    tmp_path: Path,
+) -> None:
+    source, target, _ = write_graphs(tmp_path)
+    edges = [line for line in target.read_text().splitlines() if '"' not in line]
+    target.write_text("\n".join(edges) + "\n")
+    given = [str(source), str(target), "--out", str(tmp_path / "out")]
+    with pytest.raises(UserError, match=r"its target graph has no literals.*data\.iri_names=true"):
+        main(given)
+
+
 @pytest.mark.slow
 def test_the_library_aligns_without_links_and_explains_by_literals(tmp_path: Path) -> None:
     source, target, _ = write_graphs(tmp_path)
