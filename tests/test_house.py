@@ -24,7 +24,7 @@ LAYERS = (
     ("run",),
     ("reporting", "compare"),
     ("explain",),
-    ("suggest",),
+    ("suggest", "update"),
     ("aligner",),
     ("__init__", "bench"),
     ("cli",),

@@ -31,6 +31,7 @@ COMMANDS = {
     "predict": Command("predict:main", "write the alignment of a finished run, without training"),
     "explain": Command("explain:main", "show why a finished run matches two entities"),
     "suggest": Command("suggest:main", "rank the entities whose label would help most"),
+    "update": Command("update:main", "align new versions of the graphs of a finished run"),
     "report": Command("report:main", "write tables and figures of recorded runs"),
     "compare": Command("compare:main", "compare finished runs: emea compare RUN RUN"),
     "record": Command("record:main", "keep finished runs in a study, and restore them"),

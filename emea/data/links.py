@@ -189,7 +189,7 @@ class LinkResolver:
             DataError: A link contradicts another or is in an earlier file.
         """
         known, unknown = self.found(listing)
-        log_left_out(listing.label, unknown, "with an unknown entity")
+        _log_left_out(listing.label, unknown, "with an unknown entity")
         kept = self.registered(listing, known)
         links = sorted_links(np.array(kept, dtype=np.int64).reshape(-1, 2))
         return links, LinkReading(
@@ -201,6 +201,15 @@ class LinkResolver:
             num_other=listing.num_other,
             num_bad=listing.num_bad,
         )
+
+    def pairs(self, listing: LinkListing) -> IntArray:
+        """Return the pairs of a file between known entities; they need not be one-to-one.
+
+        Pairs with an unknown entity are logged and left out. The result is sorted.
+        """
+        known, unknown = self.found(listing)
+        _log_left_out(listing.label, unknown, "with an unknown entity")
+        return sorted_links(np.array(list(known), dtype=np.int64).reshape(-1, 2))
 
     def found(self, listing: LinkListing) -> tuple[dict[tuple[int, int], int], list[str]]:
         """Return the first row of each link between known entities, and the unknown entities."""
@@ -253,11 +262,11 @@ class LinkResolver:
                 contradicting.append(str(error))
             else:
                 kept.append(ends)
-        log_left_out(listing.label, contradicting, "that contradict others")
+        _log_left_out(listing.label, contradicting, "that contradict others")
         return kept
 
 
-def log_left_out(label: str, problems: list[str], which: str) -> None:
+def _log_left_out(label: str, problems: list[str], which: str) -> None:
     """Log the links of a file that are left out: the first ones by name, then their number."""
     for text in problems[:NUM_NAMED]:
         log.warning("%s: left out", one_line(text))

@@ -14,6 +14,7 @@ from emea.em.normaliser import FittedSearch
 from emea.em.protocol import Visible
 from emea.matching.beliefs import Beliefs
 from emea.matching.dense_beliefs import DenseBeliefs
+from emea.matching.matching import Matching
 from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
 
@@ -125,6 +126,14 @@ class JointStep(ABC):
     def certain_links(self, visible: Visible) -> IntArray:
         """Return ``[num_links, 2]`` links that have probability 1 in q."""
         return visible.train
+
+    def start_from(self, known: Matching) -> bool:
+        """Let the first call start from the matches of an earlier run.
+
+        Returns:
+            Whether the step supports it. Otherwise it starts from the neural model's beliefs.
+        """
+        return False
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything the next iteration depends on, as plain values and tensors."""

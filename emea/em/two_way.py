@@ -1,6 +1,6 @@
 """Two-way beliefs: belief updates on both sides, with a running mean of similarities."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -162,6 +162,10 @@ class TwoWay:
         past_share: Share of earlier iterations in the similarity of a pair.
         one_to_one: Remove labelled entities from the candidates, denominators and implied pairs
             of the others.
+
+    Attributes:
+        start: Matches from which the next call starts instead of the encoder's beliefs; ``None``
+            if there are none.
     """
 
     def __init__(
@@ -186,6 +190,7 @@ class TwoWay:
         self.tolerance = tolerance
         self.rounds = rounds
         self.past = RunningScores(past_share)
+        self.start: Matching | None = None
         self.one_to_one = one_to_one
 
     def __call__(
@@ -210,10 +215,15 @@ class TwoWay:
         sides = self._search(similarity, links, searched, free)
         scores = similarity.of_pairs(*labels.T)
         preferred = ScoredPairs(labels[:, 0], labels[:, 1], scores)
+        start, self.start = self._begin(similarity.source.device), None
+        if start is not None:
+            sources, targets = start.pairs().T
+            begun = ScoredPairs(sources, targets, similarity.of_pairs(sources, targets))
+            preferred = preferred.joined(begun)
         known: Matching | None = None
         for left in range(self.rounds, -1, -1):
             table = self._tabulated(similarity, sides.pairs, preferred, len(labels), rejected)
-            settled = self._settled(table, sides, labels, links, known)
+            settled = self._settled(table, sides, labels, links, known or start)
             matching = settled.mutual()
             if not left or (known is not None and _nearly_equal(matching, known)):
                 break
@@ -222,6 +232,13 @@ class TwoWay:
             preferred = preferred.joined(ScoredPairs(*implied, similarity.of_pairs(*implied)))
         self.past.keep(table, settled.log_probs)
         return settled
+
+    def _begin(self, device: torch.device) -> Matching | None:
+        if self.start is None:
+            return None
+        return replace(
+            self.start, targets=self.start.targets.to(device), probs=self.start.probs.to(device)
+        )
 
     def _search(
         self,

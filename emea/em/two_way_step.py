@@ -16,6 +16,7 @@ from emea.em.protocol import Visible
 from emea.em.two_way import TwoWay, TwoWayBeliefs
 from emea.errors import ConfigError
 from emea.matching.beliefs import Beliefs
+from emea.matching.matching import Matching
 from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
 from emea.rules.rule import Rule
@@ -150,6 +151,11 @@ class TwoWayStep(JointStep):
             is_answer=self.fused_answer,
             details={"sweeps": settled.num_updates, "change": settled.change},
         )
+
+    def start_from(self, known: Matching) -> bool:
+        """Let the first call start from the matches of an earlier run."""
+        self.two_way.start = known
+        return True
 
     def state_dict(self) -> dict[str, Any]:
         """Return the running mean of similarities."""

@@ -100,7 +100,7 @@ class Explainer:
         asked = self._case(source, target)
         other = self._rival(source, target)
         rival = None if other is None else self._case(source, other)
-        answer, prob = self._answers.get(source, (None, None))
+        answer, prob = self.answers.get(source, (None, None))
         for_asked, for_rival = _supporters(asked), _supporters(rival)
         return Explanation(
             source=self.source.entity(source),
@@ -119,16 +119,16 @@ class Explainer:
 
     def prepare(self) -> None:
         """Load the matches of the run, so that its folder is not needed later."""
-        self._answers  # noqa: B018
+        self.answers  # noqa: B018
 
     def best_target(self, source: int) -> int | None:
         """Return the match of a source entity, or its best candidate, or ``None``."""
-        if source in self._answers:
-            return self._answers[source][0]
+        if source in self.answers:
+            return self.answers[source][0]
         return self._rival(source, None)
 
     @cached_property
-    def _answers(self) -> dict[int, tuple[int, float]]:
+    def answers(self) -> dict[int, tuple[int, float]]:
         """Target and probability by source entity, as in the run's alignment."""
         if self.run.decision is not None:
             return answered_pairs(self.run.decision)

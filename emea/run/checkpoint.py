@@ -164,6 +164,16 @@ def save_matching(path: Path, matching: Matching, module: AlignmentModule | None
     write_atomic(path, _serialised(tensors, {}))
 
 
+def read_module(path: Path) -> dict[str, Tensor]:
+    """Return the parameters and buffers of the encoder in a checkpoint.
+
+    Raises:
+        DataError: If the file is damaged.
+    """
+    tensors, _ = _read(path)
+    return below(tensors, "module.")
+
+
 def load_checkpoint(
     path: Path, module: AlignmentModule, data: LabelDataModule, em: EMCallback
 ) -> None:

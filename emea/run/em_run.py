@@ -38,6 +38,7 @@ class EMRun:
         self.split = inputs.split
         self.knows_pool = inputs.visible.label_targets is not None
         self.device = inputs.device
+        self.start = inputs.start
         self.observer = EvaluationObserver(
             self.split.test,
             self.split.supervision.validation,
@@ -54,6 +55,8 @@ class EMRun:
     def train(self, folder: Path, resume_from: Path | None) -> None:
         """Run one fit per stage, each followed by the EM steps and a checkpoint."""
         checkpoint = folder / CHECKPOINT_FILE
+        if self.start is not None and resume_from is None:
+            self.start.apply(self.parts)
         train(self.config, self.parts, self.observer, self.device, checkpoint, resume_from)
 
     def outcome(self, pair: GraphPair) -> Outcome:

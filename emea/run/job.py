@@ -60,6 +60,7 @@ from emea.run.run import Outcome, Run, RunInputs
 from emea.run.schema_mapping import schema_mapping
 from emea.run.signals import signals_as_interrupt, was_terminated
 from emea.run.training_loop import quieten_lightning
+from emea.run.warm_start import WarmStart
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +85,7 @@ def run_job(
     resumes: bool = False,
     read_s: float = 0.0,
     is_checked: bool = False,
+    start_from: WarmStart | None = None,
 ) -> RunResult:
     """Run one configuration and write its records into the folder.
 
@@ -96,6 +98,7 @@ def run_job(
             code is replaced.
         read_s: Seconds that the caller spent on reading the pair.
         is_checked: The caller has already checked the config.
+        start_from: The state of an earlier run to start from; baselines do not use it.
 
     Raises:
         AlreadyRecordedError: If ``skip_recorded`` is set and the same run is recorded.
@@ -121,7 +124,7 @@ def run_job(
     header = make_header(shown, pair, visible.uses_test_links, launch)
     folder = _folder_of(config, folder, header, tracker, launch)
     with _recorded(shown, pair, folder, header, tracker, resumes) as start:
-        run = make_run(RunInputs(config, graphs, visible, split, tracker.log, device))
+        run = make_run(RunInputs(config, graphs, visible, split, tracker.log, device, start_from))
         answering = build_answering(config)  # reports wrong settings before training
         built = time.perf_counter()
         run.train(folder, start.checkpoint)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from omegaconf import DictConfig
@@ -14,6 +14,9 @@ from emea.data.split import Split
 from emea.em.protocol import Visible
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
+
+if TYPE_CHECKING:
+    from emea.run.warm_start import WarmStart
 
 Numbers = dict[str, Any]
 """The numbers of one section of ``metrics.json``, or of one iteration of its history, by name."""
@@ -33,6 +36,7 @@ class RunInputs:
         split: The split of the links; its test and validation links are used for evaluation only.
         log: A function that records the metrics of a step.
         device: The device to compute on.
+        start: The state of an earlier run to start from; ``None`` means a new run.
     """
 
     config: DictConfig
@@ -41,6 +45,7 @@ class RunInputs:
     split: Split
     log: Log
     device: torch.device
+    start: "WarmStart | None" = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ def run(finished: Finished) -> FinishedRun:
 @pytest.fixture
 def page(run: FinishedRun) -> str:
     explainer = Explainer(run)
-    explainer.__dict__["_answers"] = {}  # the folder's file has other names
+    explainer.__dict__["answers"] = {}  # the folder's file has other names
     return review_page(explainer, suggest(explainer, 3))
 
 

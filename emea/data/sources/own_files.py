@@ -13,7 +13,7 @@ from emea.data.formats.limits import DEFAULT_LIMITS, reading_limits
 from emea.data.formats.link_file import read_link_file
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair, sorted_links
 from emea.data.iri_names import with_iri_names
-from emea.data.links import EntityFinder, LinkRegister, LinkResolver, log_left_out
+from emea.data.links import EntityFinder, LinkRegister, LinkResolver
 from emea.data.names import Prefixes, is_endpoint
 from emea.data.reading import LinkReading, PairReading
 from emea.data.sources.sparql import PAGE_SIZE, endpoint_copy, endpoint_name
@@ -143,9 +143,7 @@ def _check_given(**given: str | Path | None) -> None:
 def _pairs(resolver: LinkResolver, path: Path, links_format: str | None) -> IntArray:
     """Return the rejected pairs of a file; an entity may have several of them."""
     listing = read_link_file(path.expanduser(), links_format, resolver.on_error)
-    known, unknown = resolver.found(listing)
-    log_left_out(listing.label, unknown, "with an unknown entity")
-    return sorted_links(np.array(list(known), dtype=np.int64).reshape(-1, 2))
+    return resolver.pairs(listing)
 
 
 def _resolved(

@@ -1,0 +1,235 @@
+"""``emea update RUN --source NEW --target NEW`` aligns new versions of the graphs of a run."""
+
+import argparse
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.data.arrays import IntArray
+from emea.data.formats.graph_file import read_graph_file
+from emea.data.formats.link_file import read_link_file
+from emea.data.graph import KnowledgeGraph
+from emea.data.iri_names import with_iri_names
+from emea.data.links import EntityFinder, LinkRegister, LinkResolver
+from emea.data.names import Prefixes
+from emea.errors import UserError
+from emea.record.run_folder import LOG_FILE
+from emea.record.run_record import check_finished, is_run_folder
+from emea.run.console import logged
+from emea.run.heartbeat import reading_data
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from emea.run.finished_run import FinishedRun
+    from emea.update.changes import Change
+    from emea.update.updating import Update
+
+READING = (
+    *("format", "on_error", "keep_isolated", "keep_literals", "attributes", "label_language"),
+    *("iri_names", "prefixes", "links_format"),
+)
+"""Settings of data=files with which new files are read."""
+
+EXAMPLES = """examples:
+  emea update RUN --source new.nt --target new.ttl
+  emea update RUN --links links.tsv --rejected rejected.tsv
+  emea update RUN --source new.nt --out updated
+
+RUN is the folder of a finished run. A graph without a new version stays the same. Names identify
+entities and relations in both versions."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Update the run, print a summary and return the exit status."""
+    options = _parser().parse_args(arguments)
+    folder = options.out or options.run.with_name(f"{options.run.resolve().name}-updated")
+    _check(options, folder)
+    register_schema()
+    # torch is imported after the command line and the folder were checked.
+    from emea.run.finished_run import load_run
+    from emea.run.job import run_job
+    from emea.update.changes import changes_between, counts, write_changes
+    from emea.update.updating import answers_after, answers_before
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with logged(folder / LOG_FILE):
+        with reading_data():
+            run = load_run(options.run, options.trust)
+            update = _read(options, run)
+        began = time.perf_counter()
+        config = _config(run, options.iterations)
+        weighted = bool(run.config.em.get("two_way", {}).get("weighted_labels", False))
+        start = update.start(weighted) if run.neural is not None else None
+        result = run_job(config, folder, pair=update.pair, start_from=start)
+    before, after = answers_before(run), answers_after(result)
+    changes = changes_between(before, after, update.differences())
+    summary = {
+        "updated_from": run.header.run_id,
+        "seconds": round(time.perf_counter() - began, 1),
+        "graphs": {
+            side: _size(one)
+            for side, one in zip(("source", "target"), update.versions, strict=True)
+        },
+        "matches": counts(before, after, changes),
+    }
+    write_changes(folder, changes, summary)
+    print(_text(summary, changes, folder))
+    return 0
+
+
+def _check(options: argparse.Namespace, folder: Path) -> None:
+    """Check the run, the files and the output folder.
+
+    Raises:
+        UserError: If a file is missing, nothing is new, or the folder cannot be used.
+    """
+    check_finished(options.run)
+    files = [options.source, options.target, options.links, options.rejected]
+    if not any(files):
+        raise UserError(
+            "There is nothing to update. Give --source, --target, --links or --rejected."
+        )
+    for path in filter(None, files):
+        if not path.is_file():
+            raise UserError(f"{path} is not a file. Check the name of the file.")
+    if folder.resolve() == options.run.resolve():
+        raise UserError(f"{folder} is the run itself. Choose another --out folder.")
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file. Choose another --out folder.")
+    if folder.is_dir() and any(folder.iterdir()) and not is_run_folder(folder):
+        raise UserError(
+            f"{folder} holds files that are not from emea. Choose another --out folder."
+        )
+
+
+def _read(options: argparse.Namespace, run: "FinishedRun") -> "Update":
+    """Read the new files with the settings of the run."""
+    from emea.update.updating import Update
+
+    settings: dict[str, Any] = {key: run.config.data.get(key) for key in READING}
+    source, target = (
+        old if path is None else _graph(path, old, settings)
+        for path, old in ((options.source, run.pair.source), (options.target, run.pair.target))
+    )
+    links, rejected = (
+        np.zeros((0, 2), dtype=np.int64)
+        if path is None
+        else _links(path, source, target, settings, one_to_one)
+        for path, one_to_one in ((options.links, True), (options.rejected, False))
+    )
+    return Update.of(run, source, target, links, rejected)
+
+
+def _graph(path: Path, old: KnowledgeGraph, settings: Mapping[str, Any]) -> KnowledgeGraph:
+    graph, _ = read_graph_file(
+        path,
+        settings["format"],
+        settings["on_error"] or "stop",
+        bool(settings["keep_isolated"]),
+        old.attributes is not None,
+        settings["attributes"] or (),
+        settings["label_language"],
+    )
+    return with_iri_names(graph) if old.attributes is not None and settings["iri_names"] else graph
+
+
+def _links(
+    path: Path,
+    source: KnowledgeGraph,
+    target: KnowledgeGraph,
+    settings: Mapping[str, Any],
+    one_to_one: bool,
+) -> IntArray:
+    finders = (
+        EntityFinder(source, "source", "its graph"),
+        EntityFinder(target, "target", "its graph"),
+    )
+    on_error = settings["on_error"] or "stop"
+    resolver = LinkResolver(*finders, Prefixes(settings["prefixes"]), on_error, LinkRegister())
+    listing = read_link_file(path, settings["links_format"], on_error)
+    return resolver.resolve(listing)[0] if one_to_one else resolver.pairs(listing)
+
+
+def _config(run: "FinishedRun", iterations: int) -> "DictConfig":
+    """Return the settings of the run, with few iterations and short first training.
+
+    The graphs are stored in the folder, because the links come from the earlier run.
+    """
+    from emea.record.run_folder import CHECKPOINT_FILE
+
+    config = run.config.copy()
+    kept = {key: run.config.data[key] for key in READING if key in run.config.data}
+    config.data = {"name": run.pair.name, "updated_from": run.header.run_id, **kept}
+    config.split = composed(["data=files", "split=known"]).split
+    if "iterations" in config.em and config.em.iterations:
+        config.em.iterations = max(1, min(int(config.em.iterations), iterations))
+    has_weights = (run.folder / CHECKPOINT_FILE).exists()
+    if has_weights and run.neural is not None and not config.model.get("restart"):
+        config.model.initial_epochs = config.model.epochs_per_iteration
+    return config
+
+
+def _size(versions: Any) -> dict[str, int]:
+    return {
+        "new_entities": int((versions.old_entities < 0).sum()),
+        "gone_entities": int((versions.new_entities < 0).sum()),
+        "added_triples": len(versions.added),
+        "removed_triples": len(versions.removed),
+    }
+
+
+def _text(summary: dict[str, Any], changes: "Sequence[Change]", folder: Path) -> str:
+    matches = summary["matches"]
+    lines = [
+        f"{side}: {size['new_entities']:,} new and {size['gone_entities']:,} removed entities, "
+        f"{size['added_triples']:,} new and {size['removed_triples']:,} removed triples"
+        for side, size in summary["graphs"].items()
+    ]
+    lines.append(
+        f"Matches: {matches['kept']:,} kept, {matches['new']:,} new, {matches['changed']:,} "
+        f"changed, {matches['gone']:,} gone"
+    )
+    lines.append(f"Changes: {folder / 'changes.tsv'}")
+    lines.append(f"Alignment: {folder / 'alignment.tsv'}")
+    return "\n".join(lines)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="emea update",
+        description="Align new versions of the graphs of a finished run. The update starts from "
+        "the matches and the encoder of the run, so it takes fewer iterations than a new run.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
+    for side in ("source", "target"):
+        parser.add_argument(
+            f"--{side}", type=Path, metavar="FILE", help=f"new version of the {side} graph"
+        )
+    parser.add_argument("--links", type=Path, metavar="FILE", help="further known links")
+    parser.add_argument("--rejected", type=Path, metavar="FILE", help="pairs that are not links")
+    parser.add_argument(
+        "--iterations",
+        type=int,
+        default=1,
+        metavar="N",
+        help="EM iterations after the first one (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--trust",
+        nargs="+",
+        default=[],
+        metavar="MODULE",
+        help="your own modules that the run may use",
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="output folder (default: RUN-updated)"
+    )
+    return parser

@@ -1,0 +1,1 @@
+"""Updates a finished run after its graphs have changed."""

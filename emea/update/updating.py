@@ -1,0 +1,204 @@
+"""Aligns new versions of the graphs of a finished run, starting from its state."""
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from emea.answer.exporting import answered_pairs
+from emea.data.arrays import NO_MATCH, IntArray
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair
+from emea.data.versions import GraphVersions
+from emea.errors import DataError
+from emea.explain.explainer import Explainer
+from emea.matching.matching import Matching
+from emea.record.run_folder import CHECKPOINT_FILE
+from emea.run.checkpoint import read_module
+from emea.run.finished_run import FinishedRun
+from emea.run.result import RunResult
+from emea.run.warm_start import RowMap, WarmStart, joint_rows
+from emea.update.changes import Answers, Differences
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """The new versions of a run's graphs, with the links of the run.
+
+    Args:
+        run: The finished run.
+        pair: The new graphs; links of entities that no longer exist are left out.
+        source: Both versions of the source graph, in the ids of the run and of ``pair``.
+        target: Both versions of the target graph.
+    """
+
+    run: FinishedRun
+    pair: GraphPair
+    source: GraphVersions
+    target: GraphVersions
+
+    @classmethod
+    def of(
+        cls,
+        run: FinishedRun,
+        source: KnowledgeGraph,
+        target: KnowledgeGraph,
+        links: IntArray,
+        rejected: IntArray,
+    ) -> "Update":
+        """Join the run's links and the new ones.
+
+        Args:
+            run: The finished run.
+            source: The new source graph.
+            target: The new target graph.
+            links: ``[n, 2]`` further links in the ids of the new graphs; known ones may be
+                repeated.
+            rejected: ``[n, 2]`` further rejected pairs.
+
+        Raises:
+            DataError: If a link contradicts a link of the run, or no training link is left.
+        """
+        versions = (
+            GraphVersions.of(run.pair.source, source),
+            GraphVersions.of(run.pair.target, target),
+        )
+        known = run.split.supervision
+        train, validation = (_moved(part, versions) for part in (known.train, known.validation))
+        test = _moved(run.split.test, versions)
+        added = _new_links(links, np.concatenate([train, validation]), source, target)
+        train = np.concatenate([train, added])
+        test = test[~np.isin(test[:, 0], train[:, 0]) & ~np.isin(test[:, 1], train[:, 1])]
+        if not len(train):
+            raise DataError("None of the training links joins entities of the new graphs.")
+        if run.pair.rejected is not None:
+            rejected = np.concatenate([_moved(run.pair.rejected, versions), rejected])
+        pair = assemble_pair(
+            run.pair.name,
+            source,
+            target,
+            np.concatenate([train, validation, test]),
+            OfficialSplit(train, validation, test),
+            rejected=np.unique(rejected, axis=0) if len(rejected) else None,
+        )
+        # the ids of the pair are shuffled
+        return cls(
+            run,
+            pair,
+            GraphVersions.of(run.pair.source, pair.source),
+            GraphVersions.of(run.pair.target, pair.target),
+        )
+
+    @property
+    def versions(self) -> tuple[GraphVersions, GraphVersions]:
+        """Both versions of both graphs."""
+        return self.source, self.target
+
+    def start(self, weighted: bool) -> WarmStart:
+        """Return the state of the run in the ids of the new graphs.
+
+        Args:
+            weighted: Whether the matches have their beliefs as weights in training.
+        """
+        pairs, probs = mutual_matches(self.run)
+        moved = _moved_rows(pairs.numpy(), self.versions)
+        kept = (moved != NO_MATCH).all(1)
+        moved, weights = moved[kept], probs[torch.from_numpy(kept)]
+        official = self.pair.official
+        assert official is not None
+        free = ~np.isin(moved[:, 0], official.train[:, 0])
+        free &= ~np.isin(moved[:, 1], official.train[:, 1])
+        moved, weights = moved[free], weights[torch.from_numpy(free)]
+        num_source, num_target = self.pair.source.num_entities, self.pair.target.num_entities
+        train = torch.from_numpy(official.train.copy())
+        known = Matching.of_links(train, num_source, num_target)
+        known.targets[moved[:, 0]] = torch.from_numpy(moved[:, 1])
+        known.probs[moved[:, 0]] = weights.double()
+        checkpoint = self.run.folder / CHECKPOINT_FILE
+        encoder = read_module(checkpoint) if checkpoint.exists() else {}
+        entities = [
+            RowMap(one.old_entities, one.old.num_entities) for one in (self.source, self.target)
+        ]
+        relations = [
+            RowMap(one.old_relations, one.old.num_relations) for one in (self.source, self.target)
+        ]
+        maps = [joint_rows(entities[0], entities[1])]
+        maps += [joint_rows(relations[0], relations[1], directions) for directions in (2, 1)]
+        return WarmStart(known, moved, weights.float() if weighted else None, encoder, maps)
+
+    def differences(self) -> Differences:
+        """Return which entities are new, gone or have other triples."""
+        sides = []
+        for one in self.versions:
+            new = _names(one.new, one.old_entities == NO_MATCH)
+            gone = _names(one.old, one.new_entities == NO_MATCH)
+            sides.append((new, gone, _names(one.new, one.is_changed())))
+        (new, gone, changed), (new_targets, gone_targets, changed_targets) = sides
+        return Differences(new, gone, new_targets, gone_targets, (changed, changed_targets))
+
+
+def _names(graph: KnowledgeGraph, chosen: np.ndarray) -> frozenset[str]:
+    return frozenset(graph.entity_name(entity) for entity in np.flatnonzero(chosen).tolist())
+
+
+def mutual_matches(run: FinishedRun) -> tuple[Tensor, Tensor]:
+    """Return the pairs in which each entity is the other's most probable one, and their beliefs."""
+    beliefs = run.beliefs
+    probs, targets = beliefs.probs.max(1).values, beliefs.best_targets()
+    best = probs.new_zeros(run.pair.target.num_entities)
+    best.scatter_reduce_(0, beliefs.targets.flatten(), beliefs.probs.flatten(), "amax")
+    sources = ((probs > 0) & (probs >= best[targets])).nonzero().squeeze(1)
+    # if several source entities tie for a target, none of them has it
+    claims = torch.bincount(targets[sources], minlength=len(best))
+    sources = sources[claims[targets[sources]] == 1]
+    return torch.stack([sources, targets[sources]], dim=1), probs[sources]
+
+
+def answers_before(run: FinishedRun) -> Answers:
+    """Return the matches of the run's alignment, by name."""
+    return _named(run.pair, Explainer(run).answers)
+
+
+def answers_after(result: RunResult) -> Answers:
+    """Return the matches of the updated run, by name."""
+    return _named(result.pair, answered_pairs(result.decision))
+
+
+def _named(pair: GraphPair, answers: dict[int, tuple[int, float]]) -> Answers:
+    source, target = pair.source.entity_name, pair.target.entity_name
+    return {source(one): (target(other), prob) for one, (other, prob) in answers.items()}
+
+
+def _moved_rows(links: IntArray, versions: tuple[GraphVersions, GraphVersions]) -> IntArray:
+    source, target = versions
+    return np.stack([source.new_entities[links[:, 0]], target.new_entities[links[:, 1]]], axis=1)
+
+
+def _moved(links: IntArray, versions: tuple[GraphVersions, GraphVersions]) -> IntArray:
+    """Return the links in the ids of the new graphs, without those that lost an entity."""
+    moved = _moved_rows(links, versions)
+    kept: IntArray = moved[(moved != NO_MATCH).all(1)]
+    return kept
+
+
+def _new_links(
+    links: IntArray, known: IntArray, source: KnowledgeGraph, target: KnowledgeGraph
+) -> IntArray:
+    """Return the links that are not known.
+
+    Raises:
+        DataError: If an entity has another link already.
+    """
+    pairs = set(map(tuple, known.tolist()))
+    new = np.array([link for link in links.tolist() if tuple(link) not in pairs], dtype=np.int64)
+    new = new.reshape(-1, 2)
+    for side, graph, column in (("source", source, 0), ("target", target, 1)):
+        twice = np.flatnonzero(np.isin(new[:, column], known[:, column]))
+        if len(twice):
+            name = graph.entity_name(int(new[twice[0], column]))
+            raise DataError(f"The {side} entity {name} already has another link in the run.")
+    return new
