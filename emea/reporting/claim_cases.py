@@ -19,7 +19,6 @@ from emea.reporting.methods import (
     EMEA,
     EMEA_COMPATIBLE,
     EMEA_SEMI,
-    MODEL_NAMES,
     PARIS,
     RREA,
     Method,
@@ -100,12 +99,12 @@ def gains(
 def beats_both_parts(pool: str) -> tuple[Case, ...]:
     """Return the cases that check whether EMEA around a model beats the model and PARIS."""
     cases = []
-    for (model, method), ratio in product(MODELS.items(), RATIOS):
+    for method, ratio in product(MODELS.values(), RATIOS):
         both = (method, PARIS)
         before, after = before_and_after(method, ratio, pool, both)
         paris = Mean(PARIS, ZH, ratio, _pool(pool), both)
         checks = (Above(after, before), Above(after, paris))
-        cases.append(Case(f"{MODEL_NAMES[model]} {percent(ratio)}", checks))
+        cases.append(Case(f"{method.label} {percent(ratio)}", checks))
     return tuple(cases)
 
 

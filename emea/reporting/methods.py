@@ -198,14 +198,15 @@ def on_data(method: Method, data: str) -> Method:
     return replace(method, usual=usual)
 
 
-def emea_over(model: str) -> Method:
+def emea_over(model: str, iterations: int = 10) -> Method:
     """Return EMEA around another neural model (Figure 4)."""
-    usual: dict[str, Any] = dict(USUAL)
+    usual: dict[str, Any] = USUAL | {"em.iterations": iterations}
+    label = MODEL_NAMES[model]
     if model in ("alinet", "iptranse"):
         usual["em.num_candidates"] = 50
-        usual.pop("em.iterations")  # the figure's table has a column for it
+        label += f", {iterations} iteration{'s' if iterations > 1 else ''}"
     where = {**PAPER, "model": model, "training": "sup"}
-    return Method(MODEL_NAMES[model], "", (Source(where),), BOTH, usual)
+    return Method(label, "", (Source(where),), BOTH, usual)
 
 
 def emea_with(rule: str, training: str = "sup", settings: Mapping[str, Any] = USUAL) -> Method:

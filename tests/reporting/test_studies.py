@@ -225,20 +225,20 @@ def test_figure4_shows_the_lift_of_every_model(published: Path) -> None:
     runs += [made("rrea50", params=own, started=9)]
     report = report_of("figure4", runs, published)
     found = tables(report)["Hit@1, protocol `strict`"]
-    assert len(found) == 5 * len(RATIOS)
+    assert len(found) == 7 * len(RATIOS)
     assert found["RREA", "1%"] == {
-        "iterations": "1",
         "model": "0.123",
         "EMEA": "0.500",
         "lift": "+0.377",
         "PARIS": "0.300",
     }
     assert found["Dual-AMN", "1%"]["lift"] == "+0.000"
-    assert found["AliNet", "1%"]["EMEA"] == "0.500"
-    assert found["IPTransE", "1%"]["EMEA"] == "not run"
+    assert found["AliNet, 1 iteration", "1%"]["EMEA"] == "0.500"
+    assert found["AliNet, 10 iterations", "1%"]["EMEA"] == "not run"
+    assert found["IPTransE, 1 iteration", "1%"]["EMEA"] == "not run"
     assert report.chart is not None
     panels = drawn(report.chart)
-    assert list(panels) == ["RREA", "Dual-AMN", "AliNet"]
+    assert list(panels) == ["RREA", "Dual-AMN", "AliNet, 1 iteration"]
     assert panels["RREA"] == {
         "model": [("1%", 0.1234), ("30%", 0.1234)],
         "EMEA": [("1%", 0.5), ("30%", 0.5)],
