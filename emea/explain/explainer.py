@@ -49,6 +49,8 @@ MEANINGS = {
     "noisy_or": "g, the noisy-or of the evidence (Eq. 19)",
     "evidence": "log(1 + evidence)",
     "coverage": "matched neighbours, relative to those both sides expect",
+    "rare_coverage": "the same, with a larger weight for neighbours that have few neighbours",
+    "relation_overlap": "share of the relations that both entities have",
     "unmatched": "being none of the candidates",
     "competition": "log probability that the other entity is free",
 }

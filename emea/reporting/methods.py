@@ -8,7 +8,14 @@ from typing import Any
 from emea.config.earlier import current_params
 from emea.reporting.records import RecordedRun
 from emea.settings.data import RandomSplitSettings
-from emea.settings.em import FEATURES, PaperEMSettings, TwoWaySettings
+from emea.settings.em import (
+    ALL_FEATURES,
+    FEATURES,
+    OneToOneEMSettings,
+    OneToOneTwoWaySettings,
+    PaperEMSettings,
+    TwoWaySettings,
+)
 from emea.settings.method import AvoidConflictSettings, ParisRuleSettings
 from emea.settings.model import RREAEncoderSettings, StoppingSettings
 from emea.settings.run import RunSettings
@@ -141,10 +148,16 @@ DUAL = Method(
     "em=dual", "", (Source({"method": "emea", "em": "dual", **SUP}),), usual=USUAL | DUAL_PARTS
 )
 ONE_TO_ONE = Method(
-    "one_to_one",
+    "em=one_to_one",
     "",
-    DUAL.sources,
-    usual=USUAL | DUAL_PARTS | {"em.iterations": 5, "em.two_way.one_to_one": True},
+    (Source({"method": "emea", "em": "one_to_one", **SUP}),),
+    usual=USUAL
+    | DUAL_PARTS
+    | {
+        **_defaults(OneToOneEMSettings, "em", "iterations"),
+        **_defaults(OneToOneTwoWaySettings, "em.two_way", "ridge", "one_to_one"),
+        "em.two_way.features": str(list(ALL_FEATURES)),
+    },
 )
 RREA_SEMI = Method(
     "RREA (semi)",
