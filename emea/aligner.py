@@ -75,9 +75,10 @@ class Match(NamedTuple):
 class ToLabel(NamedTuple):
     """A source entity whose label would help.
 
-    ``candidates`` are its most probable targets with their probabilities, best first. ``score`` is
-    ``uncertainty`` times one plus the uncertainty of the neighbours that its match determines; it
-    shrinks if earlier suggestions determine the same neighbours. Both are in bits.
+    ``candidates`` are its most probable targets with their probabilities, best first.
+    ``uncertainty`` is the probability that the best one is wrong. ``score`` is ``uncertainty``
+    times one plus the expected number of uncertain neighbours that its match determines. It
+    shrinks if earlier suggestions determine the same neighbours.
     """
 
     source: str

@@ -15,6 +15,7 @@ BENCHMARKS = {
     "overhead": "time that Lightning, MLflow and files add to a run",
     "default-run": "the default run, from the command to its end",
     "hubs": "reasoning with a matched pair of hubs, by their degree",
+    "suggested-labels": "Hit@1 after suggested labels and after random ones",
     "load-ntriples": "reading large N-Triples files",
 }
 

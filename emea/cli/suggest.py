@@ -61,7 +61,7 @@ def _table(explainer: "Explainer", suggestions: "Sequence[Suggestion]") -> "Tabl
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("score", "bits", "influence"):
+    for title in ("score", "uncertainty", "influence"):
         table.add_column(title, justify="right")
     table.add_column("entity", overflow="fold")
     table.add_column("best candidate", overflow="fold")

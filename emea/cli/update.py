@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.data.arrays import IntArray
 from emea.data.formats.graph_file import read_graph_file
@@ -24,17 +23,9 @@ from emea.run.console import logged
 from emea.run.heartbeat import reading_data
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
     from emea.run.finished_run import FinishedRun
     from emea.update.changes import Change
     from emea.update.updating import Update
-
-READING = (
-    *("format", "on_error", "keep_isolated", "keep_literals", "attributes", "label_language"),
-    *("iri_names", "prefixes", "links_format"),
-)
-"""Settings of data=files with which new files are read."""
 
 EXAMPLES = """examples:
   emea update RUN --source new.nt --target new.ttl
@@ -55,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     from emea.run.finished_run import load_run
     from emea.run.job import run_job
     from emea.update.changes import changes_between, counts, write_changes
-    from emea.update.updating import answers_after, answers_before
+    from emea.update.updating import answers_after, answers_before, update_config
 
     folder.mkdir(parents=True, exist_ok=True)
     with logged(folder / LOG_FILE):
@@ -63,9 +54,8 @@ def main(arguments: Sequence[str]) -> int:
             run = load_run(options.run, options.trust)
             update = _read(options, run)
         began = time.perf_counter()
-        config = _config(run, options.iterations)
-        weighted = bool(run.config.em.get("two_way", {}).get("weighted_labels", False))
-        start = update.start(weighted) if run.neural is not None else None
+        config = update_config(run, options.iterations)
+        start = update.start() if run.neural is not None else None
         result = run_job(config, folder, pair=update.pair, start_from=start)
     before, after = answers_before(run), answers_after(result)
     changes = changes_between(before, after, update.differences())
@@ -110,7 +100,7 @@ def _check(options: argparse.Namespace, folder: Path) -> None:
 
 def _read(options: argparse.Namespace, run: "FinishedRun") -> "Update":
     """Read the new files with the settings of the run."""
-    from emea.update.updating import Update
+    from emea.update.updating import READING, Update
 
     settings: dict[str, Any] = {key: run.config.data.get(key) for key in READING}
     source, target = (
@@ -154,25 +144,6 @@ def _links(
     resolver = LinkResolver(*finders, Prefixes(settings["prefixes"]), on_error, LinkRegister())
     listing = read_link_file(path, settings["links_format"], on_error)
     return resolver.resolve(listing)[0] if one_to_one else resolver.pairs(listing)
-
-
-def _config(run: "FinishedRun", iterations: int) -> "DictConfig":
-    """Return the settings of the run, with few iterations and short first training.
-
-    The graphs are stored in the folder, because the links come from the earlier run.
-    """
-    from emea.record.run_folder import CHECKPOINT_FILE
-
-    config = run.config.copy()
-    kept = {key: run.config.data[key] for key in READING if key in run.config.data}
-    config.data = {"name": run.pair.name, "updated_from": run.header.run_id, **kept}
-    config.split = composed(["data=files", "split=known"]).split
-    if "iterations" in config.em and config.em.iterations:
-        config.em.iterations = max(1, min(int(config.em.iterations), iterations))
-    has_weights = (run.folder / CHECKPOINT_FILE).exists()
-    if has_weights and run.neural is not None and not config.model.get("restart"):
-        config.model.initial_epochs = config.model.epochs_per_iteration
-    return config
 
 
 def _size(versions: Any) -> dict[str, int]:

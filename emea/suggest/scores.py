@@ -9,17 +9,14 @@ from emea.matching.beliefs import Beliefs
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.support import Grounds
 
-TINY = 1e-12
-"""Smallest probability whose logarithm is computed."""
-
 
 def uncertainties(beliefs: Beliefs) -> Tensor:
-    """Return the entropy of each entity's belief in bits, ``[num_source]``.
+    """Return the probability that the best candidate of an entity is wrong, ``[num_source]``.
 
-    Targets that are not candidates count as one further option, with the remaining probability.
+    An entropy would be near 0 for an entity that no evidence reaches, because nearly all of its
+    probability belongs to the targets that are not candidates. Its label helps most.
     """
-    probs = torch.cat([beliefs.probs, beliefs.rest_prob.unsqueeze(1)], dim=1).double()
-    return -(probs * probs.clamp(min=TINY).log2()).sum(1)
+    return 1 - beliefs.probs.double().max(1).values.clamp(max=1)
 
 
 def relation_weights(grounds: Grounds) -> Tensor:

@@ -25,8 +25,8 @@ class Suggestion:
         source: The source entity.
         candidates: Its most probable targets with their probabilities, best first.
         score: What its label would bring: uncertainty times influence.
-        uncertainty: Entropy of its belief in bits.
-        influence: Uncertainty of the neighbours that its match determines, in bits.
+        uncertainty: Probability that its best candidate is wrong.
+        influence: Expected number of uncertain neighbours that its match determines.
         degree: Number of its triples.
     """
 

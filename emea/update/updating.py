@@ -1,13 +1,14 @@
 """Aligns new versions of the graphs of a finished run, starting from its state."""
 
-import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from emea.answer.exporting import answered_pairs
+from emea.config.overrides import composed
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair
@@ -22,7 +23,11 @@ from emea.run.result import RunResult
 from emea.run.warm_start import RowMap, WarmStart, joint_rows
 from emea.update.changes import Answers, Differences
 
-logger = logging.getLogger(__name__)
+READING = (
+    *("format", "on_error", "keep_isolated", "keep_literals", "attributes", "label_language"),
+    *("iri_names", "prefixes", "links_format"),
+)
+"""Settings of data=files with which new files are read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,15 +82,15 @@ class Update:
             raise DataError("None of the training links joins entities of the new graphs.")
         if run.pair.rejected is not None:
             rejected = np.concatenate([_moved(run.pair.rejected, versions), rejected])
+        # the ids of the pair are shuffled, so names must identify its entities
         pair = assemble_pair(
             run.pair.name,
-            source,
-            target,
+            replace(source, entity_names=source.all_entity_names),
+            replace(target, entity_names=target.all_entity_names),
             np.concatenate([train, validation, test]),
             OfficialSplit(train, validation, test),
             rejected=np.unique(rejected, axis=0) if len(rejected) else None,
         )
-        # the ids of the pair are shuffled
         return cls(
             run,
             pair,
@@ -98,12 +103,8 @@ class Update:
         """Both versions of both graphs."""
         return self.source, self.target
 
-    def start(self, weighted: bool) -> WarmStart:
-        """Return the state of the run in the ids of the new graphs.
-
-        Args:
-            weighted: Whether the matches have their beliefs as weights in training.
-        """
+    def start(self) -> WarmStart:
+        """Return the state of the run in the ids of the new graphs."""
         pairs, probs = mutual_matches(self.run)
         moved = _moved_rows(pairs.numpy(), self.versions)
         kept = (moved != NO_MATCH).all(1)
@@ -128,7 +129,9 @@ class Update:
         ]
         maps = [joint_rows(entities[0], entities[1])]
         maps += [joint_rows(relations[0], relations[1], directions) for directions in (2, 1)]
-        return WarmStart(known, moved, weights.float() if weighted else None, encoder, maps)
+        two_way = self.run.config.em.get("two_way") or {}
+        weighted = weights.float() if two_way.get("weighted_labels") else None
+        return WarmStart(known, moved, weighted, encoder, maps)
 
     def differences(self) -> Differences:
         """Return which entities are new, gone or have other triples."""
@@ -139,6 +142,27 @@ class Update:
             sides.append((new, gone, _names(one.new, one.is_changed())))
         (new, gone, changed), (new_targets, gone_targets, changed_targets) = sides
         return Differences(new, gone, new_targets, gone_targets, (changed, changed_targets))
+
+
+def update_config(run: FinishedRun, iterations: int = 1) -> Any:
+    """Return the settings of an update: few iterations and a short first training.
+
+    The graphs are stored in the folder of the update, because the links come from the run.
+
+    Args:
+        run: The finished run.
+        iterations: Largest number of EM iterations.
+    """
+    config = run.config.copy()
+    kept = {key: run.config.data[key] for key in READING if key in run.config.data}
+    config.data = {"name": run.pair.name, "updated_from": run.header.run_id, **kept}
+    config.split = composed(["data=files", "split=known"]).split
+    if config.em.get("iterations"):
+        config.em.iterations = max(1, min(int(config.em.iterations), iterations))
+    has_weights = (run.folder / CHECKPOINT_FILE).exists()
+    if has_weights and run.neural is not None and not config.model.get("restart"):
+        config.model.initial_epochs = config.model.epochs_per_iteration
+    return config
 
 
 def _names(graph: KnowledgeGraph, chosen: np.ndarray) -> frozenset[str]:

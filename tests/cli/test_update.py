@@ -77,7 +77,7 @@ def test_an_update_starts_from_the_matches_of_the_run(place: Path) -> None:
     empty = np.zeros((0, 2), dtype=np.int64)
     update = Update.of(run, run.pair.source, run.pair.target, empty, empty)
     assert not len(update.source.added) and not len(update.source.removed)
-    start = update.start(weighted=True)
+    start = update.start()
     old_name, new_name = run.pair.source.entity_name, update.pair.source.entity_name
     old_target, new_target = run.pair.target.entity_name, update.pair.target.entity_name
     pairs, probs = mutual_matches(run)

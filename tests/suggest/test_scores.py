@@ -1,7 +1,5 @@
 """Uncertainty, influence and the choice of entities, against loops."""
 
-import math
-
 import pytest
 import torch
 from hypothesis import given
@@ -35,11 +33,10 @@ def random_weights(seed: int) -> torch.Tensor:
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
-def test_uncertainty_is_the_entropy_with_the_rest(values: list[float]) -> None:
+def test_uncertainty_is_the_probability_of_a_wrong_candidate(values: list[float]) -> None:
     total = max(1.0, sum(values))
     probs = [value / total for value in values]
-    options = [*probs, max(0.0, 1 - sum(probs))]
-    expected = -sum(prob * math.log2(prob) for prob in options if prob > 1e-12)
+    expected = 1 - max(probs)
     beliefs = Beliefs(
         torch.arange(len(probs)).unsqueeze(0), torch.tensor([probs], dtype=torch.float64)
     )
