@@ -261,6 +261,7 @@ VARIANTS = {
     "test_sinkhorn_answer.py::test_after_many_rounds_both_sides_are_normalised": 3,
     "test_smoke.py::test_the_smoke_variant_sweeps_over_what_the_experiment_does": 2,
     "test_stored_parts.py::test_links_that_were_cut_anew_are_refused": 1,
+    "test_training_checkpoint.py::test_a_damaged_one_is_named_and_not_used": 1,
     "test_training_checkpoint.py::test_a_damaged_one_is_told_in_a_sentence": 1,
     "test_training_checkpoint.py::test_an_interruption_saves_the_training": 1,
     "test_two_way.py::test_new_names_of_entities_change_nothing_but_the_names": 8,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from emea.errors import UserError
+from emea.record.interrupted import close_dead_folder
 from emea.record.mlflow_params import compared_params
 from emea.record.mlflow_store import MlflowStore
 from emea.record.packing import restore_run
@@ -20,7 +21,6 @@ from emea.record.run_record import (
     is_run_folder,
     parsed_closing,
     parsed_header,
-    read_closing,
     read_header,
     read_series,
 )
@@ -128,7 +128,7 @@ def _header(run: Path | StudyRun) -> RunHeader:
 
 
 def _sync_one(folder: Path, header: RunHeader, store: MlflowStore, unfinished: bool) -> str:
-    closing = read_closing(folder)
+    closing = close_dead_folder(folder)
     if closing is None and not unfinished:
         logger.info("%s is unfinished; --unfinished imports it as KILLED.", folder)
         return "unfinished"

@@ -113,10 +113,18 @@ def save_turn(path: Path, stage: int, state: TurnState) -> None:
 
 
 def load_turn(path: Path, stage: int) -> TurnState | None:
-    """Return the saved state of this stage's training; ``None`` if there is none."""
+    """Return the saved state of this stage's training; ``None`` if there is none.
+
+    A damaged file is removed with a warning, so that the training starts from the last checkpoint.
+    """
     if not path.exists():
         return None
-    tensors, plain = _read(path)
+    try:
+        tensors, plain = _read(path)
+    except DataError as error:
+        logger.warning("%s. Resuming from the checkpoint before it instead.", error)
+        path.unlink()
+        return None
     # if the run was killed right after a stage ended, the file belongs to that stage
     return TurnState(tensors, plain) if plain.get("stage") == stage else None
 

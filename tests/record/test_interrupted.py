@@ -6,10 +6,10 @@ import pytest
 from filelock import FileLock
 
 from emea.errors import DataError
-from emea.record.interrupted import HOST_TAG, close_interrupted
+from emea.record.interrupted import HOST_TAG, close_dead_folder, close_interrupted
 from emea.record.mlflow_store import MlflowStore
 from emea.record.run_lock import LOCK_FILE
-from emea.record.run_record import check_finished
+from emea.record.run_record import check_finished, read_closing, read_run_file
 
 from .conftest import MakeFolder, MakeHeader
 
@@ -38,3 +38,35 @@ def test_mlflow_shows_a_gone_run_as_killed(
     assert "its process ended" in runs[gone].data.tags["mlflow.note.content"]
     assert {runs[run].info.status for run in (here, other, imported)} == {"RUNNING"}
     assert close_interrupted(store.client) == 1  # the first one has ended, too
+
+
+def test_a_folder_of_a_gone_process_is_closed(make_folder: MakeFolder) -> None:
+    folder = make_folder(status=None)
+    assert close_dead_folder(folder) is None, "a copy of a folder has no lock"
+    with FileLock(folder / LOCK_FILE):
+        assert close_dead_folder(folder) is None
+        assert read_run_file(folder)["status"] == "RUNNING"
+    closing = close_dead_folder(folder)
+    assert closing is not None and closing == read_closing(folder)
+    assert (closing.status, closing.reason[:11]) == ("KILLED", "interrupted")
+    assert close_dead_folder(make_folder("done")) == read_closing(folder.parent / "done")
+
+
+def test_the_parent_of_a_killed_sweep_is_closed(
+    store: MlflowStore, make_header: MakeHeader, make_folder: MakeFolder
+) -> None:
+    swept = {"sweep": "day/time"}
+    folder = make_folder(status=None)
+    killed = store.create_run(make_header(tags=swept), folder)
+    (folder / LOCK_FILE).touch()
+    running = store.create_run(make_header("b" * 32, tags=swept), folder.parent / "other")
+    other = folder.parent / "other" / LOCK_FILE
+    other.parent.mkdir()
+    parent = store.client.get_run(killed).data.tags["mlflow.parentRunId"]
+    with FileLock(other):
+        assert close_interrupted(store.client) == 1
+        assert store.client.get_run(parent).info.status == "RUNNING", "a job is running"
+    assert read_run_file(folder)["status"] == "KILLED"
+    assert close_interrupted(store.client) == 1
+    assert store.client.get_run(running).info.status == "KILLED"
+    assert store.client.get_run(parent).info.status == "KILLED"

@@ -217,7 +217,7 @@ def test_short_trainings_write_none(
     run_job(tiny_config("data.num_entities=100", "em=none"), tmp_path)
 
 
-@pytest.mark.parametrize("damage", ["no checkpoint", "other links", "other weights", "no state"])
+@pytest.mark.parametrize("damage", ["other links", "other weights", "no state"])
 def test_a_damaged_one_is_told_in_a_sentence(
     damage: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,7 +232,26 @@ def test_a_damaged_one_is_told_in_a_sentence(
     elif damage == "no state":
         del plain["num_steps"]
     training_loop.save_turn(tmp_path / TURN_FILE, 0, TurnState(tensors, plain))
-    if damage == "no checkpoint":
-        (tmp_path / TURN_FILE).write_bytes(b"nothing of ours")
-    with pytest.raises(DataError, match=f"not a valid checkpoint of emea|Delete {TURN_FILE}"):
+    with pytest.raises(DataError, match=f"Delete {TURN_FILE}"):
         run_job(config, tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["other bytes", "one bit"])
+def test_a_damaged_one_is_named_and_not_used(
+    damage: str,
+    tiny_config: Configs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    config = tiny_config(*QUICK, "em=none")
+    whole = run_job(config, tmp_path / "whole").metrics.as_dict()
+    killed_in(0, 2, config, tmp_path / "half", monkeypatch)
+    path = tmp_path / "half" / TURN_FILE
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(b"nothing of ours" if damage == "other bytes" else bytes(content))
+    resumed = run_job(config, tmp_path / "half", resumes=True).metrics.as_dict()
+    assert f"{TURN_FILE} is not a valid checkpoint of emea" in caplog.text
+    assert "Resuming from the checkpoint before it instead." in caplog.text
+    assert essence(resumed) == essence(whole)
