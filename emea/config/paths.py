@@ -80,8 +80,20 @@ def check_run_folder(arguments: Sequence[str]) -> None:
     path = Path(known if known == folder else known.rpartition("/")[0])
     try:
         check_writable(path)
+        _check_links(path)
     except DataError as error:
         raise DataError(f"{error} {advice}") from error
+
+
+def _check_links(folder: Path) -> None:
+    """Raise an error if Hydra would write its files through a symbolic link.
+
+    Hydra writes into ``.hydra`` before a run starts. The run itself replaces links.
+    """
+    for hydra in (folder / ".hydra", *folder.glob("*/.hydra")):
+        for path in (hydra, *hydra.glob("*.yaml")):
+            if path.is_symlink():
+                raise DataError(f"{path} is a symbolic link, so a run would write elsewhere.")
 
 
 def check_writable(folder: Path) -> None:

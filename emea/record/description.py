@@ -1,5 +1,6 @@
 """The description of a run for people: results, warnings, or why it failed."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ from emea.record.run_record import COMMAND_TAG, RunClosing, RunHeader
 COLUMNS = (("hit@1", "Hit@1"), ("hit@10", "Hit@10"), ("mrr", "MRR"), ("mr", "MR"))
 SHARES = ("hit@1", "hit@10", "mrr")
 """Metrics between 0 and 1."""
+
+MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
+"""The start of an HTML tag, comment or declaration."""
 
 
 def describe_run(
@@ -31,7 +35,7 @@ def describe_run(
     parts = []
     if closing.status != "FINISHED":
         reason = closing.reason or "no reason was recorded"
-        parts.append(f"**{closing.status.capitalize()}**: {reason}")
+        parts.append(f"**{closing.status.capitalize()}**: {escape_markup(reason)}")
     if metrics.get("initial") and metrics.get("final"):
         parts.append(_results(metrics, chart if metrics.get("history") else None))
     parts += _warnings(metrics)
@@ -69,14 +73,26 @@ def _iterations(history: list[dict[str, Any]]) -> str:
 
 def _warnings(metrics: Mapping[str, Any]) -> list[str]:
     found = metrics.get("warnings") or []
-    return ["\n".join(["Warnings:", "", *(f"- {text}" for text in found)])] if found else []
+    return (
+        ["\n".join(["Warnings:", "", *(f"- {escape_markup(str(text))}" for text in found)])]
+        if found
+        else []
+    )
 
 
 def markdown_table(titles: list[str], rows: list[list[str]]) -> str:
     """Return a Markdown table with escaped cells; numbers start in the third column."""
     aligned = ["---" if index < 2 else "---:" for index in range(len(titles))]
-    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    escaped = [
+        [escape_markup(cell).replace("|", "\\|").replace("\n", "<br>") for cell in row]
+        for row in rows
+    ]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (titles, aligned, *escaped))
+
+
+def escape_markup(text: str) -> str:
+    """Return a Markdown text in which HTML tags, such as those in names of data, are text."""
+    return MARKUP.sub("&lt;", text)
 
 
 def _shown(value: object, key: str) -> str:

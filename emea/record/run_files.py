@@ -44,5 +44,6 @@ def run_files(folder: Path, max_mb: float) -> tuple[list[Path], list[Path]]:
 def _own_files(folder: Path) -> list[Path]:
     # Selected by name, because the folder may also contain other files of the user.
     found = [path for pattern in RUN_FILES for path in folder.glob(pattern)]
-    # A broken link, or a pipe, has nothing to copy.
-    return [path for path in found if path.is_file()]
+    # A broken link, or a pipe, has nothing to copy. Other links may lead to files of the user.
+    inside = folder.resolve()
+    return [path for path in found if path.is_file() and path.resolve().is_relative_to(inside)]

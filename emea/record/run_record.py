@@ -174,6 +174,8 @@ class RunRecord:
 
     def _clean_series(self, run_id: str) -> None:
         series = self.folder / SERIES_FILE
+        if series.is_symlink():
+            series.unlink()  # a run does not write through links
         if not series.exists():
             return
         same_run = is_run_folder(self.folder) and read_header(self.folder).run_id == run_id

@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Collection, Iterable, Sequence
 
+from emea.record.description import escape_markup
 from emea.reporting.columns import verdict
 from emea.reporting.run_table import Cell
 from emea.reporting.study import Report
@@ -59,7 +60,7 @@ def report_markdown(report: Report) -> str:
     if report.chart is not None:
         parts.append(f"![{report.title}]({report.name}.svg)")
     parts += [report.note, *part_texts(report), report.provenance]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return escape_markup("\n\n".join(part for part in parts if part)) + "\n"
 
 
 def part_texts(report: Report) -> list[str]:

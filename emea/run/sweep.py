@@ -27,7 +27,7 @@ from rich.table import Table
 from emea.config.experiment import assignments
 from emea.config.instantiate import factory
 from emea.record.atomic import write_atomic, write_json
-from emea.record.description import markdown_table
+from emea.record.description import escape_markup, markdown_table
 from emea.record.mlflow_sweep import JOBS_FILE, TABLE_FILE
 from emea.record.run_folder import (
     CONFIG_FILE,
@@ -155,8 +155,8 @@ def write_summary(folder: Path, outcomes: Sequence[JobOutcome]) -> Path:
         The file with the table.
     """
     titles, rows = table_cells(outcomes)
-    table = markdown_table(titles, [[cell.replace("\n", "<br>") for cell in row] for row in rows])
-    ends = [f"- {line}" for line in map(_end, outcomes) if line]
+    table = markdown_table(titles, rows)
+    ends = [f"- {escape_markup(line)}" for line in map(_end, outcomes) if line]
     write_atomic(folder / TABLE_FILE, "\n".join([f"{TITLE}.\n", table, "", *ends]).rstrip() + "\n")
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")

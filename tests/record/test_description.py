@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from emea.record.description import describe_run
+from emea.record.description import describe_run, escape_markup, markdown_table
 from emea.record.run_record import RunClosing, RunHeader
 
 HEADER = RunHeader("a" * 32, "name", "study", tags={"command": "emea run data=zh"})
@@ -34,3 +34,9 @@ def test_a_failed_run_says_why(tmp_path: Path) -> None:
     assert "Hit@1" not in text
     (tmp_path / "metrics.json").write_text("{")
     assert describe_run(HEADER, RunClosing("KILLED", 1), tmp_path).startswith("**Killed**: no ")
+
+
+def test_markup_in_names_is_text() -> None:
+    table = markdown_table(["a", "b"], [["<script>x</script>|y", "1 < 2 <- 3\nnext"]])
+    assert table.endswith("| &lt;script>x&lt;/script>\\|y | 1 < 2 <- 3<br>next |")
+    assert escape_markup("<!-- a --> <?x") == "&lt;!-- a --> &lt;?x"

@@ -12,7 +12,9 @@ from omegaconf import OmegaConf
 from emea.cli.main import main
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import DataError
+from emea.record.run_files import run_files
 from emea.record.run_folder import read_arrays, read_settings
+from emea.record.run_record import RunHeader, RunRecord, read_series
 from emea.record.study_files import read_detail, write_details
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&amp;]](javascript:alert(1))"
@@ -89,8 +91,11 @@ def test_names_with_markup_and_paths_stay_text(
         "explain", "one", "--entity", f"a{HOSTILE}1", "--html", "why.html", "--json", "why.json"
     )
     run_emea("compare", "one", "two", "--html", "compare.html", "--csv", "compare.csv")
-    pages = list(place.rglob("*.html"))
-    assert len(pages) >= 2
+    run_emea("report", "--runs", "one", "two", "--out", "report")
+    run_emea("report", "--calibration", "one", "--out", "calibration.svg")
+    run_emea("suggest", "one", "--count", "5")
+    pages = [*place.rglob("*.html"), *place.rglob("*.svg"), *place.rglob("*.md")]
+    assert len(pages) >= 4
     for page in pages:
         assert_harmless(page)
     assert json.loads((place / "why.json").read_text(encoding="utf-8"))
@@ -98,6 +103,11 @@ def test_names_with_markup_and_paths_stay_text(
     assert len(list(pyoxigraph.parse(statements, pyoxigraph.RdfFormat.N_TRIPLES))) > 40
     rows = (place / "one" / "alignment.tsv").read_text(encoding="utf-8").splitlines()
     assert len({row.count("\t") for row in rows}) == 1
+    for name in ("relations.tsv", "unmatched.tsv"):
+        rows = (place / "one" / name).read_text(encoding="utf-8").splitlines()
+        assert len({row.count("\t") for row in rows if not row.startswith("#")}) <= 1, name
+    for line in (place / "one" / "alignment.jsonl").read_text(encoding="utf-8").splitlines():
+        assert isinstance(json.loads(line), dict)
     outside = {path for path in tmp_path.rglob("*") if not path.is_relative_to(place)}
     assert outside == before
 
@@ -117,6 +127,43 @@ def test_links_in_a_run_folder_are_replaced_and_not_followed(
     run_emea("run", *files, f"hydra.run.dir={folder}")
     assert victim.read_text(encoding="utf-8") == "precious"
     assert not any((folder / name).is_symlink() for name in names)
+
+
+@pytest.mark.parametrize("link", [".hydra", ".hydra/config.yaml", "0/.hydra"])
+def test_hydra_does_not_write_through_links(
+    link: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    path = tmp_path / "run" / link
+    path.parent.mkdir(parents=True)
+    path.symlink_to(victim if link.endswith("hydra") else victim / "config.yaml")
+    sweep = ("-m", f"hydra.sweep.dir={tmp_path}/run") if link[0] == "0" else ()
+    assert main(["run", *(sweep or (f"hydra.run.dir={tmp_path}/run",))]) == 1
+    assert f"{path} is a symbolic link, so a run would write" in capsys.readouterr().err
+    assert list(victim.iterdir()) == []
+
+
+def test_series_are_not_written_through_a_dangling_link(tmp_path: Path) -> None:
+    folder, victim = tmp_path / "run", tmp_path / "victim"
+    folder.mkdir()
+    (folder / "series.jsonl").symlink_to(victim)
+    record = RunRecord(folder)
+    record.start(RunHeader("a" * 32, "name", "tests"))
+    record.log({"loss": 1.0}, 0)
+    assert not victim.exists()
+    assert len(read_series(folder)) == 1
+
+
+def test_files_elsewhere_are_not_copied_to_mlflow(tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    for path in (folder, elsewhere):
+        path.mkdir()
+    (elsewhere / "secret.yaml").write_text("key: 1\n")
+    (folder / ".hydra").symlink_to(elsewhere)
+    (folder / "alignment.nt").symlink_to(elsewhere / "secret.yaml")
+    (folder / "metrics.json").write_text("{}")
+    assert run_files(folder, 1) == ([folder / "metrics.json"], [])
 
 
 @pytest.mark.slow
