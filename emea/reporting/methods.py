@@ -217,7 +217,7 @@ def emea_over(model: str, iterations: int = 10) -> Method:
     label = MODEL_NAMES[model]
     if model in ("alinet", "iptranse"):
         usual["em.num_candidates"] = 50
-        label += f", {iterations} iteration{'s' if iterations > 1 else ''}"
+        label += f" ({iterations} iteration{'s' if iterations > 1 else ''})"
     where = {**PAPER, "model": model, "training": "sup"}
     return Method(label, "", (Source(where),), BOTH, usual)
 

@@ -233,12 +233,12 @@ def test_figure4_shows_the_lift_of_every_model(published: Path) -> None:
         "PARIS": "0.300",
     }
     assert found["Dual-AMN", "1%"]["lift"] == "+0.000"
-    assert found["AliNet, 1 iteration", "1%"]["EMEA"] == "0.500"
-    assert found["AliNet, 10 iterations", "1%"]["EMEA"] == "not run"
-    assert found["IPTransE, 1 iteration", "1%"]["EMEA"] == "not run"
+    assert found["AliNet (1 iteration)", "1%"]["EMEA"] == "0.500"
+    assert found["AliNet (10 iterations)", "1%"]["EMEA"] == "not run"
+    assert found["IPTransE (1 iteration)", "1%"]["EMEA"] == "not run"
     assert report.chart is not None
     panels = drawn(report.chart)
-    assert list(panels) == ["RREA", "Dual-AMN", "AliNet, 1 iteration"]
+    assert list(panels) == ["RREA", "Dual-AMN", "AliNet (1 iteration)"]
     assert panels["RREA"] == {
         "model": [("1%", 0.1234), ("30%", 0.1234)],
         "EMEA": [("1%", 0.5), ("30%", 0.5)],
