@@ -28,6 +28,7 @@ OF_SEVERAL_RUNS = (
     "RREA beats PARIS, among all targets",
     "EMEA beats PRASE, among all targets",
     "semi better than sup after EMEA, not at 1%",
+    "MinMax scaling is a poor normaliser",
     "the PARIS rule is stronger than AvoidConf",
     "EMEA beats the model and PARIS",
     "better models, better results",
@@ -59,6 +60,11 @@ def with_k(value: int, hit: float, **changes: Any) -> RecordedRun:
 
 def with_n(value: int, hit: float, **changes: Any) -> RecordedRun:
     return emea(hit, params={"rule.num_neighbours": value}, **CONFLICT, **changes)
+
+
+def min_max(hit: float) -> RecordedRun:
+    target = "emea.em.normaliser.MinMaxNormaliser"
+    return emea(hit, params={"em.normaliser._target_": target})
 
 
 def over_k(*hits: float, **changes: Any) -> list[RecordedRun]:
@@ -153,6 +159,7 @@ EXAMPLES: list[Example] = [
         [among_all(emea(0.3), 0.5), reasoned("prase", 0.8)],
         [among_all(emea(0.5), 0.3), reasoned("prase", 0.8)],
     ),
+    ("MinMax scaling is a poor normaliser", [emea(0.5), min_max(0.4)], [emea(0.5), min_max(0.499)]),
     (
         "EMEA lifts every model, on every split",
         [emea(0.4, before=0.3, model="dual_amn")],
