@@ -157,6 +157,8 @@ def update_config(run: FinishedRun, iterations: int = 1) -> Any:
     kept = {key: run.config.data[key] for key in READING if key in run.config.data}
     config.data = {"name": run.pair.name, "updated_from": run.header.run_id, **kept}
     config.split = composed(["data=files", "split=known"]).split
+    config.initial_from = None
+    config.skip_recorded = False  # a recorded run with these settings did not start from this one
     if config.em.get("iterations"):
         config.em.iterations = max(1, min(int(config.em.iterations), iterations))
     has_weights = (run.folder / CHECKPOINT_FILE).exists()

@@ -92,6 +92,30 @@ def test_an_update_starts_from_the_matches_of_the_run(place: Path) -> None:
     assert {"encoder.embedding", "encoder.draw_seeds"} <= start.encoder.keys()
 
 
+KINDS = {
+    "rrea": ["model=rrea", "model.initial_epochs=30", "model.epochs_per_iteration=5"],
+    "paper": ["em=paper", "em.iterations=2"],
+    "none": ["em=none", "em.iterations=0", "rule=none", "model=rrea", "model.initial_epochs=30"],
+    "paris": ["method=paris"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_run_is_updated(kind: str, place: Path, tmp_path: Path) -> None:
+    files = [str(place / name) for name in ("s_old.tsv", "t_old.tsv")]
+    plain = [] if kind == "paris" else ["trainer.block_size=8"]
+    command = ["align", *files, *KINDS[kind], *plain, "data.on_error=skip"]
+    command += ["--links", str(place / "links.tsv"), "--out", str(tmp_path / "run")]
+    assert emea(command) == 0
+    arguments = ["--source", str(place / "s_new.tsv"), "--target", str(place / "t_new.tsv")]
+    assert emea(["update", str(tmp_path / "run"), *arguments, "--out", str(tmp_path / "new")]) == 0
+    new = load_run(tmp_path / "new")
+    assert new.pair.source.num_triples > load_run(tmp_path / "run").pair.source.num_triples
+    if kind == "rrea":
+        assert new.config.model.initial_epochs == 5
+
+
 @pytest.mark.slow
 def test_mistakes_are_reported(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
