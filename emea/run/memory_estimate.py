@@ -46,7 +46,7 @@ NUM_BLOCKS = 3
 NUM_COPIES = 3
 """Copies of the embeddings in memory during a search: as computed, detached and normalised."""
 
-BYTES_PER_JOIN_ROW = {"paper": 500, "dual": 180}
+BYTES_PER_JOIN_ROW = {"paper": 450, "dual": 180}
 """Memory of the neighbour join of a rule, for each candidate of each pair of neighbours."""
 
 BYTES_PER_TRIPLE = 1200
