@@ -101,7 +101,9 @@ class Measured:
         place = (row.data, self.ratio or row.ratio)
         found = scope.runs.of(method, protocol, *place)
         if self.same_splits_as is not None and not found.empty:
-            others = scope.runs.of(self.same_splits_as, protocol, *place)
+            others = scope.runs.of(
+                self.same_splits_as, self.same_splits_as.usable(protocol), *place
+            )
             seeds = set() if others.empty else set(others["split_seed"])
             found = found[found["split_seed"].isin(seeds)]
         if scope.kept is not None and not found.empty:

@@ -178,24 +178,27 @@ EMEA_MIN_MAX = Method(
     USUAL | {"em.normaliser._target_": "emea.em.normaliser.MinMaxNormaliser"},
 )
 OPPOSITE = {"model.encoder.opposite_relations": True}
-EMEA_OPPOSITE = Method("EMEA, opposite relations", "emea", EMEA.sources, BOTH, USUAL | OPPOSITE)
-DUAL_FROM_TRAIN = Method(
-    "validation from train",
-    "",
-    DUAL.sources,
-    usual=DUAL.usual | {"split.validation_from": "train"},
-)
-DUAL_NO_VALIDATION = Method(
-    "no validation", "", DUAL.sources, usual=DUAL.usual | {"split.num_validation": 0}
-)
-DUAL_IN_POOL = Method(
-    "em=dual in the test pool",
-    "",
-    DUAL.sources,
-    ("released",),
-    DUAL.usual | {"protocol.test_pool": True},
+EMEA_OPPOSITE = Method(
+    "EMEA, opposite relations", "emea", EMEA.sources, ("released",), USUAL | OPPOSITE
 )
 EMEA_100K = Method("EMEA", "emea", EMEA.sources, BOTH, USUAL | {"em.iterations": 5})
+
+
+def validation_from_train(method: Method) -> Method:
+    """Return the method with validation links from the labelled share."""
+    usual = method.usual | {"split.validation_from": "train"}
+    return replace(method, label="validation from train", usual=usual)
+
+
+def without_validation(method: Method) -> Method:
+    """Return the method without validation links."""
+    return replace(method, label="no validation", usual=method.usual | {"split.num_validation": 0})
+
+
+def in_test_pool(method: Method) -> Method:
+    """Return the method with knowledge of the test pool."""
+    usual = method.usual | {"protocol.test_pool": True}
+    return replace(method, label="assignment", protocols=("released",), usual=usual)
 
 
 @cache

@@ -12,7 +12,6 @@ from emea.reporting.methods import (
     CHANGES,
     COMMON,
     DUAL,
-    DUAL_FROM_TRAIN,
     DUAL_PARTS,
     EMEA,
     EMEA_DENSE,
@@ -25,6 +24,7 @@ from emea.reporting.methods import (
     changed_setting,
     comparable_settings,
     on_data,
+    validation_from_train,
 )
 from emea.reporting.records import RecordedRun
 from emea.reporting.run_table import cell_of, run_table, values_at
@@ -98,9 +98,10 @@ def test_a_run_older_than_a_setting_has_its_default() -> None:
     assert list(on_zh([made()], EMEA)) == [0]
     assert list(on_zh([made(params=dense)], EMEA_DENSE)) == [0]
     assert on_zh([made(params=dense)], EMEA) == {}
-    assert on_zh([made(em="dual", params=DUAL_PARTS)], DUAL_FROM_TRAIN) == {}
+    from_train = validation_from_train(DUAL)
+    assert on_zh([made(em="dual", params=DUAL_PARTS)], from_train) == {}
     params = DUAL_PARTS | {"split.validation_from": "train"}
-    assert list(on_zh([made(em="dual", params=params)], DUAL_FROM_TRAIN)) == [0]
+    assert list(on_zh([made(em="dual", params=params)], from_train)) == [0]
     assert on_zh([made(em="dual", params=params)], DUAL) == {}
 
 

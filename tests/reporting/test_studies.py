@@ -420,10 +420,26 @@ def test_variants_appear_once_they_were_run(published: Path) -> None:
 def test_the_test_pool_has_a_table_of_its_own(published: Path) -> None:
     known = dual("pool", 0.8, {"protocol.test_pool": True}, protocol="released")
     known.metrics["test_pool"] = {"hit@1": 0.9}
-    found = tables(report_of("dual", [dual("usual", 0.7), known], published))
-    row = found["With knowledge of the test pool"][ZH]
-    assert (row["assignment"], row["ranking"], row["em=dual"]) == ("0.900", "0.800", "0.700")
-    assert found["Hit@1 among test targets"][ZH]["em=dual"] == "0.700 (1 split)"
+    others = [dual("usual", 0.7), dual("other", 0.1, split_seed=1)]
+    found = tables(report_of("dual", [*others, known], published))
+    row = found["`em=dual` with knowledge of the test pool"][ZH]
+    assert (row["assignment"], row["ranking"], row["strict"]) == ("0.900", "0.800", "0.700")
+    assert row["splits"] == "1"
+    assert found["Hit@1 among test targets"][ZH]["em=dual"] == "0.400 ± 0.424 (2 splits)"
+    assert "`em=one_to_one` with knowledge of the test pool" not in found
+
+
+def test_validation_links_are_priced_on_the_same_splits(published: Path) -> None:
+    runs = [dual("usual", 0.7), dual("other", 0.1, split_seed=1)]
+    runs += [dual("train", 0.65, {"split.validation_from": "train"})]
+    runs += [dual("none", 0.6, {"split.num_validation": 0})]
+    found = tables(report_of("dual", runs, published))
+    row = found["`em=dual` without additional validation links"][ZH]
+    assert (row["validation from train"], row["validation from train: change"]) == (
+        "0.650",
+        "-0.050",
+    )
+    assert (row["no validation"], row["no validation: change"]) == ("0.600", "-0.100")
 
 
 def test_other_pairs_have_paris_on_the_same_splits(published: Path) -> None:

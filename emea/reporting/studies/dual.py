@@ -6,15 +6,15 @@ from emea.reporting.charts import Chart
 from emea.reporting.columns import Best, Count, Difference, Measured, SplitPValue
 from emea.reporting.methods import (
     DUAL,
-    DUAL_FROM_TRAIN,
-    DUAL_IN_POOL,
-    DUAL_NO_VALIDATION,
     EMEA,
     ONE_TO_ONE,
     PARIS,
     RREA,
     Method,
     Source,
+    in_test_pool,
+    validation_from_train,
+    without_validation,
 )
 from emea.reporting.records import PaperNumbers
 from emea.reporting.run_table import Runs
@@ -212,13 +212,80 @@ def _paired(first: Method, second: Method, name: str) -> TableSpec:
     )
 
 
-def _with_links(method: Method) -> tuple[Column, ...]:
-    """Return Hit@1 of a variant, and its difference to the complete method on common splits."""
-    usual = Measured("", method=DUAL, same_splits_as=method)
+def _with_links(method: Method, usual: Method) -> tuple[Column, ...]:
+    """Return Hit@1 of a variant, and its difference to the usual method on common splits."""
     return (
         Measured(method.label, method=method, empty=""),
-        Difference(f"{method.label}: change", method.label, usual),
+        Difference(
+            f"{method.label}: change",
+            method.label,
+            Measured("", method=usual, same_splits_as=method),
+        ),
         Count(f"{method.label}: splits", (method.label,)),
+    )
+
+
+def _other_links(method: Method) -> Section:
+    """Return the section of runs without additional validation links."""
+    return Section(
+        f"`{method.label}` without additional validation links",
+        "By default 100 validation links are given in addition to the labelled share. "
+        "*validation from train* takes them from the labelled share "
+        "(`split.validation_from=train`), so that at 1% only 50 links are trained on. "
+        "*no validation* has none (`split.num_validation=0`): weights keep the values of their "
+        "prior, and probabilities are not calibrated. Changes are relative to the default on the "
+        "same splits.",
+        TableSpec(
+            ("pair", "ratio"),
+            at(DBP15K_CELLS),
+            (
+                *_with_links(validation_from_train(method), method),
+                *_with_links(without_validation(method), method),
+            ),
+            splits=0,
+            in_csv=False,
+        ),
+        optional=True,
+    )
+
+
+def _knowing_the_pool(method: Method) -> Section:
+    """Return the section of runs that know the test pool."""
+    known = in_test_pool(method)
+    return Section(
+        f"`{method.label}` with knowledge of the test pool",
+        "**Not comparable with any other table on this page.** Many published methods know which "
+        "entities have test links. In these runs (`protocol=released protocol.test_pool=true`), "
+        "pseudo-labels contain test entities only, and *assignment* ranks after Sinkhorn "
+        "iterations inside the test pool. The column *strict* has the usual protocol on the same "
+        "splits.",
+        TableSpec(
+            ("pair", "ratio"),
+            at(DBP15K_CELLS),
+            (
+                Measured(
+                    "assignment",
+                    method=known,
+                    protocol="released",
+                    path="test_pool.hit@1",
+                    empty="",
+                ),
+                Measured("ranking", method=known, protocol="released", empty=""),
+                Measured(
+                    "strict",
+                    method=method,
+                    protocol="strict",
+                    same_splits_as=known,
+                    counts=False,
+                    empty="",
+                ),
+                Best("published", UNAVAILABLE),
+                Count("splits", ("assignment",)),
+            ),
+            splits=0,
+            in_csv=False,
+        ),
+        optional=True,
     )
 
 
@@ -236,53 +303,8 @@ FAIR_SECTIONS = (
         _paired(ONE_TO_ONE, DUAL, "em=dual"),
         optional=True,
     ),
-    Section(
-        "Without additional validation links",
-        "By default 100 validation links are given in addition to the labelled share. "
-        "*validation from train* takes them from the labelled share "
-        "(`split.validation_from=train`), so that at 1% only 50 links are trained on. "
-        "*no validation* has none (`split.num_validation=0`): weights keep the values of their "
-        "prior, and probabilities are not calibrated. Changes are relative to the default on the "
-        "same splits.",
-        TableSpec(
-            ("pair", "ratio"),
-            at(DBP15K_CELLS),
-            (
-                *_with_links(DUAL_FROM_TRAIN),
-                *_with_links(DUAL_NO_VALIDATION),
-            ),
-            splits=0,
-            in_csv=False,
-        ),
-        optional=True,
-    ),
-    Section(
-        "With knowledge of the test pool",
-        "**Not comparable with any other table on this page.** Many published methods know which "
-        "entities have test links. In these runs (`protocol=released protocol.test_pool=true`), "
-        "pseudo-labels contain test entities only, and *assignment* ranks after Sinkhorn "
-        "iterations inside the test pool. *em=dual* has the usual protocol on the same splits.",
-        TableSpec(
-            ("pair", "ratio"),
-            at(DBP15K_CELLS),
-            (
-                Measured(
-                    "assignment",
-                    method=DUAL_IN_POOL,
-                    protocol="released",
-                    path="test_pool.hit@1",
-                    empty="",
-                ),
-                Measured("ranking", method=DUAL_IN_POOL, protocol="released", empty=""),
-                Measured("em=dual", method=DUAL, protocol="strict", counts=False, empty=""),
-                Best("published", UNAVAILABLE),
-                Count("splits", ("assignment",)),
-            ),
-            splits=0,
-            in_csv=False,
-        ),
-        optional=True,
-    ),
+    *(_other_links(method) for method in (DUAL, ONE_TO_ONE)),
+    *(_knowing_the_pool(method) for method in (DUAL, ONE_TO_ONE)),
 )
 DUAL_STUDY = StudySpec(
     "dual",

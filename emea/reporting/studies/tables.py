@@ -134,7 +134,13 @@ VARIANTS = (
             ("mr", "hit@1"),
             Printed("RREA's MR, paper", "mr", "rrea"),
             Measured(
-                "RREA's MR, usual", "mr", RREA, same_splits_as=RREA, counts=False, in_csv=False
+                "RREA's MR, usual",
+                "mr",
+                RREA,
+                "strict",
+                same_splits_as=EMEA_OPPOSITE,
+                counts=False,
+                in_csv=False,
             ),
             Measured(
                 "RREA's MR, opposite",
