@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from emea.run.result import RunMetrics
     from emea.run.run import Numbers
 
-CPU_SETTINGS = ("model=lightea", "em=dual", "em.iterations=5")
+CPU_SETTINGS = ("model=lightea", "em=one_to_one", "em.iterations=3")
 """LightEA needs no training: it takes minutes for 15,000 entities on two cores."""
 
-GPU_SETTINGS = ("model=rrea", "em=dual")
+GPU_SETTINGS = ("model=rrea", "em=one_to_one")
 NO_LINKS_SETTINGS = ("method=paris", "literals=similar")
 """Without links, PARIS starts from literals that are equal or similar."""
 
@@ -49,7 +49,7 @@ EXAMPLES = """examples:
   emea align atlas.nt karte.ttl
 
 Without --links, labels and other literals of the graphs take their place (docs/literals.md). On a
-GPU it trains RREA, on a CPU it uses LightEA, both with em=dual. Any setting of `emea run` can
+GPU it trains RREA, on a CPU it uses LightEA, both with em=one_to_one. Any setting of `emea run` can
 follow TARGET as key=value."""
 
 
