@@ -15,7 +15,7 @@ import pyoxigraph
 from pyoxigraph import Quad, RdfFormat
 
 from emea.data.formats.files import BadLines, line_chunks
-from emea.data.formats.literal_terms import literal_parts
+from emea.data.formats.literal_terms import literal_parts_of_bytes
 from emea.data.formats.rdf import columns, reason, shown_name, sorted_out
 from emea.data.formats.triple_collector import TripleCollector
 
@@ -49,6 +49,10 @@ class NumberedLine(NamedTuple):
     text: bytes
 
 
+def _name_of(key: bytes) -> str:
+    return shown_name(key.decode())
+
+
 class NTriplesCollector(TripleCollector[bytes]):
     """Collects triples whose terms are bytes in N-Triples syntax, IRIs with their brackets.
 
@@ -57,11 +61,7 @@ class NTriplesCollector(TripleCollector[bytes]):
     """
 
     def __init__(self, keep_literals: bool = False) -> None:
-        super().__init__(
-            lambda key: shown_name(key.decode()),
-            lambda key: literal_parts(key.decode()),
-            keep_literals,
-        )
+        super().__init__(_name_of, literal_parts_of_bytes, keep_literals)
 
     def add_if_plain(self, heads: list[bytes], relations: list[bytes], tails: list[bytes]) -> bool:
         """Add triples if all their terms are plain IRIs, and return whether they are.

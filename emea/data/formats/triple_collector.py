@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import compress, islice
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -232,9 +232,11 @@ class TripleCollector(Generic[Name]):
         is_attribute = _marked(len(self.attributes), [triples[:, 1]])
         attribute_ids, attribute_names = self._by_name(self.attributes, is_attribute)
         kept = _marked(len(self.values), [triples[:, 2]])
-        keys = sorted(compress(self.values, kept.tolist()))  # type: ignore[type-var]
+        found: list[Any] = list(self.values)
+        order = sorted(np.flatnonzero(kept).tolist(), key=found.__getitem__)
+        keys = [found[number] for number in order]
         value_ids = np.full(len(self.values), -1, dtype=np.int64)
-        value_ids[self.values.numbers(keys)] = np.arange(len(keys))
+        value_ids[order] = np.arange(len(order))
         triples[:, 1] = attribute_ids[triples[:, 1]]
         triples[:, 2] = value_ids[triples[:, 2]]
         kinds: NameTable[Kind] = NameTable()
@@ -249,12 +251,13 @@ class TripleCollector(Generic[Name]):
 
     def _by_name(self, table: NameTable[Name], kept: np.ndarray) -> tuple[IntArray, list[str]]:
         """Return new numbers in the order of the names, and the sorted names."""
-        flags = kept.tolist()
-        named = [(self._name_of(key), old) for key, old in table.items() if flags[old]]
-        named.sort()
+        old_ids = np.flatnonzero(kept)
+        names = list(map(self._name_of, compress(table, kept.tolist())))
+        # sorting positions takes half the time of sorting pairs of a name and a number
+        order = sorted(range(len(names)), key=names.__getitem__)
         ids = np.full(len(table), -1, dtype=np.int64)
-        ids[[old for _, old in named]] = np.arange(len(named))
-        return ids, [name for name, _ in named]
+        ids[old_ids[order]] = np.arange(len(order))
+        return ids, [names[place] for place in order]
 
     def _no_triple(self, label: str, num_same_as: int, num_bad: int) -> str:
         return (

@@ -1,8 +1,11 @@
 """Terms of RDF as names."""
 
 import pyoxigraph
+from hypothesis import given
+from hypothesis import strategies as st
 from pyoxigraph import RdfFormat
 
+from emea.data.formats.literal_terms import literal_parts, literal_parts_of_bytes
 from emea.data.formats.rdf import BlankNodeLabels, columns, reason, shown_name, sorted_out
 
 
@@ -37,3 +40,11 @@ def test_a_reason_has_no_place() -> None:
     error = SyntaxError("Parser error at line 2 between columns 1 and 4: what is it: this")
     assert reason(error) == "what is it: this"
     assert reason(SyntaxError("odd")) == "odd"
+
+
+@given(st.text(), st.sampled_from(["", "@en", "@de-AT", "^^<http://x.org/ä>"]))
+def test_literals_in_bytes_have_the_same_parts(text: str, suffix: str) -> None:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    term = f'"{escaped}"{suffix}'
+    assert literal_parts_of_bytes(term.encode()) == literal_parts(term)
+    assert literal_parts(term)[0] == text
