@@ -24,8 +24,8 @@ EXAMPLES = """examples:
   emea suggest RUN --count 50 --out review
 
 RUN is the folder of a finished run. Open review.html in a browser, decide, and save links.tsv and
-rejected.tsv. Then run again with them:
-  emea align SOURCE TARGET --links links.tsv --rejected rejected.tsv"""
+rejected.tsv. Then continue the run with them:
+  emea update RUN --links links.tsv --rejected rejected.tsv"""
 
 
 def main(arguments: Sequence[str]) -> int:
