@@ -38,7 +38,7 @@ def refused(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str
 
 FORMATS = ("--formats", "sssom", "jsonl", "--top-k", "2", "--threshold", "0")
 WRITTEN = {"alignment.tsv", "unmatched.tsv", "alignment.sssom.tsv", "alignment.jsonl"}
-WRITTEN |= {"prediction.json"}
+WRITTEN |= {"prediction.json", "relations.tsv", "classes.tsv", "schema.sssom.tsv"}
 
 
 def test_formats_and_numbers_can_be_chosen(

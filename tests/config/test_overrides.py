@@ -10,7 +10,7 @@ from emea.config.schema import register_schema
 from emea.em.match_model import PRIORS
 from emea.errors import ConfigError
 from emea.explain.explainer import MEANINGS
-from emea.settings.em import FEATURES
+from emea.settings.em import ALL_FEATURES, FEATURES
 
 
 @pytest.fixture(autouse=True)
@@ -157,8 +157,9 @@ def test_several_values_need_the_sweep_flag(arguments: list[str], command: str) 
 
 
 def test_the_features_that_may_be_named_are_the_models() -> None:
-    assert set(FEATURES) == set(PRIORS) == set(FEATURES) & set(MEANINGS)
+    assert set(ALL_FEATURES) == set(PRIORS) == set(ALL_FEATURES) & set(MEANINGS)
     assert tuple(composed(["em=dual"]).em.two_way.features) == FEATURES
+    assert tuple(composed(["em=one_to_one"]).em.two_way.features) == ALL_FEATURES
 
 
 def test_the_sweep_flag_may_stand_anywhere() -> None:
