@@ -232,6 +232,7 @@ VARIANTS = {
     "test_dual.py::test_any_part_can_be_off_alone": 1,
     "test_encoder_contract.py::test_what_an_encoder_may_not_return": 3,
     "test_encoder_contract.py::test_what_an_encoder_may_return": 2,
+    "test_ensemble_runs.py::test_a_run_killed_in_a_later_member_ends_as_if_never_stopped": 1,
     "test_every_option.py::test_em_runs": 4,
     "test_every_option.py::test_neural_models_run_alone": 3,
     "test_explain.py::test_every_kind_of_run_is_explained": 2,

@@ -89,7 +89,7 @@ class KilledError(Exception):
     """Stands for a kill."""
 
 
-@pytest.mark.parametrize("ensemble", ["seeds", "independent"])
+@pytest.mark.parametrize("ensemble", ["independent", "seeds"])
 def test_a_run_killed_in_a_later_member_ends_as_if_never_stopped(
     ensemble: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
