@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from emea.cli.run_arguments import add_run_arguments
 from emea.errors import DataError
 from emea.record.atomic import write_atomic
 from emea.record.run_record import check_finished
@@ -66,14 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Show why a finished run matched two entities: which neighbours support the "
         "pair and by how much, what the runner-up lacks, and which entities claim the target.",
     )
-    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
-    parser.add_argument(
-        "--trust",
-        nargs="+",
-        default=[],
-        metavar="MODULE",
-        help="your own modules that the run may use",
-    )
+    add_run_arguments(parser)
     asked = parser.add_mutually_exclusive_group(required=True)
     asked.add_argument("--pair", nargs=2, metavar=("A", "B"), help="a source and a target entity")
     asked.add_argument(

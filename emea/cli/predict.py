@@ -5,6 +5,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from emea.cli.run_arguments import add_run_arguments
 from emea.config.earlier import SIMILARITIES
 from emea.config.files import option_names
 from emea.errors import DataError
@@ -57,14 +58,7 @@ def make_parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
-    parser.add_argument(
-        "--trust",
-        nargs="+",
-        default=[],
-        metavar="MODULE",
-        help="your own modules that the run may use",
-    )
+    add_run_arguments(parser)
     parser.add_argument(
         "--formats",
         nargs="+",

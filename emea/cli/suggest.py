@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from emea.cli.run_arguments import add_run_arguments
 from emea.errors import DataError
 from emea.record.atomic import write_atomic
 from emea.record.run_record import check_finished
@@ -85,20 +86,13 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
+    add_run_arguments(parser)
     parser.add_argument(
         "--count",
         type=int,
         default=DEFAULT_COUNT,
         metavar="N",
         help="number of suggestions (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--trust",
-        nargs="+",
-        default=[],
-        metavar="MODULE",
-        help="your own modules that the run may use",
     )
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="output folder (default: RUN/suggestions)"

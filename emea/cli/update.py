@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from emea.cli.run_arguments import add_run_arguments
 from emea.config.schema import register_schema
 from emea.data.arrays import IntArray
 from emea.data.formats.graph_file import read_graph_file
@@ -179,7 +180,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
+    add_run_arguments(parser)
     for side in ("source", "target"):
         parser.add_argument(
             f"--{side}", type=Path, metavar="FILE", help=f"new version of the {side} graph"
@@ -192,13 +193,6 @@ def _parser() -> argparse.ArgumentParser:
         default=1,
         metavar="N",
         help="EM iterations after the first one (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--trust",
-        nargs="+",
-        default=[],
-        metavar="MODULE",
-        help="your own modules that the run may use",
     )
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="output folder (default: RUN-updated)"

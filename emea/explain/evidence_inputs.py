@@ -115,7 +115,7 @@ def _of_two_way(run: FinishedRun, step: TwoWayStep) -> RunGrounds:
         beliefs = Beliefs(table.targets, probs)
     return RunGrounds(
         Grounds(model.source, model.target, model.carriers(beliefs), included.as_dict()),
-        "two-way compatibility (em=dual) with the PARIS rule (Eq. 19)",
+        f"two-way compatibility (em={run.config.em.name}) with the PARIS rule (Eq. 19)",
         both_sides=step.model.both and not step.two_way.one_to_one,
         expected=model.expected(included, matched_probs(table, beliefs.probs)),
     )

@@ -32,11 +32,10 @@ CAPTION = (
 )
 
 
-@cache
-def _environment() -> Environment:
-    """Return the template environment, which escapes all text by default."""
+def template_environment(package: str) -> Environment:
+    """Return an environment for a package's templates, which escapes all text by default."""
     environment = Environment(
-        loader=PackageLoader("emea.explain"),
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -44,10 +43,19 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "short": wording.short,
-        "relation": wording.relation,
-        "silent": wording.silent,
         "number": wording.number,
         "percent": wording.percent,
+    }
+    return environment
+
+
+@cache
+def _environment() -> Environment:
+    """Return the template environment, which escapes all text by default."""
+    environment = template_environment("emea.explain")
+    environment.filters |= {
+        "relation": wording.relation,
+        "silent": wording.silent,
         "local": local_name,
     }
     return environment

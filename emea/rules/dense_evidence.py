@@ -10,7 +10,7 @@ The number of pairs of neighbours grows with the product of the degrees of e and
 that the work stays linear in the number of triples.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -18,7 +18,7 @@ from torch import Tensor
 from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.dense_beliefs import DenseBeliefs
 from emea.rules.directed_triples import DirectedTriples
-from emea.rules.neighbour_join import TailGroups, expand_ranges
+from emea.rules.neighbour_join import TailGroups, chunks, expand_ranges
 from emea.rules.pair_evidence import log_remaining
 
 MAX_NEIGHBOUR_PAIRS = 2**22
@@ -114,13 +114,3 @@ class DenseEvidence:
                 by_target[part].index_select(0, row) * prob,
             )
             total.index_add_(0, places[part].index_select(0, row), log)
-
-
-def chunks(sizes: Tensor, limit: int) -> Iterator[slice]:
-    """Yield consecutive ranges of items whose sizes sum to at most the limit, or of one item."""
-    ends = sizes.cumsum(0).cpu()
-    start, done = 0, 0
-    while start < len(ends):
-        stop = max(start + 1, int(torch.searchsorted(ends, done + limit, right=True)))
-        yield slice(start, stop)
-        start, done = stop, int(ends[stop - 1])

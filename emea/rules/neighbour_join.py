@@ -1,5 +1,6 @@
 """The join of each pair's neighbours, which lists the evidence for each candidate."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -24,6 +25,16 @@ def expand_ranges(starts: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
     # position = start + (place in the whole - places before the range)
     shift = (starts - (sizes.cumsum(0) - sizes)).index_select(0, index)
     return index, shift + torch.arange(len(index), device=index.device)
+
+
+def chunks(sizes: Tensor, limit: int) -> Iterator[slice]:
+    """Yield consecutive ranges of items whose sizes sum to at most the limit, or of one item."""
+    ends = sizes.cumsum(0).cpu()
+    start, done = 0, 0
+    while start < len(ends):
+        stop = max(start + 1, int(torch.searchsorted(ends, done + limit, right=True)))
+        yield slice(start, stop)
+        start, done = stop, int(ends[stop - 1])
 
 
 class TailGroups:

@@ -6,7 +6,7 @@ from torch import Tensor
 from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.pair_table import PairTable
 from emea.rules.directed_triples import DirectedTriples
-from emea.rules.neighbour_join import LOOKUPS_PER_BLOCK, expand_ranges, run_ends
+from emea.rules.neighbour_join import LOOKUPS_PER_BLOCK, chunks, expand_ranges, run_ends
 from emea.rules.subsumption import Subsumption
 
 LEAST_INCLUSION = 0.1
@@ -139,14 +139,11 @@ def _found(
         return found
     sizes = torch.diff(here.starts)[pair[0]]
     limit = block_budget(LOOKUPS_PER_BLOCK, keys.device)
-    block = sizes.cumsum(0) // limit
-    for pairs in torch.split(
-        torch.arange(len(found), device=keys.device), torch.bincount(block).tolist()
-    ):
+    for pairs in chunks(sizes, limit):
         index, position = expand_ranges(here.starts[pair[0][pairs]], sizes[pairs])
         relation = here.relations[position]
         wanted = pair[1][pairs][index] * here.num_directed + relation
         place = torch.searchsorted(keys, wanted).clamp_(max=len(keys) - 1)
         worth = torch.where(keys[place] == wanted, values[place] * here.weights[relation], 0.0)
-        found[pairs] = worth.new_zeros(len(pairs)).index_add_(0, index, worth)
+        found[pairs].index_add_(0, index, worth)
     return found

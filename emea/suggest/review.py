@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from emea.answer.formats import cell
 from emea.explain import wording
 from emea.explain.explainer import Explainer
 from emea.explain.explanation import Case, Contribution, Unmatched
+from emea.explain.page import template_environment
 from emea.explain.text import run_card
 from emea.reporting.page import html_document, page_style
 from emea.suggest.suggestion import Suggestion
@@ -21,20 +22,8 @@ MOST_PIECES, MOST_NEIGHBOURS = 6, 12
 @cache
 def _environment() -> Environment:
     """Return the template environment, which escapes all text by default."""
-    environment = Environment(
-        loader=PackageLoader("emea.suggest"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "short": wording.short,
-        "number": wording.number,
-        "percent": wording.percent,
-        "paths": wording.paths,
-        "cell": cell,
-    }
+    environment = template_environment("emea.suggest")
+    environment.filters |= {"paths": wording.paths, "cell": cell}
     return environment
 
 

@@ -93,7 +93,13 @@ class LiteralEvidence:
                         total += math.log1p(-min(part, 1 - 1e-7))
         return total
 
-    def coverage(self, e: int, e2: int) -> float:
+    def rarity(self, side: int, entity: int) -> float:
+        """1 / log2(1 + number of distinct neighbours)."""
+        triples = (self.source, self.target)[side]
+        neighbours = {n for h, _, n in triples if h == entity}
+        return 1 / math.log2(1 + max(1, len(neighbours)))
+
+    def coverage(self, e: int, e2: int, rare: bool = False) -> float:
         """Matched neighbours found over the mean of those that both sides expect."""
         worth: dict[int, float] = defaultdict(float)
         around = [(r, n) for h, r, n in self.source if h == e]
@@ -102,13 +108,20 @@ class LiteralEvidence:
             for r2, n2 in around2:
                 if (n, n2) in self.carriers:
                     one = max(self.included[r, r2]) * self.carriers[n, n2]
+                    if rare:
+                        one *= math.sqrt(self.rarity(0, n) * self.rarity(1, n2))
                     worth[n] = max(worth[n], one)
+        mean, num_source = 1.0, self.pair.source.num_entities
+        if rare:
+            mean = sum(self.rarity(0, n) for n in range(num_source)) / num_source
         expected = [
-            self.expected(side, entity) + EXPECTED_PRIOR for side, entity in [(0, e), (1, e2)]
+            self.expected(side, entity, rare) + EXPECTED_PRIOR * mean
+            for side, entity in [(0, e), (1, e2)]
         ]
-        return min(1.0, (sum(worth.values()) + FOUND_PRIOR) / math.sqrt(expected[0] * expected[1]))
+        found = sum(worth.values()) + FOUND_PRIOR * mean
+        return min(1.0, found / math.sqrt(expected[0] * expected[1]))
 
-    def expected(self, side: int, entity: int) -> float:
+    def expected(self, side: int, entity: int, rare: bool = False) -> float:
         """Matched neighbours, each by the likeliest inclusion of a relation it is reached by."""
         best: dict[int, float] = defaultdict(float)
         for relations, probs in self.included.items():
@@ -116,5 +129,6 @@ class LiteralEvidence:
         worth: dict[int, float] = defaultdict(float)
         for h, r, n in (self.source, self.target)[side]:
             if h == entity:
-                worth[n] = max(worth[n], best[r] * self.matched[side].get(n, 0.0))
+                weight = self.rarity(side, n) if rare else 1.0
+                worth[n] = max(worth[n], best[r] * self.matched[side].get(n, 0.0) * weight)
         return sum(worth.values())

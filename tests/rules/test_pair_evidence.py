@@ -51,6 +51,9 @@ def assert_same(found: PairEvidence, literal: LiteralEvidence, table: PairTable)
         doubt = literal.log_doubt(*pair)
         assert found.log_doubt[place].item() == pytest.approx(doubt, rel=1e-4, abs=1e-9)
         assert found.coverage[place].item() == pytest.approx(literal.coverage(*pair), rel=1e-5)
+        if found.rare_coverage is not None:
+            rare = literal.coverage(*pair, rare=True)
+            assert found.rare_coverage[place].item() == pytest.approx(rare, rel=1e-5)
 
 
 def compared(
@@ -59,7 +62,9 @@ def compared(
     table, probs = believed(rng, pair, width)
     beliefs = {key: probs[place].item() for key, place in pairs_of(table).items()}
     literal = LiteralEvidence(pair, beliefs, **options)  # type: ignore[arg-type]
-    assert_same(evidence_of(pair, table, probs, **options), literal, table)
+    found = evidence_of(pair, table, probs, rare_coverage=True, **options)
+    assert found.rare_coverage is not None
+    assert_same(found, literal, table)
     return literal
 
 

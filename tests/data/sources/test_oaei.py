@@ -53,9 +53,9 @@ def test_missing_files_are_explained(
 ) -> None:
     monkeypatch.setenv("EMEA_DATA", str(tmp_path))
     assert main(["data", "oaei_restaurants"]) == 1
-    told = capsys.readouterr().err
-    assert f"The folder {tmp_path / 'oaei2010' / 'restaurants'} does not exist." in told
-    assert "dice-group/LIMES" in told and "links.tsv" in told
+    printed = capsys.readouterr().err
+    assert f"The folder {tmp_path / 'oaei2010' / 'restaurants'} does not exist." in printed
+    assert "dice-group/LIMES" in printed and "links.tsv" in printed
 
 
 @pytest.mark.data
