@@ -100,6 +100,9 @@ class EMCallback(pl.Callback):
             best MRR on the validation links.
         independent: Whether the joint step runs for each member of an ensemble, with its own
             labels, and the run answers with the mean of their beliefs.
+        first_shared_fit: From this fit on, independent members train on the same labels, which
+            follow from the mean of their beliefs. The first training is fit 0. With ``None``
+            they never do.
 
     Attributes:
         certain: ``[num_links, 2]`` links that have probability 1 in q.
@@ -117,8 +120,10 @@ class EMCallback(pl.Callback):
         patience: int | None = None,
         keep: str = "last",
         independent: bool = False,
+        first_shared_fit: int | None = None,
     ) -> None:
         self.independent = independent
+        self.first_shared_fit = first_shared_fit
         self.visible = visible
         self.decoder = decoder
         self.normaliser = normaliser
@@ -164,7 +169,8 @@ class EMCallback(pl.Callback):
             if self.independent:
                 members = self._member_reports(self.step, module, neural)
                 joint = mean_report(members, similarity, self.visible)
-                data.relabel_members([self._labels(member) for member in members])
+                own = self.first_shared_fit is None or self.iteration + 1 < self.first_shared_fit
+                data.relabel_members([self._labels(member if own else joint) for member in members])
             else:
                 joint = self._joint(self.step, similarity, neural)
                 data.relabel(*self._labels(joint))

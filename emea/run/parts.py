@@ -215,9 +215,16 @@ def _build_em(
         step=None if rule is None else _build_step(config, rule),
         observer=observer,
         independent=OmegaConf.select(config, "ensemble.name") == "independent",
+        first_shared_fit=_first_shared_fit(config),
         **{key: value for key, value in settings.items() if key not in elsewhere},
     )
     return em
+
+
+def _first_shared_fit(config: DictConfig) -> int | None:
+    """Return the first fit in which independent encoders share their labels."""
+    num_shared = OmegaConf.select(config, "ensemble.shared_fits", default=0)
+    return max(config.em.iterations + 1 - num_shared, 1) if num_shared else None
 
 
 PAPER_SETTINGS = ("m_step", "sampling", "ridge", "evidence")

@@ -1,6 +1,6 @@
 """Runs with an ensemble: stages, restarts, checkpoints and answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +8,12 @@ import pytest
 import torch
 from omegaconf import DictConfig
 from safetensors.torch import load_file
+from torch import Tensor
 
 from emea.config.checks import check_config
 from emea.config.overrides import composed
+from emea.data.arrays import IntArray
+from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
 from emea.run import training_loop
 from emea.run.job import run_job
@@ -75,12 +78,29 @@ def test_a_run_with_several_encoders(tiny_config: Configs, tmp_path: Path) -> No
     assert metrics["final"]["hit@1"] > 0.5
 
 
-def test_independent_members_have_their_own_labels(tiny_config: Configs, tmp_path: Path) -> None:
-    config = tiny_config(*SMALL, "ensemble=independent", "ensemble.num_members=2")
-    metrics = run_job(config, tmp_path / "both").metrics.as_dict()
-    weights = load_file(tmp_path / "both" / "checkpoint.safetensors")
+@pytest.mark.parametrize(("shared_fits", "are_own"), [(0, 3), (1, 1)])
+def test_independent_members_have_their_own_labels_but_in_shared_fits(
+    shared_fits: int,
+    are_own: int,
+    tiny_config: Configs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    relabel, seen = LabelDataModule.relabel_members, []
+
+    def watched(data: LabelDataModule, labels: Sequence[tuple[IntArray, Tensor | None]]) -> None:
+        seen.append([{tuple(link) for link in links.tolist()} for links, _ in labels])
+        relabel(data, labels)
+
+    monkeypatch.setattr(LabelDataModule, "relabel_members", watched)
+    members = ("ensemble=independent", "ensemble.num_members=2", "em.iterations=2")
+    config = tiny_config(*SMALL, *members, f"ensemble.shared_fits={shared_fits}")
+    metrics = run_job(config, tmp_path).metrics.as_dict()
+    # the labels of fits 1 and 2, and those that a third fit would have
+    assert [first != second for first, second in seen] == [n < are_own for n in range(3)]
+    weights = load_file(tmp_path / "checkpoint.safetensors")
     links = [weights[f"member_links.{number}"] for number in (0, 1)]
-    assert not torch.equal(links[0], links[1])  # each has its own pseudo-labels
+    assert torch.equal(*links) == bool(shared_fits)
     assert metrics["final"]["hit@1"] > 0.5
     assert metrics["history"][-1]["joint"]["hit@1"] == metrics["final"]["hit@1"]
 
