@@ -6,7 +6,7 @@ from itertools import permutations
 from typing import Protocol
 
 from emea.reporting.methods import Method
-from emea.reporting.run_table import Runs, cell_of, values_at
+from emea.reporting.run_table import Runs, cell_of, on_splits, values_at
 from emea.reporting.significance import p_of_splits
 
 HIT = "{stage}.hit@1"
@@ -56,10 +56,9 @@ class Mean:
         """Return the mean."""
         place = (self.data, self.ratio)
         found = runs.of(self.method, self.method.usable(protocol), *place)
-        if self.shared and not found.empty:
+        if self.shared and found:
             others = [(method, method.usable(protocol), *place) for method in self.shared]
-            seeds = runs.shared_splits(others)
-            found = found[found["split_seed"].isin(seeds)]
+            found = on_splits(found, runs.shared_splits(others))
         cell = cell_of(found, self.path)
         return cell.mean if cell else None
 

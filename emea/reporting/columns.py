@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import pandas as pd
-
 from emea.reporting.methods import Method
-from emea.reporting.run_table import Cell, cell_of, values_at
+from emea.reporting.run_table import Cell, SplitRun, cell_of, on_splits, values_at
 from emea.reporting.significance import p_of_splits, p_over_splits, shown_p
 from emea.reporting.table import NOT_APPLICABLE, NOT_RUN, Column, Entry, Row, Scope
 
@@ -95,24 +93,21 @@ class Measured:
         is_ours = self.counts and cell is not None
         return Entry(shown, cell, line if self.in_csv else None, mean, is_ours)
 
-    def runs(self, scope: Scope, method: Method, protocol: str) -> pd.DataFrame:
+    def runs(self, scope: Scope, method: Method, protocol: str) -> list[SplitRun]:
         """Return the runs that the cell is about."""
         row = scope.row
         place = (row.data, self.ratio or row.ratio)
         found = scope.runs.of(method, protocol, *place)
-        if self.same_splits_as is not None and not found.empty:
-            others = scope.runs.of(
-                self.same_splits_as, self.same_splits_as.usable(protocol), *place
-            )
-            seeds = set() if others.empty else set(others["split_seed"])
-            found = found[found["split_seed"].isin(seeds)]
-        if scope.kept is not None and not found.empty:
-            found = found[found["split_seed"].isin(scope.kept)]
-        if self.split is not None and not found.empty:
-            found = found[found["split_seed"] == self.split]
-        if self.own_first and not found.empty and found["is_own"].any():
-            found = found[found["is_own"]]
-        return found
+        if self.same_splits_as is not None:
+            other = self.same_splits_as
+            seeds = {run.split_seed for run in scope.runs.of(other, other.usable(protocol), *place)}
+            found = on_splits(found, seeds)
+        if scope.kept is not None:
+            found = on_splits(found, scope.kept)
+        if self.split is not None:
+            found = on_splits(found, {self.split})
+        own = [run for run in found if run.row["is_own"]]
+        return own if self.own_first and own else found
 
     def _path(self, row: Row) -> str:
         if self.path:
@@ -314,7 +309,7 @@ class Listed:
         assert method is not None
         measured = Measured(self.title, own_first=self.own_first)
         found = measured.runs(scope, method, scope.row.protocol)
-        values = sorted(set(found[self.path])) if not found.empty else []
+        values = sorted({run.row[self.path] for run in found})
         return Entry(", ".join(map(str, values)))
 
 

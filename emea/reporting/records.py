@@ -25,9 +25,9 @@ PaperNumbers = dict[tuple[str, float, str], dict[str, float]]
 """Published metrics by (data, ratio, method)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RecordedRun:
-    """One finished run.
+    """One finished run. Two records are equal only if they are the same object.
 
     Args:
         name: The run's name in reports.
@@ -42,10 +42,8 @@ class RecordedRun:
     study: str
     metrics: dict[str, Any]
     header: dict[str, Any]
-    read_ranks: Callable[[str], FloatArray | None] = field(
-        default=lambda stage: None, compare=False, repr=False
-    )
-    read_links: Callable[[], str | None] = field(default=lambda: None, compare=False, repr=False)
+    read_ranks: Callable[[str], FloatArray | None] = field(default=lambda stage: None, repr=False)
+    read_links: Callable[[], str | None] = field(default=lambda: None, repr=False)
 
     @property
     def run_id(self) -> str:

@@ -1,6 +1,7 @@
 """The table of runs: one pandas row per recorded run, and the lookups that reports need."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
@@ -102,6 +103,24 @@ def _flat(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
             yield f"{prefix}{key}", value
 
 
+class SplitRun(NamedTuple):
+    """The run that represents a method on one split.
+
+    Args:
+        row: Its row of the table of runs.
+        stage: Which of its rankings counts, ``initial`` or ``final``.
+    """
+
+    row: Mapping[str, Any]
+    stage: str
+
+    @property
+    def split_seed(self) -> int:
+        """The seed of the split."""
+        seed: int = self.row["split_seed"]
+        return seed
+
+
 class Runs:
     """The table of runs as one study sees it.
 
@@ -118,21 +137,19 @@ class Runs:
             table = table.assign(is_own=table["study"] == study)
             table = table.sort_values(["is_own", "started"], kind="stable")
         self.table = table
-        self._no_runs = table.iloc[:0]
+        self._rows: list[dict[str, Any]] = [] if table.empty else table.to_dict("records")
         self._columns: dict[str, Any] = {}
-        self._found: dict[tuple[Method, str], dict[tuple[str, float], pd.DataFrame]] = {}
+        self._found: dict[tuple[Method, str], dict[tuple[str, float], list[SplitRun]]] = {}
 
-    def of(self, method: Method, protocol: str, data: str, ratio: float | None) -> pd.DataFrame:
-        """Return the runs that represent a method, one per split, ordered by split seed.
-
-        The column ``stage`` says which ranking of the run counts (``initial`` or ``final``).
-        """
+    def of(self, method: Method, protocol: str, data: str, ratio: float | None) -> list[SplitRun]:
+        """Return the runs that represent a method, one per split, ordered by split seed."""
         key = (method, protocol)
         if key not in self._found:
-            found = self._select(method, protocol)
-            groups = found.groupby(["data", "ratio"]) if not found.empty else ()
-            self._found[key] = dict(iter(groups))
-        return self._found[key].get((data, ratio), self._no_runs)  # type: ignore[arg-type]
+            groups: dict[tuple[str, float], list[SplitRun]] = {}
+            for run in self._select(method, protocol):
+                groups.setdefault((run.row["data"], run.row["ratio"]), []).append(run)
+            self._found[key] = groups
+        return [] if ratio is None else self._found[key].get((data, ratio), [])
 
     def shared_splits(self, places: Iterable[tuple[Method, str, str, float]]) -> set[int]:
         """Return the splits that all places with runs share, or all their splits if none is.
@@ -141,29 +158,28 @@ class Runs:
             places: Arguments of :meth:`of`.
         """
         found = [self.of(*place) for place in places]
-        seeds = [set(runs["split_seed"]) for runs in found if not runs.empty] or [set()]
+        seeds = [{run.split_seed for run in runs} for runs in found if runs] or [set()]
         return set.intersection(*seeds) or set.union(*seeds)
 
-    def _select(self, method: Method, protocol: str) -> pd.DataFrame:
+    def _select(self, method: Method, protocol: str) -> list[SplitRun]:
         if self.table.empty:
-            return self.table
+            return []
         # a model without EM never sees test links, so its runs count under every protocol
         visible = (self._column("method") == "neural") | (self._column("protocol") == protocol)
         with_em = {**COMMON, **method.usual}
-        chosen: dict[tuple[Any, ...], tuple[int, str]] = {}
+        chosen: dict[tuple[Any, ...], SplitRun] = {}
         for source in reversed(method.sources):
             here = visible.copy()
             for column, value in source.where.items():
                 here &= self._column(column) == value if column in self.table else False
-            for row in np.flatnonzero(here).tolist():
-                asked = COMMON if self._column("method")[row] == "neural" else with_em
-                if _has(self._column("settings")[row], asked) and (
-                    not method.needs or method.needs in self._column("values")[row]
+            for place in np.flatnonzero(here).tolist():
+                row = self._rows[place]
+                asked = COMMON if row["method"] == "neural" else with_em
+                if _has(row["settings"], asked) and (
+                    not method.needs or method.needs in row["values"]
                 ):
-                    split = tuple(self._column(name)[row] for name in SPLIT)
-                    chosen[split] = (row, source.stage)
-        rows, stages = [row for row, _ in chosen.values()], [stage for _, stage in chosen.values()]
-        return self.table.iloc[rows].assign(stage=stages).sort_values("split_seed")
+                    chosen[tuple(row[name] for name in SPLIT)] = SplitRun(row, source.stage)
+        return sorted(chosen.values(), key=_order)
 
     def _column(self, name: str) -> Any:
         """Return a column as an array of Python objects, which is faster to search."""
@@ -172,34 +188,42 @@ class Runs:
         return self._columns[name]
 
 
+def _order(run: SplitRun) -> float:
+    """Return the split seed; runs on links without one come last."""
+    return math.inf if pd.isna(run.split_seed) else run.split_seed
+
+
 def _has(settings: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
     """Return whether a run has a method's settings; a setting that it lacks has its default."""
     return all(settings.get(key, DEFAULTS.get(key, value)) == value for key, value in asked.items())
 
 
-def values_at(runs: pd.DataFrame, path: str) -> list[float | None]:
+def on_splits(runs: Iterable[SplitRun], seeds: Container[int]) -> list[SplitRun]:
+    """Return the runs whose split is one of the given."""
+    return [run for run in runs if run.split_seed in seeds]
+
+
+def values_at(runs: Iterable[SplitRun], path: str) -> list[float | None]:
     """Return a quantity of each run; ``{stage}`` in the path is the stage that counts.
 
     ``None`` means that the run does not have it. Lists, such as the seconds of all iterations,
     are concatenated.
     """
-    if runs.empty:
-        return []
     found: list[float | None] = []
-    for values, stage in zip(runs["values"], runs["stage"], strict=True):
-        value = values.get(path.replace("{stage}", stage))
+    for run in runs:
+        value = run.row["values"].get(path.replace("{stage}", run.stage))
         found += value if isinstance(value, list) else [value]
     return found
 
 
-def cell_of(runs: pd.DataFrame, path: str) -> Cell | None:
+def cell_of(runs: Sequence[SplitRun], path: str) -> Cell | None:
     """Return mean and standard deviation of a quantity; ``None`` without runs."""
     values = values_at(runs, path)
     if not values:
         return None
-    origin = (tuple(runs["name"]), tuple(runs["run_id"]))
+    names, run_ids = (tuple(run.row[key] for run in runs) for key in ("name", "run_id"))
     numbers = [value for value in values if value is not None]
     if len(numbers) < len(values):
-        return Cell(None, 0.0, len(values), *origin)
+        return Cell(None, 0.0, len(values), names, run_ids)
     spread = stdev(numbers) if len(numbers) > 1 else 0.0
-    return Cell(fmean(numbers), spread, len(numbers), *origin)
+    return Cell(fmean(numbers), spread, len(numbers), names, run_ids)

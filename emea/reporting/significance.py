@@ -1,14 +1,14 @@
 """Paired two-tailed t-tests over test entities and over splits."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 
 import numpy as np
-import pandas as pd
 
 from emea.evaluation.significance import link_scores, paired_p
 from emea.reporting.records import RecordedRun
-from emea.reporting.run_table import values_at
+from emea.reporting.run_table import SplitRun, values_at
 
 LEAST_SPLITS = 3
 """Splits that a paired test over splits needs."""
@@ -21,7 +21,9 @@ NOTE = (
 )
 
 
-def p_of_splits(first: pd.DataFrame, second: pd.DataFrame, metric: str) -> list[float | None]:
+def p_of_splits(
+    first: Sequence[SplitRun], second: Sequence[SplitRun], metric: str
+) -> list[float | None]:
     """Return p for each split that both methods were run on.
 
     ``None`` means that the ranks of one of the runs are missing, or that the runs were not tested
@@ -32,8 +34,6 @@ def p_of_splits(first: pd.DataFrame, second: pd.DataFrame, metric: str) -> list[
         second: The runs of another method.
         metric: ``hit@1`` or ``mrr``.
     """
-    if first.empty or second.empty:
-        return []
     runs, others = _by_split(first), _by_split(second)
     shared = sorted(runs.keys() & others.keys())
     return [_p_of_pair(runs[split], others[split], metric) for split in shared]
@@ -45,7 +45,7 @@ SPLITS_NOTE = (
 )
 
 
-def p_over_splits(first: pd.DataFrame, second: pd.DataFrame, path: str) -> float | None:
+def p_over_splits(first: Sequence[SplitRun], second: Sequence[SplitRun], path: str) -> float | None:
     """Return p of a paired t-test over splits; ``None`` with fewer than three common splits.
 
     Args:
@@ -61,19 +61,19 @@ def p_over_splits(first: pd.DataFrame, second: pd.DataFrame, path: str) -> float
     return paired_p(*(np.array(side) for side in zip(*pairs, strict=True)))
 
 
-def _value_by_split(runs: pd.DataFrame, path: str) -> dict[int, float]:
-    found = zip(runs["split_seed"], values_at(runs, path), strict=True) if len(runs) else ()
+def _value_by_split(runs: Sequence[SplitRun], path: str) -> dict[int, float]:
+    found = zip((run.split_seed for run in runs), values_at(runs, path), strict=True)
     return {split: value for split, value in found if value is not None}
 
 
 RunStage = tuple[RecordedRun, str]
 
 
-def _by_split(runs: pd.DataFrame) -> dict[int, RunStage]:
-    columns = (runs[key] for key in ("split_seed", "record", "stage"))
-    return {split: (record, stage) for split, record, stage in zip(*columns, strict=True)}
+def _by_split(runs: Iterable[SplitRun]) -> dict[int, RunStage]:
+    return {run.split_seed: (run.row["record"], run.stage) for run in runs}
 
 
+@cache  # tables and claims compare the same runs
 def _p_of_pair(first: RunStage, second: RunStage, metric: str) -> float | None:
     links, other_links = first[0].tested_links(), second[0].tested_links()
     if links is None or links != other_links:

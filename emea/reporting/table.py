@@ -170,13 +170,15 @@ def fill(spec: TableSpec, runs: Runs, paper: PaperNumbers) -> Table:
     """Fill a table from the recorded runs and the paper's numbers."""
     rows = spec.rows(runs, paper) if callable(spec.rows) else spec.rows
     kept = _common_splits(spec, runs, rows)
-    splits = spec.splits
-    if splits is None:
-        first = [_filled(spec, _Scope(runs, paper, 0, row, kept.get(row))) for row in rows]
-        splits = max((e.cell.num_runs for row in first for e in row if e.cell), default=0)
-    filled = tuple(
-        (row.labels, _filled(spec, _Scope(runs, paper, splits, row, kept.get(row)))) for row in rows
-    )
+    cells = [
+        _filled(spec, _Scope(runs, paper, spec.splits or 0, row, kept.get(row))) for row in rows
+    ]
+    if spec.splits is None:
+        most = max((e.cell.num_runs for row in cells for e in row if e.cell), default=0)
+        for place, row in enumerate(rows):  # cells with fewer splits than others say so
+            if any(e.cell.num_runs < most for e in cells[place] if e.cell):
+                cells[place] = _filled(spec, _Scope(runs, paper, most, row, kept.get(row)))
+    filled = tuple((row.labels, found) for row, found in zip(rows, cells, strict=True))
     if spec.known_only:
         filled = tuple(row for row in filled if any(map(is_known, row[1])))
     text = frozenset(c.title for c in spec.columns if c.is_text)

@@ -4,12 +4,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from emea.data.arrays import FloatArray
 from emea.reporting.charts import COLOURS, HEIGHT, OPACITY, Spec
 from emea.reporting.methods import EMEA_COMPATIBLE
-from emea.reporting.run_table import Runs
+from emea.reporting.run_table import Runs, SplitRun
 from emea.reporting.study import RATIOS
 
 PAIR = "dbp15k_zh"
@@ -24,15 +23,15 @@ entities this is about what the usual rule of thumb gives."""
 def violins(runs: Runs) -> Spec:
     """Return one violin per ratio (RREA on the left, EMEA on the right) and one of the oracle."""
     panels = []
-    everything = []
+    everything: list[SplitRun] = []
     for ratio in RATIOS:
         found = runs.of(EMEA_COMPATIBLE, "strict", PAIR, ratio)
-        if found.empty:
+        if not found:
             continue
-        everything.append(found)
+        everything += found
         sides = [(name, side, distribution(found, stage)) for stage, (name, side) in SIDES.items()]
         panels.append(_violin(f"{100 * ratio:.4g}%", sides))
-    oracle = distribution(pd.concat(everything), "oracle")
+    oracle = distribution(everything, "oracle")
     panels.append(_violin("oracle", [("oracle", -1, oracle), ("oracle", 1, oracle)]))
     return {
         "title": "Distribution of compatibility: RREA (left half) and EMEA (right half)",
@@ -41,10 +40,10 @@ def violins(runs: Runs) -> Spec:
     }
 
 
-def distribution(runs: pd.DataFrame, stage: str) -> FloatArray:
+def distribution(runs: Iterable[SplitRun], stage: str) -> FloatArray:
     """Return the share of entities in each bin of compatibility, as a mean over runs."""
     path = f"compatibility.{stage}.histogram"
-    counts = [np.array(values[path]) for values in runs["values"]]
+    counts = [np.array(run.row["values"][path]) for run in runs]
     mean: FloatArray = np.mean([count / count.sum() for count in counts], axis=0)
     return mean
 

@@ -40,14 +40,7 @@ def on_zh(
 ) -> dict[int, tuple[str, str]]:
     """Name and stage of the run that represents a method, by split seed."""
     found = viewed(runs, study).of(method, protocol, "dbp15k_zh", 0.01)
-    if found.empty:
-        return {}
-    return {
-        split: (name, stage)
-        for split, name, stage in zip(
-            found["split_seed"], found["name"], found["stage"], strict=True
-        )
-    }
+    return {run.split_seed: (run.row["name"], run.stage) for run in found}
 
 
 def hits(runs: list[RecordedRun], method: Method, protocol: str = "strict") -> list[float | None]:
@@ -147,7 +140,7 @@ def test_runs_on_dwy100k_may_have_any_number_of_iterations() -> None:
     runs = viewed([made(**place), reasoned("paris", 0.3, **place)])
     for method in (EMEA, PARIS):
         large = on_data(method, "dwy100k_dbp_wd")
-        assert runs.of(method, "strict", "dwy100k_dbp_wd", 0.01).empty
+        assert runs.of(method, "strict", "dwy100k_dbp_wd", 0.01) == []
         assert len(runs.of(large, "strict", "dwy100k_dbp_wd", 0.01)) == 1
         assert on_data(method, "dwy100k_dbp_wd") is large
         assert on_data(method, "dbp15k_zh") is method

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import ttest_rel
 
@@ -15,7 +14,7 @@ from emea.record.run_folder import links_checksum, write_ranks
 from emea.reporting.columns import PValue
 from emea.reporting.methods import EMEA, RREA
 from emea.reporting.records import RecordedRun, load_run
-from emea.reporting.run_table import run_table
+from emea.reporting.run_table import SplitRun, run_table
 from emea.reporting.significance import largest_p, p_of_splits, shown_p
 from emea.reporting.table import Row, TableSpec
 
@@ -52,10 +51,10 @@ def split(folder: Path, seed: int, before: Any, after: Any) -> RecordedRun:
     return write_run(folder, f"s{seed}", {"initial": before, "final": after}, split_seed=seed)
 
 
-def stages(*runs: RecordedRun) -> tuple[pd.DataFrame, pd.DataFrame]:
+def stages(*runs: RecordedRun) -> tuple[list[SplitRun], list[SplitRun]]:
     """The runs before and after EM."""
-    table = run_table(runs)
-    return table.assign(stage="initial"), table.assign(stage="final")
+    rows = run_table(runs).to_dict("records")
+    return [SplitRun(row, "initial") for row in rows], [SplitRun(row, "final") for row in rows]
 
 
 @pytest.mark.parametrize("metric", ["hit@1", "mrr"])
@@ -70,7 +69,7 @@ def test_the_largest_over_the_splits_counts(metric: str, tmp_path: Path) -> None
     found = p_of_splits(first, second, metric)
     assert found == pytest.approx(expected)
     assert largest_p(found) == pytest.approx(max(expected))
-    # a split that only one of them has tells nothing
+    # a split that only one of them has is ignored
     assert p_of_splits(first[:1], second, metric) == pytest.approx(expected[:1])
     assert p_of_splits(first[:1], second[1:], metric) == []
     assert p_of_splits(first[:0], second, metric) == []

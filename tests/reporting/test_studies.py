@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 from emea.reporting.charts import Spec
-from emea.reporting.methods import DUAL_PARTS
+from emea.reporting.methods import DUAL_PARTS, EMEA
 from emea.reporting.records import RecordedRun
 from emea.reporting.report import made_report
 from emea.reporting.run_table import run_table
@@ -340,7 +340,9 @@ def test_figure8_shows_compatibility_and_conflicts(published: Path) -> None:
 def test_splits_have_equal_weight_in_a_distribution() -> None:
     runs = [made("a", compatibility=compatible(0.2, 0.6))]
     runs += [made("b", compatibility=compatible(0.4, 0.8, 1000), split_seed=1)]
-    shares = distribution(viewed(runs).table, "initial")
+    found = viewed(runs).of(EMEA, "strict", "dbp15k_zh", 0.01)
+    shares = distribution(found, "initial")
+    assert len(found) == 2
     assert shares[[0, -1]] == pytest.approx([0.7, 0.3])
     assert shares.sum() == pytest.approx(1)
 
