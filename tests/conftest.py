@@ -18,6 +18,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
+gc.disable()  # importing all modules creates no garbage; pytest_collection_finish enables it
+
 # tiny models: a second thread costs more than it brings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -179,7 +181,14 @@ def pytest_collection_finish() -> None:
 
     Most of it goes to the modules that all tests together have loaded: they stay.
     """
+    gc.enable()
     _freeze()
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Do the same for what the tests of a file leave in caches and shared fixtures."""
+    if nextitem is not None and nextitem.path != item.path:
+        _freeze()
 
 
 def _freeze() -> None:
