@@ -54,19 +54,24 @@ def fit_weights(
     right = values[torch.arange(len(slots), device=slots.device), slots]
     ridge *= max(1.0, FEW_EXAMPLES / len(values))
 
-    def objective(w: Tensor) -> Tensor:
-        fit = torch.logsumexp(values @ w + shift, dim=1) - right @ w
-        return fit.mean() + ridge / 2 * (w - prior).square().sum()
+    flat = values.flatten(0, 1)
 
+    def evaluated(w: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the candidates' logits and the negative objective."""
+        logits = values @ w + shift
+        fit = torch.logsumexp(logits, dim=1) - right @ w
+        return logits, fit.mean() + ridge / 2 * (w - prior).square().sum()
+
+    logits, loss = evaluated(weights)
     for _ in range(num_steps):
-        probs = torch.softmax(values @ weights + shift, dim=1)
-        mean = torch.einsum("ek,ekr->er", probs, values)
+        probs = torch.softmax(logits, dim=1)
+        mean = torch.bmm(probs.unsqueeze(1), values).squeeze(1)
         slope = (mean - right).mean(0) + ridge * (weights - prior)
-        second = torch.einsum("ek,ekr,eks->rs", probs, values, values) / len(values)
+        second = (probs.view(-1, 1) * flat).T @ flat / len(values)
         curvature = second - mean.T @ mean / len(values)
         curvature += ridge * torch.eye(num_rules, dtype=torch.float64, device=values.device)
         step = _newton_step(curvature, slope, weights - bound)
-        updated = _descend(objective, weights, step, bound)
+        updated, logits, loss = _descend(evaluated, (weights, logits, loss), step, bound)
         if (updated - weights).abs().max() < 1e-8 * (1 + weights.abs().max()):
             return updated
         weights = updated
@@ -115,12 +120,16 @@ def _newton_step(curvature: Tensor, slope: Tensor, room: Tensor) -> Tensor:
 
 
 def _descend(
-    objective: Callable[[Tensor], Tensor], weights: Tensor, step: Tensor, bound: Tensor
-) -> Tensor:
-    """Apply the Newton step, halved until the objective decreases."""
-    now = objective(weights)
+    evaluated: Callable[[Tensor], tuple[Tensor, Tensor]],
+    now: tuple[Tensor, Tensor, Tensor],
+    step: Tensor,
+    bound: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Apply the Newton step, halved until the loss decreases; return weights, logits and loss."""
+    weights, _, loss = now
     for halvings in range(30):
         candidate = torch.maximum(weights - step / 2.0**halvings, bound)
-        if objective(candidate) <= now:
-            return candidate
-    return weights
+        logits, changed = evaluated(candidate)
+        if changed <= loss:
+            return candidate, logits, changed
+    return now
