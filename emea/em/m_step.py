@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
+from emea.matching.threads import one_thread
 
 FEW_EXAMPLES = 100
 """With fewer examples, the prior has the same weight relative to them as with this many."""
@@ -14,6 +15,7 @@ AT_ZERO = 1e-6
 """Weights up to this distance from their bound are at the bound if the objective falls there."""
 
 
+@one_thread()  # the products are too small for several threads
 def fit_weights(
     values: Tensor,
     slots: Tensor,

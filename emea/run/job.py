@@ -27,6 +27,7 @@ from emea.data.split import Split
 from emea.data.statistics import statistics_table
 from emea.errors import UserError
 from emea.matching.block_memory import is_out_of_memory, limit_blocks
+from emea.matching.threads import SMALL_GRAPHS, one_thread
 from emea.record import run_folder
 from emea.record.earlier_runs import refuse_recorded
 from emea.record.pair_file import pair_of_run, write_pair
@@ -196,6 +197,7 @@ def _recorded(
     with (
         locked_folder(folder),
         signals_as_interrupt(),
+        one_thread(pair.source.num_entities + pair.target.num_entities <= SMALL_GRAPHS),
         _tracked(tracker, folder),
         deterministic_mode(deterministic),
     ):

@@ -1,0 +1,31 @@
+"""The number of threads of small computations on a CPU."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+SMALL_GRAPHS = 2_000
+"""Entities of both graphs up to which one thread is used.
+
+Two threads save at most a fifth of the time of such a run. If other processes use the cores, the
+threads wait for each other at the end of every operation, and the run takes several times as long.
+"""
+
+
+@contextmanager
+def one_thread(wanted: bool = True) -> Iterator[None]:
+    """Let torch compute with one thread within the context.
+
+    Args:
+        wanted: If false, the number of threads does not change.
+    """
+    before = torch.get_num_threads()
+    if not wanted or before == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
