@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from torch import Tensor
 
 from emea.data.arrays import IntArray
@@ -166,6 +164,10 @@ class HungarianAnswer:
 
     def assigned_targets(self, beliefs: Beliefs) -> IntArray:
         """Return the target of each source entity; ``num_target`` or more means no match."""
+        # scipy takes long to load, and most runs decode without it
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
         probs, targets = beliefs.probs.double().cpu().numpy(), beliefs.targets.cpu().numpy()
         rows, slots = np.nonzero(probs > self.unmatched_prob)  # other candidates are never selected
         everyone = np.arange(beliefs.num_source)

@@ -10,6 +10,7 @@ from omegaconf import DictConfig
 
 from emea.answer.formats import ALIGNMENT_FILE
 from emea.answer.schema import RELATIONS_FILE
+from emea.cli.loading import quick_imports
 from emea.config.instantiate import load_pair
 from emea.config.overrides import check_overrides, composed
 from emea.config.paths import check_writable
@@ -64,7 +65,8 @@ def main(arguments: Sequence[str]) -> int:
     # torch is imported after the files were read, so that errors in them are reported quickly.
     import torch
 
-    from emea.run.job import run_job
+    with quick_imports():
+        from emea.run.job import run_job
 
     if options.links is not None and torch.cuda.is_available():
         usual = GPU_SETTINGS

@@ -1,16 +1,22 @@
 """Sorts ids in linear time. Ids are small integers, so counting is faster than comparing."""
 
 import numpy as np
-from scipy.sparse import coo_array
 
 from emea.data.arrays import IntArray
 
+FEW_IDS = 100_000
+"""Comparing up to this many ids takes less time than loading scipy."""
+
 
 def stable_order(ids: IntArray, num_ids: int) -> IntArray:
-    """Return the positions that sort the ids. Equal ids keep their order (counting sort)."""
+    """Return the positions that sort the ids. Equal ids keep their order."""
+    if len(ids) <= FEW_IDS:
+        return np.argsort(ids, kind="stable")
+    from scipy.sparse import coo_array
+
     places = np.arange(len(ids))
     # compressing rows is a counting sort by row; it keeps the order within a row
-    by_id = coo_array((places, (ids, places)), shape=(max(1, num_ids), max(1, len(ids))))
+    by_id = coo_array((places, (ids, places)), shape=(num_ids, len(ids)))
     order: IntArray = by_id.tocsr().data
     return order
 

@@ -1,10 +1,13 @@
 """Counting sorts against numpy's comparing ones."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emea.data import sorting
 from emea.data.sorting import (
     distinct_rows,
     lexicographic_order,
@@ -26,6 +29,13 @@ def as_columns(rows: list[tuple[int, ...]]) -> list[np.ndarray]:
 def test_stable_order(ids: list[int]) -> None:
     array = np.array(ids, dtype=np.int64)
     assert stable_order(array, 6).tolist() == np.argsort(array, kind="stable").tolist()
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=40))
+def test_stable_order_of_many_ids(ids: list[int]) -> None:
+    array = np.array(ids, dtype=np.int64)
+    with mock.patch.object(sorting, "FEW_IDS", 0):
+        assert stable_order(array, 6).tolist() == np.argsort(array, kind="stable").tolist()
 
 
 @given(ROWS)

@@ -1,0 +1,47 @@
+"""Quick imports, in a new process."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from emea.cli.loading import UNUSED, quick_imports
+
+PROGRAM = f"""
+import gc, sys
+from emea.cli.loading import quick_imports
+with quick_imports():
+    assert not gc.isenabled()
+    from pytorch_lightning import Trainer
+assert gc.isenabled()
+import matplotlib.figure, scipy.signal  # both can still be imported
+from torchmetrics import MeanMetric
+mean = MeanMetric()
+mean.update([1.0, 3.0])
+print(float(mean.compute()), {UNUSED!r})
+"""
+
+
+@pytest.mark.slow
+def test_everything_can_be_used_after_quick_imports() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout == f"2.0 {UNUSED!r}\n", done.stderr
+
+
+def test_nothing_changes_if_lightning_is_loaded() -> None:
+    import gc
+
+    import pytorch_lightning  # noqa: F401
+
+    frozen = gc.get_freeze_count()
+    with quick_imports():
+        assert gc.isenabled()
+    assert gc.get_freeze_count() == frozen
