@@ -137,8 +137,10 @@ class Runs:
             table = table.assign(is_own=table["study"] == study)
             table = table.sort_values(["is_own", "started"], kind="stable")
         self.table = table
-        self._rows: list[dict[str, Any]] = [] if table.empty else table.to_dict("records")
-        self._columns: dict[str, Any] = {}
+        # arrays of Python objects are much faster to search than a data frame
+        self._columns = {name: table[name].to_numpy(dtype=object) for name in table}
+        rows = zip(*self._columns.values(), strict=True)
+        self._rows = [dict(zip(self._columns, row, strict=True)) for row in rows]
         self._found: dict[tuple[Method, str], dict[tuple[str, float], list[SplitRun]]] = {}
 
     def of(self, method: Method, protocol: str, data: str, ratio: float | None) -> list[SplitRun]:
@@ -165,13 +167,14 @@ class Runs:
         if self.table.empty:
             return []
         # a model without EM never sees test links, so its runs count under every protocol
-        visible = (self._column("method") == "neural") | (self._column("protocol") == protocol)
+        columns = self._columns
+        visible = (columns["method"] == "neural") | (columns["protocol"] == protocol)
         with_em = {**COMMON, **method.usual}
         chosen: dict[tuple[Any, ...], SplitRun] = {}
         for source in reversed(method.sources):
             here = visible.copy()
             for column, value in source.where.items():
-                here &= self._column(column) == value if column in self.table else False
+                here &= columns[column] == value if column in columns else False
             for place in np.flatnonzero(here).tolist():
                 row = self._rows[place]
                 asked = COMMON if row["method"] == "neural" else with_em
@@ -180,12 +183,6 @@ class Runs:
                 ):
                     chosen[tuple(row[name] for name in SPLIT)] = SplitRun(row, source.stage)
         return sorted(chosen.values(), key=_order)
-
-    def _column(self, name: str) -> Any:
-        """Return a column as an array of Python objects, which is faster to search."""
-        if name not in self._columns:
-            self._columns[name] = self.table[name].to_numpy(dtype=object)
-        return self._columns[name]
 
 
 def _order(run: SplitRun) -> float:

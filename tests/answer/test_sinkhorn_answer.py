@@ -31,18 +31,18 @@ def dense_shares(
 
 @pytest.mark.parametrize("temperature", [0.2, 1.0, 3.0])
 @pytest.mark.parametrize("rounds", [1, 4])
-@pytest.mark.parametrize("seed", range(25))
-def test_equals_dense_loops(seed: int, rounds: int, temperature: float) -> None:
-    beliefs, labels = random_beliefs(seed)
-    shares = dense_shares(beliefs, labels, rounds, temperature)
-    answer = answered(SinkhornAnswer(rounds, temperature)(beliefs, labels))
-    open_rows = [source for source in range(len(shares)) if shares[source].any()]
-    assert set(answer) == {*open_rows, *certain(labels)}
-    assert {source: answer[source] for source in certain(labels)} == certain(labels)
-    for source in open_rows:
-        target, prob = answer[source]
-        assert prob == pytest.approx(shares[source].max(), rel=1e-9)
-        assert shares[source, target] == pytest.approx(prob, rel=1e-9)
+def test_equals_dense_loops(rounds: int, temperature: float) -> None:
+    for seed in range(25):
+        beliefs, labels = random_beliefs(seed)
+        shares = dense_shares(beliefs, labels, rounds, temperature)
+        answer = answered(SinkhornAnswer(rounds, temperature)(beliefs, labels))
+        open_rows = [source for source in range(len(shares)) if shares[source].any()]
+        assert set(answer) == {*open_rows, *certain(labels)}, seed
+        assert {source: answer[source] for source in certain(labels)} == certain(labels), seed
+        for source in open_rows:
+            target, prob = answer[source]
+            assert prob == pytest.approx(shares[source].max(), rel=1e-9), seed
+            assert shares[source, target] == pytest.approx(prob, rel=1e-9), seed
 
 
 @pytest.mark.parametrize("seed", range(10))

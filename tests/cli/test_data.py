@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hydra import compose, initialize_config_dir
 from hydra.utils import get_method
 from omegaconf import OmegaConf
 
 from emea.cli.main import main as emea
-from emea.config.files import CONF, option_names
-from emea.config.schema import register_schema
+from emea.config.files import CONF, compose_config, option_names
 from emea.data.sources.download import load_source
 
 
@@ -24,9 +22,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def composed(option: str) -> dict[str, Any]:
-    register_schema()
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = compose("config", overrides=[f"data={option}"])
+    config = compose_config([f"data={option}"])
     found = OmegaConf.to_container(config.data, resolve=True)
     assert isinstance(found, dict)
     return {"data": found}

@@ -1,17 +1,21 @@
 """The report page: its HTML, and its appearance in a browser."""
 
 import re
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from emea.reporting import page
 from emea.reporting.charts import Chart, lines, points, stacked
 from emea.reporting.page import html_document, report_page
+from emea.reporting.report import EXPERIMENTS
 from emea.reporting.run_table import Cell
 from emea.reporting.study import Part, Report
 from emea.reporting.table import Entry, Table, text_table
+from emea.reporting.write import PAGE
 
 ROWS = [
     ["zh", "0.712 ± 0.003", "1%", "+0.010", "within"],
@@ -29,6 +33,22 @@ def chart() -> dict[str, Any]:
     rows = ((("1%",), (cells[0], cells[1])), (("5%",), (cells[2], cells[3])))
     table = Table(("ratio",), ("RREA", "em=dual"), frozenset(), rows)
     return stacked([lines(CHART, points(CHART, table))])
+
+
+@pytest.fixture(autouse=True)
+def _bundle_of_the_committed_page(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Take the chart library from the committed page, except in a browser: bundling takes long."""
+    if "browser" not in request.keywords:
+        script = re.search(r"<script>(.*?)</script>", committed_page(), re.DOTALL)
+        assert script is not None and "vega" in script[1]
+        monkeypatch.setattr(page, "vega_bundle", lambda: script[1])
+
+
+@cache
+def committed_page() -> str:
+    return (EXPERIMENTS / PAGE).read_text(encoding="utf-8")
 
 
 @pytest.fixture
