@@ -14,7 +14,7 @@ from emea.answer.decision import ExportSettings, export_settings
 from emea.answer.formats import FORMATS
 from emea.answer.schema import SCHEMA_FORMATS
 from emea.config.files import option_names
-from emea.config.overrides import check_overrides, composed
+from emea.config.overrides import check_overrides
 from emea.config.schema import register_schema
 from emea.errors import ConfigError
 from emea.record.run_folder import finite
@@ -23,7 +23,7 @@ from emea.run.job import run_job
 from emea.run.predicting import NUMBERS_FILE, predict
 from emea.run.result_table import answered_line
 
-from ..small_runs import TINY
+from ..small_runs import tiny_config_of
 
 Configs = Callable[..., DictConfig]
 
@@ -85,18 +85,17 @@ def test_test_links_that_were_taken_as_labels_are_no_right_answers(
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> FinishedRun:
     """A run with informative beliefs, for any settings of the answer."""
-    register_schema()
     folder = tmp_path_factory.mktemp("run")
-    run_job(composed([*TINY, "em.iterations=1", "model.initial_epochs=100"]), folder)
+    trained = ("model.initial_epochs=40", "model.encoder.dim=100")
+    run_job(tiny_config_of("em.iterations=1", *trained), folder)
     return load_run(folder)
 
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run with the usual decoding, to be read only."""
-    register_schema()
     folder = tmp_path_factory.mktemp("usual")
-    run_job(composed([*TINY, *QUICK, "model.encoder.dim=16"]), folder)
+    run_job(tiny_config_of(*QUICK), folder)
     return folder
 
 

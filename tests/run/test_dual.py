@@ -1,6 +1,7 @@
 """Whole runs of em=dual, with and without its parts."""
 
 import copy
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,11 @@ from safetensors.torch import load_file
 
 from emea.config.files import option_names
 from emea.config.instantiate import load_pair
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
 from emea.errors import ConfigError
 from emea.run.job import run_job
 
 from ..em.two_way_parts import ALL_OFF
-from ..small_runs import TINY
+from ..small_runs import tiny_config_of
 
 Configs = Callable[..., DictConfig]
 
@@ -58,8 +57,20 @@ def test_with_all_parts_off_it_is_the_paper(tiny_config: Configs, tmp_path: Path
 @pytest.fixture(scope="module")
 def short_config() -> DictConfig:
     """Composed once: that takes as long as the run."""
-    register_schema()
-    return composed([*TINY, *SHORT, "em=dual", "em.iterations=1"])
+    return tiny_config_of(*SHORT, "em=dual", "em.iterations=1")
+
+
+@pytest.fixture(scope="module")
+def short_run(short_config: DictConfig, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of its run."""
+    folder = tmp_path_factory.mktemp("short") / "run"
+    run_job(short_config, folder)
+    return folder
+
+
+def metrics_of(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "metrics.json").read_text())
+    return found
 
 
 @pytest.mark.parametrize(
@@ -93,12 +104,12 @@ def test_it_lifts_a_model_above_itself(tiny_config: Configs, tmp_path: Path) -> 
         assert np.mean(ranks["final_in_pool"] <= 1) == lifted["final"]["hit@1"]
 
 
-def test_the_answer_is_what_is_ranked_first(short_config: DictConfig, tmp_path: Path) -> None:
-    metrics = run_job(short_config, tmp_path).metrics.as_dict()
-    lines = (tmp_path / "alignment.tsv").read_text().splitlines()[1:]
+def test_the_answer_is_what_is_ranked_first(short_config: DictConfig, short_run: Path) -> None:
+    metrics = metrics_of(short_run)
+    lines = (short_run / "alignment.tsv").read_text().splitlines()[1:]
     answers = {tuple(line.split("\t")[:2]) for line in lines}
     pair = load_pair(short_config)
-    with np.load(tmp_path / "ranks.npz") as ranks:
+    with np.load(short_run / "ranks.npz") as ranks:
         first = ranks["final_in_all"] == 1
         links = ranks["links"].tolist()
     named = [(pair.source.entity_name(s), pair.target.entity_name(t)) for s, t in links]
@@ -122,14 +133,12 @@ def test_a_run_that_knows_the_test_pool_says_so(tiny_config: Configs, tmp_path: 
 
 
 def test_a_sample_observed_between_changes_no_final_number(
-    short_config: DictConfig, tmp_path: Path
+    short_config: DictConfig, short_run: Path, tmp_path: Path
 ) -> None:
     sample = copy.deepcopy(short_config)
     sample.observed_links = 20
-    whole, sampled = (
-        run_job(short_config, tmp_path / "a").metrics.as_dict(),
-        run_job(sample, tmp_path / "b").metrics.as_dict(),
-    )
+    run_job(sample, tmp_path)
+    whole, sampled = metrics_of(short_run), metrics_of(tmp_path)
     for key in ("initial", "final", "mapping", "final_reverse", "by_degree"):
         assert sampled[key] == whole[key]
     assert sampled["history"][-1]["joint"] == whole["history"][-1]["joint"]

@@ -8,13 +8,11 @@ import pytest
 import torch
 from omegaconf import DictConfig
 
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
 from emea.errors import ConfigError, DataError, UserError
 from emea.run.finished_run import load_run
 from emea.run.job import run_job
 
-from ..small_runs import TINY
+from ..small_runs import tiny_config_of
 
 Configs = Callable[..., DictConfig]
 
@@ -75,9 +73,8 @@ def test_a_strangers_config_cannot_vouch_for_itself(tiny_config: Configs, tmp_pa
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished run."""
-    register_schema()
     folder = tmp_path_factory.mktemp("whole")
-    run_job(composed([*TINY, "em=none", "rule=none"]), folder)
+    run_job(tiny_config_of("em=none", "rule=none"), folder)
     return folder
 
 
