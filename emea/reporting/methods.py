@@ -17,7 +17,7 @@ from emea.settings.em import (
     TwoWaySettings,
 )
 from emea.settings.method import AvoidConflictSettings, ParisRuleSettings
-from emea.settings.model import RREAEncoderSettings, StoppingSettings
+from emea.settings.model import IndependentSettings, RREAEncoderSettings, StoppingSettings
 from emea.settings.run import RunSettings
 
 
@@ -157,6 +157,16 @@ ONE_TO_ONE = Method(
         **_defaults(OneToOneEMSettings, "em", "iterations"),
         **_defaults(OneToOneTwoWaySettings, "em.two_way", "ridge", "one_to_one"),
         "em.two_way.features": str(list(ALL_FEATURES)),
+    },
+)
+ENSEMBLE = Method(
+    "three encoders",
+    "",
+    ONE_TO_ONE.sources,
+    usual=ONE_TO_ONE.usual
+    | {
+        "ensemble.name": "independent",
+        **_defaults(IndependentSettings, "ensemble", "num_members", "shared_fits"),
     },
 )
 RREA_SEMI = Method(

@@ -7,6 +7,7 @@ from emea.reporting.columns import Best, Count, Difference, Measured, SplitPValu
 from emea.reporting.methods import (
     DUAL,
     EMEA,
+    ENSEMBLE,
     ONE_TO_ONE,
     PARIS,
     RREA,
@@ -138,18 +139,49 @@ FOLDS_NOTE = (
 )
 
 
-def _matching(title: str, path: str, form: str = "{:.3f}") -> Measured:
+ENSEMBLE_NOTE = (
+    "`em=one_to_one ensemble=independent`: three RREA encoders, each with its own EM. The last two "
+    "fits train on labels from their mean belief, and the run answers with that mean. "
+    "*one encoder* is `em=one_to_one` on the same splits. The number of shared fits was chosen on "
+    "zh and ja with split seed 11; **zh, ja, fr and D_Y are in-sample** as above. Five runs shared "
+    "a GPU, so their seconds are too high."
+)
+
+
+def _plain_of(
+    method: Method, title: str, path: str = "{stage}.hit@1", form: str = "{:.3f}"
+) -> Measured:
     return Measured(
-        title, method=ONE_TO_ONE, path=path, form=form, spread=False, empty="", in_csv=False
+        title, method=method, path=path, form=form, spread=False, empty="", in_csv=False
     )
 
 
-MATCHING_COSTS = (
-    _matching("all targets", "final.all_targets.hit@1"),
-    _matching("MRR", "final.mrr"),
-    _matching("calibration error", "calibration.ece"),
-    _matching("seconds", "seconds.total", "{:.0f}"),
-)
+def _costs_of(method: Method) -> tuple[Measured, ...]:
+    return (
+        _plain_of(method, "all targets", "final.all_targets.hit@1"),
+        _plain_of(method, "MRR", "final.mrr"),
+        _plain_of(method, "calibration error", "calibration.ece"),
+        _plain_of(method, "seconds", "seconds.total", "{:.0f}"),
+    )
+
+
+def _gain(title: str, first: Method, second: Method, name: str) -> tuple[Column, ...]:
+    """Return Hit@1 of two methods on common splits, and the gain of the second."""
+    return (
+        Measured(
+            title,
+            method=first,
+            same_splits_as=second,
+            counts=False,
+            spread=False,
+            empty="",
+            in_csv=False,
+        ),
+        Measured(name, method=second),
+        Difference("gain", name, title),
+    )
+
+
 MATCHING_SECTIONS = (
     Section(
         "One-to-one inference",
@@ -158,21 +190,27 @@ MATCHING_SECTIONS = (
             ("pair", "ratio"),
             at(DBP15K_CELLS),
             (
-                Measured(
-                    "em=dual",
-                    method=DUAL,
-                    same_splits_as=ONE_TO_ONE,
-                    counts=False,
-                    spread=False,
-                    empty="",
-                    in_csv=False,
-                ),
-                Measured("em=one_to_one", method=ONE_TO_ONE),
-                Difference("gain", "em=one_to_one", "em=dual"),
+                *_gain("em=dual", DUAL, ONE_TO_ONE, "em=one_to_one"),
                 Best("published", UNAVAILABLE),
                 Difference("difference", "em=one_to_one", "published"),
-                *MATCHING_COSTS,
+                *_costs_of(ONE_TO_ONE),
                 Count("splits", ("em=one_to_one",)),
+            ),
+            splits=0,
+        ),
+    ),
+    Section(
+        "Three encoders with one-to-one inference",
+        ENSEMBLE_NOTE,
+        TableSpec(
+            ("pair", "ratio"),
+            at(DBP15K_CELLS),
+            (
+                *_gain("one encoder", ONE_TO_ONE, ENSEMBLE, "three encoders"),
+                Best("published", UNAVAILABLE),
+                Difference("difference", "three encoders", "published"),
+                *_costs_of(ENSEMBLE),
+                Count("splits", ("three encoders",)),
             ),
             splits=0,
         ),
@@ -184,10 +222,24 @@ MATCHING_SECTIONS = (
             ("pair", "ratio"),
             at(FOLDS),
             (
-                _matching("RREA", "initial.hit@1"),
+                _plain_of(ONE_TO_ONE, "RREA", "initial.hit@1"),
                 Measured("em=one_to_one", method=ONE_TO_ONE),
-                *MATCHING_COSTS,
+                *_costs_of(ONE_TO_ONE),
                 Count("folds", ("em=one_to_one",)),
+            ),
+            splits=0,
+        ),
+    ),
+    Section(
+        "OpenEA 15K V1, official folds, three encoders",
+        ENSEMBLE_NOTE.partition(" The number")[0],
+        TableSpec(
+            ("pair", "ratio"),
+            at(FOLDS),
+            (
+                *_gain("one encoder", ONE_TO_ONE, ENSEMBLE, "three encoders"),
+                *_costs_of(ENSEMBLE),
+                Count("folds", ("three encoders",)),
             ),
             splits=0,
         ),
