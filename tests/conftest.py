@@ -222,6 +222,14 @@ def store_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    """Makes the run of a kind, once; tests must not change its folder."""
+    from .finished_runs import finished_in
+
+    return finished_in(tmp_path_factory.mktemp("finished"))
+
+
 @pytest.fixture
 def cuda() -> Any:
     """The CUDA device, or a skip where there is none."""
@@ -248,7 +256,6 @@ VARIANTS = {
     "test_checkpoint.py::test_going_on_from_a_checkpoint_equals_never_stopping": 1,
     "test_compatibility.py::test_a_model_is_told_before_and_after": 1,
     "test_config_contract.py::test_a_variant_makes_a_config_that_can_run": 4,
-    "test_config_contract.py::test_every_kind_of_job_of_an_experiment_can_run": 1,
     "test_data.py::test_option_fits_its_function": 4,
     "test_dual.py::test_any_part_can_be_off_alone": 1,
     "test_encoder_contract.py::test_what_an_encoder_may_not_return": 3,

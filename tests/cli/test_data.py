@@ -2,10 +2,9 @@
 
 import inspect
 import re
-import subprocess
+import runpy
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,11 +110,12 @@ def test_help_describes_the_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
 
 
-def test_as_a_module(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "emea", "data", "synthetic", "num_entities=5"]
-    done = subprocess.run(command, cwd=CONF.parent, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+def test_as_a_module(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["emea", "data", "synthetic", "num_entities=5"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("emea", run_name="__main__")  # python -m emea
+    assert ended.value.code == 1
     assert (
-        done.stderr
+        capsys.readouterr().err
         == "error: data.num_entities must be a whole number from 100 to 1,000,000, got 5\n"
     )

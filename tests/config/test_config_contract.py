@@ -114,7 +114,7 @@ def test_a_variant_makes_a_config_that_can_run(variant: str) -> None:
 @pytest.mark.parametrize(
     "experiment",
     [
-        pytest.param(name, marks=() if name in ("dual", "table1") else pytest.mark.slow)
+        pytest.param(name, marks=() if name == "figure5" else pytest.mark.slow)
         for name in option_names("experiment")
         if not name.startswith("smoke/")
     ],

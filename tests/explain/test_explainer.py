@@ -23,17 +23,12 @@ from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
 from emea.run.finished_run import FinishedRun
 
-from ..finished_runs import KINDS, Finished, finished_in
+from ..finished_runs import KINDS, Finished
 from ..rules.literal_evidence import LiteralEvidence
 
 WITH_RULE = ("paper", "released", "both_rules", "expected", "none", "avoid_conflict", "mutual")
 DUAL = ("dual", "dual_all_triples")
 SOURCES = range(0, 150, 25)
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    return finished_in(tmp_path_factory.mktemp("runs"))
 
 
 def rule_values(run: FinishedRun, kind: str) -> Any:

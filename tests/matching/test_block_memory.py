@@ -117,6 +117,13 @@ print(taken(), _Blocks.share)
 """
 
 
+def test_more_than_a_machine_can_address_is_recognised() -> None:
+    with pytest.raises(RuntimeError) as raised:
+        torch.empty(2**60, dtype=torch.uint8)
+    assert is_out_of_memory(raised.value)
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
 def test_a_real_lack_of_memory_is_recognised() -> None:
     done = subprocess.run([sys.executable, "-c", REAL], capture_output=True, text=True, check=False)

@@ -114,6 +114,7 @@ def test_a_run_killed_in_a_later_member_ends_as_if_never_stopped(
     ensemble: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     overrides = (*SMALL, f"ensemble={ensemble}", "ensemble.num_members=2", "em.iterations=1")
+    overrides += ("model.initial_epochs=4", "model.epochs_per_iteration=4")
     config = tiny_config(*overrides, "trainer.checkpoint_minutes=0", "trainer.block_size=2")
     whole = run_job(config, tmp_path / "whole").metrics.as_dict()
     save, saved = training_loop.save_turn, []
