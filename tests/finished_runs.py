@@ -19,6 +19,7 @@ KINDS = {
     "avoid_conflict": (*FAST, "rule=avoid_conflict"),
     "dual": (*FAST, "em=dual"),
     "dual_all_triples": (*FAST, "em=dual", "em.two_way.matched_inclusions=false"),
+    "one_to_one": (*FAST, "em=one_to_one"),
     "none": ("model=lightea", "em=none", "rule=none"),
     "paris": ("method=paris",),
     "prase": ("method=prase", "model=lightea"),

@@ -1,6 +1,8 @@
 """Beliefs and relation inclusions that the evidence of a finished run is computed from."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -16,11 +18,52 @@ from emea.em.two_way_step import TwoWayStep
 from emea.matching.beliefs import Beliefs
 from emea.matching.matching import Matching
 from emea.matching.pair_table import PairTable
-from emea.rules.pair_evidence import matched_probs
+from emea.rules.pair_evidence import (
+    EXPECTED_PRIOR,
+    FOUND_PRIOR,
+    EvidenceModel,
+    matched_probs,
+)
 from emea.rules.paris import PARIS
 from emea.rules.rule import Composed, Rule, RuleView
-from emea.rules.support import Grounds
+from emea.rules.subsumption import Subsumption
+from emea.rules.support import Grounds, Support
 from emea.run.finished_run import FinishedRun
+
+
+@dataclass(frozen=True, eq=False)
+class Coverage:
+    """Computes the share of the expected neighbours that support a pair.
+
+    This is the coverage of :class:`emea.rules.pair_evidence.EvidenceModel` for one pair.
+
+    Args:
+        expected: ``[num_source]`` and ``[num_target]`` neighbours that a counterpart should have.
+        weights: Weight of each entity as a neighbour, for both graphs; ``None`` means 1.
+    """
+
+    expected: tuple[Tensor, Tensor]
+    weights: tuple[Tensor, Tensor] | None = None
+
+    def __call__(self, support: Support, source: int, target: int) -> float:
+        """Return the coverage of a pair, given the pieces of its evidence."""
+        worth: dict[int, float] = {}
+        for piece in support.pieces:
+            one = max(piece.source_in_target, piece.target_in_source) * piece.prob
+            one *= self._weight(piece.neighbour, piece.counterpart)
+            worth[piece.neighbour] = max(worth.get(piece.neighbour, 0.0), one)
+        mean = 1.0 if self.weights is None else float(self.weights[0].mean())
+        of_source, of_target = (
+            float(side[entity]) + EXPECTED_PRIOR * mean
+            for side, entity in zip(self.expected, (source, target), strict=True)
+        )
+        found = sum(worth.values()) + FOUND_PRIOR * mean
+        return min(1.0, found / math.sqrt(of_source * of_target))
+
+    def _weight(self, neighbour: int, counterpart: int) -> float:
+        if self.weights is None:
+            return 1.0
+        return math.sqrt(float(self.weights[0][neighbour] * self.weights[1][counterpart]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +75,9 @@ class RunGrounds:
         rule: Name of the rule that uses them, for messages.
         used: Whether the run itself reasoned with the rule. If not, it is shown for information.
         both_sides: Whether a belief is the product of the choices of both sides.
-        expected: ``[num_source]`` and ``[num_target]`` neighbours that a counterpart should have;
-            ``None`` if the run does not use coverage.
+        coverages: The coverages that the run uses, by the name of the feature.
+        overlap: Computes the overlap of two entities' relations; ``None`` if the run does not use
+            it.
         last: The reasoner of PARIS or PRASE and its last matching; ``None`` for other methods.
     """
 
@@ -41,7 +85,8 @@ class RunGrounds:
     rule: str
     used: bool = True
     both_sides: bool = False
-    expected: tuple[Tensor, Tensor] | None = None
+    coverages: Mapping[str, Coverage] = field(default_factory=dict)
+    overlap: Callable[[int, int], float] | None = None
     last: tuple[baseline.PARIS, Matching] | None = None
 
 
@@ -117,7 +162,28 @@ def _of_two_way(run: FinishedRun, step: TwoWayStep) -> RunGrounds:
         Grounds(model.source, model.target, model.carriers(beliefs), included.as_dict()),
         f"two-way compatibility (em={run.config.em.name}) with the PARIS rule (Eq. 19)",
         both_sides=step.model.both and not step.two_way.one_to_one,
-        expected=model.expected(included, matched_probs(table, beliefs.probs)),
+        coverages=_coverages(model, included, matched_probs(table, beliefs.probs)),
+        overlap=_overlap(model, included),
+    )
+
+
+def _coverages(
+    model: EvidenceModel, included: Subsumption, matched: tuple[Tensor, Tensor]
+) -> dict[str, Coverage]:
+    coverages = {"coverage": Coverage(model.expected(included, matched))}
+    if model.rarity is not None:
+        of_source, of_target = model.rarity
+        weighted = matched[0] * of_source, matched[1] * of_target
+        coverages["rare_coverage"] = Coverage(model.expected(included, weighted), model.rarity)
+    return coverages
+
+
+def _overlap(model: EvidenceModel, included: Subsumption) -> Callable[[int, int], float] | None:
+    overlap = model.overlap
+    if overlap is None:
+        return None
+    return lambda source, target: float(
+        overlap.of_pairs(torch.tensor([source]), torch.tensor([target]), included)
     )
 
 

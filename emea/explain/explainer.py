@@ -1,6 +1,7 @@
 """Explains why a finished run matched two entities, or did not."""
 
 import math
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -32,7 +33,6 @@ from emea.explain.explanation import (
 )
 from emea.matching.beliefs import Beliefs
 from emea.rules.literal_rows import with_values
-from emea.rules.pair_evidence import EXPECTED_PRIOR, FOUND_PRIOR
 from emea.rules.support import Grounds, Piece, Support, support_of
 from emea.run.finished_run import FinishedRun
 from emea.run.parts import with_literals
@@ -166,7 +166,12 @@ class Explainer:
         run, support = self.run, support_of(self.grounds, source, target)
         claims = self._claims(source, target)
         neural_prob = prob_of(run.neural, source, target)
-        coverage = self._coverage(support, source, target)
+        features = {
+            name: coverage(support, source, target)
+            for name, coverage in self.reasoning.coverages.items()
+        }
+        if self.reasoning.overlap is not None:
+            features["relation_overlap"] = self.reasoning.overlap(source, target)
         return Case(
             target=self.target.entity(target),
             rank=rank_of(run.beliefs, source, target),
@@ -176,8 +181,8 @@ class Explainer:
             final_prob=prob_of(run.beliefs, source, target),
             value=support.value,
             evidence=support.total,
-            coverage=coverage,
-            terms=self._terms(support, neural_prob, coverage),
+            coverage=features.get("coverage"),
+            terms=self._terms(support, neural_prob, features),
             contributions=self._contributions(support),
             unmatched=self._unmatched(
                 (self.source, source),
@@ -234,13 +239,13 @@ class Explainer:
         return None if is_put else slot + 1
 
     def _terms(
-        self, support: Support, neural_prob: float | None, coverage: float | None
+        self, support: Support, neural_prob: float | None, features: Mapping[str, float]
     ) -> tuple[Term, ...]:
         known: dict[str, float | None] = {
             "paris": support.value,
             "noisy_or": support.value,
             "evidence": math.log1p(support.total),
-            "coverage": coverage,
+            **features,
             "similarity": math.log(neural_prob) if neural_prob and self._sees_q else None,
         }
         return tuple(
@@ -267,18 +272,6 @@ class Explainer:
             share=share,
             is_label=self.labels.get(piece.neighbour) == piece.counterpart,
         )
-
-    def _coverage(self, support: Support, source: int, target: int) -> float | None:
-        """Return the coverage as in em=dual (:class:`emea.rules.pair_evidence.EvidenceModel`)."""
-        if self.reasoning.expected is None:
-            return None
-        worth: dict[int, float] = {}
-        for piece in support.pieces:
-            one = max(piece.source_in_target, piece.target_in_source) * piece.prob
-            worth[piece.neighbour] = max(worth.get(piece.neighbour, 0.0), one)
-        of_source, of_target = self.reasoning.expected
-        both = (of_source[source] + EXPECTED_PRIOR) * (of_target[target] + EXPECTED_PRIOR)
-        return min(1.0, (sum(worth.values()) + FOUND_PRIOR) / math.sqrt(both))
 
     def _unmatched(
         self,

@@ -71,12 +71,19 @@ class RelationOverlap:
 
     def __call__(self, table: PairTable, included: Subsumption) -> Tensor:
         """Return ``[num_source, width]`` the overlap of each pair; 0 in empty slots."""
+        rows, slots = table.filled.nonzero(as_tuple=True)
+        found = self.of_pairs(rows, table.targets[rows, slots], included)
+        overlap = torch.zeros(table.targets.shape, dtype=found.dtype, device=rows.device)
+        overlap[rows, slots] = found
+        return overlap
+
+    def of_pairs(self, sources: Tensor, targets: Tensor, included: Subsumption) -> Tensor:
+        """Return the overlap of each of these pairs, ``[num_pairs]``."""
         likelier = torch.maximum(included.source_in_target, included.target_in_source)
         known = likelier >= LEAST_INCLUSION
         likelier, keys = likelier[known], included.keys[known]
         forth = keys // included.num_target_relations, keys % included.num_target_relations
-        rows, slots = table.filled.nonzero(as_tuple=True)
-        ends = rows, table.targets[rows, slots]
+        ends = sources, targets
         shares = [
             _share(here, there, relations, likelier, pair)
             for here, there, relations, pair in (
@@ -84,9 +91,7 @@ class RelationOverlap:
                 (self.target, self.source, forth[::-1], ends[::-1]),
             )
         ]
-        overlap = torch.zeros(table.targets.shape, dtype=likelier.dtype, device=rows.device)
-        overlap[rows, slots] = (shares[0] * shares[1]).sqrt()
-        return overlap
+        return (shares[0] * shares[1]).sqrt()
 
 
 def _share(

@@ -27,7 +27,7 @@ from ..finished_runs import KINDS, Finished
 from ..rules.literal_evidence import LiteralEvidence
 
 WITH_RULE = ("paper", "released", "both_rules", "expected", "none", "avoid_conflict", "mutual")
-DUAL = ("dual", "dual_all_triples")
+DUAL = ("dual", "dual_all_triples", "one_to_one")
 SOURCES = range(0, 150, 25)
 
 
@@ -43,7 +43,14 @@ def rule_values(run: FinishedRun, kind: str) -> Any:
 def two_way_evidence(run: FinishedRun, of_matched: bool) -> PairEvidence:
     assert run.joint is not None
     source, target = DirectedTriples(run.pair.source), DirectedTriples(run.pair.target)
-    model = EvidenceModel(source, target, TargetEdges(target), of_matched=of_matched)
+    model = EvidenceModel(
+        source,
+        target,
+        TargetEdges(target),
+        of_matched=of_matched,
+        rare_coverage=True,
+        relation_overlap=True,
+    )
     probs = run.joint.probs
     return model(PairTable(run.joint.targets, probs, probs > 0, target.num_entities), probs)
 
@@ -88,7 +95,8 @@ def test_weights_and_evidence_give_the_joint_distribution(kind: str, finished: F
 def test_two_way_evidence_and_coverage(kind: str, finished: Finished) -> None:
     run, explainer = finished(kind), Explainer(finished(kind))
     assert run.joint is not None
-    evidence = two_way_evidence(run, kind == "dual")
+    evidence = two_way_evidence(run, kind != "dual_all_triples")
+    assert evidence.rare_coverage is not None and evidence.relation_overlap is not None
     for source in SOURCES:
         for slot, target in enumerate(run.joint.targets[source].tolist()):
             if run.joint.probs[source, slot] > 0:
@@ -97,6 +105,12 @@ def test_two_way_evidence_and_coverage(kind: str, finished: Finished) -> None:
                 assert case.evidence == pytest.approx(-doubt, rel=1e-4, abs=1e-6)
                 coverage = float(evidence.coverage[source, slot])
                 assert case.coverage == pytest.approx(coverage, rel=1e-4)
+                values = {term.name: term.value for term in case.terms}
+                if kind == "one_to_one":
+                    rare = float(evidence.rare_coverage[source, slot])
+                    assert values["rare_coverage"] == pytest.approx(rare, rel=1e-4)
+                    overlap = float(evidence.relation_overlap[source, slot])
+                    assert values["relation_overlap"] == pytest.approx(overlap, rel=1e-4)
                 assert_whole(case)
 
 
