@@ -186,7 +186,7 @@ def test_validation_links_are_not_certain(finished: FinishedRun) -> None:
     assert finished.beliefs.probs.max(1).values[validation[:, 0].tolist()].max() < 1
 
 
-def test_a_precision_out_of_reach_is_told(
+def test_a_precision_out_of_reach_is_reported(
     tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     weak = (*QUICK, "model.initial_epochs=1", "export.target_precision=1")

@@ -65,7 +65,7 @@ def test_em_runs(
 
 
 @pytest.mark.parametrize(("model", "training"), ALONE)
-def test_neural_models_run_alone(
+def test_neural_models_run_without_em(
     model: str, training: str, tiny_config: Configs, tmp_path: Path
 ) -> None:
     options = (f"model={model}", f"training={training}", "em=none", "rule=none")

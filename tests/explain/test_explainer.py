@@ -71,11 +71,11 @@ def test_evidence_is_what_the_rule_gives(kind: str, finished: Finished) -> None:
     values, explainer = rule_values(run, kind), Explainer(run)
     for source in SOURCES:
         for slot, target in enumerate(run.neural.targets[source].tolist()):
-            told = explainer(source, target)
-            assert told.asked.value == pytest.approx(float(values[source, slot]), abs=1e-5)
-            assert told.rule_used == (kind not in ("none", "avoid_conflict"))
-            assert told.asked.neural_prob == pytest.approx(float(run.neural.probs[source, slot]))
-            assert_whole(told.asked)
+            found = explainer(source, target)
+            assert found.asked.value == pytest.approx(float(values[source, slot]), abs=1e-5)
+            assert found.rule_used == (kind not in ("none", "avoid_conflict"))
+            assert found.asked.neural_prob == pytest.approx(float(run.neural.probs[source, slot]))
+            assert_whole(found.asked)
     assert values.any()
 
 
@@ -127,10 +127,10 @@ def test_two_way_evidence_equals_the_literal_twin_beyond_candidates(finished: Fi
     twin = LiteralEvidence(run.pair, believed)
     others = [(s, t) for s in (3, 40) for t in range(0, 150, 37)]
     for pair in [*list(believed)[::300], *others]:
-        told = explainer(*pair).asked
+        found = explainer(*pair).asked
         if all(key in twin.included for key in _relation_pairs(twin, *pair)):
-            assert told.evidence == pytest.approx(-twin.log_doubt(*pair), rel=1e-4, abs=1e-6)
-        assert (told.rank is None) == (pair not in believed)
+            assert found.evidence == pytest.approx(-twin.log_doubt(*pair), rel=1e-4, abs=1e-6)
+        assert (found.rank is None) == (pair not in believed)
 
 
 def _relation_pairs(twin: LiteralEvidence, e: int, e2: int) -> list[tuple[int, int]]:
@@ -141,12 +141,12 @@ def _relation_pairs(twin: LiteralEvidence, e: int, e2: int) -> list[tuple[int, i
 
 def test_terms_are_the_weights_of_the_last_m_step(finished: Finished) -> None:
     run = finished("dual")
-    told = explain(run, 0, int(run.beliefs.targets[0, 0]))
+    found = explain(run, 0, int(run.beliefs.targets[0, 0]))
     weights = run.metrics["history"][-1]["weights"]
-    assert {term.name: term.weight for term in told.asked.terms} == weights
-    values = {term.name: term.value for term in told.asked.terms}
-    assert values["noisy_or"] == told.asked.value
-    assert values["evidence"] == pytest.approx(math.log1p(told.asked.evidence))
+    assert {term.name: term.weight for term in found.asked.terms} == weights
+    values = {term.name: term.value for term in found.asked.terms}
+    assert values["noisy_or"] == found.asked.value
+    assert values["evidence"] == pytest.approx(math.log1p(found.asked.evidence))
     assert values["unmatched"] is None
     both = explain(finished("both_rules"), 0, 0).asked.terms
     assert [term.name for term in both] == ["paris", "follow_neural", "unique"]
@@ -170,13 +170,13 @@ def test_baselines_are_explained_by_what_their_next_iteration_hears(
         for source, target, doubt in zip(*(column.tolist() for column in pairs), strict=True)
     }
     for source, target in [*matching.pairs()[::4].tolist(), *list(doubts)[::60]]:
-        told = explainer(source, target)
-        assert told.asked.evidence == pytest.approx(doubts.get((source, target), 0.0), abs=1e-6)
-        assert told.asked.neural_prob is None and told.rule_used
-        assert_whole(told.asked)
-        if told.rival is not None and told.rival.rank is None:
+        found = explainer(source, target)
+        assert found.asked.evidence == pytest.approx(doubts.get((source, target), 0.0), abs=1e-6)
+        assert found.asked.neural_prob is None and found.rule_used
+        assert_whole(found.asked)
+        if found.rival is not None and found.rival.rank is None:
             others = [doubt for (s, t), doubt in doubts.items() if s == source and t != target]
-            assert told.rival.evidence == pytest.approx(max(others))
+            assert found.rival.evidence == pytest.approx(max(others))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -187,14 +187,14 @@ def test_the_answer_is_the_alignments(kind: str, finished: Finished) -> None:
         target = explainer.best_target(source)
         if target is None:
             continue
-        told = explainer(source, target)
-        assert told.is_matched == (told.source.name in names)
-        assert told.rival is None or told.rival.target != told.asked.target
-        assert told.is_labelled == (source in explainer.labels)
-        if told.is_matched:
+        found = explainer(source, target)
+        assert found.is_matched == (found.source.name in names)
+        assert found.rival is None or found.rival.target != found.asked.target
+        assert found.is_labelled == (source in explainer.labels)
+        if found.is_matched:
             # a decoding may leave the best candidate to somebody else
-            assert told.asked.rank == 1 or kind == "mutual"
-            assert told.answer_prob == pytest.approx(told.asked.final_prob, abs=1e-6)
+            assert found.asked.rank == 1 or kind == "mutual"
+            assert found.answer_prob == pytest.approx(found.asked.final_prob, abs=1e-6)
 
 
 def _lines(folder: Path) -> list[str]:
@@ -202,7 +202,7 @@ def _lines(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["paper", "dual", "paris"])
-def test_every_neighbour_is_told_once(kind: str, finished: Finished) -> None:
+def test_every_neighbour_is_reported_once(kind: str, finished: Finished) -> None:
     run, explainer = finished(kind), Explainer(finished(kind))
     for source in SOURCES:
         target = explainer.best_target(source)
@@ -219,8 +219,8 @@ def test_every_neighbour_is_told_once(kind: str, finished: Finished) -> None:
             ends = graph.triples[(graph.triples[:, [0, 2]] == entity).any(1)][:, [0, 2]]
             loops = ends[(ends == entity).all(1)]
             around = set(ends.ravel().tolist()) - ({entity} if not len(loops) else set())
-            told = {one.id for one in heard} | {one.neighbour.id for one in silent}
-            assert told == around
+            found = {one.id for one in heard} | {one.neighbour.id for one in silent}
+            assert found == around
             assert not {one.id for one in heard} & {one.neighbour.id for one in silent}
 
 
@@ -237,13 +237,13 @@ def test_conflicts_name_who_else_claims_the_target(finished: Finished) -> None:
     assert probs == sorted(probs, reverse=True)
 
 
-def test_labels_are_told(finished: Finished) -> None:
+def test_labels_are_reported(finished: Finished) -> None:
     run, explainer = finished("dual"), Explainer(finished("dual"))
     train = run.split.supervision.train.tolist()
     for source, target in train[:10]:
-        told = explainer(source, target)
-        assert told.is_labelled and told.is_matched and told.asked.link == "train"
-        assert told.asked.final_prob == 1
+        found = explainer(source, target)
+        assert found.is_labelled and found.is_matched and found.asked.link == "train"
+        assert found.asked.final_prob == 1
     labels = {tuple(link) for link in train}
     for source, target in run.split.test.tolist()[:30]:
         case = explainer(source, target).asked
@@ -253,28 +253,28 @@ def test_labels_are_told(finished: Finished) -> None:
 
 
 @pytest.mark.parametrize("kind", ["paper", "dual", "none", "paris"])
-def test_a_pair_that_is_no_candidate_is_explained(kind: str, finished: Finished) -> None:
+def test_a_pair_outside_the_candidates_is_explained(kind: str, finished: Finished) -> None:
     run, explainer = finished(kind), Explainer(finished(kind))
     source = int(run.split.test[0, 0])
     target = next(t for t in range(150) if t not in run.beliefs.targets[source].tolist())
-    told = explainer(source, target)
-    assert told.asked.rank is None and told.asked.final_prob is None and not told.is_matched
-    assert_whole(told.asked)
+    found = explainer(source, target)
+    assert found.asked.rank is None and found.asked.final_prob is None and not found.is_matched
+    assert_whole(found.asked)
 
 
 def test_what_only_one_of_both_has(finished: Finished) -> None:
     explainer = Explainer(finished("dual"))
     for source in SOURCES:
-        told = explainer(source, explainer.best_target(source) or 0)
-        assert told.rival is not None
-        asked = {one.neighbour for one in told.asked.contributions}
-        rival = {one.neighbour for one in told.rival.contributions}
-        assert set(told.only_asked) == asked - rival
-        assert set(told.only_rival) == rival - asked
+        found = explainer(source, explainer.best_target(source) or 0)
+        assert found.rival is not None
+        asked = {one.neighbour for one in found.asked.contributions}
+        rival = {one.neighbour for one in found.rival.contributions}
+        assert set(found.only_asked) == asked - rival
+        assert set(found.only_rival) == rival - asked
 
 
 @pytest.mark.parametrize("content", [b"heading\n3\n", b"heading\n3\t5\tx\n", b"\xff\n", None])
-def test_a_damaged_alignment_is_told(
+def test_a_damaged_alignment_is_reported(
     finished: Finished, tmp_path: Path, content: bytes | None
 ) -> None:
     if content is not None:

@@ -58,7 +58,7 @@ def small_memory(monkeypatch: pytest.MonkeyPatch, num_rows: int) -> list[int]:
     return asked
 
 
-def test_a_search_goes_on_with_blocks_that_fit(
+def test_a_search_continues_with_blocks_that_fit(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     generator = torch.Generator().manual_seed(0)
@@ -148,7 +148,7 @@ def at_most(num_bytes: int, device: torch.device) -> Iterator[None]:
 
 
 @pytest.mark.gpu
-def test_a_search_on_a_full_gpu_goes_on_with_blocks_that_fit(
+def test_a_search_on_a_full_gpu_continues_with_blocks_that_fit(
     cuda: torch.device, caplog: pytest.LogCaptureFixture
 ) -> None:
     generator = torch.Generator().manual_seed(0)

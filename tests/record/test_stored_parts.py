@@ -39,7 +39,7 @@ def finished(folder: Path, kind: str) -> Path:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_links_that_were_cut_anew_are_refused(kind: str, tmp_path: Path) -> None:
+def test_links_that_were_cut_again_are_refused(kind: str, tmp_path: Path) -> None:
     folder = finished(tmp_path, kind)
     run = load_run(folder)
     assert (len(run.labels) > len(run.split.supervision.train)) == (kind == "released")
@@ -65,7 +65,7 @@ def test_what_an_older_run_kept_is_compared(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04"])
-def test_damaged_ranks_are_told(content: bytes, tmp_path: Path) -> None:
+def test_damaged_ranks_are_reported(content: bytes, tmp_path: Path) -> None:
     folder = finished(tmp_path, "paris")
     (folder / "ranks.npz").write_bytes(content)
     with pytest.raises(DataError, match=r"ranks\.npz cannot be read"):

@@ -57,7 +57,7 @@ def test_the_same_numbers_give_the_same_bytes(folder: Path) -> None:
         assert first == second
 
 
-def test_a_place_that_cannot_be_written_is_told(
+def test_a_place_that_cannot_be_written_is_reported(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = folder / "metrics.json" / "diagram"

@@ -72,7 +72,7 @@ def load_state(folder: Path, parts: Parts) -> None:
         ),
     ],
 )
-def test_going_on_from_a_checkpoint_equals_never_stopping(
+def test_resuming_from_a_checkpoint_equals_never_stopping(
     options: tuple[str, ...], tiny_config: Configs, tmp_path: Path
 ) -> None:
     run_job(tiny_config(*SHORT, "em.iterations=2", *options), tmp_path / "whole")
@@ -182,7 +182,7 @@ def test_the_generator_of_the_papers_step_is_checked(tmp_path: Path) -> None:
         ("em.two_way.keys", torch.zeros(3)),
     ],
 )
-def test_a_checkpoint_with_another_tensor_is_told(
+def test_a_checkpoint_with_another_tensor_is_reported(
     saved: tuple[Parts, Path], tmp_path: Path, name: str, tensor: torch.Tensor | None
 ) -> None:
     parts, path = saved
@@ -210,7 +210,7 @@ def test_a_checkpoint_with_another_tensor_is_told(
         ("progress", {"num_stages": 0, "observer": {}}),
     ],
 )
-def test_a_checkpoint_with_another_state_is_told(
+def test_a_checkpoint_with_another_state_is_reported(
     saved: tuple[Parts, Path], tmp_path: Path, name: str, value: object
 ) -> None:
     parts, path = saved
@@ -223,7 +223,7 @@ def test_a_checkpoint_with_another_state_is_told(
 
 
 @pytest.mark.parametrize("state", ["5", "[" * 100_000, "{}"])
-def test_a_checkpoint_without_a_state_is_told(
+def test_a_checkpoint_without_a_state_is_reported(
     saved: tuple[Parts, Path], tmp_path: Path, state: str
 ) -> None:
     parts, path = saved

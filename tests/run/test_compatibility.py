@@ -34,20 +34,22 @@ def section(config: DictConfig, folder: Path) -> dict[str, Any]:
         assert sum(numbers["histogram"]) == metrics["num_links"]["test"]
         assert 0 <= numbers["mean"] <= 1
         assert 0 <= numbers["conflicts"] <= 1
-    told: dict[str, Any] = metrics["compatibility"]
-    return told
+    found: dict[str, Any] = metrics["compatibility"]
+    return found
 
 
 @pytest.mark.parametrize("em", WITH_MODEL)
-def test_a_model_is_told_before_and_after(em: str, tiny_config: Configs, tmp_path: Path) -> None:
-    told = section(tiny_config(*WITH_MODEL[em]), tmp_path)
-    assert list(told) == ["initial", "final", "oracle"]
-    assert (told["initial"] == told["final"]) is (em == "none")
-    assert told["oracle"]["mean"] > told["initial"]["mean"]
-    assert told["oracle"]["conflicts"] == told["oracle"]["num_unmatched"] == 0
-    assert told["initial"]["conflicts"] > 0
+def test_a_model_is_reported_before_and_after(
+    em: str, tiny_config: Configs, tmp_path: Path
+) -> None:
+    found = section(tiny_config(*WITH_MODEL[em]), tmp_path)
+    assert list(found) == ["initial", "final", "oracle"]
+    assert (found["initial"] == found["final"]) is (em == "none")
+    assert found["oracle"]["mean"] > found["initial"]["mean"]
+    assert found["oracle"]["conflicts"] == found["oracle"]["num_unmatched"] == 0
+    assert found["initial"]["conflicts"] > 0
     points = {key: value for point in read_series(tmp_path) for key, value in point.metrics.items()}
-    for stage, numbers in told.items():
+    for stage, numbers in found.items():
         for name in ("mean", "conflicts"):
             assert points[f"run/compatibility/{stage}/{name}"] == numbers[name]
 
@@ -57,18 +59,20 @@ def test_a_model_is_told_before_and_after(em: str, tiny_config: Configs, tmp_pat
 def test_reasoning_has_an_end_and_no_beginning(
     method: str, tiny_config: Configs, tmp_path: Path
 ) -> None:
-    told = section(tiny_config(f"method={method}", "model.initial_epochs=5"), tmp_path)
-    assert list(told) == ["final", "oracle"]
-    assert told["final"]["conflicts"] == 0  # one counterpart for each entity of either side
-    assert told["final"]["histogram"][0] >= told["final"]["num_unmatched"] > 0
+    found = section(tiny_config(f"method={method}", "model.initial_epochs=5"), tmp_path)
+    assert list(found) == ["final", "oracle"]
+    assert found["final"]["conflicts"] == 0  # one counterpart for each entity of either side
+    assert found["final"]["histogram"][0] >= found["final"]["num_unmatched"] > 0
 
 
-def test_the_oracle_is_the_same_whoever_is_compared(tiny_config: Configs, tmp_path: Path) -> None:
-    told = [
+def test_the_oracle_does_not_depend_on_the_compared_run(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
+    found = [
         section(tiny_config(*options), tmp_path / name)["oracle"]
         for name, options in (("a", WITH_MODEL["none"]), ("b", ("method=paris",)))
     ]
-    assert told[0] == told[1]
+    assert found[0] == found[1]
 
 
 def test_candidates_without_probability_are_no_answer() -> None:

@@ -80,7 +80,7 @@ def metrics_of(folder: Path) -> dict[str, Any]:
         for part in ALL_OFF
     ],
 )
-def test_any_part_can_be_off_alone(part: str, short_config: DictConfig, tmp_path: Path) -> None:
+def test_any_single_part_can_be_off(part: str, short_config: DictConfig, tmp_path: Path) -> None:
     config = copy.deepcopy(short_config)
     config.em.two_way[part] = ALL_OFF[part]
     metrics = run_job(config, tmp_path).metrics.as_dict()

@@ -106,7 +106,7 @@ def test_independent_members_have_their_own_labels_but_in_shared_fits(
 
 
 class KilledError(Exception):
-    """Stands for a kill."""
+    """Raised in place of a kill signal."""
 
 
 @pytest.mark.parametrize("ensemble", ["independent", "seeds"])

@@ -111,7 +111,7 @@ def folder(whole: Path, tmp_path: Path) -> Path:
         ("beliefs.npz", b"\x93NUMPY", r"beliefs\.npz cannot be read: "),
     ],
 )
-def test_a_damaged_file_is_told(
+def test_a_damaged_file_is_reported(
     folder: Path, name: str, content: bytes | None, sentence: str
 ) -> None:
     if content is None:
@@ -138,7 +138,7 @@ def test_a_damaged_file_is_told(
         ("labels", lambda array: np.array(1), "its labels are not links of synthetic"),
     ],
 )
-def test_beliefs_about_other_graphs_are_told(
+def test_beliefs_about_other_graphs_are_reported(
     folder: Path, name: str, change: Callable[[np.ndarray], np.ndarray] | None, sentence: str
 ) -> None:
     with np.load(folder / "beliefs.npz") as file:

@@ -126,7 +126,7 @@ def test_what_is_left_is_announced(
     assert told == [config.model.epochs_per_iteration]
 
 
-def test_the_log_goes_on(
+def test_the_log_continues(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed_after(1, tiny_config("em.iterations=1", "data.num_entities=100"), tmp_path, monkeypatch)
@@ -156,7 +156,7 @@ def test_other_settings_begin_anew(
         ("data_checksum", "its data changed"),
     ],
 )
-def test_a_run_of_other_code_or_data_is_kept_and_does_not_go_on(
+def test_a_run_of_other_code_or_data_is_kept_and_is_not_resumed(
     tag: str, told: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed_after(1, tiny_config("em.iterations=1", "data.num_entities=100"), tmp_path, monkeypatch)
@@ -208,7 +208,7 @@ def test_a_config_of_before_has_the_usual_settings(tiny_config: Configs, tmp_pat
     assert run_job(config, tmp_path).metrics.as_dict()["final"]
 
 
-def test_the_same_command_goes_on_in_the_old_folder(
+def test_the_same_command_continues_in_the_old_folder(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -221,7 +221,7 @@ def test_the_same_command_goes_on_in_the_old_folder(
 
 
 @pytest.mark.slow
-def test_a_run_that_goes_on_is_left_alone(
+def test_a_run_that_continues_is_left_alone(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -255,7 +255,7 @@ def test_a_password_comes_from_the_environment_again(
     assert with_secrets(without_secrets(config)).tracking.uri == uri
 
 
-def test_nothing_to_go_on_with_is_told(tiny_config: Configs, tmp_path: Path) -> None:
+def test_nothing_to_go_on_with_is_reported(tiny_config: Configs, tmp_path: Path) -> None:
     run_job(tiny_config("em=none", "rule=none"), tmp_path / "done")
     with pytest.raises(DataError, match="finished"):
         config_to_resume(tmp_path / "done")
@@ -375,7 +375,7 @@ def test_a_signal_during_training_ends_the_run(
 
 @pytest.mark.slow
 @SIGNALS
-def test_a_signal_closes_the_records_and_is_told_by_the_status(
+def test_a_signal_closes_the_records_and_is_reported_by_the_status(
     number: signal.Signals, status: int, tmp_path: Path
 ) -> None:
     settings = ["data.num_entities=300", "trainer=cpu", "tracking=none", "trainer.block_size=5"]

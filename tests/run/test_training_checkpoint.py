@@ -218,7 +218,7 @@ def test_short_trainings_write_none(
 
 
 @pytest.mark.parametrize("damage", ["other links", "other weights", "no state"])
-def test_a_damaged_one_is_told_in_a_sentence(
+def test_a_damaged_one_is_reported_in_a_sentence(
     damage: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tiny_config(*QUICK, "em=none")

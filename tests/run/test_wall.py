@@ -183,7 +183,7 @@ def fewer_test_links(split: Split) -> Split:
 
 @pytest.mark.parametrize("protocol", ["strict", "released"])
 @pytest.mark.parametrize("training", ["semi", pytest.param("sup", marks=pytest.mark.slow)])
-def test_only_a_released_pool_shows_in_a_model_alone(
+def test_without_em_only_a_released_pool_changes_the_weights(
     protocol: str,
     training: str,
     tiny_config: Configs,

@@ -50,7 +50,7 @@ def test_a_row_that_lacks_an_end(tmp_path: Path) -> None:
         read_sssom(path, "tsv", BadLines("a.tsv"))
 
 
-def test_a_header_that_is_no_yaml(tmp_path: Path) -> None:
+def test_a_header_that_is_not_yaml(tmp_path: Path) -> None:
     path = write(tmp_path / "a.tsv", "# a: [\nsubject_id\tobject_id\na\tb\n")
     with pytest.raises(DataError, match=r"a\.tsv: the commented header is not valid YAML"):
         read_sssom(path, "tsv", BadLines("a.tsv"))
@@ -62,7 +62,7 @@ def test_a_header_that_is_nested_too_deeply(tmp_path: Path) -> None:
         read_sssom(path, "tsv", BadLines("a.tsv"))
 
 
-def test_prefixes_are_text_whatever_yaml_makes_of_it_elsewhere(tmp_path: Path) -> None:
+def test_prefixes_are_always_text(tmp_path: Path) -> None:
     lines = ["#curie_map:", "#  NO: http://no/", "#  1: http://one/", "#  x:", "#  y: [http://y/]"]
     lines += ["#mapping_date: 2024-02-30", "#version: !!int ''", "subject_id\tobject_id", "a\tb"]
     path = write(tmp_path / "a.tsv", "\n".join(lines))
@@ -94,7 +94,7 @@ COMMAS = {
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
 @pytest.mark.parametrize("kind", COMMAS)
-def test_with_commas_whatever_the_file_is_called(kind: str, name: str, tmp_path: Path) -> None:
+def test_with_commas_under_any_file_name(kind: str, name: str, tmp_path: Path) -> None:
     path = write(tmp_path / name, COMMAS[kind])
     assert sssom_format(path, path.suffix[1:]) == "csv"
     listing = read_link_file(path)
