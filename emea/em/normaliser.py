@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
+from emea.matching.best_scores import log_sums
 from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.candidates import top_candidates
 from emea.matching.dense_beliefs import DenseBeliefs
@@ -140,11 +141,13 @@ class SoftmaxNormaliser(Normaliser):
         for block in similarity.search(k):
             best, targets[block.rows] = block.best(k)
             scores[block.rows] = best
-            relative = torch.logsumexp(self.sharpness * (block.scores - best[:, :1]), dim=1)
+            distances = self.sharpness * (block.scores - best[:, :1])
+            relative = log_sums(distances, torch.zeros_like(best[:, 0]))
             logits = self.sharpness * (best - best[:, :1])
             probs[block.rows] = torch.exp(logits - relative.unsqueeze(1))
             if with_mass:
-                mass[block.rows] = torch.logsumexp(self.sharpness * block.scores, dim=1)
+                most = self.sharpness * best[:, 0]
+                mass[block.rows] = log_sums(self.sharpness * block.scores, most)
         return Beliefs(targets, probs), OneSided(targets, scores, self.sharpness, mass)
 
     def parameters(self) -> dict[str, float]:

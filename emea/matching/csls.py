@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field, replace
 
-import torch
 from torch import Tensor
 
+from emea.matching.best_scores import ColumnBests, best_of_rows
 from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.candidates import top_candidates
 from emea.matching.search import ExactSearch, Search
@@ -52,13 +52,8 @@ def _means_in_one_pass(similarity: Similarity, k: int) -> tuple[Tensor, Tensor]:
     """
     num_source, num_target = similarity.num_source, similarity.num_target
     of_source = similarity.source.new_empty(num_source)
-    num_best = min(k, num_source)
-    best = of_source.new_full((num_best, num_target), -torch.inf)
-    merged = of_source.new_empty(2 * num_best, num_target)
+    of_target = ColumnBests(min(k, num_source), num_target, of_source)
     for rows, scores in similarity.blocks():
-        of_source[rows] = scores.topk(min(k, num_target), dim=1).values.mean(1)
-        of_block = min(num_best, len(scores))
-        merged[:num_best] = best
-        merged[num_best : num_best + of_block] = scores.topk(of_block, dim=0).values
-        best.copy_(merged[: num_best + of_block].topk(num_best, dim=0).values)
-    return of_source, best.mean(0)
+        of_source[rows] = best_of_rows(scores, min(k, num_target))[0].mean(1)
+        of_target.add(scores)
+    return of_source, of_target.values.mean(0)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from emea.matching.best_scores import best_of_rows
 from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.search import ExactSearch, Scope, Search
 
@@ -30,12 +31,12 @@ class SearchBlock(NamedTuple):
 
     def best(self, k: int) -> tuple[Tensor, Tensor]:
         """Return the scores and target ids of the k best targets of each row, best first."""
-        found = self.scores.topk(k, dim=1)
+        values, indices = best_of_rows(self.scores, k)
         if self.columns is None:
-            return found.values, found.indices
+            return values, indices
         if self.columns.dim() == 2:
-            return found.values, self.columns.gather(1, found.indices)
-        return found.values, self.columns[found.indices]
+            return values, self.columns.gather(1, indices)
+        return values, self.columns[indices]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from emea.matching.best_scores import log_sums
 from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable, ScoredPairs
 from emea.matching.similarity import Similarity
@@ -106,8 +107,9 @@ def one_sided(similarity: Similarity, k: int, sharpness: float) -> OneSided:
     k = min(k, similarity.num_target)
     scores = similarity.source.new_empty(similarity.num_source, k)
     targets = torch.empty(scores.shape, dtype=torch.int64, device=scores.device)
-    mass = similarity.source.new_empty(similarity.num_source)
-    for block in similarity.search(k):
-        scores[block.rows], targets[block.rows] = block.best(k)
-        mass[block.rows] = torch.logsumexp(sharpness * block.scores, dim=1)
+    mass = similarity.source.new_full((similarity.num_source,), -torch.inf)
+    for block in similarity.search(k) if k else ():
+        best, targets[block.rows] = block.best(k)
+        scores[block.rows] = best
+        mass[block.rows] = log_sums(sharpness * block.scores, sharpness * best[:, 0])
     return OneSided(targets, scores, sharpness, mass)
