@@ -141,7 +141,7 @@ class SoftmaxNormaliser(Normaliser):
         for block in similarity.search(k):
             best, targets[block.rows] = block.best(k)
             scores[block.rows] = best
-            distances = self.sharpness * (block.scores - best[:, :1])
+            distances = (block.scores - best[:, :1]).mul_(self.sharpness)
             relative = log_sums(distances, torch.zeros_like(best[:, 0]))
             logits = self.sharpness * (best - best[:, :1])
             probs[block.rows] = torch.exp(logits - relative.unsqueeze(1))

@@ -74,11 +74,11 @@ def matching_messages(
         from_source, from_target = start.from_source, start.from_target
     for _ in range(max_passes):
         before = from_source, from_target
-        new = -_log_others((logits + competition * from_target).exp(), _sums_by_source)
+        terms = (competition * from_target).add_(logits).exp_()
+        new = _log_others(terms, _sums_by_source).neg_()
         from_source = torch.lerp(new, from_source, DAMPING)
-        new = -_log_others(
-            (logits + competition * from_source).exp(), partial(_sums_by_target, table)
-        )
+        terms = (competition * from_source).add_(logits).exp_()
+        new = _log_others(terms, partial(_sums_by_target, table)).neg_()
         from_target = torch.lerp(new, from_target, DAMPING)
         change = (from_source - before[0]).abs().sum() + (from_target - before[1]).abs().sum()
         if float(change) <= tolerance * max(1, num_pairs):
@@ -117,7 +117,7 @@ def _log_others(terms: Tensor, sums: Callable[[Tensor], Tensor]) -> Tensor:
     total = 1 + sums(terms)
     is_most = terms > total / 2
     others = torch.where(is_most, 1 + sums(terms.masked_fill(is_most, 0)), total - terms)
-    return others.log()
+    return others.log_()
 
 
 def _sums_by_source(values: Tensor) -> Tensor:
@@ -125,4 +125,6 @@ def _sums_by_source(values: Tensor) -> Tensor:
 
 
 def _sums_by_target(table: PairTable, values: Tensor) -> Tensor:
-    return table.sum_by_target(values)[table.targets]
+    targets = table.targets.flatten()
+    sums = values.new_zeros(table.num_target).index_add_(0, targets, values.flatten())
+    return sums.index_select(0, targets).view_as(values)

@@ -72,6 +72,51 @@ class PairEvidence:
     relation_overlap: Tensor | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class JoinedNeighbours:
+    """Holds what all features need of the rows of a join.
+
+    Args:
+        join: Join of the pairs' neighbours.
+        places: Position of each row's pair in the flattened table.
+        probs: Belief in each row's neighbours.
+        included: Pr(r in r') and Pr(r' in r) of each row's relations.
+        claims: Distinct pairs of place and neighbour as ``place * num_source + neighbour``.
+        claim: Claim of each row.
+    """
+
+    join: NeighbourJoin
+    places: Tensor
+    probs: Tensor
+    included: tuple[Tensor, Tensor]
+    claims: Tensor
+    claim: Tensor
+
+    @classmethod
+    def of(
+        cls, join: NeighbourJoin, table: PairTable, carriers: Beliefs, included: Subsumption
+    ) -> "JoinedNeighbours":
+        """Look up the rows of a join."""
+        places = join.entity * table.targets.shape[1] + join.slot
+        keys = places * table.num_source + join.neighbour
+        claims, claim = torch.unique(keys, return_inverse=True)
+        return cls(
+            join,
+            places,
+            carriers.probs[join.neighbour, join.neighbour_slot],
+            included.of(join.relation, join.target_relation),
+            claims,
+            claim,
+        )
+
+    def sum_once(self, worth: Tensor, table: PairTable) -> Tensor:
+        """Return the sum over distinct neighbours of their largest worth, for each pair."""
+        largest = worth.new_zeros(len(self.claims)).scatter_reduce_(0, self.claim, worth, "amax")
+        sums = worth.new_zeros(table.targets.numel())
+        sums.index_add_(0, self.claims // table.num_source, largest)
+        return sums.view(table.targets.shape)
+
+
 class EvidenceModel:
     """Computes PARIS's evidence (Eq. 19) for the pairs of a table from the beliefs in these pairs.
 
@@ -139,15 +184,16 @@ class EvidenceModel:
         )
         matched = matched_probs(table, probs)
         subsumption = self._subsumption(join, beliefs, carriers, matched)
+        joined = JoinedNeighbours.of(join, table, carriers, subsumption)
         rare = overlap = None
         if self.rarity is not None:
-            rare = self._coverage(join, carriers, table, subsumption, matched, self.rarity)
+            rare = self._coverage(joined, carriers, table, subsumption, matched, self.rarity)
             rare = rare[:num_source]
         if self.overlap is not None:
             overlap = self.overlap(table, subsumption)[:num_source]
         return PairEvidence(
-            self._log_doubt(join, carriers, table, subsumption)[:num_source],
-            self._coverage(join, carriers, table, subsumption, matched)[:num_source],
+            self._log_doubt(joined, table)[:num_source],
+            self._coverage(joined, carriers, table, subsumption, matched)[:num_source],
             subsumption,
             rare,
             overlap,
@@ -175,22 +221,19 @@ class EvidenceModel:
             )
         return estimate_subsumption(join, beliefs, self.source, self.target, sizes, carriers)
 
-    def _log_doubt(
-        self, join: NeighbourJoin, carriers: Beliefs, table: PairTable, included: Subsumption
-    ) -> Tensor:
+    def _log_doubt(self, joined: JoinedNeighbours, table: PairTable) -> Tensor:
         pieces = log_doubt(
-            *included.of(join.relation, join.target_relation),
-            self.source.inverse_functionality[join.relation],
-            self.target.inverse_functionality[join.target_relation],
-            carriers.probs[join.neighbour, join.neighbour_slot],
+            *joined.included,
+            self.source.inverse_functionality[joined.join.relation],
+            self.target.inverse_functionality[joined.join.target_relation],
+            joined.probs,
         )
-        places = join.entity * table.targets.shape[1] + join.slot
-        total = pieces.new_zeros(table.targets.numel()).index_add_(0, places, pieces)
+        total = pieces.new_zeros(table.targets.numel()).index_add_(0, joined.places, pieces)
         return total.view(table.targets.shape)
 
     def _coverage(
         self,
-        join: NeighbourJoin,
+        joined: JoinedNeighbours,
         carriers: Beliefs,
         table: PairTable,
         included: Subsumption,
@@ -202,28 +245,27 @@ class EvidenceModel:
         A neighbour counts once, by its belief times the larger inclusion of its relations.
 
         Args:
-            join: Join of the pairs' neighbours.
+            joined: Join of the pairs' neighbours.
             carriers: Beliefs in the neighbours' candidates.
             table: The pairs.
             included: Inclusions of the relations.
             matched: Belief that each entity has a match.
             weights: Weight of each entity as a neighbour; ``None`` means equal weights.
         """
-        forth, back = included.of(join.relation, join.target_relation)
-        worth = torch.maximum(forth, back) * carriers.probs[join.neighbour, join.neighbour_slot]
+        join = joined.join
+        worth = torch.maximum(*joined.included) * joined.probs
         mean = 1.0
         if weights is not None:
             counterpart = carriers.targets[join.neighbour, join.neighbour_slot]
             worth = worth * (weights[0][join.neighbour] * weights[1][counterpart]).sqrt()
             matched = matched[0] * weights[0], matched[1] * weights[1]
             mean = float(weights[0].mean())
-        places = join.entity * table.targets.shape[1] + join.slot
-        found = _once(places, join.neighbour, worth, table.num_source, table.targets.numel())
+        found = joined.sum_once(worth, table)
         expected = self.expected(included, matched)
         both = (expected[0].unsqueeze(1) + EXPECTED_PRIOR * mean) * (
             expected[1][table.targets] + EXPECTED_PRIOR * mean
         )
-        share = (found.view(table.targets.shape) + FOUND_PRIOR * mean) / both.sqrt()
+        share = (found + FOUND_PRIOR * mean) / both.sqrt()
         return share.clamp_(max=1)
 
     def expected(
@@ -253,13 +295,6 @@ def rarity(triples: DirectedTriples) -> Tensor:
 def matched_probs(table: PairTable, probs: Tensor) -> tuple[Tensor, Tensor]:
     """Return the belief that an entity has a match, ``[num_source]`` and ``[num_target]``."""
     return probs.sum(1).clamp(max=1), table.sum_by_target(probs).clamp(max=1)
-
-
-def _once(places: Tensor, neighbours: Tensor, worth: Tensor, num_source: int, size: int) -> Tensor:
-    """Return the sum over distinct neighbours of their largest worth at each place."""
-    keys, index = torch.unique(places * num_source + neighbours, return_inverse=True)
-    largest = worth.new_zeros(len(keys)).scatter_reduce_(0, index, worth, "amax")
-    return worth.new_zeros(size).index_add_(0, keys // num_source, largest)
 
 
 def _expected_neighbours(
