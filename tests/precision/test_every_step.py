@@ -12,6 +12,7 @@ UNTRAINED = {"emea.encoders.light_ea"}
 
 NOTHING_TO_ROUND = {
     "emea.matching.block_memory": "sizes of blocks",
+    "emea.matching.best_scores": "compared with torch in tests/matching",
     "emea.matching.search": "looks things up",
     "emea.matching.threads": "sets the number of threads",
     "emea.answer.alignment": "names and numbers as they are written",
