@@ -76,7 +76,7 @@ def test_strict_predictions_do_not_depend_on_test_links(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    options = (f"model={model}", f"rule={rule}", f"training={training}")
+    options = (f"model={model}", f"rule={rule}", f"training={training}", "data.num_entities=100")
     config = tiny_config(*options, "em.iterations=2", *short())
     original = predictions(config, tmp_path / "a", lambda split: split, monkeypatch)
     for name, change in (("b", permuted_targets), ("c", without_test_links)):
