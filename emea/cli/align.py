@@ -60,8 +60,9 @@ def main(arguments: Sequence[str]) -> int:
     register_schema()
     _check(options)
     usual = CPU_SETTINGS if options.links is not None else NO_LINKS_SETTINGS
+    config = _config(options, usual)
     with logged(), reading_data():
-        pair = load_pair(_config(options, usual))
+        pair = load_pair(config)
     # torch is imported after the files were read, so that errors in them are reported quickly.
     import torch
 
@@ -69,8 +70,7 @@ def main(arguments: Sequence[str]) -> int:
         from emea.run.job import run_job
 
     if options.links is not None and torch.cuda.is_available():
-        usual = GPU_SETTINGS
-    config = _config(options, usual)
+        config = _config(options, GPU_SETTINGS)
     options.out.mkdir(parents=True, exist_ok=True)
     with logged(options.out / LOG_FILE):
         result = run_job(config, options.out, pair=pair, is_checked=True)
