@@ -10,7 +10,8 @@ import numpy as np
 from omegaconf import OmegaConf
 
 from emea.errors import DataError
-from emea.record.atomic import write_atomic, write_json
+from emea.record.atomic import write_atomic
+from emea.record.checksums import write_checked_json, write_checked_yaml
 from emea.record.run_folder import (
     CONFIG_FILE,
     LINKS_CHECKSUM,
@@ -141,12 +142,13 @@ def restore_run(run: StudyRun, folder: Path) -> None:
     }
     checksum = run.links_checksum
     others = {} if checksum is None else {LINKS_CHECKSUM: np.array(checksum)}
-    write_atomic(folder / CONFIG_FILE, OmegaConf.to_yaml(OmegaConf.create(run.config)))
-    write_json(folder / METRICS_FILE, metrics)
+    write_checked_yaml(folder / CONFIG_FILE, OmegaConf.to_yaml(OmegaConf.create(run.config)))
+    write_checked_json(folder / METRICS_FILE, metrics)
     write_atomic(folder / SERIES_FILE, series)
     if ranks:
         write_arrays(folder / RANKS_FILE, **ranks, **others)
-    write_json(folder / RUN_FILE, run.header)  # written last, because it marks the folder as a run
+    # written last, because it marks the folder as a run
+    write_checked_json(folder / RUN_FILE, run.header)
 
 
 def _packed_again(run: StudyRun) -> PackedRun:

@@ -12,7 +12,15 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from emea.data.arrays import IntArray
 from emea.errors import DataError
-from emea.record.atomic import json_object, write_atomic, write_json
+from emea.record.checksums import (
+    damaged,
+    read_checked_arrays,
+    read_checked_json,
+    read_checked_yaml,
+    write_checked_arrays,
+    write_checked_json,
+    write_checked_yaml,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,8 +42,8 @@ def config_text(config: DictConfig) -> str:
 
 
 def write_config(folder: Path, config: DictConfig) -> None:
-    """Write the resolved configuration."""
-    write_atomic(folder / CONFIG_FILE, config_text(config))
+    """Write the resolved configuration and its checksum."""
+    write_checked_yaml(folder / CONFIG_FILE, config_text(config))
 
 
 def read_config(folder: Path) -> DictConfig:
@@ -66,9 +74,9 @@ def read_settings(folder: Path) -> dict[str, Any]:
     except DataError:
         raise
     except Exception as error:  # a YAML parser raises various errors for unknown tags
-        raise DataError(f"{path} is damaged: {error}") from error
+        raise damaged(path, str(error)) from error
     if not isinstance(config, DictConfig):
-        raise DataError(f"{path} is damaged: it contains no settings")
+        raise damaged(path, "it contains no settings")
     settings = OmegaConf.to_container(config)
     assert isinstance(settings, dict)
     return {str(key): value for key, value in settings.items()}
@@ -78,16 +86,16 @@ def read_yaml(path: Path) -> DictConfig | ListConfig:
     """Read a YAML file of a run folder.
 
     Raises:
-        DataError: If the file contains aliases. A run does not write them, and a few of them can
-            expand to any size.
+        DataError: If the file is damaged, or contains aliases. A run does not write them, and a few
+            of them can expand to any size.
     """
-    text = path.read_text(encoding="utf-8")
+    text = read_checked_yaml(path)
     if "*" in text and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
         raise DataError(
             f"{path} contains YAML aliases, which a run does not write. Restore the file or run it "
             "again."
         )
-    return OmegaConf.load(path)
+    return OmegaConf.load(io.StringIO(text))
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:
@@ -98,16 +106,14 @@ def read_metrics(folder: Path) -> dict[str, Any]:
     """
     path = folder / METRICS_FILE
     try:
-        return json_object(path.read_bytes())
+        return read_checked_json(path)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise DataError(f"{path} is damaged: {error}") from error
 
 
 def write_metrics(folder: Path, metrics: dict[str, Any]) -> None:
-    """Write all numbers of a run."""
-    write_json(folder / METRICS_FILE, finite(metrics))
+    """Write all numbers of a run and their checksum."""
+    write_checked_json(folder / METRICS_FILE, finite(metrics))
 
 
 def finite(node: Any) -> Any:
@@ -166,7 +172,7 @@ def read_ranks(folder: Path) -> tuple[dict[str, np.ndarray], str | None]:
     written, links = arrays.pop(LINKS_CHECKSUM, None), arrays.get("links")
     checksum = None if links is None else links_checksum(links)
     if written is not None and checksum is not None and str(written) != checksum:
-        raise DataError(f"{path} is damaged: its links have another checksum")
+        raise damaged(path, "its links have another checksum")
     return arrays, checksum if written is None else str(written)
 
 
@@ -189,24 +195,25 @@ def write_beliefs(
 
 
 def write_arrays(path: Path, **arrays: np.ndarray) -> None:
-    """Write named arrays, compressed and atomically."""
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
-    write_atomic(path, buffer.getvalue())
+    """Write named arrays and their checksum, compressed and atomically."""
+    write_checked_arrays(path, arrays)
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """Read all arrays of a file.
 
     Raises:
-        DataError: If the file cannot be read.
+        DataError: If the file cannot be read, or is damaged.
     """
     try:
-        with np.load(path) as file:
-            return {name: file[name] for name in file.files}
+        return read_checked_arrays(path)
+    except DataError:
+        raise
     # numpy, zipfile and zlib raise different errors for damaged files
     except Exception as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
+        raise DataError(
+            f"{path} cannot be read: {error}. Restore the file or run it again."
+        ) from error
 
 
 def answered_entry(metrics: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from shlex import quote
 from typing import Any
 
 from emea.errors import DataError, UserError
-from emea.record.atomic import json_object, write_atomic, write_json
+from emea.record.atomic import json_object, write_atomic
+from emea.record.checksums import read_checked_json, write_checked_json
 from emea.record.run_lock import LOCK_FILE, is_locked
 
 logger = logging.getLogger(__name__)
@@ -152,7 +153,7 @@ class RunRecord:
         """Write the header. Points of another run in this folder are removed."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._clean_series(header.run_id)
-        write_json(self.folder / RUN_FILE, asdict(header) | _closing_fields(None))
+        write_checked_json(self.folder / RUN_FILE, asdict(header) | _closing_fields(None))
 
     def log(self, metrics: Mapping[str, float], step: int) -> MetricPoint:
         """Append one line of metrics and return it."""
@@ -169,7 +170,7 @@ class RunRecord:
             raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
         closing = RunClosing(status, now_ms() if end_time is None else end_time, reason)
         header = read_header(self.folder)
-        write_json(self.folder / RUN_FILE, asdict(header) | _closing_fields(closing))
+        write_checked_json(self.folder / RUN_FILE, asdict(header) | _closing_fields(closing))
         return closing
 
     def _clean_series(self, run_id: str) -> None:
@@ -291,16 +292,13 @@ def read_run_file(folder: Path) -> dict[str, Any]:
     """Return the content of a run's header file, unchecked.
 
     Raises:
-        UserError: If the file is missing, or does not contain a JSON object.
+        UserError: If the file is missing or damaged.
     """
-    path = folder / RUN_FILE
     try:
-        return json_object(path.read_bytes())
+        return read_checked_json(folder / RUN_FILE)
     except OSError as error:
         message = f"{folder} is not a run's folder: it has no readable {RUN_FILE}."
         raise UserError(message) from error
-    except ValueError as error:
-        raise UserError(f"{path} is damaged: {error}.") from error
 
 
 def _fields_of(

@@ -9,7 +9,6 @@ Both files are sorted by the name of the run and contain no times of their own, 
 equal bytes. The line of a run has the SHA-256 of each of its details and a digest of itself.
 """
 
-import hashlib
 import json
 import zipfile
 from collections.abc import Mapping
@@ -24,6 +23,7 @@ import numpy as np
 from emea.data.arrays import FloatArray
 from emea.errors import DataError
 from emea.record.atomic import json_object, write_atomic
+from emea.record.checksums import digest, sha256
 
 RUNS_FILE, DETAILS_FILE = "runs.jsonl", "details.zip"
 HISTORY, SERIES = "history.jsonl", "series.jsonl"
@@ -158,14 +158,3 @@ def decoded_ranks(content: bytes) -> FloatArray:
     ranks: FloatArray = stored.astype(np.float64) / 2
     ranks[stored == 0] = np.inf
     return ranks
-
-
-def sha256(content: bytes) -> str:
-    """Return the checksum of a detail."""
-    return hashlib.sha256(content).hexdigest()
-
-
-def digest(entry: Mapping[str, Any]) -> str:
-    """Return the checksum of a line without its digest; the order of its keys does not matter."""
-    text = json.dumps(entry, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return sha256(text.encode())

@@ -1,12 +1,12 @@
 """A run's reliability diagram: how often its answers are correct, by their probability."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from emea.em.protocol import seen_links
 from emea.errors import DataError
 from emea.record.atomic import write_atomic
+from emea.record.run_folder import read_metrics
 from emea.reporting.charts import COLOURS, Spec, png, stacked, svg
 
 WIDTH = 380
@@ -37,10 +37,7 @@ def write_calibration(folder: Path, base: Path | None = None) -> list[Path]:
 
 def load_metrics(folder: Path) -> dict[str, Any]:
     """Return the metrics of a run that has a calibration."""
-    try:
-        metrics: dict[str, Any] = json.loads((folder / "metrics.json").read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{folder} contains no readable metrics.json: {error}") from error
+    metrics = read_metrics(folder)
     if not metrics.get("calibration", {}).get("bins"):
         raise DataError(
             f"{folder}/metrics.json has no calibration, because no test link has an answer. Choose "

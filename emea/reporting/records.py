@@ -1,7 +1,6 @@
 """Recorded runs: their metrics, configuration, code version and machine."""
 
 import csv
-import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +13,8 @@ import numpy as np
 from emea.data.arrays import FloatArray
 from emea.errors import DataError
 from emea.record.provenance import is_of_committed_code
-from emea.record.run_folder import RANKS_FILE, read_ranks
+from emea.record.run_folder import RANKS_FILE, read_metrics, read_ranks
+from emea.record.run_record import read_run_file
 from emea.record.study import find_studies, read_study
 
 logger = logging.getLogger(__name__)
@@ -86,9 +86,7 @@ def load_run(folder: Path, study: str = "", name: str = "") -> RecordedRun:
         study: The study that it belongs to; by default the one in its parameters.
         name: The name in reports; by default the run's own.
     """
-    metrics, header = (
-        json.loads((folder / file).read_text(encoding="utf-8")) for file in RUN_FILES
-    )
+    metrics, header = read_metrics(folder), read_run_file(folder)
     study = study or str(header["params"].get("study", ""))
     name = name or str(header.get("name", ""))
     ranks, links = partial(_ranks_in, folder), partial(_links_in, folder)

@@ -143,7 +143,7 @@ def resumable(folder: Path) -> Path | None:
             return latest
     except DataError as error:
         if not previous.exists() or load_progress(previous) is None:
-            raise
+            raise DataError(f"{error}. Remove it to start the run from its beginning.") from error
         logger.warning("%s. Resuming from the previous checkpoint instead.", error)
         latest.unlink()  # the next checkpoint would replace the previous one by it
         latest.with_name(TURN_FILE).unlink(missing_ok=True)

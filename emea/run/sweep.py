@@ -26,7 +26,9 @@ from rich.table import Table
 
 from emea.config.experiment import assignments
 from emea.config.instantiate import factory
+from emea.errors import DataError
 from emea.record.atomic import write_atomic, write_json
+from emea.record.checksums import read_checked_json
 from emea.record.description import escape_markup, markdown_table
 from emea.record.mlflow_sweep import JOBS_FILE, TABLE_FILE
 from emea.record.run_folder import (
@@ -223,10 +225,9 @@ def _outcome(folder: Path) -> JobOutcome:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_checked_json(path)
+    except (OSError, DataError):
         return None
-    return content
 
 
 def _number(folder: Path) -> int:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from omegaconf import OmegaConf
 
-from emea.record.run_folder import links_checksum
+from emea.record.checksums import write_checked_json, write_checked_yaml
+from emea.record.run_folder import links_checksum, write_arrays
 from emea.record.run_record import flat_params
 
 FINGERPRINT = "f" * 64
@@ -43,7 +44,7 @@ def write_run_folder(
 ) -> Path:
     """A finished run; the ranks are those among test targets only."""
     folder.mkdir(parents=True)
-    (folder / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(config)))
+    write_checked_yaml(folder / "config.yaml", OmegaConf.to_yaml(OmegaConf.create(config)))
     tags = {"commit": "c" * 40, "dirty": "false", "fingerprint": FINGERPRINT, "data_checksum": "d"}
     content = {
         "run_id": run_id,
@@ -58,9 +59,9 @@ def write_run_folder(
         **header,
     }
     for name, value in (("metrics.json", metrics), ("run.json", content)):
-        (folder / name).write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        write_checked_json(folder / name, value)
     (folder / "series.jsonl").write_text("".join(json.dumps(point) + "\n" for point in POINTS))
-    np.savez_compressed(
+    write_arrays(
         folder / "ranks.npz",
         initial_in_pool=np.float32([3, 1, 1, 2]),
         final_in_pool=np.float32(final),

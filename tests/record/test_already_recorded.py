@@ -16,6 +16,8 @@ from emea.record.study import add_runs
 from emea.record.tracker import NoTracker
 from emea.run.job import run_job
 
+from ..unsigned_files import unsigned
+
 Configs = Callable[..., DictConfig]
 QUICK = ("model.initial_epochs=2", "model.epochs_per_iteration=2", "em=none", "skip_recorded=true")
 
@@ -80,7 +82,7 @@ def test_a_run_that_failed_is_not_recorded(
 @pytest.mark.parametrize("status", ["RUNNING", "KILLED"])
 def test_a_run_that_did_not_end_is_not_recorded(status: str, tiny_config: Configs) -> None:
     run_job(tiny_config(*QUICK), Path("multirun/0"))
-    header = json.loads(Path("multirun/0/run.json").read_text())
+    header = json.loads(unsigned(Path("multirun/0/run.json")))
     Path("multirun/0/run.json").write_text(json.dumps(header | {"status": status}))
     run_job(tiny_config(*QUICK), Path("multirun/1"))
 
@@ -100,5 +102,5 @@ def test_the_tracker_is_asked_where_no_folder_is_left(
     assert math.isnan(told.value.objective)
     assert [len(fingerprint) for fingerprint in asked] == [64]
     run_job(tiny_config(*QUICK, "skip_recorded=false"), Path("multirun/0"))
-    header = json.loads(Path("multirun/0/run.json").read_text())
+    header = json.loads(unsigned(Path("multirun/0/run.json")))
     assert header["tags"]["fingerprint"] == asked[0]

@@ -1,6 +1,5 @@
 """Finished run folders become runs of a study."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 from emea.errors import DataError, UserError
 from emea.record.packing import checked_name, packed_runs, restore_run, without_places
 from emea.record.run_folder import links_checksum, read_ranks
+from emea.record.run_record import read_run_file
 from emea.record.study import add_runs, find_run, read_study
 
 from .study_runs import CONFIG, LINKS, write_run_folder
@@ -88,7 +88,7 @@ def test_parameters_that_are_not_the_configuration_are_kept(tmp_path: Path) -> N
     run = find_run(tmp_path / "study", "a")
     assert run.header["params"] == {"older": "spelling"}
     restore_run(run, tmp_path / "again")
-    assert json.loads((tmp_path / "again" / "run.json").read_text()) == run.header
+    assert read_run_file(tmp_path / "again") == run.header
 
 
 def test_a_run_is_restored_into_an_empty_folder_only(tmp_path: Path) -> None:

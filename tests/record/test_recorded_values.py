@@ -15,6 +15,8 @@ import pytest
 from emea.record.packing import restore_run
 from emea.record.study import StudyRun, check_study, find_studies, read_study
 
+from ..unsigned_files import unsigned
+
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 TEXTS = ("config.yaml", "metrics.json", "run.json", "series.jsonl")
 
@@ -25,7 +27,7 @@ def expected() -> dict[tuple[str, str], str]:
 
 
 def digest_of(folder: Path) -> str:
-    parts = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in TEXTS}
+    parts = {name: hashlib.sha256(unsigned(folder / name)).hexdigest() for name in TEXTS}
     with np.load(folder / "ranks.npz") as arrays:
         for name in set(arrays.files) - {"links_checksum"}:
             assert arrays[name].dtype == np.float32

@@ -25,6 +25,8 @@ from emea.record.run_record import (
     read_series,
 )
 
+from ..unsigned_files import unsigned
+
 MakeHeader = Callable[..., RunHeader]
 
 
@@ -166,7 +168,7 @@ def test_header_with_an_unusable_field(
     tmp_path: Path, make_header: MakeHeader, name: str, value: object
 ) -> None:
     RunRecord(tmp_path).start(make_header())
-    content = json.loads((tmp_path / RUN_FILE).read_text()) | {name: value}
+    content = json.loads(unsigned(tmp_path / RUN_FILE)) | {name: value}
     (tmp_path / RUN_FILE).write_text(json.dumps(content))
     with pytest.raises(
         UserError, match=rf"run\.json is not a valid run record: its '{name}' cannot be used"
@@ -177,7 +179,7 @@ def test_header_with_an_unusable_field(
 @pytest.mark.parametrize("end_time", [None, "x", -1])
 def test_closing_without_a_time(tmp_path: Path, make_header: MakeHeader, end_time: object) -> None:
     RunRecord(tmp_path).start(make_header())
-    content = json.loads((tmp_path / RUN_FILE).read_text())
+    content = json.loads(unsigned(tmp_path / RUN_FILE))
     content |= {"status": "FINISHED", "end_time": end_time}
     (tmp_path / RUN_FILE).write_text(json.dumps(content))
     with pytest.raises(UserError, match="not a valid run record: its 'end_time' cannot be used"):
@@ -210,7 +212,7 @@ def test_series_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_later_fields_do_not_disturb(tmp_path: Path, make_header: MakeHeader) -> None:
     RunRecord(tmp_path).start(make_header())
-    content = json.loads((tmp_path / RUN_FILE).read_text())
+    content = json.loads(unsigned(tmp_path / RUN_FILE))
     content |= {"later": 1, "status": "KILLED", "end_time": 5, "reason": "r"}
     (tmp_path / RUN_FILE).write_text(json.dumps(content))
     assert read_header(tmp_path) == make_header()

@@ -1,6 +1,5 @@
 """Recorded runs are read back completely, and damage is noticed."""
 
-import json
 import random
 import shutil
 import zipfile
@@ -15,6 +14,8 @@ import pytest
 from emea.errors import DataError
 from emea.record import study as study_module
 from emea.record.packing import packed_runs, restore_run
+from emea.record.run_folder import read_metrics
+from emea.record.run_record import read_run_file
 from emea.record.study import (
     add_runs,
     check_study,
@@ -72,10 +73,10 @@ def test_values_of_a_run(study: Path, tmp_path: Path) -> None:
     run = find_run(study, "b")
     old = tmp_path / "runs" / "b"
     assert run.line == 2
-    assert run.metrics == json.loads((old / "metrics.json").read_text())
-    assert list(run.metrics) == list(json.loads((old / "metrics.json").read_text()))
+    assert run.metrics == read_metrics(old)
+    assert list(run.metrics) == list(read_metrics(old))
     assert "history" not in run.scores and run.scores["final"] == run.metrics["final"]
-    assert run.header == json.loads((old / "run.json").read_text())
+    assert run.header == read_run_file(old)
     assert run.fingerprint == FINGERPRINT
     final, initial = run.ranks(), run.ranks("initial")
     assert final is not None and final.tolist() == [1, 2.5, np.inf, 70000]

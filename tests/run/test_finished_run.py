@@ -13,6 +13,7 @@ from emea.run.finished_run import load_run
 from emea.run.job import run_job
 
 from ..small_runs import tiny_config_of
+from ..unsigned_files import replace_in, unsigned
 
 Configs = Callable[..., DictConfig]
 
@@ -44,17 +45,14 @@ def test_a_run_comes_back_with_what_it_answered(
 def test_changed_data_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
     run_job(tiny_config("em=none", "rule=none"), tmp_path)
     config = tmp_path / "config.yaml"
-    config.write_text(
-        config.read_text().replace("triples_per_entity: 4.5", "triples_per_entity: 5.0")
-    )
+    replace_in(config, "triples_per_entity: 4.5", "triples_per_entity: 5.0")
     with pytest.raises(DataError, match="changed since the run"):
         load_run(tmp_path)
 
 
 def test_an_unfinished_run_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
     run_job(tiny_config("em=none", "rule=none"), tmp_path)
-    header = tmp_path / "run.json"
-    header.write_text(header.read_text().replace('"FINISHED"', '"FAILED"'))
+    replace_in(tmp_path / "run.json", '"FINISHED"', '"FAILED"')
     with pytest.raises(DataError, match="is not a finished run"):
         load_run(tmp_path)
     with pytest.raises(UserError, match="not a run's folder"):
@@ -64,8 +62,8 @@ def test_an_unfinished_run_is_refused(tiny_config: Configs, tmp_path: Path) -> N
 def test_a_strangers_config_cannot_vouch_for_itself(tiny_config: Configs, tmp_path: Path) -> None:
     run_job(tiny_config("em=none", "rule=none"), tmp_path)
     file = tmp_path / "config.yaml"
-    text = file.read_text().replace("emea.data.sources.synthetic.synthetic_pair", "os.system")
-    file.write_text(text.replace("trust: []", "trust: [os]"))
+    replace_in(file, "emea.data.sources.synthetic.synthetic_pair", "os.system")
+    replace_in(file, "trust: []", "trust: [os]")
     with pytest.raises(ConfigError, match=r"data._target_ names os.system"):
         load_run(tmp_path)
 
@@ -150,7 +148,7 @@ def test_beliefs_about_other_graphs_are_reported(
 
 
 def test_a_run_of_other_data_need_not_say_which(folder: Path) -> None:
-    header = json.loads((folder / "run.json").read_text())
+    header = json.loads(unsigned(folder / "run.json"))
     del header["tags"]["data_checksum"]
     (folder / "run.json").write_text(json.dumps(header))
     with pytest.raises(DataError, match="changed since the run"):

@@ -32,6 +32,7 @@ from emea.run.parts import Parts, build_parts, draw_split
 from emea.run.resuming import config_to_resume
 
 from ..mutated_files import changed_json, damaged, few_or_many, fuzz
+from ..unsigned_files import unsigned
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 SETTINGS = (
@@ -79,7 +80,7 @@ def test_folders_of_runs(finished: Path, tmp_path: Path, name: str, num_examples
     shutil.copytree(finished, folder)
     if name == "pair.npz":  # a run of the synthetic data has none of its own
         write_pair(folder / name, load_run(folder).pair)
-    whole = (folder / name).read_bytes()
+    whole = unsigned(folder / name)
 
     def read(content: bytes) -> None:
         (folder / name).write_bytes(content)
@@ -97,14 +98,14 @@ def test_folders_of_runs(finished: Path, tmp_path: Path, name: str, num_examples
 
 @few_or_many(4, 300)
 def test_settings_to_resume(finished: Path, tmp_path: Path, num_examples: int) -> None:
-    header = (finished / "run.json").read_text().replace('"FINISHED"', '"KILLED"')
+    header = unsigned(finished / "run.json").decode().replace('"FINISHED"', '"KILLED"')
     (tmp_path / "run.json").write_text(header)
 
     def read(content: bytes) -> None:
         (tmp_path / "config.yaml").write_bytes(content)
         assert isinstance(config_to_resume(tmp_path), DictConfig)
 
-    fuzz(damaged((finished / "config.yaml").read_bytes()), read, num_examples)
+    fuzz(damaged(unsigned(finished / "config.yaml")), read, num_examples)
 
 
 @few_or_many(10, 800)

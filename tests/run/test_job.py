@@ -11,7 +11,7 @@ import torch
 from omegaconf import DictConfig
 
 from emea.errors import ConfigError, DataError, DivergedError, UserError
-from emea.record.run_folder import finite
+from emea.record.run_folder import finite, read_metrics
 from emea.record.run_header import without_secrets
 from emea.record.run_record import read_closing, read_header, read_series
 from emea.run.job import run_job
@@ -21,7 +21,7 @@ Configs = Callable[..., DictConfig]
 
 def test_a_run_leaves_what_the_contract_names(tiny_config: Configs, tmp_path: Path) -> None:
     result = run_job(tiny_config("em.iterations=2"), tmp_path)
-    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    metrics = read_metrics(tmp_path)
     assert metrics == json.loads(json.dumps(finite(result.metrics.as_dict())))
     assert metrics["final"] == result.metrics.scores.final
     assert (result.folder, result.header) == (tmp_path, read_header(tmp_path))

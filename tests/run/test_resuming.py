@@ -29,6 +29,7 @@ from emea.run.job import run_job
 from emea.run.resuming import config_to_resume, locked_folder
 
 from ..sweeping import TINY, called_here
+from ..unsigned_files import replace_in, unsigned
 
 Configs = Callable[..., DictConfig]
 ROOT = Path(__file__).resolve().parents[2]
@@ -160,7 +161,7 @@ def test_a_run_of_other_code_or_data_is_kept_and_is_not_resumed(
     tag: str, told: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed_after(1, tiny_config("em.iterations=1", "data.num_entities=100"), tmp_path, monkeypatch)
-    header = json.loads((tmp_path / "run.json").read_text())
+    header = json.loads(unsigned(tmp_path / "run.json"))
     header["tags"] |= {"commit": "abc", "fingerprint": "of before", tag: "of before"}
     (tmp_path / "run.json").write_text(json.dumps(header))
     before = (tmp_path / "checkpoint.safetensors").read_bytes()
@@ -261,8 +262,7 @@ def test_nothing_to_go_on_with_is_reported(tiny_config: Configs, tmp_path: Path)
         config_to_resume(tmp_path / "done")
     with pytest.raises(UserError, match="not a run's folder"):
         config_to_resume(tmp_path)
-    header = tmp_path / "done" / "run.json"
-    header.write_text(header.read_text().replace('"FINISHED"', '"KILLED"'))
+    replace_in(tmp_path / "done" / "run.json", '"FINISHED"', '"KILLED"')
     (tmp_path / "done" / "config.yaml").write_text("- a\n")
     with pytest.raises(DataError, match=r"config\.yaml is damaged: it contains no settings"):
         config_to_resume(tmp_path / "done")
