@@ -154,10 +154,14 @@ def _kept_compose(compose: Callable[..., Any]) -> Callable[..., Any]:
     def put_together(*choices: str) -> bytes:
         """The config of some options, to be unpickled, which is faster than a deep copy."""
         groups = [choice.partition("=")[0] for choice in choices]
-        if len(set(groups)) < len(groups) or any(own_values(choice) is None for choice in choices):
+        shared = [choice for choice in choices if own_values(choice) is None]
+        # data sets choose options of other groups, presets also set their values
+        if len(set(groups)) < len(groups) or not all(one.startswith("data=") for one in shared):
             return pickle.dumps(chosen(*choices))
-        config = copy.deepcopy(chosen())
+        config = copy.deepcopy(chosen(*shared))
         for group, choice in zip(groups, choices, strict=True):
+            if choice in shared:
+                continue
             node = copy.deepcopy(own_values(choice))
             node._set_parent(config)
             config._content[group] = node

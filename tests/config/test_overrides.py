@@ -267,7 +267,7 @@ def test_bad_command_lines_are_refused_in_a_sentence(argument: str, sentence: st
     [
         ["seed=3", "ratio='0.2'", "em=dual", "em.two_way.features=[similarity]", "~em.ridge"],
         ["variant=dual", "em.iterations=2", "+model.encoder.extra=3", "study='x=y'"],
-        ["data=files", "model=lightea", "rule=avoid_conflict", "protocol=released"],
+        ["data=oaei_persons1", "literals=none", "model=lightea", "rule=avoid_conflict"],
         ["experiment=smoke/table1", "++training.epochs_per_turn=1", "seed=${split_seed}"],
     ],
 )
