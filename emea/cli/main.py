@@ -1,9 +1,11 @@
 """The ``emea`` command. It imports only the subcommand that runs."""
 
 import difflib
+import faulthandler
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import NamedTuple
 
@@ -73,6 +75,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         known = ", ".join(COMMANDS)
         print(f"error: unknown command {name!r}.{guess} Commands: {known}.", file=sys.stderr)
         return 2
+    if not faulthandler.is_enabled():
+        with suppress(AttributeError, OSError, RuntimeError, ValueError):  # stderr is not a file
+            faulthandler.enable()  # a crash of native code then prints where it happened
     module, _, function = COMMANDS[name].target.partition(":")
     try:
         status: int = getattr(import_module(f"emea.cli.{module}"), function)(rest)

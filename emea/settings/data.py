@@ -145,6 +145,11 @@ class OwnFilesSettings:
     )
     page_size: int = setting(10_000, "rows to request at once from an endpoint", up_to(10_000_000))
     limits: ReadingLimits = ReadingLimits()
+    guarded: bool = setting(
+        False,
+        "read each file in a child process first, which reports a crash of a native parser; takes "
+        "twice as long",
+    )
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The ``emea`` command: overview, unknown commands, quick answers."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -97,3 +98,16 @@ def test_a_closed_pipe_ends_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr("emea.cli.compare.main", lambda rest: print("much text"))
         assert main(["compare"]) == 141
         print("the rest of the buffer goes nowhere")
+
+
+@pytest.mark.slow
+def test_a_crash_of_native_code_prints_its_place() -> None:
+    crash = (
+        "import ctypes, emea.cli.record\n"
+        "from emea.cli.main import main\n"
+        "emea.cli.record.main = lambda _: ctypes.string_at(0)\n"
+        "main(['record'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", crash], stderr=subprocess.PIPE, text=True)
+    assert done.returncode == -signal.SIGSEGV
+    assert "Segmentation fault" in done.stderr and "cli/main.py" in done.stderr

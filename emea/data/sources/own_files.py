@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from emea.data.arrays import IntArray
+from emea.data.formats.child_process import tried_first
 from emea.data.formats.files import is_gzipped
 from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.limits import DEFAULT_LIMITS, reading_limits
 from emea.data.formats.link_file import read_link_file
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair, sorted_links
 from emea.data.iri_names import with_iri_names
-from emea.data.links import EntityFinder, LinkRegister, LinkResolver
+from emea.data.links import EntityFinder, LinkListing, LinkRegister, LinkResolver
 from emea.data.names import Prefixes, is_endpoint
 from emea.data.reading import LinkReading, PairReading
 from emea.data.sources.sparql import PAGE_SIZE, endpoint_copy, endpoint_name
@@ -43,6 +44,7 @@ def read_own_files(
     target_query: str | None = None,
     page_size: int = PAGE_SIZE,
     limits: Mapping[str, int] = DEFAULT_LIMITS,
+    guarded: bool = False,
 ) -> GraphPair:
     """Read a pair from one file for each graph and up to two files of links.
 
@@ -74,6 +76,7 @@ def read_own_files(
         target_query: The query for a target endpoint.
         page_size: Rows to request at once from an endpoint.
         limits: Limits on the content of a file, by name (see ``ReadingLimits``).
+        guarded: Whether to read each file in a child process first (see ``tried_first``).
 
     Raises:
         ConfigError: A file is missing in the settings, or a setting has an unknown value.
@@ -81,12 +84,14 @@ def read_own_files(
     """
     needed = {"source": source, "target": target}
     _check_given(**needed if keep_literals else {**needed, "links": links})
+    read_graph = tried_first(read_graph_file) if guarded else read_graph_file
+    read_links = tried_first(read_link_file) if guarded else read_link_file
     with reading_limits(limits):
         settings = (on_error, keep_isolated, keep_literals, attributes, label_language)
         places = ((source, source_query), (target, target_query))
         files = [_located(str(place), query, page_size, format) for place, query in places]
         (left, left_reading), (right, right_reading) = (
-            read_graph_file(path, found, *settings) for path, found in files
+            read_graph(path, found, *settings) for path, found in files
         )
         if keep_literals and iri_names:
             left, right = with_iri_names(left), with_iri_names(right)
@@ -97,11 +102,16 @@ def read_own_files(
             on_error,
             LinkRegister(),
         )
+        listings = [
+            None if file is None else read_links(Path(file).expanduser(), links_format, on_error)
+            for file in (links, test_links, rejected)
+        ]
         (labels, label_reading), (test, test_reading) = (
-            (NO_LINKS, None) if file is None else _resolved(resolver, Path(file), links_format)
-            for file in (links, test_links)
+            (NO_LINKS, None) if listing is None else _resolved(resolver, listing)
+            for listing in listings[:2]
         )
-        wrong = None if rejected is None else _pairs(resolver, Path(rejected), links_format)
+        # an entity may have several rejected pairs
+        wrong = None if listings[2] is None else resolver.pairs(listings[2])
     absent = [0 if part is None else part.num_unknown for part in (label_reading, test_reading)]
     pair = assemble_pair(
         str(name or "") or f"{_stem(str(source))}-{_stem(str(target))}",
@@ -140,17 +150,8 @@ def _check_given(**given: str | Path | None) -> None:
         )
 
 
-def _pairs(resolver: LinkResolver, path: Path, links_format: str | None) -> IntArray:
-    """Return the rejected pairs of a file; an entity may have several of them."""
-    listing = read_link_file(path.expanduser(), links_format, resolver.on_error)
-    return resolver.pairs(listing)
-
-
-def _resolved(
-    resolver: LinkResolver, path: Path, links_format: str | None
-) -> tuple[IntArray, LinkReading]:
+def _resolved(resolver: LinkResolver, listing: LinkListing) -> tuple[IntArray, LinkReading]:
     """Return the links of a file. Raise an error if no link is left."""
-    listing = read_link_file(path.expanduser(), links_format, resolver.on_error)
     links, reading = resolver.resolve(listing)
     if len(links):
         return links, reading
