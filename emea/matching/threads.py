@@ -8,8 +8,9 @@ import torch
 SMALL_GRAPHS = 2_000
 """Entities of both graphs up to which one thread is used.
 
-Two threads save at most a fifth of the time of such a run. If other processes use the cores, the
-threads wait for each other at the end of every operation, and the run takes several times as long.
+On free cores, two threads saved a fifth of the time of a small RREA run. If other processes use the
+cores, the threads wait for each other at the end of every operation, and the run took up to four
+times as long.
 """
 
 
