@@ -9,8 +9,8 @@ SMALL_GRAPHS = 2_000
 """Entities of both graphs up to which one thread is used.
 
 On free cores, two threads saved a fifth of the time of a small RREA run. If other processes use the
-cores, the threads wait for each other at the end of every operation, and the run took up to four
-times as long.
+cores, the threads wait for each other at the end of every operation, and the run took one and a
+half times as long.
 """
 
 
