@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pyoxigraph
 import pytest
@@ -12,10 +14,18 @@ from omegaconf import OmegaConf
 from emea.cli.main import main
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import DataError
+from emea.record.mlflow_client import open_client
 from emea.record.run_files import run_files
 from emea.record.run_folder import read_arrays, read_settings
 from emea.record.run_record import RunHeader, RunRecord, read_series
 from emea.record.study_files import read_detail, write_details
+
+from ..record.serving import served
+
+EXECUTED = "a name was executed"
+NOTE_EXECUTION = f"window.alert = () => console.error('{EXECUTED}')"
+REFUSED_DIALOG = "Ignored call to 'alert()'"
+"""What Chromium reports about a script in a sandboxed frame, which cannot open dialogs."""
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&amp;]](javascript:alert(1))"
 
@@ -110,6 +120,75 @@ def test_names_with_markup_and_paths_stay_text(
         assert isinstance(json.loads(line), dict)
     outside = {path for path in tmp_path.rglob("*") if not path.is_relative_to(place)}
     assert outside == before
+
+
+def shows(visit: Any, address: str | Path, expected: str) -> bool:
+    """Open a page, and wait until it or one of its frames shows a text."""
+    page = visit.open(address)
+    for _ in range(60):
+        if any(expected in frame.locator("body").inner_text() for frame in page.frames):
+            page.wait_for_timeout(500)  # a broken picture reports its error late
+            return True
+        page.wait_for_timeout(500)
+    return False
+
+
+def executed(visit: Any) -> list[str]:
+    return [text for text in visit.errors if EXECUTED in text or REFUSED_DIALOG in text]
+
+
+@pytest.mark.browser
+def test_a_name_that_is_executed_would_be_noticed(visit: Any, tmp_path: Path) -> None:
+    visit.page.add_init_script(NOTE_EXECUTION)
+    framed = '<iframe sandbox="allow-scripts" srcdoc="<script>alert(1)</script>"></iframe>done'
+    for content in (f"{HOSTILE}done", framed):
+        (tmp_path / "page.html").write_text(content, encoding="utf-8")
+        assert shows(visit, tmp_path / "page.html", "done")
+        assert executed(visit)
+        visit.errors.clear()
+
+
+@pytest.mark.browser
+def test_names_are_not_executed_in_a_browser(
+    files: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    visit: Any,
+    store_template: Path,
+) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    shutil.copy(store_template, place / "mlflow.db")
+    uri = f"sqlite:///{place}/mlflow.db"
+    tracked = (*files[:-1], "tracking=mlflow", f"tracking.uri={uri}")
+    for name, dim in (("one", 64), ("two", 4)):  # the second run is worse, so that links differ
+        sizes = (f"model.encoder.dim={dim}", f"model.encoder.output_dim={dim}")
+        run_emea("run", *tracked, *sizes, f"hydra.run.dir={place}/{name}")
+    run_emea("explain", "one", "--entity", f"a{HOSTILE}1", "--html", "why.html")
+    run_emea("compare", "one", "two", "--html", "compare.html")
+    run_emea("report", "--runs", "one", "two", "--out", "report")
+    run_emea("suggest", "one", "--count", "5", "--out", "suggestions")
+    visit.page.add_init_script(NOTE_EXECUTION)
+    script = "<script>alert(1)</script>"
+    pages: dict[str | Path, str] = dict.fromkeys(place.rglob("*.html"), script)
+    with served(uri, place) as address:
+        run = stored_runs(uri)[0]
+        runs = f"{address}/#/experiments/{run.info.experiment_id}/runs"
+        pages[runs] = run.info.run_name
+        pages[f"{runs}/{run.info.run_id}"] = script
+        for name in ("config.yaml", "alignment.tsv", "relations.tsv"):
+            pages[f"{runs}/{run.info.run_id}/artifacts/{name}"] = script
+        missing = [page for page, text in pages.items() if not shows(visit, page, text)]
+    assert not executed(visit)
+    assert missing == [] and len(pages) >= 9
+
+
+def stored_runs(uri: str) -> list[Any]:
+    client = open_client(uri)
+    experiment = client.get_experiment_by_name("emea")
+    assert experiment is not None
+    return list(client.search_runs([experiment.experiment_id]))
 
 
 @pytest.mark.slow
