@@ -32,6 +32,7 @@ from emea.answer.decision import (
 )
 from emea.answer.exporting import top_candidates
 from emea.answer.schema import Schema, TermMatch
+from emea.config.device_settings import AUTO, fitting_settings
 from emea.config.overrides import check_option, check_settings, composed
 from emea.config.schema import register_schema
 from emea.data.arrays import IntArray
@@ -198,8 +199,10 @@ class Aligner:
     """Aligns the entities of two graphs.
 
     Args:
-        model: The encoder, an option of ``conf/model``; ``lightea`` needs no training.
-        em: ``dual`` (two-way compatibility), ``paper`` (EMEA) or ``none``.
+        model: The encoder, an option of ``conf/model``. ``auto`` is ``lightea`` on a CPU, which
+            needs no training, and ``rrea`` on a GPU.
+        em: ``one_to_one`` (one-to-one inference), ``dual`` (two-way compatibility), ``paper``
+            (EMEA) or ``none``. ``auto`` is ``one_to_one``, with three iterations on a CPU.
         settings: Further settings as on the command line, such as ``"em.iterations=3"``.
         folder: Folder in which the run keeps all its records and weights. With ``None``, nothing is
             written unless you call ``save``.
@@ -210,8 +213,8 @@ class Aligner:
 
     def __init__(
         self,
-        model: str = "rrea",
-        em: str = "dual",
+        model: str = AUTO,
+        em: str = AUTO,
         settings: Sequence[str] = (),
         folder: str | Path | None = None,
     ) -> None:
@@ -219,9 +222,11 @@ class Aligner:
         for group, name in (("model", model), ("em", em)):
             if not isinstance(name, str):
                 raise ConfigError(f"{group} must be the name of an option, got {_shown(name)}")
-            check_option(group, name)
+            if name != AUTO:
+                check_option(group, name)
         rule = ["rule=none"] if em == "none" else []
-        chosen = [f"model={model}", f"em={em}", *rule, "split=known", "tracking=none"]
+        chosen = [*fitting_settings(model, em, torch.cuda.is_available()), *rule]
+        chosen += ["split=known", "tracking=none"]
         chosen += _checked_settings(settings)
         if settings:
             check_settings(chosen)

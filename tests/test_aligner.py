@@ -21,7 +21,7 @@ from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import ConfigError, DataError, UserError
-from emea.record import run_folder
+from emea.record import checksums
 from emea.record.run_record import read_closing
 from emea.run import training_loop
 from emea.run.finished_run import load_run
@@ -218,7 +218,7 @@ def test_saving_replaces_runs_and_nothing_else(
     choosy.save(tmp_path / "run")
     (tmp_path / "run" / "checkpoint.safetensors").write_text("of the other run")
     with monkeypatch.context() as patch:
-        patch.setattr(run_folder, "write_atomic", Mock(side_effect=OSError(28, "disk full")))
+        patch.setattr(checksums, "write_atomic", Mock(side_effect=OSError(28, "disk full")))
         with pytest.raises(DataError, match="run cannot be written: disk full"):
             fitted.save(tmp_path / "run")
     with pytest.raises(UserError, match="is not a finished run"):
@@ -444,6 +444,27 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: read_graph(GRAPH), "must be a path, got KnowledgeGraph"),
     (lambda: read_links(3), "must be a path, got int 3"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("has_gpu", "given", "chosen"),
+    [
+        (False, {}, ("lightea", "one_to_one", 3)),
+        (True, {}, ("rrea", "one_to_one", 5)),
+        (False, {"settings": ["em.iterations=1"]}, ("lightea", "one_to_one", 1)),
+        (False, {"model": "rrea", "em": "dual"}, ("rrea", "dual", 10)),
+        (True, {"em": "paper"}, ("rrea", "paper", 10)),
+    ],
+)
+def test_what_is_not_chosen_fits_the_device(
+    has_gpu: bool,
+    given: dict[str, Any],
+    chosen: tuple[str, str, int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: has_gpu)
+    config = Aligner(**given)._config
+    assert (config.model.name, config.em.name, config.em.iterations) == chosen
 
 
 @pytest.mark.parametrize(("ask", "sentence"), WRONG)

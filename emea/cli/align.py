@@ -11,6 +11,7 @@ from omegaconf import DictConfig
 from emea.answer.formats import ALIGNMENT_FILE
 from emea.answer.schema import RELATIONS_FILE
 from emea.cli.loading import quick_imports
+from emea.config.device_settings import CPU_SETTINGS, GPU_SETTINGS
 from emea.config.instantiate import load_pair
 from emea.config.overrides import check_overrides, composed
 from emea.config.paths import check_writable
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
     from emea.run.result import RunMetrics
     from emea.run.run import Numbers
 
-CPU_SETTINGS = ("model=lightea", "em=one_to_one", "em.iterations=3")
-"""LightEA needs no training: it takes minutes for 15,000 entities on two cores."""
-
-GPU_SETTINGS = ("model=rrea", "em=one_to_one")
 NO_LINKS_SETTINGS = ("method=paris", "literals=similar")
 """Without links, PARIS starts from literals that are equal or similar."""
 
