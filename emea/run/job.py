@@ -119,7 +119,7 @@ def run_job(
     graphs = replace(pair, links=pair.links[:0], official=None, reading=None)
     graphs = with_literals(config, graphs)
     noticed = _log_data(config, pair, split)
-    check_costs(config, graphs, device)
+    check_costs(config, graphs, device, len(split.supervision.train))
     tracker: Tracker = factory(config.tracking)()
     shown = without_secrets(config)
     header = make_header(shown, pair, visible.uses_test_links, launch)

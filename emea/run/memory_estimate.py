@@ -49,6 +49,10 @@ NUM_COPIES = 3
 BYTES_PER_JOIN_ROW = {"paper": 450, "dual": 180}
 """Memory of the neighbour join of a rule, for each candidate of each pair of neighbours."""
 
+IPTRANSE_JOIN = 0.3, 4.5
+"""The share of the neighbour join that candidates of IPTransE fill: without labels, and its growth
+with the share of labelled entities. With few labels, its candidates share few neighbours."""
+
 BYTES_PER_TRIPLE = 1200
 """Memory of the PARIS baseline."""
 
@@ -66,6 +70,7 @@ class Sizes:
         source_triples: Number of source triples.
         target_triples: Number of target triples.
         device: The device that computes.
+        num_labels: Number of training links; ``None`` if it is unknown.
     """
 
     num_source: int
@@ -73,6 +78,7 @@ class Sizes:
     source_triples: int
     target_triples: int
     device: torch.device
+    num_labels: int | None = None
 
     @property
     def num_entities(self) -> int:
@@ -105,11 +111,13 @@ class EncoderMemory:
         width: Width of its embeddings.
         training: Peak of its training.
         kept: Weights and states that stay in memory after the training.
+        join_share: The share of the neighbour join that its candidates fill.
     """
 
     width: int
     training: float
     kept: float
+    join_share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -145,14 +153,16 @@ class MemoryEstimate:
         return max(self.phases, key=lambda phase: phase.num_bytes)
 
 
-def check_costs(config: DictConfig, pair: GraphPair, device: torch.device) -> None:
+def check_costs(
+    config: DictConfig, pair: GraphPair, device: torch.device, num_labels: int | None = None
+) -> None:
     """Log estimates of a run's memory and time, and raise an error if the memory cannot fit.
 
     Raises:
         ConfigError: If a phase needs more memory than there is. The message names the setting to
             change. ``trainer.memory_check=false`` only warns.
     """
-    estimate = estimate_memory(config, pair, device)
+    estimate = estimate_memory(config, pair, device, num_labels)
     if estimate is None:
         return
     used, available = memory_in_use(device), available_memory(device)
@@ -176,12 +186,17 @@ def check_costs(config: DictConfig, pair: GraphPair, device: torch.device) -> No
 
 
 def estimate_memory(
-    config: DictConfig, pair: GraphPair, device: torch.device
+    config: DictConfig, pair: GraphPair, device: torch.device, num_labels: int | None = None
 ) -> MemoryEstimate | None:
     """Return the estimate of a run; ``None`` if it uses an encoder that is not from emea."""
     source, target = pair.source, pair.target
     sizes = Sizes(
-        source.num_entities, target.num_entities, source.num_triples, target.num_triples, device
+        source.num_entities,
+        target.num_entities,
+        source.num_triples,
+        target.num_triples,
+        device,
+        num_labels,
     )
     if "model" not in config.method.uses:
         needed = BYTES_PER_TRIPLE * (sizes.source_triples + sizes.target_triples)
@@ -213,7 +228,7 @@ def _phases(config: DictConfig, sizes: Sizes, models: list[EncoderMemory]) -> It
     is_dual = uses_two_way(config)
     key = "em.two_way.max_candidates" if is_dual else "em.num_candidates"
     width = min(int(OmegaConf.select(config, key)), sizes.num_target)
-    rows = 2 * sizes.source_triples * width
+    rows = 2 * sizes.source_triples * width * max(model.join_share for model in models)
     joined = rows * BYTES_PER_JOIN_ROW["dual" if is_dual else "paper"]
     reasoning = kept + (NUM_COPIES - 1) * embeddings + joined
     if sizes.is_cpu:
@@ -289,7 +304,11 @@ def _iptranse(model: DictConfig, sizes: Sizes) -> EncoderMemory:
     dim, batch = model.encoder.dim, OmegaConf.select(model, "objective.batch_size", default=5000)
     batch = min(batch, sizes.num_edges)
     weights = 4 * FLOAT * sizes.num_entities * dim
-    return EncoderMemory(dim, weights + 40 * FLOAT * batch * dim, weights)
+    share = 1.0
+    if sizes.num_labels is not None:
+        labelled = sizes.num_labels / min(sizes.num_source, sizes.num_target)
+        share = min(1.0, IPTRANSE_JOIN[0] + IPTRANSE_JOIN[1] * labelled)
+    return EncoderMemory(dim, weights + 40 * FLOAT * batch * dim, weights, share)
 
 
 ENCODERS: dict[str, Callable[[Any, Sizes], EncoderMemory]] = {

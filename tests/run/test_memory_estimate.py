@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from omegaconf import DictConfig
@@ -16,6 +17,7 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import ConfigError
+from emea.record.study import read_study
 from emea.run import memory_estimate
 from emea.run.job import run_job
 from emea.run.memory_estimate import (
@@ -32,6 +34,7 @@ from ..sweeping import environment
 
 Configs = Callable[..., DictConfig]
 CPU = torch.device("cpu")
+EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +128,28 @@ def test_more_candidates_and_encoders_need_more(tiny_config: Configs, pair: Grap
         peak(tiny_config("em=none", f"ensemble={name}"), pair) for name in ("none", "seeds")
     )
     assert three > one
+
+
+def test_candidates_of_iptranse_fill_a_part_of_the_join(tiny_config: Configs) -> None:
+    """Compare the estimates with recorded peaks on a GPU, from 150 to 4,500 labels of zh-en."""
+    sizes = ((19388, 70414), (19572, 95142))
+    graphs = [KnowledgeGraph(np.zeros((rows, 3), int), size, 1) for size, rows in sizes]
+    zh = GraphPair("zh", *graphs, np.zeros((0, 2), int))
+    config = tiny_config("model=iptranse", "em=paper", "em.num_candidates=50", "em.iterations=1")
+    config.model.encoder.dim = 100
+    num_labels = set()
+    for run in read_study(EXPERIMENTS / "figure4"):
+        params, scores = run.header["params"], run.scores
+        if params["model.name"] == "iptranse" and params["em.num_candidates"] == 50:
+            num_labels.add(scores["num_links"]["train"])
+            labels = scores["num_links"]["train"]
+            estimate = estimate_memory(config, zh, torch.device("cuda"), labels)
+            assert estimate is not None and estimate.peak.name == "reasoning"
+            ratio = estimate.peak.num_bytes / 2**20 / scores["peak_memory_mb"]
+            assert 1 / ACCURACY <= ratio <= ACCURACY, (labels, ratio)
+    assert len(num_labels) == 5
+    unknown = estimate_memory(config, zh, torch.device("cuda"))
+    assert unknown is not None and unknown.peak.num_bytes / 2**20 > ACCURACY * 1100
 
 
 def test_all_encoders_are_known_and_others_have_no_estimate(
