@@ -23,10 +23,15 @@ print(float(mean.compute()), {UNUSED!r})
 """
 
 
+OTHER_VERSION = "import emea.cli.loading as loading; loading.REPLACED = ('missing',)\n"
+"""Imitates a version of ``lightning_utilities`` that has other private names."""
+
+
 @pytest.mark.slow
-def test_everything_can_be_used_after_quick_imports() -> None:
+@pytest.mark.parametrize("before", ["", OTHER_VERSION])
+def test_everything_can_be_used_after_quick_imports(before: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, "-c", before + PROGRAM],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         text=True,
