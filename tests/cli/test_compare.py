@@ -14,6 +14,7 @@ from emea.record.run_folder import links_checksum
 from emea.record.study import add_runs
 
 from ..record.study_runs import CONFIG, write_run_folder
+from ..unsigned_files import replace_in
 
 DATA = {"name": "synthetic", "_target_": "emea.data.sources.synthetic.synthetic_pair"}
 DATA |= {"num_entities": 100, "seed": 1}
@@ -81,8 +82,7 @@ def test_other_links_are_not_paired(capsys: pytest.CaptureFixture[str]) -> None:
 def test_names_of_other_data_are_not_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "a" / "config.yaml"
-    path.write_text(path.read_text().replace("num_entities: 100", "num_entities: 110"))
+    replace_in(tmp_path / "a" / "config.yaml", "num_entities: 100", "num_entities: 110")
     assert main(["compare", "a", "b"]) == 0
     text = capsys.readouterr().out
     assert "links won 1, lost 1" in text and "no examples: the data of synthetic changed" in text
