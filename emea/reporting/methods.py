@@ -45,6 +45,7 @@ COMMON: dict[str, Any] = {
     "decoding.name": "greedy",
     "search.name": "exact",
     "ensemble.name": "none",
+    "literals.name": "none",
     "protocol.test_pool": False,
     **_defaults(RREAEncoderSettings, "model.encoder", "opposite_relations"),
     **_defaults(StoppingSettings, "model.early_stopping", "held_out"),
@@ -169,6 +170,15 @@ ENSEMBLE = Method(
         **_defaults(IndependentSettings, "ensemble", "num_members", "shared_fits"),
     },
 )
+STRUCTURE = Method(
+    "structure only",
+    "",
+    (Source({"method": "emea", "em": "dual", "model": "lightea", "training": "sup"}),),
+    usual=USUAL | DUAL_PARTS | {"em.iterations": 1},
+)
+SIMILAR_NAMES = {"literals.name": "similar"}
+NAMES = replace(STRUCTURE, label="names", usual=STRUCTURE.usual | SIMILAR_NAMES)
+NAMES_WITHOUT_LINKS = replace(PARIS, label="names", usual=USUAL | SIMILAR_NAMES)
 RREA_SEMI = Method(
     "RREA (semi)",
     "rrea_semi",

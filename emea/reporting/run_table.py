@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from statistics import fmean, stdev
+from statistics import fmean, harmonic_mean, stdev
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +54,7 @@ def _row(record: RecordedRun) -> dict[str, Any]:
     return {
         **{key: metrics.get(key) for key in IDENTITY},
         **_fold(record),
+        **({"ratio": 0.0} if metrics.get("split") == "none" else {}),
         "run_id": record.run_id,
         "name": record.name,
         "study": record.study,
@@ -86,6 +87,9 @@ def _derived(record: RecordedRun) -> dict[str, Any]:
         "seconds.neural": [one["neural"] for one in seconds[1:]],
         "seconds.joint": [one["search"] + one["joint"] for one in seconds[1:]],
     }
+    tested = (record.metrics.get("export") or {}).get("test") or {}
+    if tested.get("precision") and tested.get("recall"):
+        derived["export.test.f1"] = harmonic_mean([tested["precision"], tested["recall"]])
     for part in ("neural", "joint"):
         entries = [one for one in record.metrics.get("history") or [] if one.get(part)]
         if entries:

@@ -1,10 +1,11 @@
-"""The studies as data: one specification per table and figure of the paper, and ``em=dual``.
+"""The studies as data: one specification per table, figure and extension.
 
 To add a report, add a :class:`~emea.reporting.study.StudySpec` to ``STUDIES``.
 """
 
 from emea.reporting.studies.dual import DUAL_STUDY
 from emea.reporting.studies.figures import FIGURE4, FIGURE5, FIGURE6, FIGURE7, FIGURE8
+from emea.reporting.studies.literals import LITERALS
 from emea.reporting.studies.tables import TABLE1, TABLE2, TABLE3, TABLE4, TABLE5
 
 STUDIES = {
@@ -21,5 +22,6 @@ STUDIES = {
         FIGURE7,
         FIGURE8,
         DUAL_STUDY,
+        LITERALS,
     )
 }

@@ -51,7 +51,7 @@ def _reasoned(runs: Runs, paper: PaperNumbers, of_paper: bool) -> list[Row]:
     table = runs.table
     if table.empty:
         return []
-    here = table[table["method"].isin(["paris", "prase"]) & table["ratio"].notna()]
+    here = table[table["method"].isin(["paris", "prase"]) & (table["ratio"] > 0)]
     places = {(data, ratio) for data, ratio in zip(here["data"], here["ratio"], strict=True)}
     order = DBP15K if of_paper else sorted({data for data, _ in places} - set(DBP15K))
     return [
