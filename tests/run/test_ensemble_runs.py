@@ -78,7 +78,9 @@ def test_a_run_with_several_encoders(tiny_config: Configs, tmp_path: Path) -> No
     assert metrics["final"]["hit@1"] > 0.5
 
 
-@pytest.mark.parametrize(("shared_fits", "are_own"), [(0, 3), (1, 1)])
+@pytest.mark.parametrize(
+    ("shared_fits", "are_own"), [pytest.param(0, 3, marks=pytest.mark.slow), (1, 1)]
+)
 def test_independent_members_have_their_own_labels_but_in_shared_fits(
     shared_fits: int,
     are_own: int,
