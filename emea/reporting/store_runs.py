@@ -56,12 +56,13 @@ def _finished(store: MlflowStore) -> list["Run"]:
 
 
 def _recorded(run: "Run", uri: str) -> RecordedRun | None:
+    """Return a run of a store; ``None`` if it has no files, such as the parent of a sweep."""
     from mlflow.artifacts import download_artifacts
     from mlflow.exceptions import MlflowException
 
     try:
         # files of a local store are read in place, others are downloaded
         folder = Path(download_artifacts(run_id=run.info.run_id, tracking_uri=uri))
-        return load_run(folder)
     except (OSError, MlflowException):
         return None
+    return load_run(folder) if all((folder / name).is_file() for name in RUN_FILES) else None

@@ -2,16 +2,17 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from emea.errors import DataError
+from emea.errors import DataError, UserError
 from emea.reporting.own_runs import runs_report
-from emea.reporting.records import RecordedRun
+from emea.reporting.records import RUN_FILES, RecordedRun
 from emea.reporting.report import made_reports
 from emea.reporting.run_table import run_table
-from emea.reporting.store_runs import load_store
+from emea.reporting.store_runs import _recorded, load_store
 from emea.reporting.study import Report
 from emea.reporting.table import NOT_RUN
 from emea.reporting.write import write_own_runs
@@ -90,3 +91,15 @@ def test_an_invalid_address_is_an_error(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match=r"nope\.db cannot be read as an MLflow store, such as sq"):
         load_store("nope.db")
+
+
+def test_a_run_without_files_is_left_out_and_a_damaged_one_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mlflow.artifacts.download_artifacts", lambda **given: str(tmp_path))
+    run: Any = SimpleNamespace(info=SimpleNamespace(run_id="parent"))
+    assert _recorded(run, "sqlite:///mlflow.db") is None  # such as the parent of a sweep
+    for name in RUN_FILES:
+        (tmp_path / name).write_text("{")
+    with pytest.raises(UserError, match=r"metrics\.json"):
+        _recorded(run, "sqlite:///mlflow.db")
