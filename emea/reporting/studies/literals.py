@@ -26,6 +26,7 @@ LABELLED: Places = (
     ("dbp15k_ja", 0.3),
     ("dbp15k_zh", 0.01),
     ("dbp15k_zh", 0.3),
+    ("D_Y_15K_V1", 0.01),
     ("D_Y_15K_V1", 0.2),
 )
 NAMES_NOTE = (
