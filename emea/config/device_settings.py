@@ -4,6 +4,7 @@ CPU_SETTINGS = ("model=lightea", "em=one_to_one", "em.iterations=3")
 """LightEA needs no training: it takes minutes for 15,000 entities on two cores."""
 
 GPU_SETTINGS = ("model=rrea", "em=one_to_one")
+"""Like the settings for a CPU, the model comes first."""
 
 AUTO = "auto"
 """Name of the choice that fits the device, for ``model`` and ``em``."""
@@ -14,9 +15,6 @@ def fitting_settings(model: str, em: str, has_gpu: bool) -> list[str]:
 
     Further settings of the device's EM are only used if the EM is ``auto``.
     """
-    usual = GPU_SETTINGS if has_gpu else CPU_SETTINGS
-    own = [one for one in usual if not one.startswith("model=")]
-    chosen = [next(one for one in usual if one.startswith("model="))]
-    if model != AUTO:
-        chosen = [f"model={model}"]
-    return [*chosen, *(own if em == AUTO else [f"em={em}"])]
+    own_model, *own_em = GPU_SETTINGS if has_gpu else CPU_SETTINGS
+    chosen = own_model if model == AUTO else f"model={model}"
+    return [chosen, *(own_em if em == AUTO else [f"em={em}"])]

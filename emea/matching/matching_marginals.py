@@ -125,6 +125,5 @@ def _sums_by_source(values: Tensor) -> Tensor:
 
 
 def _sums_by_target(table: PairTable, values: Tensor) -> Tensor:
-    targets = table.targets.flatten()
-    sums = values.new_zeros(table.num_target).index_add_(0, targets, values.flatten())
-    return sums.index_select(0, targets).view_as(values)
+    sums = table.sum_by_target(values)
+    return sums.index_select(0, table.targets.flatten()).view_as(values)

@@ -53,8 +53,7 @@ def _row(record: RecordedRun) -> dict[str, Any]:
     metrics, header = record.metrics, record.header
     return {
         **{key: metrics.get(key) for key in IDENTITY},
-        **_fold(record),
-        **({"ratio": 0.0} if metrics.get("split") == "none" else {}),
+        **_given_split(record),
         "run_id": record.run_id,
         "name": record.name,
         "study": record.study,
@@ -69,8 +68,14 @@ def _row(record: RecordedRun) -> dict[str, Any]:
     }
 
 
-def _fold(record: RecordedRun) -> dict[str, Any]:
-    """Return the fold of an official split as its seed, and its share of training links."""
+def _given_split(record: RecordedRun) -> dict[str, Any]:
+    """Return seed and ratio of a split that was not drawn.
+
+    The seed of an official split is its fold, and its ratio is the share of training links. If all
+    links are test links, the ratio is 0.
+    """
+    if record.metrics.get("split") == "none":
+        return {"ratio": 0.0}
     fold, counts = record.header["params"].get("data.fold"), record.metrics.get("num_links")
     if record.metrics.get("split") != "official" or fold is None or not counts:
         return {}

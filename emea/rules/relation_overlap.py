@@ -113,23 +113,37 @@ def _share(
     best = likelier.new_zeros(here.num_directed)
     best.scatter_reduce_(0, relations[0], likelier, "amax")
     expected = here.expected(best)[pair[0]]
-    keys, values = _offers(there, here.num_directed, relations, likelier)
+    keys, values = _offers(there, pair[1], here.num_directed, relations, likelier)
     found = _found(here, keys, values, pair)
     return ((found + PRIOR) / (expected + PRIOR)).clamp(max=1)
 
 
 def _offers(
-    there: EntityRelations, num_here: int, relations: tuple[Tensor, Tensor], likelier: Tensor
+    there: EntityRelations,
+    wanted: Tensor,
+    num_here: int,
+    relations: tuple[Tensor, Tensor],
+    likelier: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """Return keys ``e' * num_here + r``, ascending, and the largest inclusion of r at e'."""
+    """Return keys ``e' * num_here + r``, ascending, and the largest inclusion of r at e'.
+
+    Args:
+        there: The relations of the other side's entities.
+        wanted: The entities e', in any order.
+        num_here: Number of relations of this side.
+        relations: Relations of both sides that correspond, this side first.
+        likelier: Inclusion of each correspondence.
+    """
+    is_wanted = torch.zeros(len(there.starts) - 1, dtype=torch.bool, device=wanted.device)
+    is_wanted[wanted] = True
+    kept = is_wanted[there.entities]
+    entities, having = there.entities[kept], there.relations[kept]
     order = torch.argsort(relations[1], stable=True)
     partners, worth = relations[0][order], likelier[order]
     counts = torch.bincount(relations[1], minlength=there.num_directed)
     starts = run_ends(counts)
-    index, position = expand_ranges(starts[there.relations], counts[there.relations])
-    keys, place = torch.unique(
-        there.entities[index] * num_here + partners[position], return_inverse=True
-    )
+    index, position = expand_ranges(starts[having], counts[having])
+    keys, place = torch.unique(entities[index] * num_here + partners[position], return_inverse=True)
     values = worth.new_zeros(len(keys)).scatter_reduce_(0, place, worth[position], "amax")
     return keys, values
 
