@@ -52,6 +52,9 @@ COMMON: dict[str, Any] = {
 }
 """Settings that every run in a table has, with or without EM."""
 
+BENCHMARK = "data.benchmark"
+"""Says which part of a benchmark a run is; other runs lack it."""
+
 DUAL_PARTS: dict[str, Any] = {
     **_defaults(TwoWaySettings, "em.two_way", "both_directions", "sweeps", "propagation"),
     **_defaults(TwoWaySettings, "em.two_way", "unmatched", "matched_inclusions", "memory"),
@@ -204,6 +207,11 @@ EMEA_OPPOSITE = Method(
 EMEA_100K = Method("EMEA", "emea", EMEA.sources, BOTH, USUAL | {"em.iterations": 5})
 
 
+def part_of_benchmark(method: Method, mark: str) -> Method:
+    """Return the runs of a method that are one part of a benchmark."""
+    return Method(mark, "", method.sources, usual={BENCHMARK: mark})
+
+
 def validation_from_train(method: Method) -> Method:
     """Return the method with validation links from the labelled share."""
     usual = method.usual | {"split.validation_from": "train"}
@@ -279,8 +287,10 @@ def changed_setting(run: RecordedRun) -> str | None:
         ``None`` if it differs in no setting or in several.
     """
     params = comparable_settings(run.header["params"])
-    if run.metrics.get("em") != "dual" or any(
-        params.get(key, value) != value for key, value in COMMON.items()
+    if (
+        run.metrics.get("em") != "dual"
+        or BENCHMARK in params
+        or any(params.get(key, value) != value for key, value in COMMON.items())
     ):
         return None
     usual: dict[str, Any] = USUAL | DUAL_PARTS

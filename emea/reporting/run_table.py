@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from emea.reporting.methods import COMMON, DEFAULTS, Method, changed_setting, comparable_settings
+from emea.reporting.methods import (
+    BENCHMARK,
+    COMMON,
+    DEFAULTS,
+    Method,
+    changed_setting,
+    comparable_settings,
+)
 from emea.reporting.records import RecordedRun, machine_of
 
 IDENTITY = (
@@ -72,11 +79,14 @@ def _given_split(record: RecordedRun) -> dict[str, Any]:
     """Return seed and ratio of a split that was not drawn.
 
     The seed of an official split is its fold, and its ratio is the share of training links. If all
-    links are test links, the ratio is 0.
+    links are test links, the ratio is 0. Runs of a benchmark state the ratio of their first run.
     """
+    params = record.header["params"]
+    if params.get("data.benchmark_ratio") is not None:
+        return {"ratio": params["data.benchmark_ratio"]}
     if record.metrics.get("split") == "none":
         return {"ratio": 0.0}
-    fold, counts = record.header["params"].get("data.fold"), record.metrics.get("num_links")
+    fold, counts = params.get("data.fold"), record.metrics.get("num_links")
     if record.metrics.get("split") != "official" or fold is None or not counts:
         return {}
     return {"split_seed": int(fold), "ratio": round(counts["train"] / sum(counts.values()), 4)}
@@ -200,7 +210,12 @@ def _order(run: SplitRun) -> float:
 
 
 def _has(settings: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    """Return whether a run has a method's settings; a setting that it lacks has its default."""
+    """Return whether a run has a method's settings; a setting that it lacks has its default.
+
+    Runs of a benchmark do not represent other methods.
+    """
+    if settings.get(BENCHMARK) != asked.get(BENCHMARK):
+        return False
     return all(settings.get(key, DEFAULTS.get(key, value)) == value for key, value in asked.items())
 
 

@@ -38,7 +38,7 @@ class Suggestion:
     degree: int
 
 
-def suggest(explainer: Explainer, count: int) -> list[Suggestion]:
+def suggest(explainer: Explainer, count: int, among: IntArray | None = None) -> list[Suggestion]:
     """Return the entities whose labels would help most, the most helpful first.
 
     Entities with a training or validation link are not suggested. Test links are not used.
@@ -46,6 +46,7 @@ def suggest(explainer: Explainer, count: int) -> list[Suggestion]:
     Args:
         explainer: Explains pairs of the finished run.
         count: Largest number of suggestions.
+        among: Source entities that can be suggested; ``None`` means all.
 
     Raises:
         ConfigError: If the count is not positive.
@@ -60,6 +61,8 @@ def suggest(explainer: Explainer, count: int) -> list[Suggestion]:
     is_open = torch.zeros(influence.num_entities, dtype=torch.bool)
     is_open[:num_source] = _unlabelled(run)
     uncertainty[~is_open] = 0
+    if among is not None:  # the others stay uncertain, so their neighbours can help them
+        is_open &= torch.isin(torch.arange(len(is_open)), torch.from_numpy(among))
     chosen = most_helpful(uncertainty, influence, is_open, count)
     around = influence.on_others(uncertainty)
     degrees = run.pair.source.degrees()

@@ -471,3 +471,49 @@ def test_changes_are_relative_to_the_complete_method(published: Path, turned: bo
     row = changes["no propagation of candidates",]
     assert (row["1%"], row["change at 1%"]) == ("0.650", "-0.050")
     assert (row["30%"], row["change at 30%"], row["5%"]) == ("0.660", "", "")
+
+
+def labelled(arm: str, asked: int, hit: float, iterations: int = 1, **changes: Any) -> RecordedRun:
+    """A run of the benchmark of suggested labels on ja."""
+    marks = {"data.benchmark": f"labels {arm} {asked}", "data.benchmark_ratio": 0.01}
+    kind = {"data": "dbp15k_ja", "em": "one_to_one", "split": "known", "ratio": None}
+    kind |= {"final": scores(hit), "num_links": {"train": 150 + asked, "test": 9}}
+    return made(f"{arm}-{asked}", params={"em.iterations": iterations, **marks}, **(kind | changes))
+
+
+def test_suggested_labels_are_compared_with_more_random_ones(published: Path) -> None:
+    runs = [labelled("start", 0, 0.5), labelled("suggested", 50, 0.6)]
+    runs += [labelled("suggested", 50, 0.7, split_seed=1), labelled("control", 50, 0.55)]
+    runs += [labelled("random", 50, 0.61), labelled("more", 75, 0.63), labelled("more", 50, 0.1)]
+    found = tables(report_of("dual", runs, published))["Suggested and random labels"]
+    assert list(found) == [("dbp15k_ja", "50"), ("dbp15k_ja", "100"), ("dbp15k_ja", "200")] + [
+        ("dbp15k_fr", asked) for asked in ("50", "100", "200")
+    ]
+    row = found["dbp15k_ja", "50"]
+    assert (row["at the start"], row["no labels"], row["random"]) == ("0.500", "0.550", "0.610")
+    assert (row["suggested"], row["random, 1.5 times"]) == ("0.650 ± 0.071", "0.630")
+    assert (row["gain"], row["margin"]) == ("+0.040", "+0.020")
+    assert (row["training links"], row["splits"]) == ("200", "2")
+
+
+def test_runs_of_a_benchmark_are_in_no_other_table(published: Path) -> None:
+    run = labelled("start", 0, 0.5, iterations=5)
+    parts = report_of("dual", [run], published).parts
+    shown = [part.title for part in parts if part.table and part.table.reduced().rows]
+    assert shown == ["Suggested and random labels"]
+
+
+def test_updates_are_compared_with_new_runs(published: Path) -> None:
+    runs = [
+        made(
+            part,
+            params={"data.benchmark": f"growth {part} 10%", "data.benchmark_ratio": 0.2},
+            data="contea_fr_en",
+            final=scores(hit),
+            seconds={"total": seconds},
+        )
+        for part, hit, seconds in (("fresh", 0.7, 100.0), ("update", 0.695, 40.0))
+    ]
+    row = tables(report_of("dual", runs, published))["Growing graphs"]["contea_fr_en", "10%"]
+    assert (row["new run"], row["update"], row["difference"]) == ("0.700", "0.695", "-0.005")
+    assert (row["seconds, update"], row["time"]) == ("40", "-60%")

@@ -67,3 +67,12 @@ def test_files_hold_the_suggestions(
 def test_the_count_must_be_positive(finished: Finished) -> None:
     with pytest.raises(ConfigError, match="at least 1, got 0"):
         suggest(Explainer(finished("dual")), 0)
+
+
+def test_only_the_given_entities_are_suggested(finished: Finished) -> None:
+    explainer = Explainer(finished("dual"))
+    found = [one.source for one in suggest(explainer, 20)]
+    among = np.array(sorted(found[1::2]))
+    chosen = [one.source for one in suggest(explainer, 20, among)]
+    assert sorted(chosen) == among.tolist()
+    assert suggest(explainer, 1, among)[0].source == chosen[0]

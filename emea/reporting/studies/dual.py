@@ -21,6 +21,7 @@ from emea.reporting.records import PaperNumbers
 from emea.reporting.run_table import Runs
 from emea.reporting.significance import SPLITS_NOTE
 from emea.reporting.studies.common import ZH, at, percent
+from emea.reporting.studies.continued import CONTINUED_SECTIONS
 from emea.reporting.study import DBP15K_CELLS, RATIOS, Places, Section, StudySpec
 from emea.reporting.table import Column, Row, TableSpec
 
@@ -389,6 +390,7 @@ DUAL_STUDY = StudySpec(
         ),
         *MATCHING_SECTIONS,
         *FAIR_SECTIONS,
+        *CONTINUED_SECTIONS,
         Section("One setting changed", CHANGED_NOTE, DUAL_CHANGES),
     ),
     (
