@@ -16,6 +16,7 @@ BENCHMARKS = {
     "default-run": "the default run, from the command to its end",
     "hubs": "reasoning with a matched pair of hubs, by their degree",
     "suggested-labels": "Hit@1 after suggested labels and after random ones",
+    "growing-graphs": "updates of a run against new runs after its graphs have grown",
     "load-ntriples": "reading large N-Triples files",
 }
 
