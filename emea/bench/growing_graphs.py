@@ -58,7 +58,7 @@ class Versions:
 
     @classmethod
     def of(cls, pair: GraphPair, split: Split, share: float, order: str, seed: int) -> "Versions":
-        """Leave out a share of the triples. Labels of entities that are left out are no labels."""
+        """Leave out a share of the triples, and the labels of entities that are left out."""
         graphs = _named(pair.source), _named(pair.target)
         (source, old), (target, old_target) = (
             earlier_version(graph, share, order, seed) for graph in graphs
