@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from emea.data.sorting import numbered_rows
+from emea.encoders import compiled_layers
 from emea.encoders.joint_graph import JointGraph
 from emea.encoders.kernels import reflection_kernels
 from emea.encoders.kernels.dropout import DroppedConcat
@@ -59,7 +60,8 @@ class ReflectionLayers(nn.Module):
 
     A layer is evaluated as ``A F - 2 B R``, where ``A`` is the attention over neighbours and ``B``
     the attention times n.r over relation sets, so that only scalars exist per edge. On CUDA, fused
-    kernels process all channels at once.
+    kernels process all channels at once. On a CPU, compiled loops visit each edge once per layer
+    and direction.
 
     Args:
         graph: The joint graph of both graphs.
@@ -103,6 +105,11 @@ class ReflectionLayers(nn.Module):
         """
         ones = relations.new_ones(self.members.num_nonzeros)
         reflectors = nn.functional.normalize(self.members.weighted_sum(ones, relations))
+        if compiled_layers.usable(reflectors, self.activation):
+            dropout = self.side_by_side.dropout.share if self.training else 0.0
+            settings = (self.edges, self.edge_sets.cols, self.activation, dropout)
+            weights = (by_neighbour, by_relation)
+            return compiled_layers.compiled_layers(*settings, starts, reflectors, *weights)
         groups: list[list[Tensor]] = []
         # the kernels process all channels at once; torch's products process one without a copy
         together = len(starts) if reflection_kernels.usable(reflectors, len(starts)) else 1

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 
@@ -12,6 +13,17 @@ On free cores, two threads saved a fifth of the time of a small RREA run. If oth
 cores, the threads wait for each other at the end of every operation, and the run took one and a
 half times as long.
 """
+
+
+_before: ContextVar[int | None] = ContextVar("_before", default=None)
+
+
+def available_threads() -> int:
+    """Return torch's number of threads, also within ``one_thread``.
+
+    Threads that wait without using a core, unlike those of torch, are useful for small graphs, too.
+    """
+    return _before.get() or torch.get_num_threads()
 
 
 @contextmanager
@@ -26,7 +38,9 @@ def one_thread(wanted: bool = True) -> Iterator[None]:
         yield
         return
     torch.set_num_threads(1)
+    token = _before.set(before)
     try:
         yield
     finally:
+        _before.reset(token)
         torch.set_num_threads(before)

@@ -32,10 +32,15 @@ class ByteDropout(nn.Module):
             return values
         if values.device.type != "cpu":
             return nn.functional.dropout(values, self.share)
-        num_kept = max(1, round(256 * (1 - self.share)))
+        num_kept = kept_bytes(self.share)
         # compare with at most 255, because torch would convert 256 to the byte 0
         keep = random_bytes(values.numel()).view(values.shape) <= num_kept - 1
         return values * keep.to(values.dtype).mul_(256 / num_kept)
+
+
+def kept_bytes(share: float) -> int:
+    """Return the number of byte values, of 256, that stand for a kept element."""
+    return max(1, round(256 * (1 - share)))
 
 
 def random_bytes(size: int) -> Tensor:

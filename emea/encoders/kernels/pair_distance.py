@@ -5,7 +5,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from emea.encoders.kernels import sparse_kernels
+from emea.encoders.kernels import cpu_kernels, sparse_kernels
 from emea.encoders.kernels.sparse_pattern import bags, uses_bags
 
 ROWS_PER_CHUNK = 4096
@@ -24,6 +24,10 @@ class _PairDistances(torch.autograd.Function):
         ctx.save_for_backward(rows, first, second)
         if sparse_kernels.usable(rows):
             return sparse_kernels.pair_distances(rows, first, second)
+        if cpu_kernels.usable(rows):
+            return cpu_kernels.pair_distances(
+                rows.contiguous(), first.contiguous(), second.contiguous()
+            )
         chunks = zip(_chunks(first), _chunks(second), strict=True)
         return torch.cat([_differences(rows, a, b).abs_().sum(1) for a, b in chunks])
 
@@ -34,6 +38,9 @@ class _PairDistances(torch.autograd.Function):
         # the order of the kernel's atomic sums is not fixed
         if sparse_kernels.usable(rows) and not torch.are_deterministic_algorithms_enabled():
             return sparse_kernels.pair_distances_backward(rows, first, second, grad), None, None
+        if cpu_kernels.usable(rows):
+            pairs = first.contiguous(), second.contiguous()
+            return cpu_kernels.pair_distances_backward(rows.contiguous(), *pairs, grad), None, None
         # pairs outside the margin have no gradient; late in training, these are most pairs
         active = grad.nonzero().squeeze(1)
         if uses_bags(rows) and 0 < len(active) <= ROWS_PER_CHUNK:

@@ -150,8 +150,14 @@ def uses_bags(dense: Tensor) -> bool:
 
 def bags(rows: Tensor, ids: Tensor, starts: Tensor, weights: Tensor) -> Tensor:
     """Return weighted sums of rows; sum ``i`` is over ``ids[starts[i] : starts[i + 1]]``."""
+    # detached, because torch otherwise also prepares a gradient that is not used
     sums: Tensor = torch.embedding_bag(
-        rows, ids, starts, mode=0, per_sample_weights=weights, include_last_offset=True
+        rows.detach(),
+        ids,
+        starts,
+        mode=0,
+        per_sample_weights=weights.detach(),
+        include_last_offset=True,
     )[0]
     return sums
 

@@ -1,0 +1,228 @@
+"""Compiled CPU kernels of the reflected attention, row distances and dropout.
+
+A training step on a CPU consists of many small torch operations whose intermediate results do not
+stay in the cache. These kernels visit each edge twice, once in each direction. They are used in
+single precision if numba is installed.
+"""
+
+import functools
+import importlib.util
+import itertools
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from emea.encoders.kernels.sparse_pattern import SparsePattern
+from emea.matching.threads import available_threads
+
+EDGES_PER_PART = 100_000
+"""Edges per part of the backward pass.
+
+Each part has its own gradient of the reflectors. The number of parts does not depend on the number
+of threads, so neither do the sums.
+"""
+
+MAX_PARTS = 4
+"""Largest number of parts of the backward pass."""
+
+VALUES_PER_THREAD = 200_000
+"""Multiplications below which a second thread does not save time."""
+
+Range = tuple[int, int]
+
+
+class Attended(NamedTuple):
+    """Holds a layer's output before activation, and ``n.r`` and the attention of each edge."""
+
+    out: Tensor
+    along: Tensor
+    attention: Tensor
+
+
+class LogitSums(NamedTuple):
+    """Holds gradients of the layer's scalars: ``features @ w``, ``reflectors @ [w v]``."""
+
+    of_features: Tensor
+    of_reflectors: Tensor
+
+
+@functools.cache
+def _numba_installed() -> bool:
+    return importlib.util.find_spec("numba") is not None
+
+
+def usable(values: Tensor) -> bool:
+    """Return whether the kernels support this tensor; otherwise torch's operations are used."""
+    return values.device.type == "cpu" and values.dtype == torch.float32 and _numba_installed()
+
+
+def attend(
+    edges: SparsePattern,
+    sets: Tensor,
+    features: Tensor,
+    reflectors: Tensor,
+    by_neighbour: Tensor,
+    by_relation: Tensor,
+) -> Attended:
+    """Apply a reflection layer to the features of one channel, ``[num_entities, dim]``."""
+    along = features.new_empty(edges.num_nonzeros)
+    result = Attended(torch.empty_like(features), along, torch.empty_like(along))
+    dots = features @ by_neighbour, reflectors @ by_neighbour, reflectors @ by_relation
+    graph = _arrays(edges.row_starts, edges.cols, sets)
+    given = (*graph, *_arrays(features, reflectors), tuple(_arrays(*dots)))
+    work = edges.num_nonzeros * features.shape[1]
+    ranges = _even_ranges(graph[0], _num_threads(work))
+    _run("attend", ranges, *given, *_arrays(result.along, result.attention, result.out))
+    return result
+
+
+def num_parts(edges: SparsePattern) -> int:
+    """Return the number of parts that the backward pass has, each with its own sums."""
+    return min(MAX_PARTS, 1 + edges.num_nonzeros // EDGES_PER_PART)
+
+
+def attend_backward(
+    edges: SparsePattern,
+    sets: Tensor,
+    features: Tensor,
+    reflectors: Tensor,
+    by_neighbour: Tensor,
+    attended: Attended,
+    grad: Tensor,
+    of_features: Tensor,
+    of_reflectors: Tensor,
+) -> LogitSums:
+    """Add the gradients of a reflection layer, given that of its output before activation.
+
+    Args:
+        edges: The edges.
+        sets: Relation set of each edge.
+        features: ``[num_entities, dim]`` input of the layer.
+        reflectors: ``[num_sets, dim]`` unit vectors of the relation sets.
+        by_neighbour: ``[dim]`` w of the layer.
+        attended: The layer's results.
+        grad: ``[num_entities, dim]`` gradient of the output.
+        of_features: Gradient of the features, which is added to.
+        of_reflectors: ``[num_parts, num_sets, dim]`` gradient of the reflectors without that of
+            ``reflectors @ [w v]``, which is added to.
+    """
+    spans = _even_ranges(edges.transposed_starts.numpy(), len(of_reflectors))
+    neighbour_sums = features.new_empty(len(features))
+    set_sums = features.new_zeros(len(of_reflectors), 2, len(reflectors))
+    pattern = (edges.transposed_starts, edges.transposed_rows, edges.to_transposed, sets)
+    dots = reflectors @ by_neighbour, attended.along, attended.attention
+    given = (*pattern, features, reflectors, by_neighbour, *dots, grad)
+    shared = _arrays(*given, torch.linalg.vecdot(grad, attended.out), of_features, neighbour_sums)
+    own = list(zip(of_reflectors.numpy(), set_sums.numpy(), strict=True))
+    _run("attend_backward", spans, *shared, own=own)
+    return LogitSums(neighbour_sums, set_sums.sum(0))
+
+
+def pair_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """Return ``|rows[first[i]] - rows[second[i]]|_1`` for each i."""
+    out = rows.new_empty(len(first))
+    ranges = _ranges(len(first), _num_threads(len(first) * rows.shape[1]))
+    _run("pair_distances", ranges, *_arrays(rows, first, second, out))
+    return out
+
+
+def pair_distances_backward(rows: Tensor, first: Tensor, second: Tensor, grad: Tensor) -> Tensor:
+    """Return the gradient of ``pair_distances``, summed for each row in the order of the pairs."""
+    out = torch.zeros_like(rows)
+    ranges = _ranges(rows.shape[1], _num_threads(len(first) * rows.shape[1]))
+    _run("pair_distances_backward", ranges, *_arrays(rows, first, second, grad, out))
+    return out
+
+
+def dropped_copy(
+    parts: Sequence[Tensor], wide: Tensor, random: Tensor, num_kept: int, backward: bool
+) -> None:
+    """Concatenate matrices along the row and drop elements, or copy back the gradients.
+
+    Args:
+        parts: ``[num_rows, dim]`` matrices of the same shape.
+        wide: ``[num_rows, len(parts) * dim]`` matrix.
+        random: Random bytes in the shape of ``wide``.
+        num_kept: Number of byte values whose elements are kept.
+        backward: Copy from ``wide`` to ``parts``.
+    """
+    ranges = _ranges(len(wide), _num_threads(wide.numel()))
+    scale = np.float32(256 / num_kept)
+    arrays = (tuple(_arrays(*parts)), *_arrays(wide, random))
+    _run("dropped_copy", ranges, *arrays, num_kept, scale, backward)
+
+
+def _arrays(*tensors: Tensor) -> list[Any]:
+    return [tensor.detach().numpy() for tensor in tensors]
+
+
+def _num_threads(work: int) -> int:
+    return max(1, min(available_threads(), work // VALUES_PER_THREAD))
+
+
+def _ranges(size: int, num_ranges: int) -> list[Range]:
+    ends = [size * part // num_ranges for part in range(num_ranges + 1)]
+    return list(itertools.pairwise(ends))
+
+
+def _even_ranges(starts: np.ndarray[Any, Any], num_ranges: int) -> list[Range]:
+    """Return ranges of rows that have about the same number of nonzeros."""
+    if num_ranges == 1:
+        return [(0, len(starts) - 1)]
+    wanted = [int(starts[-1]) * part // num_ranges for part in range(1, num_ranges)]
+    ends = [0, *np.searchsorted(starts, wanted).tolist(), len(starts) - 1]
+    return list(itertools.pairwise(ends))
+
+
+def _run(name: str, ranges: list[Range], *shared: Any, own: list[Any] | None = None) -> None:
+    """Run a kernel on all ranges, with torch's number of threads.
+
+    Args:
+        name: The kernel.
+        ranges: The ranges that it is called with.
+        *shared: Arguments of all calls.
+        own: Additional arguments of each call.
+    """
+    kernel = _kernels()[name]
+    calls = [
+        (*span, *shared, *rest)
+        for span, rest in zip(ranges, own or [()] * len(ranges), strict=True)
+    ]
+    num_threads = min(len(calls), available_threads())
+    if num_threads == 1:
+        for call in calls:
+            kernel(*call)
+        return
+    threads = _threads(num_threads - 1)
+    pending = [threads.submit(kernel, *call) for call in calls[1:]]
+    kernel(*calls[0])
+    for job in pending:
+        job.result()
+
+
+@functools.cache
+def _kernels() -> dict[str, Callable[..., None]]:
+    from emea.encoders.kernels import numba_source
+
+    names = (
+        "attend",
+        "attend_backward",
+        "pair_distances",
+        "pair_distances_backward",
+        "dropped_copy",
+    )
+    return {name: getattr(numba_source, name) for name in names}
+
+
+@functools.cache
+def _threads(number: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(number, thread_name_prefix="emea-kernel")
+
+
+if hasattr(os, "register_at_fork"):  # a forked process has none of the threads
+    os.register_at_fork(after_in_child=_threads.cache_clear)

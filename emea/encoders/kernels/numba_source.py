@@ -1,0 +1,151 @@
+"""Compiled CPU loops over edges and pairs; ``cpu_kernels`` calls them.
+
+The loops release the interpreter lock, so threads can run them on disjoint ranges. Sums may be
+reordered for SIMD instructions, but NaN and infinite values propagate as usual.
+"""
+
+import math
+
+import numba
+import numpy as np
+
+TWO = np.float32(2)  # a Python number would turn a product into double precision
+
+compiled = numba.njit(
+    nogil=True, cache=True, boundscheck=False, fastmath={"reassoc", "contract", "nsz"}
+)
+
+
+@compiled
+def attend(begin, end, starts, cols, sets, features, reflectors, dots, along, attention, out):
+    """Compute ``n.r``, the attention and the sum of messages for the rows from begin to end.
+
+    ``dots`` contains ``features @ w``, ``reflectors @ w`` and ``reflectors @ v``.
+    """
+    by_feature, by_reflector, by_relation = dots
+    dim = features.shape[1]
+    for i in range(begin, end):
+        first, last = starts[i], starts[i + 1]
+        for x in range(dim):
+            out[i, x] = 0
+        peak = np.float32(-np.inf)
+        for edge in range(first, last):
+            j, s = cols[edge], sets[edge]
+            dot = np.float32(0)
+            for x in range(dim):
+                dot += features[j, x] * reflectors[s, x]
+            along[edge] = dot
+            logit = by_feature[j] - TWO * dot * by_reflector[s] + by_relation[s]
+            attention[edge] = logit
+            # written so that a NaN becomes the peak and propagates
+            peak = peak if peak > logit else logit
+        total = np.float32(0)
+        for edge in range(first, last):
+            weight = np.float32(math.exp(attention[edge] - peak))
+            attention[edge] = weight
+            total += weight
+        for edge in range(first, last):
+            j, s = cols[edge], sets[edge]
+            weight = attention[edge] / total
+            attention[edge] = weight
+            reflected = -TWO * weight * along[edge]
+            for x in range(dim):
+                out[i, x] += weight * features[j, x] + reflected * reflectors[s, x]
+
+
+@compiled
+def attend_backward(
+    begin,
+    end,
+    starts,
+    rows,
+    order,
+    sets,
+    features,
+    reflectors,
+    by_neighbour,
+    by_reflector,
+    along,
+    attention,
+    grad,
+    grad_dot_out,
+    of_features,
+    neighbour_sums,
+    of_reflectors,
+    set_sums,
+):
+    """Compute gradients for the neighbours from begin to end.
+
+    Edges are visited by neighbour. ``starts``, ``rows`` and ``order`` are those of the transposed
+    pattern. The gradients are added to ``of_features`` and ``of_reflectors``, and those of
+    ``features @ w``, ``reflectors @ w`` and ``reflectors @ v`` are the sums over the edges' logits.
+    """
+    dim = features.shape[1]
+    for j in range(begin, end):
+        sum_logits = np.float32(0)
+        for place in range(starts[j], starts[j + 1]):
+            edge = order[place]
+            i, s = rows[place], sets[edge]
+            to_neighbour, to_reflector = np.float32(0), np.float32(0)
+            for x in range(dim):
+                to_neighbour += grad[i, x] * features[j, x]
+                to_reflector += grad[i, x] * reflectors[s, x]
+            weight, dot = attention[edge], along[edge]
+            of_logit = weight * (to_neighbour - TWO * dot * to_reflector - grad_dot_out[i])
+            of_dot = -TWO * (weight * to_reflector + of_logit * by_reflector[s])
+            reflected = -TWO * weight * dot
+            for x in range(dim):
+                of_features[j, x] += weight * grad[i, x] + of_dot * reflectors[s, x]
+            for x in range(dim):
+                of_reflectors[s, x] += reflected * grad[i, x] + of_dot * features[j, x]
+            sum_logits += of_logit
+            set_sums[0, s] -= TWO * dot * of_logit
+            set_sums[1, s] += of_logit
+        neighbour_sums[j] = sum_logits
+        for x in range(dim):
+            of_features[j, x] += sum_logits * by_neighbour[x]
+
+
+@compiled
+def pair_distances(begin, end, rows, first, second, out):
+    """Compute the Manhattan distances of the pairs from begin to end."""
+    for pair in range(begin, end):
+        a, b = first[pair], second[pair]
+        total = np.float32(0)
+        for x in range(rows.shape[1]):
+            total += abs(rows[a, x] - rows[b, x])
+        out[pair] = total
+
+
+@compiled
+def pair_distances_backward(begin, end, rows, first, second, grad, out):
+    """Add up the gradient of Manhattan distances for the columns from begin to end."""
+    for pair in range(len(first)):
+        weight = grad[pair]
+        if weight != 0:
+            a, b = first[pair], second[pair]
+            # slices, because an index that could be negative prevents SIMD instructions
+            left, right = rows[a, begin:end], rows[b, begin:end]
+            of_left, of_right = out[a, begin:end], out[b, begin:end]
+            for x in range(end - begin):
+                apart = left[x] - right[x]
+                step = weight * (np.float32(apart > 0) - np.float32(apart < 0))
+                of_left[x] += step
+                of_right[x] -= step
+
+
+@compiled
+def dropped_copy(begin, end, parts, wide, random, num_kept, scale, backward):
+    """Copy matrices to columns of a wide one, or back, and drop elements by their random byte."""
+    dim = parts[0].shape[1]
+    for number, part in enumerate(parts):
+        first, last = number * dim, (number + 1) * dim
+        for row in range(begin, end):
+            byte = random[row, first:last]
+            inner, outer = part[row], wide[row, first:last]
+            if backward:
+                for x in range(dim):
+                    inner[x] = outer[x] * scale if byte[x] < num_kept else np.float32(0)
+            else:
+                for x in range(dim):
+                    outer[x] = inner[x] * scale if byte[x] < num_kept else np.float32(0)
