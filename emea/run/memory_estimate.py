@@ -23,6 +23,7 @@ from emea.matching.block_memory import block_budget
 from emea.matching.search import MAX_EXACT_PAIRS
 from emea.matching.similarity import BLOCK_BYTES
 from emea.run.parts import member_models
+from emea.run.reasoning_time import announce_reasoning
 from emea.run.search_time import announce_searches
 
 logger = logging.getLogger(__name__)
@@ -183,6 +184,7 @@ def check_costs(
     if estimate.width:
         sides = pair.source.num_entities, pair.target.num_entities
         announce_searches(config, *sides, estimate.width, device)
+    announce_reasoning(config, pair, device)
 
 
 def estimate_memory(

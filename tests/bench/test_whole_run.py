@@ -20,6 +20,7 @@ def test_a_whole_run_is_timed_and_described() -> None:
     numbers = whole_run.measure([*QUICK, "tracking=none"])
     assert numbers["epochs"] == "4 + 1 x 2"
     assert 0 < numbers["neural_s"] < numbers["total_s"]
+    assert numbers["joint_cpu_s"] > 0 and numbers["joint_estimate_s"] > 0
     assert 0 <= numbers["final"]["hit@1"] <= 1
 
 

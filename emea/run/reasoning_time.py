@@ -1,0 +1,92 @@
+"""Estimates the time of the M- and E-steps of a run from sizes and settings.
+
+The time of a step is proportional to the rows of the neighbour join: the candidates of each pair of
+neighbours. The two-way step joins once in each round, and searches candidates once more. The
+factors were fitted to runs on zh and on synthetic pairs with 5,000 and 15,000 entities, and are CPU
+time, which does not depend on other processes. On a GPU, the constant part dominates.
+"""
+
+import logging
+from dataclasses import dataclass
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+
+from emea.config.idle import uses_two_way
+from emea.data.graph_pair import GraphPair
+from emea.run.console import duration
+
+logger = logging.getLogger(__name__)
+
+SHOWN_SECONDS = 60
+"""Shorter reasoning is not announced."""
+
+NUM_ROUNDS = 4.3
+"""Usual number of rounds of a two-way step; rounds end when few matches change."""
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """Holds the factors of the time of one step on one type of device.
+
+    Args:
+        constant: Seconds of a step, independent of sizes.
+        per_row: Seconds for each row of the neighbour join, in one round.
+        per_pair: Seconds for each pair of entities that is searched.
+    """
+
+    constant: float
+    per_row: float
+    per_pair: float
+
+
+COSTS = {
+    ("cpu", "paper"): StepCost(0.05, 1.1e-6, 0.0),
+    ("cpu", "dual"): StepCost(0.1, 1.0e-6, 1.9e-8),
+    ("cpu", "one_to_one"): StepCost(0.2, 1.5e-6, 3.8e-8),
+    ("cuda", "paper"): StepCost(0.1, 1e-8, 0.0),
+    ("cuda", "dual"): StepCost(0.1, 3.5e-8, 0.0),
+    ("cuda", "one_to_one"): StepCost(2.0, 3.5e-8, 0.0),
+}
+"""Factors by type of device and step. Those of GPUs are from recorded runs that shared an H200."""
+
+
+def estimate_reasoning(config: DictConfig, pair: GraphPair, device: torch.device) -> float | None:
+    """Return the seconds of all M- and E-steps of a run; ``None`` if it has none.
+
+    Args:
+        config: The configuration of the run.
+        pair: The graphs.
+        device: The device to compute on.
+    """
+    uses = config.method.uses
+    if "em" not in uses or "rule" not in uses or not config.em.iterations:
+        return None
+    source, target = pair.source, pair.target
+    kind, key, rounds = "paper", "em.num_candidates", 1.0
+    if uses_two_way(config):
+        is_one_to_one = OmegaConf.select(config, "em.two_way.one_to_one", default=False)
+        kind, key = "one_to_one" if is_one_to_one else "dual", "em.two_way.max_candidates"
+        two_way = config.em.two_way
+        rounds = min(NUM_ROUNDS, 1 + two_way.propagation) * min(1.0, two_way.sweeps / 2)
+    cost = COSTS["cpu" if device.type == "cpu" else "cuda", kind]
+    width = min(int(OmegaConf.select(config, key)), target.num_entities)
+    rows = 2 * source.num_triples * width
+    searched = source.num_entities * target.num_entities
+    step = cost.constant + rounds * rows * cost.per_row + searched * cost.per_pair
+    members = OmegaConf.select(config, "ensemble.num_members", default=1)
+    is_independent = OmegaConf.select(config, "ensemble.name") == "independent"
+    return float((1 + config.em.iterations) * step * (members if is_independent else 1))
+
+
+def announce_reasoning(config: DictConfig, pair: GraphPair, device: torch.device) -> None:
+    """Log the estimated time of all M- and E-steps, if they take long."""
+    seconds = estimate_reasoning(config, pair, device)
+    if seconds is not None and seconds > SHOWN_SECONDS:
+        fewer = "em.two_way.max_candidates" if uses_two_way(config) else "em.num_candidates"
+        logger.info(
+            "Reasoning takes about %s of %s time. A smaller %s or em.iterations takes less.",
+            duration(seconds),
+            "CPU" if device.type == "cpu" else "GPU",
+            fewer,
+        )
