@@ -478,7 +478,7 @@ def test_entities_are_asked_by_name(fitted: Aligner) -> None:
         fitted.explain(3, "t1")  # type: ignore[arg-type]
 
 
-def test_what_cannot_be_done_is_told() -> None:
+def test_impossible_requests_raise_errors() -> None:
     graph = graph_of([("a", "r", "b")])
     first, second = r"number 1: source entity nobody", r"number 2: target entity elsewhere"
     with pytest.raises(DataError, match=f"{first} is not in its graph; the links, {second}"):
@@ -523,7 +523,9 @@ def test_triples_may_be_rows_of_an_array() -> None:
         ({"threshold": 0.5, "target_precision": 0.9}, "Remove export.threshold"),
     ],
 )
-def test_answers_that_nobody_can_give(fitted: Aligner, asked: dict[str, Any], told: str) -> None:
+def test_impossible_questions_raise_errors(
+    fitted: Aligner, asked: dict[str, Any], told: str
+) -> None:
     with pytest.raises(ConfigError, match=told):
         fitted.predict(**asked)
 

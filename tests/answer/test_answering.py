@@ -145,7 +145,9 @@ def test_an_answer_of_a_baseline_may_be_stricter(tiny_config: Configs, tmp_path:
     assert metrics["final"]["hit@1"] > metrics["answer"]["hit@1"] > 0
 
 
-def test_settings_it_refuses_are_told_before_training(tiny_config: Configs, tmp_path: Path) -> None:
+def test_refused_settings_are_reported_before_training(
+    tiny_config: Configs, tmp_path: Path
+) -> None:
     config = tiny_config("decoding=hungarian", "+decoding.width=2")
     with pytest.raises(ConfigError, match=r"HungarianAnswer does not accept its settings: .*width"):
         run_job(config, tmp_path)

@@ -25,7 +25,7 @@ def test_every_file_travels_to_the_tracking_store() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_what_is_asked_for_is_written_beside_tsv(name: str, tmp_path: Path) -> None:
+def test_requested_formats_are_written_in_addition_to_tsv(name: str, tmp_path: Path) -> None:
     written = write_formats(tmp_path / "new", alignment_of(["a"], ["x"], [0]), [name])
     assert set(os.listdir(tmp_path / "new")) == {*FORMATS["tsv"], *FORMATS[name]}
     assert {path.name for path in written} == set(os.listdir(tmp_path / "new"))

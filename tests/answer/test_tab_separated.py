@@ -20,14 +20,14 @@ def test_what_is_written() -> None:
     assert list(unmatched_lines(alignment)) == ["source\tcandidate\tprobability", "b\tx\t0.250000"]
 
 
-def test_an_entity_without_candidates_is_told_as_such() -> None:
+def test_an_entity_without_candidates_is_marked() -> None:
     alignment = alignment_of(["a"], ["x"], [-1])
     alignment.candidate_probs[:] = 0
     assert list(unmatched_lines(alignment))[1:] == ["a\t\t0.000000"]
 
 
 @given(alignments())
-def test_every_entity_has_one_line_whatever_its_name(alignment: Alignment) -> None:
+def test_every_entity_has_one_line_with_any_name(alignment: Alignment) -> None:
     expected = answer(alignment)
     matched, unmatched = (
         [line.split("\t") for line in list(lines(alignment))[1:]]

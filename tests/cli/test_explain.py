@@ -91,7 +91,7 @@ def test_pairs_of_a_file(
         (["--pair", "3", "5", "--json", "/proc/why.json"], "/proc/why.json cannot be written"),
     ],
 )
-def test_mistakes_are_told_in_one_sentence(
+def test_mistakes_are_reported_in_one_sentence(
     arguments: list[str], said: str, finished: Finished, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(finished("paper").folder), *arguments]) == 1

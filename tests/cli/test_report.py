@@ -40,7 +40,7 @@ def no_address(folder: Path) -> str:
         (no_address, "--store is not a valid address: "),
     ],
 )
-def test_what_is_no_store_is_told_in_a_sentence(
+def test_an_invalid_store_is_reported_in_one_sentence(
     store: Callable[[Path], str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--store", store(tmp_path), "--out", str(tmp_path / "report")]) == 1
@@ -51,7 +51,7 @@ def test_what_is_no_store_is_told_in_a_sentence(
 
 
 @pytest.mark.slow
-def test_an_out_that_cannot_be_written_is_told_in_a_sentence(
+def test_an_unwritable_out_is_reported_in_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("emea.reporting.records.load_run_folders", lambda _: [made()])

@@ -227,7 +227,7 @@ def test_refusals_and_help_load_nothing_heavy(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())  # no folder of a run that never was
 
 
-def test_a_python_without_our_packages_is_told_what_to_do() -> None:
+def test_a_python_without_our_packages_prints_what_to_do() -> None:
     # -S: no installed packages
     done = subprocess.run(
         [sys.executable, "-S", str(ROOT / "run.py")], capture_output=True, text=True, check=False

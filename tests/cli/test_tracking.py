@@ -13,7 +13,7 @@ MakeFolder = Callable[..., Path]
 
 
 @pytest.mark.slow
-def test_sync_tells_what_it_did(
+def test_sync_reports_what_it_did(
     store: MlflowStore, make_folder: MakeFolder, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

@@ -50,7 +50,7 @@ def test_a_class_that_cannot_be_found_is_the_users_to_mend(target: str, sentence
         factory(node(_target_=target))
 
 
-def test_why_a_module_of_ones_own_does_not_load_is_told(
+def test_the_reason_why_an_own_module_does_not_load_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "half_written.py").write_text("class Thing:\n    def\n")

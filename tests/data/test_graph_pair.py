@@ -25,7 +25,7 @@ def test_shuffling_keeps_names_and_structure() -> None:
     assert np.array_equal(pair.official.test, pair.links[1:])
 
 
-def test_checksum_tells_pairs_apart() -> None:
+def test_checksum_distinguishes_pairs() -> None:
     assert PAIR.checksum() == GraphPair("other", SOURCE, TARGET, LINKS).checksum()
     assert PAIR.checksum() != GraphPair("p", SOURCE, TARGET, LINKS[:1]).checksum()
     assert PAIR.checksum() != GraphPair("p", TARGET, SOURCE, LINKS).checksum()

@@ -5,7 +5,7 @@ from emea.data.names import Prefixes
 DBR = {"dbr": "http://dbpedia.org/resource/"}
 
 
-def test_a_name_comes_first_as_it_stands() -> None:
+def test_a_name_without_expansion_comes_first() -> None:
     assert list(Prefixes().spellings("a:b")) == ["a:b"]
 
 

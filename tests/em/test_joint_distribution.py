@@ -134,7 +134,7 @@ def test_compatible_beliefs_are_the_conditional_with_labels_certain() -> None:
     assert torch.equal(q.targets, beliefs.targets)
 
 
-def test_without_evidence_the_neural_order_stands() -> None:
+def test_without_evidence_the_neural_order_is_kept() -> None:
     beliefs = Beliefs(torch.tensor([[9, 4, 7]]), torch.tensor([[0.5, 0.3, 0.2]]))
     none = torch.zeros(0, 2, dtype=torch.int64)
     q = compatible_beliefs(beliefs, torch.full((1, 3, 1), 0.3), torch.tensor([7.0]), none)

@@ -28,7 +28,7 @@ def test_known_pairs_are_blended_and_new_ones_are_not() -> None:
     torch.testing.assert_close(back, torch.tensor([[-4.0, -5.0], [-6.0, -7.0]]))
 
 
-def test_the_mean_goes_on() -> None:
+def test_the_mean_continues() -> None:
     running, pairs = RunningScores(0.5), table([[1]])
     for score in (-8.0, -4.0, -2.0):
         given = torch.tensor([[score]])
@@ -37,7 +37,7 @@ def test_the_mean_goes_on() -> None:
     assert float(blended[0]) == pytest.approx(-4.0)
 
 
-def test_a_saved_state_goes_on_the_same() -> None:
+def test_a_saved_state_continues_the_same() -> None:
     running, pairs = RunningScores(0.5), table([[1, 3], [2]])
     scores = torch.tensor([[-1.0, -2.0], [-3.0, 0.0]])
     running.keep(pairs, (scores, scores))

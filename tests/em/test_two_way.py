@@ -141,12 +141,12 @@ def test_mutual_pairs_choose_each_other() -> None:
     assert matching.num_target == 3
 
 
-def test_a_target_for_which_several_tie_goes_to_nobody() -> None:
+def test_a_target_for_which_several_tie_is_unmatched() -> None:
     matching = believed([[0.5, 0.1, 0], [0.5, 0.2, 0], [0, 0.1, 0.3]]).mutual()
     assert matching.targets.tolist() == [NO_MATCH, NO_MATCH, 2]
 
 
-def test_an_entity_that_ties_between_targets_follows_the_encoder_or_nobody() -> None:
+def test_an_entity_that_ties_between_targets_follows_the_encoder_or_is_unmatched() -> None:
     rows = [[0.5, 0.5, 0.1], [0.1, 0.1, 0.4]]
     by_score = believed(rows, [[0.9, 0.8, 0.1], [0.1, 0.1, 0.4]]).mutual()
     assert by_score.targets.tolist() == [0, 2]

@@ -137,7 +137,7 @@ def test_beliefs_are_sorted_by_what_ranks_them() -> None:
     assert possible.sum(1).min() > 0
 
 
-def test_it_tells_its_weights_and_how_it_settled() -> None:
+def test_it_reports_its_weights_and_its_updates() -> None:
     report = reported(aligned(2), sweeps=4, features=["similarity", "coverage"])
     assert list(report.weights) == ["similarity", "coverage", "unmatched"]
     assert 1 <= report.details["sweeps"] <= 4

@@ -145,7 +145,7 @@ def test_second_fit_takes_its_own_links(make_module: Callable[..., AlignmentModu
 
 
 @pytest.mark.parametrize("block_size", [1, 2, 50])
-def test_objective_is_told_before_each_step(
+def test_objective_is_notified_before_each_step(
     make_module: Callable[..., AlignmentModule], block_size: int
 ) -> None:
     objective = Watched()
@@ -186,7 +186,7 @@ def test_same_seed_gives_identical_weights(make_module: Callable[..., AlignmentM
 
 @pytest.mark.parametrize("first_bad", [1, 3, 4, 7])
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_loss_that_is_no_number_stops_the_fit_and_tells_the_step(
+def test_a_nan_loss_stops_the_fit_and_reports_the_step(
     make_module: Callable[..., AlignmentModule], first_bad: int, value: float
 ) -> None:
     module = make_module(NotANumberFrom(first_bad, value=value))
@@ -258,7 +258,7 @@ def test_fit_does_not_warn_of_its_data_set(make_module: Callable[..., AlignmentM
 
 @pytest.mark.gpu
 @pytest.mark.usefixtures("cuda")
-def test_cuda_graph_fit_goes_on_like_an_eager_one(
+def test_a_cuda_graph_fit_continues_like_an_eager_one(
     make_module: Callable[..., AlignmentModule],
 ) -> None:
     module = make_module(Linked())

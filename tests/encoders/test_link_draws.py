@@ -12,7 +12,7 @@ LINKS = torch.tensor([[0, 5], [1, 6], [2, 7], [4, 9]])
 
 
 @given(num_links=st.integers(1, 9), size=st.integers(1, 25), seed=st.integers(0, 99))
-def test_each_link_stands_as_often_as_any_other(num_links: int, size: int, seed: int) -> None:
+def test_each_link_occurs_as_often_as_any_other(num_links: int, size: int, seed: int) -> None:
     torch.manual_seed(seed)
     links = torch.stack([torch.arange(num_links), torch.arange(num_links) + 100], dim=1)
     source, target = random_batch(links, size)

@@ -67,7 +67,7 @@ def test_graphed_steps_are_eager_steps(
 
 
 @pytest.mark.gpu
-def test_replays_draw_anew(make_pair: Any, cuda: torch.device) -> None:
+def test_replays_draw_new_numbers(make_pair: Any, cuda: torch.device) -> None:
     graph = join_graphs(make_pair(num_entities=60, num_triples=400))
     encoder = RREA(graph, dim=20, dropout=0.3).to(cuda)
     links = torch.stack([torch.arange(50), torch.arange(50) + 60], dim=1).to(cuda)

@@ -35,14 +35,14 @@ def test_both_ends_are_in_the_histogram() -> None:
     assert (numbers["histogram"][0], numbers["histogram"][-1]) == (1, 2)
 
 
-def test_who_has_no_counterpart_is_nobodys_rival() -> None:
+def test_an_entity_without_counterpart_is_not_a_rival() -> None:
     targets, linked = np.array([0, 0, 0]), np.array([0, 1])
     assert compatibility_metrics(np.ones(3), targets, linked, linked)["conflicts"] == 1
     alone = compatibility_metrics(np.ones(3), targets, linked[:1], linked[:1])
     assert alone["conflicts"] == 0
 
 
-def test_nobody_judged_is_no_mean() -> None:
+def test_without_judged_entities_there_is_no_mean() -> None:
     numbers = compatibility_metrics(np.ones(2), np.zeros(2, dtype=np.int64), *[NO_ENTITIES] * 2)
     assert math.isnan(numbers["mean"]) and math.isnan(numbers["conflicts"])
     assert (sum(numbers["histogram"]), numbers["num_unmatched"]) == (0, 0)

@@ -91,7 +91,7 @@ def test_equals_the_full_order_where_the_neural_model_ties(
     assert_as_sorted(scores, seed, reverse, pooled)
 
 
-def test_alike_entities_tie_whatever_the_rounding() -> None:
+def test_equal_entities_tie_with_any_rounding() -> None:
     generator = torch.Generator().manual_seed(0)
     source, target = (torch.randn(1, 100, generator=generator) for _ in range(2))
     similarity = Cosine()(source, target.repeat(40, 1))

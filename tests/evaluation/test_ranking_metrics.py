@@ -40,7 +40,7 @@ def test_values_are_plain_floats() -> None:
     assert {type(value) for value in ranking_metrics(np.ones(2)).values()} == {float}
 
 
-def test_all_targets_stand_beside_the_pool() -> None:
+def test_metrics_cover_the_pool_and_all_targets() -> None:
     ranks = Ranks(in_pool=np.array([1.0, 2.0]), in_all=np.array([4.0, 8.0]))
     metrics = both_pools(ranks)
     beside = metrics.pop("all_targets")

@@ -39,7 +39,7 @@ def test_cells_are_run_once_and_recorded(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_failing_cell_is_told_and_does_not_stop_the_others(
+def test_a_failing_cell_is_reported_and_does_not_stop_the_others(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     two = ["data=zh,synthetic", "protocol=strict"]  # zh has no number of entities to choose
@@ -57,7 +57,7 @@ def test_parts_share_the_cells(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dirty", ["unknown", "false"])
-def test_code_that_reports_will_not_count_is_told_before_the_runs(
+def test_uncommitted_code_is_reported_before_the_runs(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
@@ -71,9 +71,7 @@ def test_code_that_reports_will_not_count_is_told_before_the_runs(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("experiment", [f"smoke/{one}" for one in ("table5", "figure5")])
-def test_first_trainings_have_no_em_whatever_the_experiment_says(
-    experiment: str, tmp_path: Path
-) -> None:
+def test_first_trainings_have_no_em_in_any_experiment(experiment: str, tmp_path: Path) -> None:
     register_schema()
     arguments = [experiment, "em.num_candidates=5,10", "--share-first", "--out", str(tmp_path)]
     found = cells(_parser().parse_args(arguments))

@@ -31,7 +31,7 @@ def test_a_target_that_also_names_empty_slots_keeps_its_own() -> None:
     assert prob_of(None, 0, 0) is None
 
 
-def test_the_best_and_nobody() -> None:
+def test_the_best_target_and_no_target() -> None:
     assert best_of(ROWS, 0) == (2, 0.5)
     assert best_of(ROWS, 1) == (None, 0.0)
 

@@ -65,7 +65,7 @@ def test_hubs_do_not_flood_the_page(run: FinishedRun) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("settings", [{}, {"color_scheme": "dark"}, {"java_script_enabled": False}])
-def test_the_page_opens_from_disk_and_asks_nobody(
+def test_the_page_opens_from_disk_without_requests(
     browser: Any,
     settings: dict[str, Any],
     run: FinishedRun,

@@ -24,7 +24,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     assert max(map(cell_len, lines)) <= width
 
 
-def test_plain_where_nobody_watches() -> None:
+def test_output_is_plain_without_a_terminal() -> None:
     assert "\x1b" not in printed([explanation()])
     assert "\x1b[" in printed([explanation()], colour=True)
 

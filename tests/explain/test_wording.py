@@ -32,7 +32,7 @@ def test_a_run_without_the_rule_says_so() -> None:
     assert "no influence" not in wording.grounds(explanation())
 
 
-def test_what_the_data_says_stands_apart() -> None:
+def test_names_from_the_data_are_marked() -> None:
     assert wording.truth(explanation()) == (
         "The data links the two (test link); this is not used elsewhere in the explanation."
     )
@@ -57,7 +57,7 @@ def test_the_rival_is_named_by_its_place(asked: int | None, rival: int | None, n
     assert wording.rival_name(explanation(rival=None)) == "runner-up"
 
 
-def test_the_comparison_leaves_out_what_nobody_has() -> None:
+def test_the_comparison_leaves_out_missing_values() -> None:
     rows = {row[0]: row[1:] for row in wording.comparison(explanation())}
     assert rows["final probability"] == ("0.80", "0.10")
     assert rows["neural model"] == ("0.25, rank 2", "0.25, rank 2")

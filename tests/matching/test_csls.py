@@ -74,7 +74,7 @@ def test_zero_vectors_give_numbers() -> None:
     assert torch.equal(scores[:, 0], scores[:, 1])
 
 
-def test_ten_neighbours_unless_told() -> None:
+def test_ten_neighbours_by_default() -> None:
     source, target = embeddings(15, 15, 0)
     torch.testing.assert_close(
         all_scores(CSLS()(source, target)), all_scores(CSLS(10)(source, target))

@@ -41,7 +41,7 @@ def test_the_time_is_for_all_calls_together() -> None:
         calls.do(lambda: time.sleep(0.2))
 
 
-def test_whoever_does_not_wait_loses_no_time() -> None:
+def test_a_call_that_does_not_wait_loses_no_time() -> None:
     calls, is_over = BoundedCalls(0.1), Event()
     calls.begin(is_over.wait)
     assert not calls.is_idle()

@@ -24,7 +24,7 @@ from emea.record.run_record import RunHeader
         "hydra.job.num",
     ],
 )
-def test_what_tells_nothing_is_left_out(key: str) -> None:
+def test_uninformative_parameters_are_left_out(key: str) -> None:
     assert compared_params({key: "x", "seed": 0}) == {"seed": 0}
 
 

@@ -14,7 +14,7 @@ from emea.record.run_record import check_finished, read_closing, read_run_file
 from .conftest import MakeFolder, MakeHeader
 
 
-def test_a_folder_tells_running_from_interrupted(make_folder: MakeFolder) -> None:
+def test_a_folder_distinguishes_running_from_interrupted(make_folder: MakeFolder) -> None:
     folder = make_folder(status=None)
     with FileLock(folder / LOCK_FILE), pytest.raises(DataError, match="it is still running"):
         check_finished(folder)

@@ -58,7 +58,7 @@ def test_a_whole_run(store: MlflowStore, tmp_path: Path, make_header: MakeHeader
     assert [item.path for item in client.list_artifacts(run_id, ".hydra")] == [".hydra/config.yaml"]
 
 
-def test_metrics_are_sent_together_and_while_the_run_goes_on(
+def test_metrics_are_sent_together_during_the_run(
     store: MlflowStore,
     tmp_path: Path,
     make_header: MakeHeader,
@@ -120,7 +120,7 @@ def test_damaged_database_does_not_stop_the_run(
     assert read_closing(tmp_path / "run") is not None
 
 
-def test_a_run_that_goes_on_is_told_whole(
+def test_a_resumed_run_is_logged_completely(
     store: MlflowStore, tmp_path: Path, make_header: MakeHeader
 ) -> None:
     killed = tracker_for(store, tmp_path)

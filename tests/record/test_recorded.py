@@ -90,7 +90,7 @@ def test_an_unfinished_run_is_continued_unless_a_process_works_in_it(
     assert earlier_runs(PRINT, [tmp_path]).unfinished == folder
 
 
-def test_nobody_remembers_without_a_store() -> None:
+def test_nothing_is_remembered_without_a_store() -> None:
     assert NoTracker().recorded(PRINT) is None
 
 
@@ -116,7 +116,7 @@ def test_a_store_looks_in_every_experiment(
         assert store.find_finished(FINGERPRINT_TAG, str(number) * 64) is not None
 
 
-def test_a_run_that_goes_on_is_not_recorded(
+def test_a_running_run_is_not_recorded(
     store: MlflowStore, tmp_path: Path, header: RunHeader
 ) -> None:
     tracker_for(store, tmp_path).start(header, tmp_path / "run")

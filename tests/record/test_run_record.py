@@ -99,7 +99,7 @@ def test_whole_series_warns_of_nothing(
     assert not caplog.records
 
 
-def test_damage_inside_the_series_is_told(tmp_path: Path, make_header: MakeHeader) -> None:
+def test_damage_inside_the_series_is_reported(tmp_path: Path, make_header: MakeHeader) -> None:
     record = RunRecord(tmp_path)
     record.start(make_header())
     with open(tmp_path / SERIES_FILE, "a") as file:
@@ -109,7 +109,7 @@ def test_damage_inside_the_series_is_told(tmp_path: Path, make_header: MakeHeade
         read_series(tmp_path)
 
 
-def test_run_that_goes_on_keeps_its_points(tmp_path: Path, make_header: MakeHeader) -> None:
+def test_a_resumed_run_keeps_its_points(tmp_path: Path, make_header: MakeHeader) -> None:
     record = RunRecord(tmp_path)
     record.start(make_header())
     first = record.log({"loss": 1.0}, step=0)
@@ -120,7 +120,9 @@ def test_run_that_goes_on_keeps_its_points(tmp_path: Path, make_header: MakeHead
     assert read_series(tmp_path) == [first, second]
 
 
-def test_another_run_in_the_folder_starts_anew(tmp_path: Path, make_header: MakeHeader) -> None:
+def test_another_run_in_the_folder_starts_from_scratch(
+    tmp_path: Path, make_header: MakeHeader
+) -> None:
     record = RunRecord(tmp_path)
     record.start(make_header("a" * 32))
     record.log({"loss": 1.0}, step=0)

@@ -71,7 +71,7 @@ def test_run_whose_store_broke_is_replaced(
     assert_is_copy(store, folder)
 
 
-def test_what_lies_beside_a_complete_copy_goes(
+def test_leftovers_next_to_a_complete_copy_are_removed(
     store: MlflowStore, make_folder: MakeFolder, make_header: MakeHeader
 ) -> None:
     folder = make_folder()
@@ -91,7 +91,7 @@ def test_a_run_that_a_server_made_twice_ends_as_one(
     assert_is_copy(store, tmp_path / "run")
 
 
-def test_interrupted_import_is_begun_anew(
+def test_an_interrupted_import_starts_from_scratch(
     store: MlflowStore, make_folder: MakeFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -168,7 +168,7 @@ def test_run_folders_are_found_each_once(tmp_path: Path, make_folder: MakeFolder
         find_run_folders([tmp_path / "nowhere"])
 
 
-def test_counts_are_told() -> None:
+def test_counts_are_reported() -> None:
     assert str(SyncCounts(2, 1)) == "imported 2, already there 1, skipped 0"
     expected = "imported 0, already there 0, skipped 3 (1 unfinished, 2 failed)"
     assert str(SyncCounts(unfinished=1, failed=2)) == expected

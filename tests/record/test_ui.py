@@ -69,7 +69,7 @@ def test_command_is_for_this_machine_only() -> None:
     assert command[command.index("--port") + 1] == "5001"
 
 
-def test_the_addresses_of_studies_with_runs_are_told(
+def test_the_addresses_of_studies_with_runs_are_printed(
     store: MlflowStore, make_folder: Callable[..., Path]
 ) -> None:
     assert studies(store.client) == {}

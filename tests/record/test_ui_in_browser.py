@@ -149,7 +149,7 @@ def save_picture(page: Any, name: str) -> None:
         page.screenshot(path=Path(folder) / f"{name}.png")
 
 
-def test_a_sweep_is_told_apart_and_belongs_together(ui: Served) -> None:
+def test_sweeps_are_distinguished_and_their_runs_grouped(ui: Served) -> None:
     assert set(ui.runs) == NAMES | {PARENT}
     parent, jobs = ui.runs[PARENT], [ui.runs[name] for name in NAMES]
     assert {run.data.tags["sweep"] for run in jobs} == {"day/time"}

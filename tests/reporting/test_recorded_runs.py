@@ -40,7 +40,7 @@ def test_runs_say_which_code_made_them(study: str) -> None:
         assert run.started > 0, name
 
 
-def test_runs_are_told_apart() -> None:
+def test_runs_are_distinguished() -> None:
     runs = [run for study in RECORDED for run in records(study)]
     assert all(len(run.run_id) == 32 for run in runs)
     assert len({run.run_id for run in runs}) == len(runs)

@@ -12,7 +12,7 @@ from emea.reporting.run_table import run_table
 from .fabricated import made, write_folder, write_run
 
 
-def test_a_run_tells_who_it_is_and_where_it_lies(tmp_path: Path) -> None:
+def test_a_run_has_its_id_and_its_study(tmp_path: Path) -> None:
     written = write_run(tmp_path / "table1", "zh-0.01-s0", started=7)
     [run] = load_records(tmp_path / "table1")
     expected = made("zh-0.01-s0", started=7)
@@ -46,7 +46,7 @@ def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tags", [{"dirty": "true"}, {"dirty": "unknown"}, {"commit": "unknown"}])
-def test_runs_of_uncommitted_code_do_not_count_and_are_told(
+def test_runs_of_uncommitted_code_are_left_out_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, tags: dict[str, str]
 ) -> None:
     write_run(tmp_path, "a", tags=tags)
@@ -66,7 +66,7 @@ def test_the_runs_of_all_studies_are_one_pool(tmp_path: Path) -> None:
     assert found == [("table1", "a"), ("table2", "a")]
 
 
-def test_where_runs_come_from_is_told_in_a_sentence() -> None:
+def test_the_origin_of_runs_is_stated_in_one_sentence() -> None:
     cores = {"commit": "d" * 40, "gpu": "", "cpu_count": "2", "machine": "x86_64"}
     table = run_table([made(), made("b", tags=cores, split_seed=3), made("unused")])
     line = provenance(table, ["id-a", "id-b", "id-a"])

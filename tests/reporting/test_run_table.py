@@ -72,7 +72,7 @@ def test_a_run_of_something_else_does_not_stand_for_it(other: dict[str, Any]) ->
     assert on_zh([made(), made("b", started=9, **other)], EMEA) == {0: ("a", "final")}
 
 
-def test_a_run_stands_for_its_split() -> None:
+def test_a_run_represents_its_split() -> None:
     runs = [made(f"s{split}", split_seed=split) for split in (2, 0, 1)]
     found = on_zh(runs, EMEA)
     assert list(found) == [0, 1, 2]
@@ -165,7 +165,7 @@ def test_the_first_source_that_has_the_split_counts() -> None:
     assert hits(runs, RREA) == [0.2, 0.1234]
 
 
-def test_the_first_model_of_an_em_run_is_told_by_that_run() -> None:
+def test_the_first_model_of_an_em_run_is_read_from_that_run() -> None:
     semi = {"training": "semi", "initial": scores(0.3)}
     runs = [alone(0.2, training="semi", started=9), made(protocol="released", **semi)]
     assert hits(runs, RREA_SEMI, "released") == [0.3]
@@ -180,7 +180,7 @@ def test_a_model_alone_counts_under_any_protocol(of_run: str, asked: str) -> Non
     assert list(on_zh([run], RREA, asked)) == [0]
 
 
-def test_reasoning_stands_for_itself() -> None:
+def test_reasoning_represents_itself() -> None:
     runs = [reasoned("paris", 0.3), reasoned("prase", 0.4)]
     assert hits(runs, PARIS) == [0.3]
     assert hits(runs, PRASE) == [0.4]

@@ -29,7 +29,7 @@ def test_a_row_per_measurement(tmp_path: Path) -> None:
     assert row == "| pair | cpu | 12.3 | 1.00 | 0.50 | 100 | 2 x86_64 cores | cccccccccc |"
 
 
-def test_a_whole_run_tells_its_search_and_protocol(tmp_path: Path) -> None:
+def test_a_whole_run_states_its_search_and_protocol(tmp_path: Path) -> None:
     numbers = {
         "overrides": "data=synthetic data.num_entities=2000 search.num_probes=4 em=dual",
         "data": "synthetic",

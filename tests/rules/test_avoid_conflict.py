@@ -76,7 +76,7 @@ def test_does_not_depend_on_the_blocks(
 
 @settings(deadline=None)
 @given(st.data(), bare_pairs(), st.integers(0, 2**32), st.sampled_from(["best", "expected"]))
-def test_a_target_nobody_else_claims_is_unique(
+def test_a_target_without_other_claims_is_unique(
     data: st.DataObject, pair: GraphPair, seed: int, mappings: str
 ) -> None:
     beliefs = data.draw(beliefs_of(pair))

@@ -190,7 +190,7 @@ def test_a_sample_observed_between_changes_no_final_number(
     assert sampled["history"][-1]["joint"] == whole["history"][-1]["joint"]
 
 
-def test_approximate_search_tells_its_recall(
+def test_approximate_search_reports_its_recall(
     tiny_config: Callable[..., DictConfig], tmp_path: Path
 ) -> None:
     config = tiny_config("em.iterations=1", "search=kmeans", "search.num_probes=4")

@@ -202,7 +202,7 @@ def test_mlflow_gets_a_run_without_test_links(store_template: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_without_a_test_link_to_judge_by_no_precision_is_told(
+def test_without_test_links_no_precision_is_reported(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     config = config_of("protocol=released", "rule=avoid_conflict", TEST_LINKS)

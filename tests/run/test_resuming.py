@@ -141,7 +141,7 @@ def test_the_log_continues(
 
 
 @pytest.mark.slow
-def test_other_settings_begin_anew(
+def test_other_settings_start_from_scratch(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed_after(1, tiny_config("em.iterations=1"), tmp_path, monkeypatch)
@@ -172,7 +172,7 @@ def test_a_run_of_other_code_or_data_is_kept_and_is_not_resumed(
 
 
 @pytest.mark.slow
-def test_nothing_of_an_earlier_run_stays_beside_a_new_one(
+def test_nothing_of_an_earlier_run_stays_next_to_a_new_one(
     tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     short = ("data.num_entities=100", "em=none", "rule=none")

@@ -93,7 +93,7 @@ def test_a_gpu_is_used_only_where_there_is_one() -> None:
         choose_device("gpu")
 
 
-def test_peak_memory_starts_anew() -> None:
+def test_peak_memory_is_reset() -> None:
     cpu = torch.device("cpu")
     block = np.ones(60_000_000)
     high = peak_memory_mb(cpu)

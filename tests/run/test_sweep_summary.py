@@ -86,7 +86,7 @@ def test_a_recorded_run_counts_with_its_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("told", "reason"), [({"failed": "ValueError: no"}, "no"), ({}, "neither")]
 )
-def test_who_failed_is_told_with_the_reason(
+def test_failed_runs_are_reported_with_the_reason(
     told: dict[str, Any], reason: str, tmp_path: Path
 ) -> None:
     folder = job(tmp_path, 3, ["em=paper"], None)
@@ -248,7 +248,7 @@ def test_jobs_are_found_in_folders_of_folders(tmp_path: Path) -> None:
     assert len(read_outcomes(tmp_path)) == 1
 
 
-def test_a_failure_is_told_by_the_status_whatever_becomes_of_the_table(
+def test_a_failure_sets_the_status_even_if_the_table_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def breaks(outcomes: Any) -> None:

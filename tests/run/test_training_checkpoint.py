@@ -176,7 +176,7 @@ def same_tensors(one: Path, other: Path) -> bool:
 
 
 @pytest.mark.slow
-def test_other_blocks_or_another_run_begin_the_stage_anew(
+def test_other_blocks_or_another_run_restart_the_stage(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tiny_config(*QUICK, "em=none")

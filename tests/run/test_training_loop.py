@@ -77,7 +77,7 @@ def test_a_restart_draws_new_weights_from_the_seed(tiny_config: Configs) -> None
 
 
 @pytest.mark.slow
-def test_iterations_train_anew(tiny_config: Configs, tmp_path: Path) -> None:
+def test_iterations_train_again(tiny_config: Configs, tmp_path: Path) -> None:
     options = ("em.iterations=2", "model.initial_epochs=8", "model.epochs_per_iteration=8")
     results = []
     for name, restart in (("on", "false"), ("anew", "true"), ("again", "true")):

@@ -65,7 +65,7 @@ def counting(make_module: Modules) -> AlignmentModule:
         ([0.1, 0.2, 0.3, 0.4, 0.5, 0.2], [6, 12, 18, 24, 30, 33], 30),  # the end is looked at
     ],
 )
-def test_a_turn_ends_after_patience_and_goes_on_with_the_best(
+def test_a_turn_ends_after_patience_and_keeps_the_best(
     block_size: int,
     hits: list[float],
     seen: list[int],
@@ -101,7 +101,7 @@ def test_weights_come_back_in_place(
     assert counting.encoder.rows.data_ptr() == address
 
 
-def test_every_turn_begins_anew_from_the_best(
+def test_every_turn_starts_from_the_best(
     counting: AlignmentModule, make_visible: Visibles, fit: Fit
 ) -> None:
     weights = []
@@ -154,7 +154,7 @@ def test_without_validation_links_there_is_nothing_to_look_at() -> None:
 
 
 @pytest.mark.gpu
-def test_a_captured_step_goes_on_from_the_best_weights(
+def test_a_captured_step_continues_from_the_best_weights(
     counting: AlignmentModule, make_visible: Visibles
 ) -> None:
     if not torch.cuda.is_available():

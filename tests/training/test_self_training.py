@@ -71,7 +71,7 @@ def test_an_empty_pool_gives_no_pair(
     assert mined.shape == (0, 2)
 
 
-def test_the_order_of_a_pool_tells_nothing(make_module: Modules, make_visible: Visibles) -> None:
+def test_the_order_of_a_pool_has_no_effect(make_module: Modules, make_visible: Visibles) -> None:
     module = make_module()
     module.encoder.rows.data[:] = 1.0  # all scores tie
     results = []

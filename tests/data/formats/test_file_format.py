@@ -31,7 +31,7 @@ def test_what_is_given_goes_first() -> None:
 
 
 @pytest.mark.parametrize("name", ["a.json", "a", "a.gz", ".nt"])
-def test_an_unknown_ending_is_told_with_those_that_are_known(name: str) -> None:
+def test_an_unknown_ending_is_reported_with_the_known_ones(name: str) -> None:
     with pytest.raises(DataError, match=r"Known suffixes are \.nt, \.ttl.*data\.format="):
         file_format(Path(name), None, GRAPH_FORMATS, "data.format")
 

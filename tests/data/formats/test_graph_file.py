@@ -86,7 +86,7 @@ def test_table_round_trip(folder: Path, suffix: str, triples: Triples) -> None:
     assert by_name(read_graph_file(path)[0]) == edges
 
 
-def test_the_same_graph_whatever_the_format(folder: Path) -> None:
+def test_all_formats_give_the_same_graph(folder: Path) -> None:
     triples = [(f"{BASE}{h}", f"{BASE}{r}", f"{BASE}{t}") for h, r, t in ("arb", "bsc", "carb"[:3])]
     texts = {suffix: rdf_text(triples, kind) for suffix, kind in RDF.items()}
     texts |= {suffix: table_text(triples[::-1], suffix) for suffix in ("tsv", "csv")}

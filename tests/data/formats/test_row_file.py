@@ -83,7 +83,7 @@ def test_bad_rows(tmp_path: Path, content: bytes, file_format: str, reason: str)
         'a,r,b\nc,r,"d\ne,r,f\ng,r,h',
     ],
 )
-def test_an_open_quote_is_told_where_it_is_opened(tmp_path: Path, content: str) -> None:
+def test_an_open_quote_is_reported_where_it_is_opened(tmp_path: Path, content: str) -> None:
     with pytest.raises(DataError, match=r"a\.csv, line 2: a quote is opened in this row"):
         read(tmp_path / "a.csv", content, "csv")
     rows, bad = read(tmp_path / "a.csv", content, "csv", "skip")

@@ -132,7 +132,7 @@ def test_a_name_may_begin_with_the_mark_of_comments(tmp_path: Path) -> None:
     assert read_sssom(path, "csv", BadLines(path.name, "stop")).links == [("#a", "b"), ("c", "d")]
 
 
-def test_an_empty_row_of_a_table_program_stands_above_the_table(tmp_path: Path) -> None:
+def test_an_empty_row_of_a_table_program_may_be_above_the_table(tmp_path: Path) -> None:
     path = tmp_path / "links.csv"
     path.write_text("#comment: 1,,\n,,\nsubject_id,predicate_id,object_id\na,owl:sameAs,b\n")
     assert sssom_format(path, "csv") == "csv"

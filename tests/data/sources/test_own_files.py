@@ -47,20 +47,18 @@ def test_without_test_links(write_files: WriteFiles) -> None:
 
 
 @pytest.mark.parametrize(("name", "called"), [(2024, "2024"), ("", "-"), (None, "-")])
-def test_a_name_is_text_whatever_it_looks_like(
-    write_files: WriteFiles, name: Any, called: str
-) -> None:
+def test_a_name_is_always_text(write_files: WriteFiles, name: Any, called: str) -> None:
     pair = read(write_files({**GRAPHS, "seeds.tsv": "a\tx\n"}), name=name)
     assert called in pair.name
 
 
-def test_no_overlap_is_told(write_files: WriteFiles) -> None:
+def test_no_overlap_is_reported(write_files: WriteFiles) -> None:
     folder = write_files({**GRAPHS, "seeds.tsv": "x\ta\nu\tv\n"})
     with pytest.raises(DataError, match=r"none of its 2 links joins an entity of a\.tsv"):
         read(folder)
 
 
-def test_test_links_that_are_the_labels_are_told(write_files: WriteFiles) -> None:
+def test_test_links_that_are_the_labels_are_reported(write_files: WriteFiles) -> None:
     folder = write_files({**GRAPHS, "seeds.tsv": "a\tx\nb\ty\n", "test.tsv": "a\tx\nb\tz\n"})
     with pytest.raises(DataError, match=r"test\.tsv: none of its 2 links can.*from the labels\."):
         read(folder, files={"test_links": "test.tsv"}, on_error="skip")
@@ -76,7 +74,7 @@ def test_files_must_be_named() -> None:
         read_own_files(None, "b.nt", None)
 
 
-def test_what_was_left_out_is_told(write_files: WriteFiles) -> None:
+def test_what_was_left_out_is_reported(write_files: WriteFiles) -> None:
     folder = write_files(
         {
             "a.nt": "<http://a/a> <http://a/r> <http://a/b> .\n" * 2
