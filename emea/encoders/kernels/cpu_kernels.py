@@ -152,9 +152,9 @@ def dropped_copy(
         backward: Copy from ``wide`` to ``parts``.
     """
     ranges = _ranges(len(wide), _num_threads(wide.numel()))
-    scale = np.float32(256 / num_kept)
+    scale, last_kept = np.float32(256 / num_kept), np.uint8(num_kept - 1)
     arrays = (tuple(_arrays(*parts)), *_arrays(wide, random))
-    _run("dropped_copy", ranges, *arrays, num_kept, scale, backward)
+    _run("dropped_copy", ranges, *arrays, last_kept, scale, backward)
 
 
 def _arrays(*tensors: Tensor) -> list[Any]:

@@ -135,7 +135,7 @@ def pair_distances_backward(begin, end, rows, first, second, grad, out):
 
 
 @compiled
-def dropped_copy(begin, end, parts, wide, random, num_kept, scale, backward):
+def dropped_copy(begin, end, parts, wide, random, last_kept, scale, backward):
     """Copy matrices to columns of a wide one, or back, and drop elements by their random byte."""
     dim = parts[0].shape[1]
     for number, part in enumerate(parts):
@@ -145,7 +145,7 @@ def dropped_copy(begin, end, parts, wide, random, num_kept, scale, backward):
             inner, outer = part[row], wide[row, first:last]
             if backward:
                 for x in range(dim):
-                    inner[x] = outer[x] * scale if byte[x] < num_kept else np.float32(0)
+                    inner[x] = outer[x] * scale if byte[x] <= last_kept else np.float32(0)
             else:
                 for x in range(dim):
-                    outer[x] = inner[x] * scale if byte[x] < num_kept else np.float32(0)
+                    outer[x] = inner[x] * scale if byte[x] <= last_kept else np.float32(0)
