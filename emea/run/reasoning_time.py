@@ -1,14 +1,17 @@
 """Estimates the time of the M- and E-steps of a run from sizes and settings.
 
-The time of a step is proportional to the rows of the neighbour join: the candidates of each pair of
-neighbours. The two-way step joins once in each round, and searches candidates once more. The
-factors were fitted to runs on zh and on synthetic pairs with 5,000 and 15,000 entities, and are CPU
-time, which does not depend on other processes. On a GPU, the constant part dominates.
+A step joins the neighbours of each source entity with the neighbours of their candidates. Its time
+is proportional to the rows of this join: the candidates of the ends of all triples, times the
+degree of a target entity that a triple ends in. The two-way step joins in each round, and searches
+candidates once more. The factors were fitted to runs on zh and on a synthetic pair with 5,000
+entities. They are CPU time, which does not depend on other processes. On a GPU, the constant part
+dominates.
 """
 
 import logging
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
 
@@ -21,7 +24,7 @@ logger = logging.getLogger(__name__)
 SHOWN_SECONDS = 60
 """Shorter reasoning is not announced."""
 
-NUM_ROUNDS = 4.3
+NUM_ROUNDS = 4.0
 """Usual number of rounds of a two-way step; rounds end when few matches change."""
 
 
@@ -31,7 +34,7 @@ class StepCost:
 
     Args:
         constant: Seconds of a step, independent of sizes.
-        per_row: Seconds for each row of the neighbour join, in one round.
+        per_row: Seconds for each row of the join, in one round.
         per_pair: Seconds for each pair of entities that is searched.
     """
 
@@ -41,12 +44,12 @@ class StepCost:
 
 
 COSTS = {
-    ("cpu", "paper"): StepCost(0.05, 1.1e-6, 0.0),
-    ("cpu", "dual"): StepCost(0.1, 1.0e-6, 1.9e-8),
-    ("cpu", "one_to_one"): StepCost(0.2, 1.5e-6, 3.8e-8),
-    ("cuda", "paper"): StepCost(0.1, 1e-8, 0.0),
-    ("cuda", "dual"): StepCost(0.1, 3.5e-8, 0.0),
-    ("cuda", "one_to_one"): StepCost(2.0, 3.5e-8, 0.0),
+    ("cpu", "paper"): StepCost(0.0, 2.5e-8, 0.0),
+    ("cpu", "dual"): StepCost(0.0, 2.9e-8, 1.9e-8),
+    ("cpu", "one_to_one"): StepCost(0.0, 6.4e-8, 3.7e-8),
+    ("cuda", "paper"): StepCost(0.1, 2e-10, 0.0),
+    ("cuda", "dual"): StepCost(0.1, 8e-10, 0.0),
+    ("cuda", "one_to_one"): StepCost(2.0, 8e-10, 0.0),
 }
 """Factors by type of device and step. Those of GPUs are from recorded runs that shared an H200."""
 
@@ -71,7 +74,8 @@ def estimate_reasoning(config: DictConfig, pair: GraphPair, device: torch.device
         rounds = min(NUM_ROUNDS, 1 + two_way.propagation) * min(1.0, two_way.sweeps / 2)
     cost = COSTS["cpu" if device.type == "cpu" else "cuda", kind]
     width = min(int(OmegaConf.select(config, key)), target.num_entities)
-    rows = 2 * source.num_triples * width
+    degrees = target.degrees().astype(np.float64)
+    rows = 2 * source.num_triples * width * (degrees**2).sum() / max(1.0, degrees.sum())
     searched = source.num_entities * target.num_entities
     step = cost.constant + rounds * rows * cost.per_row + searched * cost.per_pair
     members = OmegaConf.select(config, "ensemble.num_members", default=1)

@@ -1,4 +1,4 @@
-"""Plain and packed files give the same bytes; damage is told in a sentence."""
+"""Plain and packed files give the same bytes; damage is reported in one sentence."""
 
 import gzip
 from pathlib import Path

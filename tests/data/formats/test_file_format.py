@@ -1,4 +1,4 @@
-"""The name of a file tells its format."""
+"""The name of a file determines its format."""
 
 from pathlib import Path
 
