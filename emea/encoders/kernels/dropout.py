@@ -39,7 +39,7 @@ class ByteDropout(nn.Module):
 
 
 def kept_bytes(share: float) -> int:
-    """Return the number of byte values, of 256, that stand for a kept element."""
+    """Return the number of byte values, of 256, that keep an element."""
     return max(1, round(256 * (1 - share)))
 
 
