@@ -200,11 +200,11 @@ class Best:
 
 @dataclass(frozen=True)
 class Difference:
-    """A column with the difference between another column, named by its title, and a second.
+    """A column with the difference between two columns.
 
     Args:
         title: The heading.
-        of: The title of the first column.
+        of: The first column, or its title.
         minus: The second column, or its title.
         form: How to print a number.
         relative: Show the difference as a share of the second column.
@@ -212,15 +212,17 @@ class Difference:
 
     is_text: ClassVar[bool] = False
     title: str
-    of: str
+    of: str | Column
     minus: str | Column
     form: str = "{:+.3f}"
     relative: bool = False
 
     def entry(self, scope: Scope) -> Entry:
         """Subtract the second column; the cell is empty if one of the two has no number."""
-        minus = scope.done[self.minus] if isinstance(self.minus, str) else self.minus.entry(scope)
-        first, second = scope.done[self.of].number, minus.number
+        first, second = (
+            (scope.done[column] if isinstance(column, str) else column.entry(scope)).number
+            for column in (self.of, self.minus)
+        )
         if first is None or second is None:
             return Entry()
         difference = (first - second) / second if self.relative else first - second

@@ -76,10 +76,11 @@ def _row(record: RecordedRun) -> dict[str, Any]:
 
 
 def _given_split(record: RecordedRun) -> dict[str, Any]:
-    """Return seed and ratio of a split that was not drawn.
+    """Return what identifies a split that was not drawn.
 
-    The seed of an official split is its fold, and its ratio is the share of training links. If all
-    links are test links, the ratio is 0. Runs of a benchmark state the ratio of their first run.
+    The seed of an official split is its fold, its ratio is the share of training links, and its
+    pair is named as such, because drawn splits of the same pair have other links. If all links are
+    test links, the ratio is 0. Runs of a benchmark state the ratio of their first run.
     """
     params = record.header["params"]
     if params.get("data.benchmark_ratio") is not None:
@@ -89,7 +90,16 @@ def _given_split(record: RecordedRun) -> dict[str, Any]:
     fold, counts = params.get("data.fold"), record.metrics.get("num_links")
     if record.metrics.get("split") != "official" or fold is None or not counts:
         return {}
-    return {"split_seed": int(fold), "ratio": round(counts["train"] / sum(counts.values()), 4)}
+    return {
+        "data": official(record.metrics["data"]),
+        "split_seed": int(fold),
+        "ratio": round(counts["train"] / sum(counts.values()), 4),
+    }
+
+
+def official(data: str) -> str:
+    """Return the name of a pair on its official folds."""
+    return f"{data} (official folds)"
 
 
 def _derived(record: RecordedRun) -> dict[str, Any]:
