@@ -67,12 +67,13 @@ class _CompiledLayers(torch.autograd.Function):
         for channel, start in enumerate(starts):
             outputs.append(activation(start).contiguous())
             for layer in zip(w[channel], v[channel], strict=True):
-                attended.append(cpu_kernels.attend(edges, sets, outputs[-1], reflectors, *layer))
-                outputs.append(activation(attended[-1].out))
+                given = (edges, sets, outputs[-1], reflectors, *layer)
+                attended.append(cpu_kernels.attend(*given, is_relu=activation is torch.relu))
+                outputs.append(attended[-1].activated)
         ctx.settings = (edges, sets, activation)
         wide, ctx.num_kept, ctx.random = _concatenated(outputs, dropout)
         ctx.num_outputs = len(outputs)
-        flat = [tensor for layer in attended for tensor in layer]
+        flat = [tensor for layer in attended for tensor in layer[1:]]
         ctx.save_for_backward(reflectors, w, v, *outputs, *flat)
         return wide
 
@@ -81,7 +82,6 @@ class _CompiledLayers(torch.autograd.Function):
         edges, sets, activation = ctx.settings
         reflectors, w, v, *saved = ctx.saved_tensors
         outputs, flat = saved[: ctx.num_outputs], saved[ctx.num_outputs :]
-        attended = [Attended(*flat[place : place + 3]) for place in range(0, len(flat), 3)]
         of_outputs = _of_columns(grads[0].contiguous(), outputs, ctx.num_kept, ctx.random)
         through = ACTIVATION_GRADIENTS[activation]
         num_channels, depth, dim = w.shape
@@ -92,21 +92,19 @@ class _CompiledLayers(torch.autograd.Function):
         for channel in range(num_channels):
             first = channel * (depth + 1)
             for layer in reversed(range(depth)):
-                here = first + layer
-                grad = through(of_outputs[here + 1], outputs[here + 1])
-                logits = cpu_kernels.attend_backward(
+                here, place = first + layer, 3 * (channel * depth + layer)
+                of_w[channel, layer], sums[channel, layer] = cpu_kernels.attend_backward(
                     edges,
                     sets,
                     outputs[here],
                     reflectors,
                     w[channel, layer],
-                    attended[channel * depth + layer],
-                    grad,
+                    Attended(outputs[here + 1], *flat[place : place + 3]),
+                    activation is torch.relu,
+                    of_outputs[here + 1],
                     of_outputs[here],
                     of_parts,
                 )
-                torch.mv(outputs[here].t(), logits.of_features, out=of_w[channel, layer])
-                sums[channel, layer] = logits.of_reflectors
             of_starts.append(through(of_outputs[first], outputs[first]))
         # reflectors @ [w v] of all layers at once
         sums = sums.view(-1, len(reflectors))
@@ -131,7 +129,9 @@ def _of_columns(
 ) -> list[Tensor]:
     """Return the gradient of each output, given that of their dropped concatenation."""
     if random is None:
-        return [part.contiguous() for part in grad.chunk(len(outputs), dim=1)]
+        # copies, because the layers overwrite them
+        parts = grad.chunk(len(outputs), dim=1)
+        return [part.clone(memory_format=torch.contiguous_format) for part in parts]
     parts = [torch.empty_like(out) for out in outputs]
     cpu_kernels.dropped_copy(parts, grad, random, num_kept, backward=True)
     return parts

@@ -72,12 +72,11 @@ def test_the_number_of_threads_does_not_change_a_bit(monkeypatch: pytest.MonkeyP
     results: list[list[Tensor]] = []
     for num_threads in (1, 3):
         monkeypatch.setattr(cpu_kernels, "available_threads", lambda number=num_threads: number)
-        attended = cpu_kernels.attend(edges, sets.int(), features, reflectors, w, v)
+        attended = cpu_kernels.attend(edges, sets.int(), features, reflectors, w, v, is_relu=True)
         of_features = torch.zeros_like(features)
         of_reflectors = torch.zeros(cpu_kernels.num_parts(edges), *reflectors.shape)
-        sums = cpu_kernels.attend_backward(
-            edges, sets.int(), features, reflectors, w, attended, grad, of_features, of_reflectors
-        )
+        given = (edges, sets.int(), features, reflectors, w, attended, True, grad.clone())
+        sums = cpu_kernels.attend_backward(*given, of_features, of_reflectors)
         results.append([*attended, *sums, of_features, of_reflectors])
     for one, three in zip(*results, strict=True):
         assert torch.equal(one, three)

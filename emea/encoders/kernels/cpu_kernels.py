@@ -37,18 +37,19 @@ Range = tuple[int, int]
 
 
 class Attended(NamedTuple):
-    """Holds a layer's output before activation, and ``n.r`` and the attention of each edge."""
+    """Holds a layer's output after and before activation, and each edge's ``n.r`` and attention."""
 
+    activated: Tensor
     out: Tensor
     along: Tensor
     attention: Tensor
 
 
-class LogitSums(NamedTuple):
-    """Holds gradients of the layer's scalars: ``features @ w``, ``reflectors @ [w v]``."""
+class KernelGradients(NamedTuple):
+    """Holds gradients of w through ``features @ w``, and of ``reflectors @ w`` and ``@ v``."""
 
-    of_features: Tensor
-    of_reflectors: Tensor
+    by_neighbour: Tensor
+    of_dots: Tensor
 
 
 @functools.cache
@@ -68,16 +69,22 @@ def attend(
     reflectors: Tensor,
     by_neighbour: Tensor,
     by_relation: Tensor,
+    is_relu: bool,
 ) -> Attended:
-    """Apply a reflection layer to the features of one channel, ``[num_entities, dim]``."""
+    """Apply a reflection layer to the features of one channel, ``[num_entities, dim]``.
+
+    The activation is a ReLU or the hyperbolic tangent.
+    """
     along = features.new_empty(edges.num_nonzeros)
-    result = Attended(torch.empty_like(features), along, torch.empty_like(along))
+    rows = torch.empty_like(features), torch.empty_like(features)
+    result = Attended(*rows, along, torch.empty_like(along))
     dots = features @ by_neighbour, reflectors @ by_neighbour, reflectors @ by_relation
     graph = _arrays(edges.row_starts, edges.cols, sets)
     given = (*graph, *_arrays(features, reflectors), tuple(_arrays(*dots)))
     work = edges.num_nonzeros * features.shape[1]
     ranges = _even_ranges(graph[0], _num_threads(work))
-    _run("attend", ranges, *given, *_arrays(result.along, result.attention, result.out))
+    made = _arrays(result.along, result.attention, result.out, result.activated)
+    _run("attend", ranges, *given, is_relu, *made)
     return result
 
 
@@ -93,11 +100,12 @@ def attend_backward(
     reflectors: Tensor,
     by_neighbour: Tensor,
     attended: Attended,
+    is_relu: bool,
     grad: Tensor,
     of_features: Tensor,
     of_reflectors: Tensor,
-) -> LogitSums:
-    """Add the gradients of a reflection layer, given that of its output before activation.
+) -> KernelGradients:
+    """Add the gradients of a reflection layer, given that of its output.
 
     Args:
         edges: The edges.
@@ -106,21 +114,26 @@ def attend_backward(
         reflectors: ``[num_sets, dim]`` unit vectors of the relation sets.
         by_neighbour: ``[dim]`` w of the layer.
         attended: The layer's results.
-        grad: ``[num_entities, dim]`` gradient of the output.
+        is_relu: Whether the activation is a ReLU.
+        grad: ``[num_entities, dim]`` gradient of the activated output, which is overwritten.
         of_features: Gradient of the features, which is added to.
         of_reflectors: ``[num_parts, num_sets, dim]`` gradient of the reflectors without that of
             ``reflectors @ [w v]``, which is added to.
     """
-    spans = _even_ranges(edges.transposed_starts.numpy(), len(of_reflectors))
-    neighbour_sums = features.new_empty(len(features))
-    set_sums = features.new_zeros(len(of_reflectors), 2, len(reflectors))
+    num_parts, dim = len(of_reflectors), features.shape[1]
+    grad_dot_out = features.new_empty(len(features))
+    rows = _ranges(len(features), _num_threads(features.numel()))
+    activation = (*_arrays(attended.activated, attended.out), is_relu)
+    _run("through_activation", rows, *activation, *_arrays(grad, grad_dot_out))
+    spans = _even_ranges(edges.transposed_starts.numpy(), num_parts)
+    of_kernel = features.new_zeros(num_parts, dim)
+    set_sums = features.new_zeros(num_parts, 2, len(reflectors))
     pattern = (edges.transposed_starts, edges.transposed_rows, edges.to_transposed, sets)
     dots = reflectors @ by_neighbour, attended.along, attended.attention
-    given = (*pattern, features, reflectors, by_neighbour, *dots, grad)
-    shared = _arrays(*given, torch.linalg.vecdot(grad, attended.out), of_features, neighbour_sums)
-    own = list(zip(of_reflectors.numpy(), set_sums.numpy(), strict=True))
-    _run("attend_backward", spans, *shared, own=own)
-    return LogitSums(neighbour_sums, set_sums.sum(0))
+    given = (*pattern, features, reflectors, by_neighbour, *dots, grad, grad_dot_out, of_features)
+    own = list(zip(*_arrays(of_reflectors, of_kernel, set_sums), strict=True))
+    _run("attend_backward", spans, *_arrays(*given), own=own)
+    return KernelGradients(of_kernel.sum(0), set_sums.sum(0))
 
 
 def pair_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
@@ -209,13 +222,8 @@ def _run(name: str, ranges: list[Range], *shared: Any, own: list[Any] | None = N
 def _kernels() -> dict[str, Callable[..., None]]:
     from emea.encoders.kernels import numba_source
 
-    names = (
-        "attend",
-        "attend_backward",
-        "pair_distances",
-        "pair_distances_backward",
-        "dropped_copy",
-    )
+    layers = ("attend", "through_activation", "attend_backward", "dropped_copy")
+    names = (*layers, "pair_distances", "pair_distances_backward")
     return {name: getattr(numba_source, name) for name in names}
 
 

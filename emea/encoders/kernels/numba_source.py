@@ -17,10 +17,25 @@ compiled = numba.njit(
 
 
 @compiled
-def attend(begin, end, starts, cols, sets, features, reflectors, dots, along, attention, out):
+def attend(
+    begin,
+    end,
+    starts,
+    cols,
+    sets,
+    features,
+    reflectors,
+    dots,
+    is_relu,
+    along,
+    attention,
+    out,
+    activated,
+):
     """Compute ``n.r``, the attention and the sum of messages for the rows from begin to end.
 
-    ``dots`` contains ``features @ w``, ``reflectors @ w`` and ``reflectors @ v``.
+    ``dots`` contains ``features @ w``, ``reflectors @ w`` and ``reflectors @ v``. The activation
+    is a ReLU or the hyperbolic tangent.
     """
     by_feature, by_reflector, by_relation = dots
     dim = features.shape[1]
@@ -51,6 +66,26 @@ def attend(begin, end, starts, cols, sets, features, reflectors, dots, along, at
             reflected = -TWO * weight * along[edge]
             for x in range(dim):
                 out[i, x] += weight * features[j, x] + reflected * reflectors[s, x]
+        if is_relu:
+            for x in range(dim):
+                # written so that a NaN propagates
+                activated[i, x] = np.float32(0) if out[i, x] <= 0 else out[i, x]
+        else:
+            for x in range(dim):
+                activated[i, x] = math.tanh(out[i, x])
+
+
+@compiled
+def through_activation(begin, end, activated, out, is_relu, grad, dots):
+    """Turn gradients of activated rows into those of rows, and compute ``grad . out``."""
+    for i in range(begin, end):
+        total = np.float32(0)
+        for x in range(out.shape[1]):
+            value = activated[i, x]
+            slope = np.float32(value > 0) if is_relu else np.float32(1) - value * value
+            grad[i, x] *= slope
+            total += grad[i, x] * out[i, x]
+        dots[i] = total
 
 
 @compiled
@@ -70,15 +105,16 @@ def attend_backward(
     grad,
     grad_dot_out,
     of_features,
-    neighbour_sums,
     of_reflectors,
+    of_kernel,
     set_sums,
 ):
     """Compute gradients for the neighbours from begin to end.
 
     Edges are visited by neighbour. ``starts``, ``rows`` and ``order`` are those of the transposed
-    pattern. The gradients are added to ``of_features`` and ``of_reflectors``, and those of
-    ``features @ w``, ``reflectors @ w`` and ``reflectors @ v`` are the sums over the edges' logits.
+    pattern. The gradients are added to ``of_features``, ``of_reflectors`` and, for w in
+    ``features @ w``, ``of_kernel``. Those of ``reflectors @ w`` and ``reflectors @ v`` are added to
+    ``set_sums``.
     """
     dim = features.shape[1]
     for j in range(begin, end):
@@ -101,9 +137,10 @@ def attend_backward(
             sum_logits += of_logit
             set_sums[0, s] -= TWO * dot * of_logit
             set_sums[1, s] += of_logit
-        neighbour_sums[j] = sum_logits
         for x in range(dim):
             of_features[j, x] += sum_logits * by_neighbour[x]
+        for x in range(dim):
+            of_kernel[x] += sum_logits * features[j, x]
 
 
 @compiled
