@@ -130,8 +130,8 @@ def _of_columns(
     """Return the gradient of each output, given that of their dropped concatenation."""
     if random is None:
         # copies, because the layers overwrite them
-        parts = grad.chunk(len(outputs), dim=1)
-        return [part.clone(memory_format=torch.contiguous_format) for part in parts]
+        columns = grad.chunk(len(outputs), dim=1)
+        return [part.clone(memory_format=torch.contiguous_format) for part in columns]
     parts = [torch.empty_like(out) for out in outputs]
     cpu_kernels.dropped_copy(parts, grad, random, num_kept, backward=True)
     return parts

@@ -128,8 +128,13 @@ def attend_backward(
     spans = _even_ranges(edges.transposed_starts.numpy(), num_parts)
     of_kernel = features.new_zeros(num_parts, dim)
     set_sums = features.new_zeros(num_parts, 2, len(reflectors))
-    pattern = (edges.transposed_starts, edges.transposed_rows, edges.to_transposed, sets)
-    dots = reflectors @ by_neighbour, attended.along, attended.attention
+    # in the order in which the kernel visits the edges
+    sets, along, attention = (
+        values.index_select(0, edges.to_transposed)
+        for values in (sets, attended.along, attended.attention)
+    )
+    pattern = (edges.transposed_starts, edges.transposed_rows, sets)
+    dots = reflectors @ by_neighbour, along, attention
     given = (*pattern, features, reflectors, by_neighbour, *dots, grad, grad_dot_out, of_features)
     own = list(zip(*_arrays(of_reflectors, of_kernel, set_sums), strict=True))
     _run("attend_backward", spans, *_arrays(*given), own=own)

@@ -8,12 +8,54 @@ import math
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
 TWO = np.float32(2)  # a Python number would turn a product into double precision
 
 compiled = numba.njit(
     nogil=True, cache=True, boundscheck=False, fastmath={"reassoc", "contract", "nsz"}
 )
+
+AHEAD = 4
+"""Edges between the request for a row and its use. Rows of large graphs are not in the cache."""
+
+FLOATS_PER_LINE = 16
+"""Single-precision numbers in a cache line."""
+
+
+@intrinsic
+def prefetch(typing_context, array, row, column):
+    """Request an element of a matrix for the cache, without waiting for it."""
+
+    def generate(context, builder, signature, arguments):
+        kind = signature.args[0]
+        matrix = context.make_array(kind)(context, builder, arguments[0])
+        strides, shape = (
+            cgutils.unpack_tuple(builder, part, 2) for part in (matrix.strides, matrix.shape)
+        )
+        places = [
+            builder.sext(value, ir.IntType(64)) if value.type.width < 64 else value
+            for value in arguments[1:]
+        ]
+        item = cgutils.get_item_pointer2(
+            context, builder, matrix.data, shape, strides, kind.layout, places
+        )
+        byte = builder.bitcast(item, ir.IntType(8).as_pointer())
+        numbers = [ir.IntType(32)] * 3
+        function = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [byte.type, *numbers]),
+            "llvm.prefetch.p0",
+        )
+        # read, keep in all caches, data
+        builder.call(
+            function, [byte, *(kind(value) for kind, value in zip(numbers, (0, 3, 1), strict=True))]
+        )
+        return context.get_dummy_value()
+
+    return types.void(array, row, column), generate
 
 
 @compiled
@@ -45,6 +87,10 @@ def attend(
             out[i, x] = 0
         peak = np.float32(-np.inf)
         for edge in range(first, last):
+            if edge + AHEAD < len(cols):
+                ahead = cols[edge + AHEAD]
+                for x in range(0, dim, FLOATS_PER_LINE):
+                    prefetch(features, ahead, x)
             j, s = cols[edge], sets[edge]
             dot = np.float32(0)
             for x in range(dim):
@@ -94,7 +140,6 @@ def attend_backward(
     end,
     starts,
     rows,
-    order,
     sets,
     features,
     reflectors,
@@ -111,8 +156,8 @@ def attend_backward(
 ):
     """Compute gradients for the neighbours from begin to end.
 
-    Edges are visited by neighbour. ``starts``, ``rows`` and ``order`` are those of the transposed
-    pattern. The gradients are added to ``of_features``, ``of_reflectors`` and, for w in
+    Edges are visited by neighbour, and all data of edges is in the order of the transposed pattern.
+    The gradients are added to ``of_features``, ``of_reflectors`` and, for w in
     ``features @ w``, ``of_kernel``. Those of ``reflectors @ w`` and ``reflectors @ v`` are added to
     ``set_sums``.
     """
@@ -120,13 +165,16 @@ def attend_backward(
     for j in range(begin, end):
         sum_logits = np.float32(0)
         for place in range(starts[j], starts[j + 1]):
-            edge = order[place]
-            i, s = rows[place], sets[edge]
+            if place + AHEAD < len(rows):
+                ahead = rows[place + AHEAD]
+                for x in range(0, dim, FLOATS_PER_LINE):
+                    prefetch(grad, ahead, x)
+            i, s = rows[place], sets[place]
             to_neighbour, to_reflector = np.float32(0), np.float32(0)
             for x in range(dim):
                 to_neighbour += grad[i, x] * features[j, x]
                 to_reflector += grad[i, x] * reflectors[s, x]
-            weight, dot = attention[edge], along[edge]
+            weight, dot = attention[place], along[place]
             of_logit = weight * (to_neighbour - TWO * dot * to_reflector - grad_dot_out[i])
             of_dot = -TWO * (weight * to_reflector + of_logit * by_reflector[s])
             reflected = -TWO * weight * dot
