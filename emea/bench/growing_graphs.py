@@ -16,6 +16,7 @@ import argparse
 import contextlib
 import json
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -154,9 +155,11 @@ def run_chain(settings: Sequence[str], folder: Path, share: float, order: str) -
         config = config.copy()
         config.data = mark if start is None else {**config.data, **mark}
         place = folder.with_name(f"{folder.name}-{part}")
+        began = time.process_time()
         run = FinishedRun.of(run_job(config, place, pair=of_part, start_from=start))
         line = {"run": place.name, "hit@1": round(run.metrics["final"]["hit@1"], 4)}
         line |= {"links": run.metrics["num_links"], "seconds": run.metrics["seconds"]["total"]}
+        line["cpu_seconds"] = time.process_time() - began  # does not depend on other processes
         print(json.dumps(line), flush=True)
         return run
 
