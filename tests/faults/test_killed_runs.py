@@ -16,7 +16,7 @@ SAME = "resumed with the same result"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("em", ["none", "paper", "dual"])
+@pytest.mark.parametrize("em", ["none", "paper", "dual", "one_to_one"])
 def test_kills_at_every_file_operation(
     em: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
