@@ -67,17 +67,17 @@ def matching_messages(
     """
     num_pairs = int(table.filled.sum())
     bounded = log_potentials.clamp(-MAX_LOGIT, MAX_LOGIT)
-    logits = torch.where(table.filled, bounded, -torch.inf)
+    logits = torch.where(table.filled, bounded, -MAX_LOGIT)
     if start is None:
         from_source = from_target = torch.zeros_like(logits)
     else:
         from_source, from_target = start.from_source, start.from_target
     for _ in range(max_passes):
         before = from_source, from_target
-        terms = (competition * from_target).add_(logits).exp_()
+        terms = _terms(logits, competition, from_target)
         new = _log_others(terms, _sums_by_source).neg_()
         from_source = torch.lerp(new, from_source, DAMPING)
-        terms = (competition * from_source).add_(logits).exp_()
+        terms = _terms(logits, competition, from_source)
         new = _log_others(terms, partial(_sums_by_target, table)).neg_()
         from_target = torch.lerp(new, from_target, DAMPING)
         change = (from_source - before[0]).abs().sum() + (from_target - before[1]).abs().sum()
@@ -104,6 +104,15 @@ def log_marginals(
     return torch.where(table.filled, torch.nn.functional.logsigmoid(odds), -torch.inf)
 
 
+def _terms(logits: Tensor, competition: float, messages: Tensor) -> Tensor:
+    """Return ``potential * message ** competition`` of each pair, at least ``exp(-MAX_LOGIT)``.
+
+    The bound changes no result, because terms are added to 1. Exponentials of minus infinity and
+    denormal ones take ten times as long.
+    """
+    return (competition * messages).add_(logits).clamp_(min=-MAX_LOGIT).exp_()
+
+
 def _log_others(terms: Tensor, sums: Callable[[Tensor], Tensor]) -> Tensor:
     """Return ``log(1 + sum of the other terms)`` of each pair's entity, ``[num_source, width]``.
 
@@ -111,7 +120,7 @@ def _log_others(terms: Tensor, sums: Callable[[Tensor], Tensor]) -> Tensor:
     of an entity is more than half of it; the others of such a term are summed without it.
 
     Args:
-        terms: ``[num_source, width]``, not negative, 0 in empty slots.
+        terms: ``[num_source, width]``, not negative, about 0 in empty slots.
         sums: Returns the sum of an entity's terms for each of its pairs.
     """
     total = 1 + sums(terms)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from emea.matching import compiled
 from emea.matching.best_scores import best_of_rows
 from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.search import ExactSearch, Scope, Search
@@ -83,6 +84,13 @@ class Similarity:
     @in_smaller_blocks
     def of_pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
         """Return the score of each row with the column at the same position, ``[num_pairs]``."""
+        if compiled.usable(self.source) and self.source.dtype == torch.float32:
+            scores = self.scale * compiled.pair_dots(self.source, self.target, rows, columns)
+        else:
+            scores = self._gathered_dots(rows, columns)
+        return scores - self.source_offset[rows] - self.target_offset[columns]
+
+    def _gathered_dots(self, rows: Tensor, columns: Tensor) -> Tensor:
         scores = self.source.new_empty(len(rows))
         # each pair gathers two rows, so work in blocks of bounded memory
         per_block = rows_per_block(self.target, 2 * self.source.shape[1])
@@ -90,7 +98,7 @@ class Similarity:
             part = slice(start, start + per_block)
             source, target = self.source[rows[part]], self.target[columns[part]]
             scores[part] = self.scale * (source * target).sum(1)
-        return scores - self.source_offset[rows] - self.target_offset[columns]
+        return scores
 
     def blocks(self, rows: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield rows and their scores with all targets, in blocks of bounded memory."""

@@ -8,6 +8,8 @@ from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
 from emea.matching.block_memory import block_budget, in_smaller_blocks
+from emea.matching.compiled import usable
+from emea.rules import compiled
 from emea.rules.directed_triples import DirectedTriples
 
 
@@ -127,6 +129,8 @@ class TargetEdges:
         entities = torch.arange(self.num_entities, device=self.keys.device)
         self._bits = ((entities * _MIX) >> 40) & 63
         self._neighbours = self._signatures(triples)
+        self._starts = run_ends(torch.bincount(triples.pair_heads, minlength=self.num_entities))
+        self._tails = triples.pair_tails
 
     def _signatures(self, triples: DirectedTriples) -> Tensor:
         """Return 64 bits per entity, of which each neighbour sets one."""
@@ -146,6 +150,10 @@ class TargetEdges:
         """
         bits = self._bits[tails].unsqueeze(1)
         return (self._neighbours[heads].unsqueeze(2) >> bits).bitwise_and_(1).bool()
+
+    def as_lists(self) -> tuple[Tensor, ...]:
+        """Return start of each entity's edges, their tails, and the bits of :meth:`may_join`."""
+        return self._starts, self._tails, self._neighbours, self._bits
 
     def _hash(self, keys: Tensor) -> Tensor:
         return ((keys * _MIX) >> 36) & self._mask
@@ -186,6 +194,8 @@ def join_neighbours(
         filled: ``[num_source, k]`` whether a slot contains a candidate. ``None`` means that all do.
     """
     neighbours = neighbours or beliefs
+    if usable(beliefs.targets):
+        return _compiled_join(source, target, edges, (beliefs, neighbours), skip_impossible, filled)
     per_pair = beliefs.num_candidates * neighbours.num_candidates
     limit = block_budget(LOOKUPS_PER_BLOCK, beliefs.targets.device)
     pairs = torch.arange(len(source.pair_heads), device=beliefs.targets.device)
@@ -195,6 +205,30 @@ def join_neighbours(
     ]
     columns = zip(*blocks, strict=True) if blocks else [[pairs]] * 6
     return NeighbourJoin(*(torch.cat(list(column)) for column in columns))
+
+
+def _compiled_join(
+    source: DirectedTriples,
+    target: DirectedTriples,
+    edges: TargetEdges,
+    beliefs: tuple[Beliefs, Beliefs],
+    skip_impossible: bool,
+    filled: Tensor | None,
+) -> NeighbourJoin:
+    """Return the same join from compiled loops."""
+    if filled is None:
+        filled = torch.ones_like(beliefs[0].targets, dtype=torch.bool)
+    carries = beliefs[1].probs > 0
+    if not skip_impossible:
+        carries = torch.ones_like(carries)
+    pairs, slot, neighbour_slot, found = compiled.join_rows(
+        source, beliefs, carries, filled, edges.as_lists()
+    )
+    index, relation, target_relation = relation_products(source, target, pairs, found)
+    pairs = pairs[index]
+    entity, neighbour = source.pair_heads[pairs], source.pair_tails[pairs]
+    slots = slot[index], neighbour_slot[index]
+    return NeighbourJoin(entity, slots[0], neighbour, slots[1], relation, target_relation)
 
 
 def _join_block(

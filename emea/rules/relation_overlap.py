@@ -4,7 +4,9 @@ import torch
 from torch import Tensor
 
 from emea.matching.block_memory import block_budget, in_smaller_blocks
+from emea.matching.compiled import usable
 from emea.matching.pair_table import PairTable
+from emea.rules import compiled
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.neighbour_join import LOOKUPS_PER_BLOCK, chunks, expand_ranges, run_ends
 from emea.rules.subsumption import Subsumption
@@ -113,9 +115,37 @@ def _share(
     best = likelier.new_zeros(here.num_directed)
     best.scatter_reduce_(0, relations[0], likelier, "amax")
     expected = here.expected(best)[pair[0]]
-    keys, values = _offers(there, pair[1], here.num_directed, relations, likelier)
-    found = _found(here, keys, values, pair)
+    if usable(expected):
+        found = _compiled_found(here, there, relations, likelier, pair)
+    else:
+        keys, values = _offers(there, pair[1], here.num_directed, relations, likelier)
+        found = _found(here, keys, values, pair)
     return ((found + PRIOR) / (expected + PRIOR)).clamp(max=1)
+
+
+def _compiled_found(
+    here: EntityRelations,
+    there: EntityRelations,
+    relations: tuple[Tensor, Tensor],
+    likelier: Tensor,
+    pair: tuple[Tensor, Tensor],
+) -> Tensor:
+    """Return the same weights as :func:`_found` from compiled loops."""
+    return compiled.shared_weights(
+        pair,
+        (here.starts, here.relations, here.weights),
+        (there.starts, there.relations),
+        _partners(relations, likelier, there.num_directed),
+    )
+
+
+def _partners(
+    relations: tuple[Tensor, Tensor], likelier: Tensor, num_there: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the counterparts of the other side's relations: starts, relations, inclusions."""
+    order = torch.argsort(relations[1], stable=True)
+    starts = run_ends(torch.bincount(relations[1], minlength=num_there))
+    return starts, relations[0][order], likelier[order]
 
 
 def _offers(
@@ -138,11 +168,8 @@ def _offers(
     is_wanted[wanted] = True
     kept = is_wanted[there.entities]
     entities, having = there.entities[kept], there.relations[kept]
-    order = torch.argsort(relations[1], stable=True)
-    partners, worth = relations[0][order], likelier[order]
-    counts = torch.bincount(relations[1], minlength=there.num_directed)
-    starts = run_ends(counts)
-    index, position = expand_ranges(starts[having], counts[having])
+    starts, partners, worth = _partners(relations, likelier, there.num_directed)
+    index, position = expand_ranges(starts[having], torch.diff(starts)[having])
     keys, place = torch.unique(entities[index] * num_here + partners[position], return_inverse=True)
     values = worth.new_zeros(len(keys)).scatter_reduce_(0, place, worth[position], "amax")
     return keys, values

@@ -56,9 +56,15 @@ def joined(
     neighbours: Beliefs | None = None,
     filled: Tensor | None = None,
 ) -> NeighbourJoin:
+    """Return the join by torch's operations, which must equal that of the compiled loops."""
     source, target = DirectedTriples(pair.source), DirectedTriples(pair.target)
-    edges = TargetEdges(target)
-    return join_neighbours(source, target, edges, beliefs, skip_impossible, neighbours, filled)
+    given = source, target, TargetEdges(target), beliefs, skip_impossible, neighbours, filled
+    assert neighbour_join.usable(beliefs.targets)
+    by_loops = join_neighbours(*given)
+    with patch.object(neighbour_join, "usable", lambda values: False):
+        join = join_neighbours(*given)
+    assert rows(by_loops) == rows(join)
+    return join
 
 
 @settings(deadline=None)

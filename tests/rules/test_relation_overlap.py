@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import torch
 from emea.data.graph import KnowledgeGraph
 from emea.matching.block_memory import limit_blocks
 from emea.matching.pair_table import PairTable
+from emea.rules import relation_overlap
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.relation_overlap import LEAST_INCLUSION, PRIOR, RelationOverlap
 from emea.rules.subsumption import Subsumption
@@ -71,6 +73,10 @@ def reference(
     return math.sqrt(share(0, source, target) * share(1, target, source))
 
 
+def test_the_compiled_loops_are_used() -> None:
+    assert relation_overlap.usable(torch.zeros(1))
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_equals_a_reference_over_sets(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -90,11 +96,13 @@ def test_equals_a_reference_over_sets(seed: int) -> None:
             wanted = reference(sets, likelier, row * ENTITIES[1] + int(targets[row, slot]))
         assert values[row, slot].item() == pytest.approx(wanted, rel=1e-5)
     assert values[filled].std() > 0.05
-    try:
-        limit_blocks(1e-9)
+    with patch.object(relation_overlap, "usable", lambda values: False):  # torch's operations
         assert torch.equal(overlap(table, included), values)
-    finally:
-        limit_blocks(1.0)
+        try:
+            limit_blocks(1e-9)
+            assert torch.equal(overlap(table, included), values)
+        finally:
+            limit_blocks(1.0)
 
 
 def test_without_inclusions_all_pairs_are_equal() -> None:
@@ -106,3 +114,5 @@ def test_without_inclusions_all_pairs_are_equal() -> None:
         targets, torch.zeros(targets.shape), torch.ones_like(targets).bool(), ENTITIES[1]
     )
     assert torch.equal(overlap(table, empty), torch.ones(targets.shape))
+    with patch.object(relation_overlap, "usable", lambda values: False):
+        assert torch.equal(overlap(table, empty), torch.ones(targets.shape))

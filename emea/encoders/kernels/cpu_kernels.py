@@ -6,7 +6,6 @@ single precision if numba is installed.
 """
 
 import functools
-import importlib.util
 import itertools
 import os
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ import torch
 from torch import Tensor
 
 from emea.encoders.kernels.sparse_pattern import SparsePattern
+from emea.matching import compiled
 from emea.matching.threads import available_threads
 
 EDGES_PER_PART = 100_000
@@ -52,14 +52,9 @@ class KernelGradients(NamedTuple):
     of_dots: Tensor
 
 
-@functools.cache
-def _numba_installed() -> bool:
-    return importlib.util.find_spec("numba") is not None
-
-
 def usable(values: Tensor) -> bool:
     """Return whether the kernels support this tensor; otherwise torch's operations are used."""
-    return values.device.type == "cpu" and values.dtype == torch.float32 and _numba_installed()
+    return values.dtype == torch.float32 and compiled.usable(values)
 
 
 def attend(

@@ -1,0 +1,114 @@
+"""Compiled CPU loops over candidate pairs; ``compiled`` calls them."""
+
+import numba
+import numpy as np
+
+compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
+
+
+@compiled
+def grouped(groups, num_groups):
+    """Return the places of the entries ordered by group, and in their order within a group."""
+    ends = np.zeros(num_groups + 1, np.int64)
+    for place in range(len(groups)):
+        ends[groups[place] + 1] += 1
+    for group in range(num_groups):
+        ends[group + 1] += ends[group]
+    order = np.empty(len(groups), np.int64)
+    for place in range(len(groups)):
+        order[ends[groups[place]]] = place
+        ends[groups[place]] += 1
+    return order
+
+
+@compiled
+def shared_weights(pair, here, there, partners):
+    """Return the weight of this side's relations that the other entity of each pair has.
+
+    Args:
+        pair: Entities of each pair, this side first.
+        here: Start of each entity's relations, the relations and the weight of each relation.
+        there: The same without weights for the other side.
+        partners: Start of each relation of the other side in the list of its counterparts, the
+            counterparts and their inclusions.
+    """
+    own, others = pair
+    starts, relations, weights = here
+    their_starts, their_relations = there
+    partner_starts, partner, inclusions = partners
+    best = np.zeros(len(weights), np.float32)
+    found = np.zeros(len(own), np.float32)
+    last = -1
+    for place in grouped(others, len(their_starts) - 1):
+        if others[place] != last:
+            if last >= 0:
+                for k in range(their_starts[last], their_starts[last + 1]):
+                    relation = their_relations[k]
+                    for m in range(partner_starts[relation], partner_starts[relation + 1]):
+                        best[partner[m]] = 0
+            last = others[place]
+            for k in range(their_starts[last], their_starts[last + 1]):
+                relation = their_relations[k]
+                for m in range(partner_starts[relation], partner_starts[relation + 1]):
+                    best[partner[m]] = max(best[partner[m]], inclusions[m])
+        total = np.float32(0)
+        for k in range(starts[own[place]], starts[own[place] + 1]):
+            total += best[relations[k]] * weights[relations[k]]
+        found[place] = total
+    return found
+
+
+@compiled
+def _edge(starts, tails, head, tail):
+    """Return the number of an edge, -1 if there is none; tails of a head are ascending."""
+    low, high = starts[head], starts[head + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if tails[middle] < tail:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < starts[head + 1] and tails[low] == tail else -1
+
+
+@compiled
+def joined(pairs, candidates, filled, carriers, carries, edges):
+    """Return source pair, slot, neighbour slot and edge of candidates that an edge joins, [4, n].
+
+    Args:
+        pairs: Heads and tails of the source pairs.
+        candidates: ``[num_source, k]`` candidates of the heads.
+        filled: ``[num_source, k]`` whether a slot contains a candidate.
+        carriers: ``[num_source, l]`` candidates of the tails.
+        carries: ``[num_source, l]`` whether a candidate carries evidence.
+        edges: Start of each target entity's edges, their tails, 64 bits per entity of which each
+            neighbour sets one, and the bit of each entity.
+    """
+    heads, tails = pairs
+    starts, ends, signatures, bits = edges
+    rows = np.empty((4, 2 * len(heads) + 1), np.int64)
+    number = 0
+    for pair in range(len(heads)):
+        entity, neighbour = heads[pair], tails[pair]
+        for slot in range(candidates.shape[1]):
+            if not filled[entity, slot]:
+                continue
+            head = candidates[entity, slot]
+            seen = signatures[head]
+            for other in range(carriers.shape[1]):
+                tail = carriers[neighbour, other]
+                if not carries[neighbour, other] or not (seen >> bits[tail]) & 1:
+                    continue
+                edge = _edge(starts, ends, head, tail)
+                if edge < 0:
+                    continue
+                if number == rows.shape[1]:
+                    more = np.empty((4, 2 * number), np.int64)
+                    more[:, :number] = rows
+                    rows = more
+                rows[0, number] = pair
+                rows[1, number] = slot
+                rows[2, number] = other
+                rows[3, number] = edge
+                number += 1
+    return rows[:, :number].copy()

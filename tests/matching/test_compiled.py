@@ -1,0 +1,48 @@
+"""Compiled loops, compared with double precision and with torch's operations."""
+
+from unittest.mock import patch
+
+import pytest
+import torch
+
+from emea.matching import compiled
+from emea.matching.similarity import Similarity
+
+
+def some_rows(num: int, dim: int) -> torch.Tensor:
+    return torch.randn(num, dim, generator=torch.Generator().manual_seed(num))
+
+
+@pytest.mark.parametrize("dim", [1, 3, 64, 257])
+def test_products_of_pairs_equal_double_precision(dim: int) -> None:
+    first, second = some_rows(20, dim), some_rows(30, dim)
+    rows = torch.arange(20).repeat_interleave(30)
+    columns = torch.arange(30).repeat(20)
+    exact = (first.double() @ second.double().T).flatten()
+    found = compiled.pair_dots(first, second, rows, columns)
+    scale = (first.double().norm(dim=1)[rows] * second.double().norm(dim=1)[columns]).clamp(min=1)
+    assert ((found - exact).abs() <= dim * torch.finfo(torch.float32).eps * scale).all()
+
+
+def test_equal_rows_have_equal_products() -> None:
+    first, second = some_rows(1, 101), some_rows(7, 101)
+    second[[2, 5]] = second[0].clone()
+    products = compiled.pair_dots(first, second, torch.zeros(7, dtype=torch.int64), torch.arange(7))
+    assert products[0] == products[2] == products[5]
+    assert len(products.unique()) == 5
+
+
+def test_scores_of_pairs_are_those_of_torch() -> None:
+    offsets = torch.linspace(0, 1, 9), torch.linspace(0, 1, 12)
+    similarity = Similarity(some_rows(9, 32), some_rows(12, 32), *offsets, scale=2.0)
+    rows, columns = torch.tensor([0, 8, 3]), torch.tensor([11, 0, 5])
+    assert compiled.usable(similarity.source)
+    found = similarity.of_pairs(rows, columns)
+    with patch.object(compiled, "usable", lambda values: False):
+        assert torch.allclose(found, similarity.of_pairs(rows, columns), rtol=0, atol=1e-4)
+    assert torch.allclose(found, similarity.scores(rows, columns).diagonal(), rtol=0, atol=1e-4)
+
+
+def test_no_pairs_have_no_products() -> None:
+    none = torch.empty(0, dtype=torch.int64)
+    assert not len(compiled.pair_dots(some_rows(2, 4), some_rows(2, 4), none, none))
