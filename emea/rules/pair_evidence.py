@@ -99,7 +99,8 @@ class JoinedNeighbours:
         """Look up the rows of a join."""
         places = join.entity * table.targets.shape[1] + join.slot
         keys = places * table.num_source + join.neighbour
-        claims, claim = torch.unique(keys, return_inverse=True)
+        # rows of a join are in the order of entity, neighbour and slot, so equal keys are adjacent
+        claims, claim = torch.unique_consecutive(keys, return_inverse=True)
         return cls(
             join,
             places,

@@ -44,9 +44,9 @@ class StepCost:
 
 
 COSTS = {
-    ("cpu", "paper"): StepCost(0.0, 2.2e-8, 0.0),
-    ("cpu", "dual"): StepCost(0.0, 2.9e-8, 1.9e-8),
-    ("cpu", "one_to_one"): StepCost(0.0, 6.4e-8, 3.7e-8),
+    ("cpu", "paper"): StepCost(0.0, 2.9e-8, 0.0),
+    ("cpu", "dual"): StepCost(0.0, 2.1e-8, 1.4e-8),
+    ("cpu", "one_to_one"): StepCost(0.0, 4.4e-8, 2.5e-8),
     ("cuda", "paper"): StepCost(0.1, 2e-10, 0.0),
     ("cuda", "dual"): StepCost(0.1, 8e-10, 0.0),
     ("cuda", "one_to_one"): StepCost(2.0, 8e-10, 0.0),
