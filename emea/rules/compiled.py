@@ -35,7 +35,8 @@ def join_rows(
         *arrays(beliefs[0].targets, filled, beliefs[1].targets, carries),
         arrays(*edges),
     )
-    return torch.from_numpy(_loops().joined(*given))
+    rows, number = _loops().joined(*given)
+    return torch.from_numpy(rows[:number]).view(-1, 4).T.contiguous()
 
 
 def shared_weights(
