@@ -506,7 +506,7 @@ def test_triples_may_be_rows_of_an_array() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "message"),
     [
         ({"threshold": 2.0}, "export.threshold"),
         ({"threshold": math.nan}, "export.threshold"),
@@ -524,9 +524,9 @@ def test_triples_may_be_rows_of_an_array() -> None:
     ],
 )
 def test_impossible_questions_raise_errors(
-    fitted: Aligner, asked: dict[str, Any], told: str
+    fitted: Aligner, asked: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=message):
         fitted.predict(**asked)
 
 

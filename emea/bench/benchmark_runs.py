@@ -1,6 +1,7 @@
 """Runs of benchmarks that are recorded: their marks, their folders and how processes share them."""
 
 import contextlib
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,16 @@ def marks(name: str, mark: str, ratio: float) -> dict[str, Any]:
         ratio: Share of the links that are labels in the first run.
     """
     return {"name": name, MARK: mark, RATIO: ratio}
+
+
+@contextlib.contextmanager
+def output_folder(out: Path | None) -> Iterator[Path]:
+    """Yield the folder of the runs; without one, a folder that is removed at the end."""
+    if out is not None:
+        yield out
+        return
+    with tempfile.TemporaryDirectory(prefix="emea-") as scratch:
+        yield Path(scratch)
 
 
 def claimed(chains: Iterable[str], queue: Path | None) -> Iterator[str]:

@@ -13,9 +13,7 @@ pairs, splits and shares.
 """
 
 import argparse
-import contextlib
 import json
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from emea.bench.benchmark_runs import claimed, finished_runs, marks
+from emea.bench.benchmark_runs import claimed, finished_runs, marks, output_folder
 from emea.config.instantiate import load_pair
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
@@ -125,10 +123,7 @@ def main(arguments: Sequence[str]) -> None:
         f"{data}-{options.ratio}-s{seed}-grown-{share:g}": (data, seed, share)
         for data, seed, share in product(options.data, options.split_seeds, options.shares)
     }
-    with contextlib.ExitStack() as stack:
-        out = options.out
-        if out is None:
-            out = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="emea-")))
+    with output_folder(options.out) as out:
         for name in claimed(chains, options.queue):
             data, seed, share = chains[name]
             settings = [f"data={data}", f"ratio='{options.ratio}'", f"split_seed={seed}"]

@@ -20,9 +20,7 @@ pairs and splits.
 """
 
 import argparse
-import contextlib
 import json
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -33,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from emea.bench.benchmark_runs import claimed, finished_runs, ids_of, marks
+from emea.bench.benchmark_runs import claimed, finished_runs, ids_of, marks, output_folder
 from emea.config.instantiate import load_pair
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
@@ -161,10 +159,7 @@ def main(arguments: Sequence[str]) -> None:
         f"{data}-{options.ratio}-s{seed}": (data, seed)
         for data, seed in product(options.data, options.split_seeds)
     }
-    with contextlib.ExitStack() as stack:
-        out = options.out
-        if out is None:
-            out = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="emea-")))
+    with output_folder(options.out) as out:
         for name in claimed(chains, options.queue):
             data, seed = chains[name]
             settings = [f"data={data}", f"ratio='{options.ratio}'", f"split_seed={seed}"]

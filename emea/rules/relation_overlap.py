@@ -116,27 +116,16 @@ def _share(
     best.scatter_reduce_(0, relations[0], likelier, "amax")
     expected = here.expected(best)[pair[0]]
     if usable(expected):
-        found = _compiled_found(here, there, relations, likelier, pair)
+        found = compiled.shared_weights(
+            pair,
+            (here.starts, here.relations, here.weights),
+            (there.starts, there.relations),
+            _partners(relations, likelier, there.num_directed),
+        )
     else:
         keys, values = _offers(there, pair[1], here.num_directed, relations, likelier)
         found = _found(here, keys, values, pair)
     return ((found + PRIOR) / (expected + PRIOR)).clamp(max=1)
-
-
-def _compiled_found(
-    here: EntityRelations,
-    there: EntityRelations,
-    relations: tuple[Tensor, Tensor],
-    likelier: Tensor,
-    pair: tuple[Tensor, Tensor],
-) -> Tensor:
-    """Return the same weights as :func:`_found` from compiled loops."""
-    return compiled.shared_weights(
-        pair,
-        (here.starts, here.relations, here.weights),
-        (there.starts, there.relations),
-        _partners(relations, likelier, there.num_directed),
-    )
 
 
 def _partners(
