@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch import Tensor
 from emea.data.arrays import IntArray
 from emea.em.joint import JointReport, JointStep, NeuralBeliefs, links_on
 from emea.em.kept_iteration import PREFIX, kept_report, kept_state
+from emea.em.local import LocalUpdate
 from emea.em.mean_beliefs import mean_report
 from emea.em.member_weights import member_weights
 from emea.em.normaliser import Normaliser
@@ -107,6 +109,7 @@ class EMCallback(pl.Callback):
     Attributes:
         certain: ``[num_links, 2]`` links that have probability 1 in q.
         on_phase: Called with the name of each phase that starts, for a progress display.
+        local: Entities to which EM is restricted; ``None`` means all.
     """
 
     def __init__(
@@ -130,6 +133,7 @@ class EMCallback(pl.Callback):
         self.step = step
         self.observer = observer
         self.on_phase: Callable[[str], None] = lambda phase: None
+        self.local: LocalUpdate | None = None
         self.certain = visible.train if step is None else step.certain_links(visible)
         self.num_candidates = num_candidates
         self.patience = patience
@@ -155,9 +159,11 @@ class EMCallback(pl.Callback):
         start = time.perf_counter()
         source, target = self._embeddings(module)
         similarity = self.decoder(source, target)
+        if self.local is not None:
+            self.local = self.local.to(source.device).with_nearest(similarity)
         neural = self._normalised(similarity, source)
         recall = None
-        if similarity.scope is not None:
+        if similarity.scope is not None and self.local is None:
             recall = search_recall(similarity, neural.offered.targets, RECALL_SAMPLE)
             warn_of_low_recall(recall)
         ranks = link_ranks(similarity, self.visible.validation)
@@ -267,7 +273,10 @@ class EMCallback(pl.Callback):
         """Return q of the neural model, and its search if the joint step uses it."""
         self.normaliser.fit(similarity, links_on(self.visible.normaliser_links, source.device))
         searched = None
-        if self.step is not None and self.step.uses_search:
+        if self.local is not None:
+            beliefs_of = partial(self.normaliser.beliefs, num_candidates=self.num_candidates)
+            offered = self.local.neural_beliefs(similarity, beliefs_of)
+        elif self.step is not None and self.step.uses_search:
             offered, searched = self.normaliser.search(similarity, self.num_candidates)
         else:
             offered = self.normaliser.beliefs(similarity, self.num_candidates)
@@ -282,11 +291,16 @@ class EMCallback(pl.Callback):
             searched,
             is_first=self.iteration == 0,
             dense=self.normaliser.dense(similarity, certain),
+            local=self.local,
         )
 
     def _joint(self, step: JointStep, similarity: Similarity, neural: NeuralBeliefs) -> JointReport:
         """Run the joint step; pairs that a person rejected are not in its report."""
         joint = step(similarity, self.visible, neural)
+        if self.local is not None:
+            if joint.recomputed is not None:
+                self.local = replace(self.local, source=joint.recomputed)
+            joint = self.local.merged(joint)
         if self.visible.rejected is None:
             return joint
         rejected = links_on(self.visible.rejected, joint.beliefs.targets.device)

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,6 +17,9 @@ from emea.matching.dense_beliefs import DenseBeliefs
 from emea.matching.matching import Matching
 from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
+
+if TYPE_CHECKING:
+    from emea.em.local import LocalUpdate
 
 
 def conditional(values: Tensor, weights: Tensor) -> Tensor:
@@ -65,6 +68,8 @@ class JointReport:
             neural model's candidates.
         is_answer: Whether the run answers with this ranking instead of the neural model's.
         details: Further numbers by name.
+        recomputed: ``[num_source]`` bool: entities that a local update recomputed, if the step
+            added some to the given ones.
     """
 
     beliefs: Beliefs
@@ -75,6 +80,7 @@ class JointReport:
     ranking: PairRanking | None = None
     is_answer: bool = False
     details: dict[str, float] = field(default_factory=dict)
+    recomputed: Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +95,7 @@ class NeuralBeliefs:
             not use it.
         is_first: Whether this is the first fit of the run.
         dense: q over all targets with the same certain links; ``None`` if q is not a softmax.
+        local: Entities whose beliefs are recomputed; ``None`` means all.
     """
 
     embeddings: Tensor
@@ -97,6 +104,7 @@ class NeuralBeliefs:
     searched: FittedSearch | None = None
     is_first: bool = False
     dense: DenseBeliefs | None = None
+    local: "LocalUpdate | None" = None
 
 
 class JointStep(ABC):

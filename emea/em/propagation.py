@@ -9,7 +9,7 @@ from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.matching import Matching
 from emea.matching.pair_table import places_in_groups
 from emea.matching.similarity import Similarity
-from emea.matching.unlabelled import Unlabelled
+from emea.matching.subset import Subset
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.implied_pairs import EVIDENCE_PER_BLOCK, ImpliedPairs, implied_pairs
 from emea.rules.literal_rows import LiteralRows
@@ -55,7 +55,7 @@ class Propagation:
         matching: Matching,
         included: Subsumption,
         similarity: Similarity,
-        free: Unlabelled | None = None,
+        free: Subset | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Return source and target ids of the pairs.
 

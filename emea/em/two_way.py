@@ -1,4 +1,4 @@
-"""Two-way beliefs: belief updates on both sides, with a running mean of similarities."""
+"""Two-way beliefs: belief updates on both sides."""
 
 from dataclasses import dataclass, replace
 
@@ -6,85 +6,24 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import NO_MATCH
+from emea.em.local import LocalUpdate
+from emea.em.local_search import LocalSearch, WholeSearch
 from emea.em.match_model import MatchModel, PairFeatures
 from emea.em.normaliser import DEFAULT_SHARPNESS, FittedSearch, sharpness_of
 from emea.em.propagation import Propagation
+from emea.em.running_scores import RunningScores
 from emea.matching.matching import Matching
 from emea.matching.pair_table import PairTable, ScoredPairs, tabulate
 from emea.matching.similarity import Similarity
+from emea.matching.subset import Subset
 from emea.matching.two_sided import OneSided, TwoSided, two_sided
-from emea.matching.unlabelled import Unlabelled
 from emea.rules.pair_evidence import EvidenceModel, PairEvidence
-
-Sides = tuple[Tensor, Tensor]
-
-
-class RunningScores:
-    """Keeps a running mean of the pairs' log-probabilities from both sides.
-
-    The similarity of a pair differs between fits on nearly the same labels. A pair that was in the
-    last table has the mean of its past and its current value. A new pair has its current value.
-
-    Args:
-        share: Share of the past in the mean; with 0 nothing is kept.
-    """
-
-    def __init__(self, share: float = 0.0) -> None:
-        if not 0 <= share < 1:
-            raise ValueError(f"The share of the past must be at least 0 and below 1, got {share}.")
-        self.share = share
-        self.keys = torch.zeros(0, dtype=torch.int64)
-        self.past: Sides = (torch.zeros(0), torch.zeros(0))
-
-    def blended(self, table: PairTable, log_probs: Sides) -> Sides:
-        """Return the mean of the past and the given values, ``[num_source, width]`` per side."""
-        if not len(self.keys):
-            return log_probs
-        keys = table.keys()
-        self.keys, self.past = self.keys.to(keys.device), _moved(self.past, log_probs[0])
-        place = torch.searchsorted(self.keys, keys).clamp_(max=len(self.keys) - 1)
-        weight = self.share * ((self.keys[place] == keys) & table.filled)
-        first, second = (
-            torch.lerp(now, past[place], weight.to(now.dtype))
-            for now, past in zip(log_probs, self.past, strict=True)
-        )
-        return first, second
-
-    def keep(self, table: PairTable, log_probs: Sides) -> None:
-        """Keep the values for the next iteration."""
-        if not self.share:
-            return
-        keys, order = table.keys()[table.filled].sort()
-        self.keys = keys
-        first, second = (side[table.filled][order] for side in log_probs)
-        self.past = first, second
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """Return the running means; empty if the past has no share."""
-        if not self.share:
-            return {}
-        return {"keys": self.keys, "forth": self.past[0], "back": self.past[1]}
-
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Restore a saved state.
-
-        Raises:
-            ValueError: If the tensors do not have the same length.
-        """
-        if not self.share:
-            return
-        keys, past = state["keys"], (state["forth"], state["back"])
-        if keys.dtype != torch.int64 or any(side.shape != (len(keys),) for side in past):
-            raise ValueError("The running means of pairs do not have the same length.")
-        self.keys, self.past = keys, past
-
-
-def _moved(sides: Sides, like: Tensor) -> Sides:
-    return sides[0].to(like), sides[1].to(like)
-
 
 FEW_CHANGES = 0.01
 """Share of entities whose match must change in a round of propagation to start another one."""
+
+NOTED_PROB = 0.1
+"""If a match of at least this probability changes, a local update recomputes its neighbours."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +39,8 @@ class TwoWayBeliefs:
         sharpness: Sharpness of the neural model's softmaxes.
         num_updates: Updates of the beliefs in the last round.
         change: Mean change of an entity's beliefs in the last update.
+        recomputed: ``[num_source]`` bool: entities that a local update recomputed; ``None`` if all
+            are.
     """
 
     table: PairTable
@@ -110,6 +51,7 @@ class TwoWayBeliefs:
     sharpness: tuple[float, float]
     num_updates: int
     change: float
+    recomputed: Tensor | None = None
 
     def mutual(self) -> Matching:
         """Return the pairs in which each entity is the other's best candidate."""
@@ -200,6 +142,7 @@ class TwoWay:
         links: Tensor,
         searched: FittedSearch | None = None,
         rejected: Tensor | None = None,
+        local: LocalUpdate | None = None,
     ) -> TwoWayBeliefs:
         """Compute the beliefs.
 
@@ -209,29 +152,60 @@ class TwoWay:
             links: ``[num_links, 2]`` held-out links on which the weights are fitted.
             searched: The search that q is based on. It is reused if it has the same settings.
             rejected: ``[num_pairs, 2]`` pairs that are not candidates; ``None`` if there are none.
+            local: Entities to which the computation is restricted; ``None`` means all. The entities
+                of ``links`` must be among them.
         """
-        free = Unlabelled.of(similarity, labels) if self.one_to_one else None
+        free = Subset.unlabelled(similarity, labels) if self.one_to_one else None
         links = links if free is None else free.between(links)
-        sides = self._search(similarity, links, searched, free)
-        scores = similarity.of_pairs(*labels.T)
-        preferred = ScoredPairs(labels[:, 0], labels[:, 1], scores)
+        search: WholeSearch | LocalSearch
+        if local is None:
+            search = WholeSearch(self._search(similarity, links, searched, free), free)
+        else:
+            search = self._local_search(similarity, links, free, local)
+        preferred = ScoredPairs(labels[:, 0], labels[:, 1], similarity.of_pairs(*labels.T))
         start, self.start = self._begin(similarity.source.device), None
         if start is not None:
             sources, targets = start.pairs().T
             begun = ScoredPairs(sources, targets, similarity.of_pairs(sources, targets))
             preferred = preferred.joined(begun)
+        if local is not None:
+            preferred = preferred.joined(local.kept_pairs(similarity))
         known: Matching | None = None
         for left in range(self.rounds, -1, -1):
-            table = self._tabulated(similarity, sides.pairs, preferred, len(labels), rejected)
-            settled = self._settled(table, sides, labels, links, known or start)
+            table = self._tabulated(similarity, search.pairs, preferred, len(labels), rejected)
+            sides = search.sides(table)
+            settled = self._settled(table, sides, labels, links, known or start, search.local)
             matching = settled.mutual()
-            if not left or (known is not None and _nearly_equal(matching, known)):
+            if not left:
+                break
+            is_wider = self._widen(search, start, matching)
+            is_equal = known is not None and _nearly_equal(matching, known, search.local)
+            if is_equal and not is_wider:
                 break
             known = matching
-            implied = self.propagation(known, settled.evidence.subsumption, similarity, free)
+            implied = self.propagation(known, settled.evidence.subsumption, similarity, search.free)
             preferred = preferred.joined(ScoredPairs(*implied, similarity.of_pairs(*implied)))
         self.past.keep(table, settled.log_probs)
-        return settled
+        if search.local is None:
+            return settled
+        self.start = matching  # a second local update continues from here
+        return replace(settled, recomputed=search.local.source)
+
+    def _widen(
+        self, search: WholeSearch | LocalSearch, start: Matching | None, matching: Matching
+    ) -> bool:
+        """Let a local update recompute the neighbours of entities that have another match.
+
+        Returns:
+            Whether there are such neighbours that it has not recomputed yet.
+        """
+        if isinstance(search, WholeSearch) or start is None:
+            return False
+        differs = (matching.targets != start.targets) & search.local.source
+        differs &= torch.maximum(matching.probs, start.probs) >= NOTED_PROB
+        triples, rows = self.evidence.source, torch.zeros_like(search.local.source)
+        rows[triples.pair_heads[differs[triples.pair_tails]]] = True
+        return search.widen(rows)
 
     def _begin(self, device: torch.device) -> Matching | None:
         if self.start is None:
@@ -245,7 +219,7 @@ class TwoWay:
         similarity: Similarity,
         links: Tensor,
         searched: FittedSearch | None,
-        free: Unlabelled | None,
+        free: Subset | None,
     ) -> TwoSided:
         """Search candidates from both sides; only among unlabelled entities if they are given."""
         if free is not None:
@@ -257,6 +231,16 @@ class TwoWay:
         sharpness = fitted_sharpness(similarity, links, forth)
         sides = two_sided(similarity, k, sharpness, self.model.both, forth)
         return sides if free is None else free.restored(sides)
+
+    def _local_search(
+        self, similarity: Similarity, links: Tensor, free: Subset | None, local: LocalUpdate
+    ) -> LocalSearch:
+        """Search candidates of the affected entities only."""
+        whole = Subset.everything(similarity) if free is None else free
+        among = similarity if free is None else free.similarity(similarity)
+        sharpness = fitted_sharpness(among, whole.numbered(links))
+        k = min(self.num_candidates, among.num_target)
+        return LocalSearch(similarity, k, sharpness, self.model.both, local, whole)
 
     def _tabulated(
         self,
@@ -288,6 +272,7 @@ class TwoWay:
         labels: Tensor,
         links: Tensor,
         known: Matching | None,
+        local: LocalUpdate | None,
     ) -> TwoWayBeliefs:
         """Run the updates of a round, starting from the encoder's beliefs or from a matching."""
         log_probs = self.past.blended(table, sides.log_probs(table))
@@ -297,13 +282,20 @@ class TwoWay:
             probs = certain(start, table, labels).exp()
         else:
             probs = _of_matching(known, table)
+        former = None if local is None else local.kept_rows(table)
+        num_rows = table.num_source
+        if former is not None:
+            probs = former.put_into(probs)
+            num_rows -= int(former.rows.sum())
         for num_updates in range(1, self.max_updates + 1):  # noqa: B007
             evidence = self.evidence(table, probs)
             features = PairFeatures(table, log_probs, log_rest, _named(evidence))
             self.model.fit(features, links)
             from_source, _, belief = self.model.beliefs(features)
             belief = certain(belief, table, labels)
-            change = float((belief.exp() - probs).abs().sum() / table.num_source)
+            if former is not None:
+                belief = former.put_into(belief, log=True)
+            change = float((belief.exp() - probs).abs().sum() / num_rows)
             probs = belief.exp()
             if change <= self.tolerance:
                 break
@@ -365,8 +357,9 @@ def _of_matching(matching: Matching, table: PairTable) -> Tensor:
     return torch.where(marked, matching.probs.to(table.scores.dtype).unsqueeze(1), 0.0)
 
 
-def _nearly_equal(one: Matching, other: Matching) -> bool:
-    return one.num_changes(other) <= FEW_CHANGES * len(one.sources)
+def _nearly_equal(one: Matching, other: Matching, local: LocalUpdate | None) -> bool:
+    sources = one.sources if local is None else one.sources[local.source[one.sources]]
+    return one.num_changes(other) <= FEW_CHANGES * len(sources)
 
 
 def _without_rivals(targets: Tensor, probs: Tensor, chosen: Tensor, num_target: int) -> Matching:

@@ -139,7 +139,8 @@ class TwoWayStep(JointStep):
         train, validation = links_on(visible.train, device), links_on(visible.validation, device)
         searched = None if neural is None else neural.searched
         rejected = None if visible.rejected is None else links_on(visible.rejected, device)
-        settled = self.two_way(similarity, train, validation, searched, rejected)
+        local = None if neural is None else neural.local
+        settled = self.two_way(similarity, train, validation, searched, rejected, local)
         labels, weights = self._labels(settled, visible)
         return JointReport(
             beliefs=calibrated(_as_beliefs(settled), validation).clamped(train),
@@ -150,6 +151,7 @@ class TwoWayStep(JointStep):
             ranking=PairRanking(settled.table, settled.belief),
             is_answer=self.fused_answer,
             details={"sweeps": settled.num_updates, "change": settled.change},
+            recomputed=settled.recomputed,
         )
 
     def start_from(self, known: Matching) -> bool:

@@ -11,6 +11,7 @@ from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.em.em_callback import IterationReport
+from emea.errors import UserError
 from emea.evaluation.joint_ranks import fused_ranks
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
 from emea.evaluation.pool_assignment import pool_assignment
@@ -22,7 +23,7 @@ from emea.run.judgement import candidate_warning, score_warning
 from emea.run.observer import EvaluationObserver, compatibility_section, hard_mapping
 from emea.run.parts import build_parts
 from emea.run.run import LinkRanks, Numbers, Outcome, RunInputs, RunScores
-from emea.run.training_loop import train
+from emea.run.training_loop import local_stages, stages, train
 
 
 class EMRun:
@@ -55,9 +56,27 @@ class EMRun:
     def train(self, folder: Path, resume_from: Path | None) -> None:
         """Run one fit per stage, each followed by the EM steps and a checkpoint."""
         checkpoint = folder / CHECKPOINT_FILE
+        if self.start is None and self.config.data.get("updated_from"):
+            self._refuse_without_start(resume_from)
         if self.start is not None and resume_from is None:
             self.start.apply(self.parts)
-        train(self.config, self.parts, self.observer, self.device, checkpoint, resume_from)
+        plan = stages(self.config)
+        if self.start is not None and self.start.local is not None:
+            self.parts.em.local, self.observer.first_stage = self.start.local, "Local update"
+            plan = local_stages(self.config)
+        train(self.config, self.parts, self.observer, self.device, checkpoint, resume_from, plan)
+
+    def _refuse_without_start(self, resume_from: Path | None) -> None:
+        """Raise an error if the state of the earlier run is needed to resume an update.
+
+        Raises:
+            UserError: If the update is local, or has no checkpoint.
+        """
+        if resume_from is None or self.config.data.get("is_local"):
+            raise UserError(
+                "This run is an update, which needs the run that it updates. Run the same emea "
+                "update command again."
+            )
 
     def outcome(self, pair: GraphPair) -> Outcome:
         """Return the last beliefs, measured on all test links."""
@@ -112,6 +131,9 @@ class EMRun:
         assert observer.initial_mapping is not None
         mappings = {"initial": observer.initial_mapping, "final": hard_mapping(report.answer)}
         extra: Numbers = {"kept_iteration": report.iteration} if was_chosen else {}
+        local = self.parts.em.local
+        if local is not None:
+            extra["recomputed"] = local.numbers()
         if self.knows_pool and report.answer_ranking is not None:
             extra["test_pool"] = self._in_test_pool(report, report.answer_ranking)
         return RunScores(

@@ -22,6 +22,7 @@ from emea.record.pair_file import pair_of_run, write_pair
 from emea.record.run_folder import (
     BELIEFS_FILE,
     CONFIG_FILE,
+    LOG_FILE,
     METRICS_FILE,
     PAIR_FILE,
     RANKS_FILE,
@@ -168,7 +169,8 @@ def write_run(folder: Path, run: FinishedRun, write_files: WriteFiles) -> None:
     """
     try:
         with locked_folder(folder):
-            others = [path for path in folder.iterdir() if path.name != LOCK_FILE]
+            own = {LOCK_FILE, LOG_FILE}
+            others = [path for path in folder.iterdir() if path.name not in own]
             if not is_run_folder(folder) and others:
                 raise DataError(f"{folder} contains other files than a run. Choose another folder.")
             if not is_run_folder(folder) or read_header(folder).run_id != run.header.run_id:

@@ -86,6 +86,7 @@ class EvaluationObserver:
         initial_ranks: Neural ranks of the test links.
         initial_mapping: The neural model's best targets before any EM step, labels certain.
         final_ranks: Ranks of the test links in the ranking that the run answers with.
+        first_stage: Name of the first iteration in log lines.
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class EvaluationObserver:
         self.initial_ranks: Ranks | None = None
         self.initial_mapping: IntArray | None = None
         self.final_ranks: Ranks | None = None
+        self.first_stage = "First training"
 
     def __call__(self, report: IterationReport) -> None:
         """Measure one iteration and keep its numbers."""
@@ -248,7 +250,7 @@ class EvaluationObserver:
         if joint is not None:
             parts.append(f"{entry['labels']['num_labels']:,} new labels")
         parts.append(_spent(entry))
-        stage = f"EM {number}/{self.num_iterations}" if number else "First training"
+        stage = f"EM {number}/{self.num_iterations}" if number else self.first_stage
         return f"{stage}: {'; '.join(parts)} [protocol {self.protocol}]"
 
 

@@ -139,7 +139,7 @@ class Stage(NamedTuple):
 
     Args:
         name: The name that is shown to the user.
-        num_epochs: Number of epochs on the current labels; 0 if the weights are loaded instead.
+        num_epochs: Number of epochs on the current labels; 0 if the weights are loaded or kept.
         num_turns: Number of turns after them, with mined labels.
         restart: Whether the fit starts from new weights.
         member: The encoder of an ensemble that is trained.
@@ -181,6 +181,17 @@ def stages(config: DictConfig) -> list[Stage]:
     return plan
 
 
+def local_stages(config: DictConfig) -> list[Stage]:
+    """Return the stages of an update that recomputes some entities only.
+
+    Weights are kept from the earlier run. An encoder without weights derives its embeddings from
+    the labels in each stage.
+    """
+    num_epochs = 0 if config.model.optimizer else config.model.initial_epochs
+    numbers = range(1, config.em.iterations + 1) if config.em.iterations else (1,)
+    return [Stage(f"update {number}", num_epochs, num_turns=0, restart=False) for number in numbers]
+
+
 def restarts(config: DictConfig, iteration: int, member: int) -> bool:
     """Return whether an encoder starts an EM iteration with new weights.
 
@@ -203,6 +214,7 @@ def train(
     device: torch.device,
     checkpoint: Path,
     resume_from: Path | None = None,
+    plan: Sequence[Stage] | None = None,
 ) -> None:
     """Run one fit per stage; the EM callback runs at the end of each.
 
@@ -213,8 +225,9 @@ def train(
         device: The device to compute on.
         checkpoint: The checkpoint file, which is written after each stage.
         resume_from: A checkpoint of this run to resume from; ``None`` means from the beginning.
+        plan: The stages; ``None`` means those of the config.
     """
-    plan = stages(config)
+    plan = stages(config) if plan is None else plan
     num_done = 0 if resume_from is None else go_on(resume_from, parts, observer, device)
     # estimated with the current links; more labels can only make an epoch longer
     expected = [_expected_steps(stage, parts) for stage in plan]
@@ -355,9 +368,10 @@ def _expected_steps(stage: Stage, parts: Parts) -> int:
     return parts.module.num_steps(num_epochs, len(parts.data.links))
 
 
-def _take_over(checkpoint: str, parts: Parts, device: torch.device) -> None:
-    """Load another run's weights instead of running the first fit."""
-    load_weights(Path(checkpoint), parts.module, parts.data)
+def _take_over(checkpoint: str | None, parts: Parts, device: torch.device) -> None:
+    """Use another run's weights, or those that the module has, instead of running a fit."""
+    if checkpoint:
+        load_weights(Path(checkpoint), parts.module, parts.data)
     parts.module.to(device)
     parts.em.between_fits(parts.module, parts.data)
 

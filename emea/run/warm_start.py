@@ -1,13 +1,14 @@
 """Starts a run from the state of an earlier run on an earlier version of its graphs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from emea.data.arrays import NO_MATCH, IntArray
+from emea.em.local import LocalUpdate
 from emea.matching.matching import Matching
 from emea.run.parts import Parts
 
@@ -19,10 +20,13 @@ class RowMap:
     Args:
         old_rows: ``[num_rows]`` row in the earlier run, or ``NO_MATCH`` for a new row.
         num_old: Number of rows in the earlier run.
+        edges: ``[n, 2]`` new row and a row of its neighbourhood that existed. A new row starts from
+            the mean of these rows. With ``None``, or without edges, it keeps its new value.
     """
 
     old_rows: IntArray
     num_old: int
+    edges: IntArray | None = None
 
     def fits(self, old: Tensor, new: Tensor) -> bool:
         """Return whether two versions of a parameter have these rows."""
@@ -33,6 +37,13 @@ class RowMap:
         known = torch.from_numpy(self.old_rows != NO_MATCH)
         rows = new.detach().cpu().clone()
         rows[known] = old[torch.from_numpy(self.old_rows)[known]].to(rows)
+        if self.edges is not None and len(self.edges) and rows.is_floating_point():
+            at, neighbours = torch.from_numpy(self.edges.T.copy())
+            sums = torch.zeros_like(rows).index_add_(0, at, rows[neighbours])
+            numbers = torch.bincount(at, minlength=len(rows))
+            begun = numbers.nonzero().squeeze(1)
+            shape = (-1, *(1,) * (rows.dim() - 1))
+            rows[begun] = sums[begun] / numbers[begun].to(rows).view(shape)
         return rows
 
 
@@ -83,6 +94,7 @@ class WarmStart:
         weights: ``[n]`` their weights in training; ``None`` means equal weights.
         encoder: State of the earlier encoder, in its own ids; empty if it was not kept.
         maps: Rows of entities and relations in the earlier encoder.
+        local: Entities to which the run is restricted; ``None`` means all.
     """
 
     known: Matching
@@ -90,6 +102,17 @@ class WarmStart:
     weights: Tensor | None
     encoder: Mapping[str, Tensor]
     maps: list[RowMap]
+    local: LocalUpdate | None = None
+
+    def restricted(self, local: LocalUpdate, edges: IntArray) -> "WarmStart":
+        """Return the start of a run that recomputes some entities and trains no weights.
+
+        Args:
+            local: The entities that are recomputed.
+            edges: New entities and their neighbours that existed, see :class:`RowMap`.
+        """
+        entities, *others = self.maps
+        return replace(self, maps=[replace(entities, edges=edges), *others], local=local)
 
     def apply(self, parts: Parts) -> None:
         """Give the state to the objects of a run that has not started yet."""

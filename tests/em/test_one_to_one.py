@@ -15,7 +15,7 @@ from emea.em.one_to_one import COMPETITION, OneToOneModel
 from emea.em.two_way_step import TwoWayStep
 from emea.errors import ConfigError
 from emea.matching.matching_marginals import matching_messages
-from emea.matching.unlabelled import Unlabelled
+from emea.matching.subset import Subset
 from emea.rules.paris import PARIS
 
 from ..matching.random_tables import pairs_of
@@ -134,7 +134,7 @@ def test_denominators_hold_unlabelled_entities_only() -> None:
     problem = aligned(2)
     two_way = problem.two_way(OneToOneModel(), rounds=0, one_to_one=True, past_share=0.5)
     settled = two_way(problem.similarity, problem.labels, problem.links)
-    free = Unlabelled.of(problem.similarity, problem.labels)
+    free = Subset.unlabelled(problem.similarity, problem.labels)
     scores = problem.similarity.scores(torch.arange(20)).numpy()
     scores[~free.source.numpy()] = scores[:, ~free.target.numpy()] = -np.inf
     scores = scores[free.source.numpy()]

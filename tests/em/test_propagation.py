@@ -14,7 +14,7 @@ from emea.em import propagation
 from emea.em.propagation import Propagation
 from emea.matching.matching import Matching
 from emea.matching.similarity import Cosine, Similarity
-from emea.matching.unlabelled import Unlabelled
+from emea.matching.subset import Subset
 from emea.rules import implied_pairs
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.subsumption import Subsumption
@@ -89,7 +89,7 @@ def check(
     num_pairs: int,
     least_evidence: float,
     max_members: int = 1000,
-    free: Unlabelled | None = None,
+    free: Subset | None = None,
 ) -> int:
     """Compare, and return the number of pairs."""
     rng = np.random.default_rng(seed)
@@ -143,7 +143,7 @@ def test_blocks_do_not_change_the_pairs(num_pairs: int, monkeypatch: pytest.Monk
 def test_labelled_entities_have_no_implied_pairs() -> None:
     pair = overlapping_pair(0, 9)
     labels = torch.from_numpy(pair.links[:3].copy())
-    free = Unlabelled.of(random_similarity(0, pair), labels)
+    free = Subset.unlabelled(random_similarity(0, pair), labels)
     assert int(free.source.sum()) == pair.source.num_entities - 3
     assert 0 < check(pair, 0, 3, 0.01, free=free) < check(pair, 0, 3, 0.01)
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from emea.em.two_way import RunningScores
+from emea.em.running_scores import RunningScores
 from emea.matching.pair_table import PairTable
 
 

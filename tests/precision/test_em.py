@@ -13,7 +13,8 @@ from emea.em.match_model import MARGIN, MatchModel, PairFeatures, calibrated
 from emea.em.normaliser import MinMaxNormaliser, SoftmaxNormaliser
 from emea.em.one_to_one import OneToOneModel
 from emea.em.propagation import Propagation
-from emea.em.two_way import RunningScores, fitted_sharpness
+from emea.em.running_scores import RunningScores
+from emea.em.two_way import fitted_sharpness
 from emea.em.two_way_step import TwoWayStep
 from emea.matching.beliefs import Beliefs
 from emea.matching.csls import CSLS

@@ -8,8 +8,8 @@ import torch
 
 from emea.matching.search import SearchGroup
 from emea.matching.similarity import Cosine, Similarity
+from emea.matching.subset import Subset
 from emea.matching.two_sided import two_sided
-from emea.matching.unlabelled import Unlabelled
 
 LABELS = torch.tensor([[0, 3], [4, 1], [7, 7], [2, 0]])
 
@@ -45,7 +45,7 @@ def test_only_unlabelled_entities_are_found(of_each_row: bool | None) -> None:
     if of_each_row is not None:
         scope = NearestScope(exact.source @ exact.target.T, of_each_row)
         searched = replace(exact, scope=scope)
-    free = Unlabelled.of(exact, LABELS)
+    free = Subset.unlabelled(exact, LABELS)
     sides = free.restored(two_sided(free.similarity(searched), 3, (5.0, 7.0)))
     scores = exact.scores(torch.arange(11))
     scores[~free.source] = -torch.inf
@@ -67,7 +67,7 @@ def test_only_unlabelled_entities_are_found(of_each_row: bool | None) -> None:
 
 
 def test_links_are_numbered_as_in_the_similarity() -> None:
-    free = Unlabelled.of(similarity(), LABELS)
+    free = Subset.unlabelled(similarity(), LABELS)
     links = free.between(torch.tensor([[1, 2], [0, 5], [5, 1], [10, 11]]))
     assert links.tolist() == [[1, 2], [10, 11]]
     assert free.numbered(links).tolist() == [[0, 0], [6, 7]]
@@ -76,7 +76,7 @@ def test_links_are_numbered_as_in_the_similarity() -> None:
 def test_with_all_entities_labelled_nothing_is_found() -> None:
     given = similarity()
     everyone = torch.tensor([[min(i, 10), i] for i in range(12)])
-    free = Unlabelled.of(given, everyone)
+    free = Subset.unlabelled(given, everyone)
     sides = free.restored(two_sided(free.similarity(given), 3, (5.0, 7.0)))
     assert len(sides.pairs.sources) == 0
     assert (sides.log_mass[0] == 0).all() and (sides.log_mass[1] == 0).all()

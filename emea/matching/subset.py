@@ -1,4 +1,4 @@
-"""The entities without a label, and a search that is restricted to them."""
+"""Some entities of both sides, and a search that is restricted to them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,19 +13,26 @@ from emea.matching.two_sided import TwoSided
 
 
 @dataclass(frozen=True, eq=False)
-class Unlabelled:
-    """Marks the entities of both sides that have no label.
+class Subset:
+    """Marks some entities of both sides, for example those without a label.
 
     Args:
-        source: ``[num_source]`` bool: whether a source entity is unlabelled.
-        target: ``[num_target]`` bool: whether a target entity is unlabelled.
+        source: ``[num_source]`` bool: whether a source entity belongs to the subset.
+        target: ``[num_target]`` bool: whether a target entity belongs to the subset.
     """
 
     source: Tensor
     target: Tensor
 
     @classmethod
-    def of(cls, similarity: Similarity, labels: Tensor) -> "Unlabelled":
+    def everything(cls, similarity: Similarity) -> "Subset":
+        """Return the subset of all entities."""
+        sizes, device = (similarity.num_source, similarity.num_target), similarity.source.device
+        sides = [torch.ones(size, dtype=torch.bool, device=device) for size in sizes]
+        return cls(sides[0], sides[1])
+
+    @classmethod
+    def unlabelled(cls, similarity: Similarity, labels: Tensor) -> "Subset":
         """Return the entities that do not occur in the labels."""
         sizes = similarity.num_source, similarity.num_target
         sides = [torch.ones(size, dtype=torch.bool, device=labels.device) for size in sizes]
@@ -38,7 +45,7 @@ class Unlabelled:
         rows, columns = self.source.nonzero().squeeze(1), self.target.nonzero().squeeze(1)
         scope = None
         if similarity.scope is not None:
-            scope = UnlabelledScope(similarity.scope, self.source, self.target)
+            scope = SubsetScope(similarity.scope, self.source, self.target)
         return replace(similarity.restricted(rows, columns), scope=scope)
 
     def between(self, links: Tensor) -> Tensor:
@@ -61,21 +68,21 @@ class Unlabelled:
             whole = mass.new_zeros(len(is_free))
             whole[ids] = torch.where(mass > -torch.inf, mass, 0.0)
             masses.append(whole)
-        found = scores > -torch.inf  # an approximate search may find too few unlabelled entities
+        found = scores > -torch.inf  # an approximate search may find too few of these entities
         pairs = ScoredPairs(rows[sources[found]], columns[targets[found]], scores[found])
         return TwoSided(pairs, sides.sharpness, (masses[0], masses[1]))
 
 
 @dataclass(frozen=True, eq=False)
-class UnlabelledScope:
-    """Restricts an approximate search to the unlabelled entities, numbered from 0.
+class SubsetScope:
+    """Restricts an approximate search to a subset of the entities, numbered from 0.
 
-    The search has to return more targets, in proportion to the number of labelled ones.
+    The search has to return more targets, in proportion to the number of the other ones.
 
     Args:
         scope: The scope of all entities.
-        source: ``[num_source]`` bool: whether a source entity is unlabelled.
-        target: ``[num_target]`` bool: whether a target entity is unlabelled.
+        source: ``[num_source]`` bool: whether a source entity belongs to the subset.
+        target: ``[num_target]`` bool: whether a target entity belongs to the subset.
     """
 
     scope: Scope
@@ -83,7 +90,7 @@ class UnlabelledScope:
     target: Tensor
 
     def groups(self, least: int) -> Iterator[SearchGroup]:
-        """Yield every unlabelled source entity once.
+        """Yield every source entity of the subset once.
 
         Args:
             least: Number of targets that every source entity needs.
@@ -103,11 +110,11 @@ class UnlabelledScope:
                 continue
             free = self.target[columns]
             columns, dots = column_numbers[columns[free]], None if dots is None else dots[:, free]
-            if len(columns) < least:  # compare with all unlabelled targets
+            if len(columns) < least:  # compare with all targets of the subset
                 columns, dots = torch.arange(num_free, device=columns.device), None
             if len(rows):
                 yield SearchGroup(rows, columns, dots)
 
-    def reversed(self) -> "UnlabelledScope":
+    def reversed(self) -> "SubsetScope":
         """Return the scope of a search from the target side."""
-        return UnlabelledScope(self.scope.reversed(), self.target, self.source)
+        return SubsetScope(self.scope.reversed(), self.target, self.source)
