@@ -34,6 +34,7 @@ from emea.data.split import Split
 from emea.run.finished_run import FinishedRun
 from emea.run.job import run_job
 from emea.run.parts import draw_split
+from emea.update.planning import LOCAL, Plan, plan_update
 from emea.update.updating import Update, update_config
 
 USUAL = ("model=lightea", "em=dual", "tracking=none")
@@ -127,12 +128,14 @@ def main(arguments: Sequence[str]) -> None:
         for name in claimed(chains, options.queue):
             data, seed, share = chains[name]
             settings = [f"data={data}", f"ratio='{options.ratio}'", f"split_seed={seed}"]
-            run_chain([*settings, *USUAL, *options.settings], out / name, share, options.order)
+            chain = Chain([*settings, *USUAL, *options.settings], out / name, share, options.order)
+            chain.run(options.complete)
         print(table(out))
 
 
-def run_chain(settings: Sequence[str], folder: Path, share: float, order: str) -> None:
-    """Align the earlier version, update this run, and align the complete graphs.
+@dataclass(frozen=True)
+class Chain:
+    """Aligns an earlier version, updates this run, and aligns the complete graphs.
 
     Args:
         settings: Settings of the first and of the new run.
@@ -140,41 +143,81 @@ def run_chain(settings: Sequence[str], folder: Path, share: float, order: str) -
         share: Share of the triples that are new.
         order: Which triples are new, see :func:`earlier_version`.
     """
-    config = composed(list(settings))
-    pair = load_pair(config)
-    found = Versions.of(pair, draw_split(config, pair), share, order, config.split_seed)
-    config.split = composed([*settings, "split=known"]).split
 
-    def run_part(part: str, config: Any, of_part: GraphPair, start: Any = None) -> FinishedRun:
-        mark = marks(pair.name, f"growth {part} {100 * share:g}%", float(config.ratio.value))
-        config = config.copy()
-        config.data = mark if start is None else {**config.data, **mark}
-        place = folder.with_name(f"{folder.name}-{part}")
+    settings: Sequence[str]
+    folder: Path
+    share: float
+    order: str
+
+    def run(self, complete: bool = False) -> None:
+        """Run all parts.
+
+        Args:
+            complete: Recompute all entities in the update.
+        """
+        config = composed(list(self.settings))
+        pair = load_pair(config)
+        found = Versions.of(
+            pair, draw_split(config, pair), self.share, self.order, config.split_seed
+        )
+        config.split = composed([*self.settings, "split=known"]).split
+        base = self._run_part("base", config, found.earlier)
         began = time.process_time()
-        run = FinishedRun.of(run_job(config, place, pair=of_part, start_from=start))
+        # the later pair has the same ids and labels, and the test links of new entities in addition
+        update = replace(Update.of(base, *found.graphs, NONE, NONE), pair=found.later)
+        plan = plan_update(update, complete)
+        spent = time.process_time() - began
+        later = update_config(base, is_local=plan.kind == LOCAL)
+        self._run_part("update", later, found.later, plan, spent)
+        self._run_part("fresh", config, found.later)
+
+    def _run_part(
+        self,
+        part: str,
+        config: Any,
+        pair: GraphPair,
+        plan: Plan | None = None,
+        cpu_seconds: float = 0.0,
+    ) -> FinishedRun:
+        """Run one part and print its result.
+
+        Args:
+            part: ``base``, ``update`` or ``fresh``.
+            config: Its settings.
+            pair: Its graphs.
+            plan: What an update recomputes.
+            cpu_seconds: CPU time that was spent on the part before.
+        """
+        mark = marks(pair.name, f"growth {part} {100 * self.share:g}%", float(config.ratio.value))
+        config = config.copy()
+        config.data = mark if plan is None else {**config.data, **mark}
+        place = self.folder.with_name(f"{self.folder.name}-{part}")
+        start = None if plan is None else plan.start
+        began = time.process_time()
+        run = FinishedRun.of(run_job(config, place, pair=pair, start_from=start))
+        # CPU time does not depend on other processes
+        cpu_seconds += time.process_time() - began
         line = {"run": place.name, "hit@1": round(run.metrics["final"]["hit@1"], 4)}
         line |= {"links": run.metrics["num_links"], "seconds": run.metrics["seconds"]["total"]}
-        line["cpu_seconds"] = time.process_time() - began  # does not depend on other processes
+        line["cpu_seconds"] = cpu_seconds
+        if plan is not None:
+            line["recomputed"] = plan.summary(run.metrics.get("recomputed", {}))
         print(json.dumps(line), flush=True)
         return run
 
-    base = run_part("base", config, found.earlier)
-    update = Update.of(base, *found.graphs, NONE, NONE)
-    # the later pair has the same ids and labels, and the test links of new entities in addition
-    run_part("update", update_config(base), found.later, replace(update, pair=found.later).start())
-    run_part("fresh", config, found.later)
-
 
 def table(out: Path) -> str:
-    """Return Hit@1 and seconds of all runs."""
-    rows = [f"{'data':14} {'run':18} {'split':>5} {'test':>7} {'Hit@1':>7} {'seconds':>8}"]
+    """Return Hit@1, seconds and the share of recomputed source entities of all runs."""
+    titles = f"{'data':14} {'run':18} {'split':>5} {'test':>7} {'Hit@1':>7} {'seconds':>8}"
+    rows = [f"{titles} {'recomputed':>10}"]
     for mark, metrics in finished_runs(out):
         if mark.startswith("growth "):
             hit, seconds = metrics["final"]["hit@1"], metrics["seconds"]["total"]
             number = metrics["num_links"]["test"]
+            share = metrics.get("recomputed", {}).get("share", 1.0)
             rows.append(
                 f"{metrics['data']:14} {mark.removeprefix('growth '):18} {metrics['split_seed']:5} "
-                f"{number:7} {hit:7.4f} {seconds:8.1f}"
+                f"{number:7} {hit:7.4f} {seconds:8.1f} {share:10.1%}"
             )
     return "\n".join(rows)
 
@@ -190,6 +233,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--ratio", default="0.1", help="share of labels (default: %(default)s)")
     parser.add_argument("--split-seeds", nargs="+", type=int, default=[0], metavar="N")
     parser.add_argument("--shares", nargs="+", type=float, default=[0.01, 0.1], metavar="X")
+    parser.add_argument("--complete", action="store_true", help="updates recompute all entities")
     parser.add_argument("--order", choices=ORDERS, default="random", help="which triples are new")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="folder of the run folders (default: temporary)"

@@ -25,7 +25,8 @@ from emea.run.heartbeat import reading_data
 
 if TYPE_CHECKING:
     from emea.run.finished_run import FinishedRun
-    from emea.update.changes import Change
+    from emea.update.changes import Answers, Change
+    from emea.update.planning import Plan
     from emea.update.updating import Update
 
 EXAMPLES = """examples:
@@ -45,9 +46,9 @@ def main(arguments: Sequence[str]) -> int:
     register_schema()
     # torch is imported after the command line and the folder were checked.
     from emea.run.finished_run import load_run
-    from emea.run.job import run_job
     from emea.update.changes import changes_between, counts, write_changes
-    from emea.update.updating import answers_after, answers_before, update_config
+    from emea.update.planning import plan_update
+    from emea.update.updating import answers_before
 
     folder.mkdir(parents=True, exist_ok=True)
     with logged(folder / LOG_FILE):
@@ -55,10 +56,9 @@ def main(arguments: Sequence[str]) -> int:
             run = load_run(options.run, options.trust)
             update = _read(options, run)
         began = time.perf_counter()
-        config = update_config(run, options.iterations)
-        start = update.start() if run.neural is not None else None
-        result = run_job(config, folder, pair=update.pair, start_from=start)
-    before, after = answers_before(run), answers_after(result)
+        plan = plan_update(update, options.complete, options.hops)
+        before = answers_before(run)
+        after, recomputed = _updated(update, plan, folder, options.iterations)
     changes = changes_between(before, after, update.differences())
     summary = {
         "updated_from": run.header.run_id,
@@ -67,11 +67,34 @@ def main(arguments: Sequence[str]) -> int:
             side: _size(one)
             for side, one in zip(("source", "target"), update.versions, strict=True)
         },
+        "recomputed": plan.summary(recomputed),
         "matches": counts(before, after, changes),
     }
     write_changes(folder, changes, summary)
     print(_text(summary, changes, folder))
     return 0
+
+
+def _updated(
+    update: "Update", plan: "Plan", folder: Path, iterations: int
+) -> tuple["Answers", Mapping[str, float]]:
+    """Run the update, and return the answers and the numbers of recomputed entities.
+
+    If nothing changed, the folder gets a copy of the run.
+    """
+    from emea.run.job import run_job
+    from emea.update.planning import LOCAL, NOTHING
+    from emea.update.updating import answers_after, answers_before, copy_run, update_config
+
+    if plan.kind == NOTHING:
+        copy_run(update.run, folder)
+        return answers_before(update.run), {"source": 0, "target": 0, "share": 0.0}
+    config = update_config(update.run, iterations, plan.kind == LOCAL)
+    result = run_job(config, folder, pair=update.pair, start_from=plan.start)
+    numbers: Any = result.metrics.scores.extra.get("recomputed")
+    sizes = update.pair.source.num_entities, update.pair.target.num_entities
+    everything = {"source": sizes[0], "target": sizes[1], "share": 1.0}
+    return answers_after(result), numbers or everything
 
 
 def _check(options: argparse.Namespace, folder: Path) -> None:
@@ -163,6 +186,7 @@ def _text(summary: dict[str, Any], changes: "Sequence[Change]", folder: Path) ->
         f"{size['added_triples']:,} new and {size['removed_triples']:,} removed triples"
         for side, size in summary["graphs"].items()
     ]
+    lines.append(_recomputed(summary["recomputed"]))
     lines.append(
         f"Matches: {matches['kept']:,} kept, {matches['new']:,} new, {matches['changed']:,} "
         f"changed, {matches['gone']:,} gone"
@@ -172,11 +196,24 @@ def _text(summary: dict[str, Any], changes: "Sequence[Change]", folder: Path) ->
     return "\n".join(lines)
 
 
+def _recomputed(said: Mapping[str, Any]) -> str:
+    """Describe which entities the update recomputed."""
+    if said["kind"] == "nothing":
+        return "Nothing changed. The folder contains a copy of the run."
+    if said["kind"] == "complete":
+        return f"Recomputed: all entities, because {said['reason']}"
+    return (
+        f"Recomputed: {said['source']:,} source and {said['target']:,} target entities "
+        f"({said['share']:.1%})"
+    )
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="emea update",
         description="Align new versions of the graphs of a finished run. The update starts from "
-        "the matches and the encoder of the run, so it takes fewer iterations than a new run.",
+        "the matches and the encoder of the run. If few entities are affected, only they and their "
+        "surroundings are recomputed.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -192,7 +229,21 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=1,
         metavar="N",
-        help="EM iterations after the first one (default: %(default)s)",
+        help="EM iterations, after a first E-step if all entities are recomputed (default: "
+        "%(default)s)",
+    )
+    parser.add_argument(
+        "--complete",
+        action="store_true",
+        help="recompute all entities, not only those that the changes affect",
+    )
+    parser.add_argument(
+        "--hops",
+        type=int,
+        default=0,
+        metavar="N",
+        help="also recompute neighbours of changed entities up to this distance (default: "
+        "%(default)s)",
     )
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="output folder (default: RUN-updated)"

@@ -1,6 +1,7 @@
 """Aligns new versions of the graphs of a finished run, starting from its state."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ from emea.data.versions import GraphVersions
 from emea.errors import DataError
 from emea.explain.explainer import Explainer
 from emea.matching.matching import Matching
+from emea.record.atomic import write_atomic
 from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.checkpoint import read_module
-from emea.run.finished_run import FinishedRun
+from emea.run.finished_run import FinishedRun, read_records, write_records, write_run
 from emea.run.result import RunResult
 from emea.run.warm_start import RowMap, WarmStart, joint_rows
 from emea.update.changes import Answers, Differences
@@ -133,6 +135,24 @@ class Update:
         weighted = weights.float() if two_way.get("weighted_labels") else None
         return WarmStart(known, moved, weighted, encoder, maps)
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether the graphs or the known links differ from those of the run."""
+        sizes = (len(part) for one in self.versions for part in (one.added, one.removed))
+        gone = ((one.new_entities == NO_MATCH).any() for one in self.versions)
+        return any(sizes) or any(gone) or len(self.new_pairs()) > 0
+
+    def new_pairs(self) -> IntArray:
+        """Return links and rejected pairs that the run did not have, ``[n, 2]``."""
+        official = self.pair.official
+        assert official is not None
+        known = self.run.split.supervision
+        parts = [(known.train, official.train), (known.validation, official.validation)]
+        if self.pair.rejected is not None:
+            before = self.run.pair.rejected
+            parts.append((known.train[:0] if before is None else before, self.pair.rejected))
+        return np.concatenate([_only(now, _moved(old, self.versions)) for old, now in parts])
+
     def differences(self) -> Differences:
         """Return which entities are new, gone or have other triples."""
         sides = []
@@ -144,7 +164,7 @@ class Update:
         return Differences(new, gone, new_targets, gone_targets, (changed, changed_targets))
 
 
-def update_config(run: FinishedRun, iterations: int = 1) -> Any:
+def update_config(run: FinishedRun, iterations: int = 1, is_local: bool = False) -> Any:
     """Return the settings of an update: few iterations and a short first training.
 
     The graphs are stored in the folder of the update, because the links come from the run.
@@ -152,10 +172,12 @@ def update_config(run: FinishedRun, iterations: int = 1) -> Any:
     Args:
         run: The finished run.
         iterations: Largest number of EM iterations.
+        is_local: Whether only affected entities are recomputed.
     """
     config = run.config.copy()
     kept = {key: run.config.data[key] for key in READING if key in run.config.data}
-    config.data = {"name": run.pair.name, "updated_from": run.header.run_id, **kept}
+    mark = {"updated_from": run.header.run_id, **({"is_local": True} if is_local else {})}
+    config.data = {"name": run.pair.name, **mark, **kept}
     config.split = composed(["data=files", "split=known"]).split
     config.initial_from = None
     config.skip_recorded = False  # a recorded run with these settings did not start from this one
@@ -184,6 +206,18 @@ def mutual_matches(run: FinishedRun) -> tuple[Tensor, Tensor]:
     return torch.stack([sources, targets[sources]], dim=1), probs[sources]
 
 
+def copy_run(run: FinishedRun, folder: Path) -> None:
+    """Write a copy of a run, with its encoder if it has one, into another folder."""
+    checkpoint, records = run.folder / CHECKPOINT_FILE, read_records(run.folder)
+
+    def write_files(place: Path) -> None:
+        if checkpoint.exists():
+            write_atomic(place / CHECKPOINT_FILE, checkpoint.read_bytes())
+        write_records(records, place)
+
+    write_run(folder, run, write_files)
+
+
 def answers_before(run: FinishedRun) -> Answers:
     """Return the matches of the run's alignment, by name."""
     return _named(run.pair, Explainer(run).answers)
@@ -209,6 +243,14 @@ def _moved(links: IntArray, versions: tuple[GraphVersions, GraphVersions]) -> In
     moved = _moved_rows(links, versions)
     kept: IntArray = moved[(moved != NO_MATCH).all(1)]
     return kept
+
+
+def _only(pairs: IntArray, others: IntArray) -> IntArray:
+    """Return the pairs that are not among the others."""
+    known = set(map(tuple, others.tolist()))
+    kept = [tuple(pair) not in known for pair in pairs.tolist()]
+    left: IntArray = pairs[np.array(kept, dtype=bool)]
+    return left
 
 
 def _new_links(

@@ -1,17 +1,23 @@
 """``emea update`` from the files to the changes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from emea import Aligner
 from emea.cli.main import main as emea
+from emea.data.formats.graph_file import read_graph_file
 from emea.data.sources.synthetic import synthetic_pair
+from emea.errors import UserError
 from emea.explain.explainer import Explainer
-from emea.run.finished_run import load_run
-from emea.update.updating import Update, mutual_matches
+from emea.run.finished_run import FinishedRun, load_run
+from emea.run.job import run_job
+from emea.update.planning import plan_update
+from emea.update.updating import Update, mutual_matches, update_config
 
 NUM = 120
 
@@ -94,6 +100,7 @@ def test_an_update_starts_from_the_matches_of_the_run(place: Path) -> None:
 
 KINDS = {
     "rrea": ["model=rrea", "model.initial_epochs=30", "model.epochs_per_iteration=5"],
+    "one_to_one": ["em=one_to_one", "em.iterations=2"],
     "paper": ["em=paper", "em.iterations=2"],
     "none": ["em=none", "em.iterations=0", "rule=none", "model=rrea", "model.initial_epochs=30"],
     "paris": ["method=paris"],
@@ -137,3 +144,134 @@ def test_mistakes_are_reported(
     ):
         assert emea(["update", *arguments]) == 1
         assert message in capsys.readouterr().err
+
+
+def names_of(run: FinishedRun) -> dict[str, dict[str, float]]:
+    """Candidates with a probability by the name of the source entity."""
+    source, target, beliefs = run.pair.source, run.pair.target, run.beliefs
+    return {
+        source.entity_name(row): {
+            target.entity_name(one): prob for one, prob in zip(targets, probs, strict=True) if prob
+        }
+        for row, (targets, probs) in enumerate(
+            zip(beliefs.targets.tolist(), beliefs.probs.tolist(), strict=True)
+        )
+    }
+
+
+@pytest.fixture(scope="module")
+def larger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two versions of a larger pair that differ by a few triples, and a run on the first."""
+    folder = tmp_path_factory.mktemp("larger")
+    pair = synthetic_pair(num_entities=400, overlap=0.9, seed=3)
+    for graph, prefix in ((pair.source, "s"), (pair.target, "t")):
+        write_graph(folder / f"{prefix}_old.tsv", prefix, graph.triples[:-6])
+        write_graph(folder / f"{prefix}_new.tsv", prefix, graph.triples[1:])
+    links = pair.links[np.random.default_rng(0).permutation(len(pair.links))]
+    for name, part in (("links", links[:100]), ("test", links[100:])):
+        (folder / f"{name}.tsv").write_text("".join(f"s{a}\tt{b}\n" for a, b in part.tolist()))
+    files = [str(folder / name) for name in ("s_old.tsv", "t_old.tsv")]
+    links_of = ["--links", str(folder / "links.tsv"), "--test-links", str(folder / "test.tsv")]
+    settings = ["em.iterations=2", "model.encoder.dim=64", "model.encoder.output_dim=64"]
+    settings += ["data.on_error=skip"]
+    assert emea(["align", *files, *settings, *links_of, "--out", str(folder / "run")]) == 0
+    return folder
+
+
+@pytest.mark.slow
+def test_only_the_surroundings_of_a_small_change_are_recomputed(
+    larger: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = updated(larger, "updated")
+    assert "Recomputed: " in capsys.readouterr().out
+    said = json.loads((out / "update.json").read_text())["recomputed"]
+    assert said["kind"] == "local" and 0 < said["share"] < 0.33
+    old, new = load_run(larger / "run"), load_run(out)
+    assert new.metrics["recomputed"]["source"] == said["source"]
+    assert len(new.metrics["history"]) == 1 and new.config.data.is_local
+    before, after = names_of(old), names_of(new)
+    same = [name for name in before if after.get(name) == before[name]]
+    assert len(same) >= new.pair.source.num_entities - said["source"]
+    assert new.metrics["final"]["hit@1"] > old.metrics["final"]["hit@1"] - 0.05
+    assert Explainer(new).answers and Aligner.load(out).predict()
+    assert emea(["explain", str(out), "--entity", next(iter(after))]) == 0
+    whole = updated(larger, "whole", "--complete")
+    said = json.loads((whole / "update.json").read_text())["recomputed"]
+    assert said["kind"] == "complete" and said["reason"] == "it was requested"
+    assert said["share"] == 1
+
+
+@pytest.mark.slow
+def test_without_a_change_nothing_is_recomputed(
+    larger: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = ["--source", str(larger / "s_old.tsv"), "--target", str(larger / "t_old.tsv")]
+    out = larger / "same"
+    for _ in range(2):  # the second update replaces the first
+        assert emea(["update", str(larger / "run"), *files, "--out", str(out)]) == 0
+        assert "Nothing changed" in capsys.readouterr().out
+    summary = json.loads((out / "update.json").read_text())
+    assert summary["recomputed"]["kind"] == "nothing" and not summary["recomputed"]["source"]
+    assert len((out / "changes.tsv").read_text().splitlines()) == 1
+    assert not any(summary["matches"][kind] for kind in ("new", "changed", "gone"))
+    old, new = load_run(larger / "run"), load_run(out)
+    assert torch.equal(old.beliefs.probs, new.beliefs.probs)
+    again = larger / "again"
+    more = ["--source", str(larger / "s_new.tsv"), "--out", str(again)]
+    assert emea(["update", str(out), *more]) == 0
+    said = json.loads((again / "update.json").read_text())["recomputed"]
+    assert said["kind"] == "local"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", ["permuted", "deleted"])
+def test_test_links_do_not_influence_a_local_update(
+    change: str, larger: Path, tmp_path: Path
+) -> None:
+    run = load_run(larger / "run")
+    empty = np.zeros((0, 2), dtype=np.int64)
+    graphs = [
+        read_graph_file(larger / f"{side}_new.tsv", None, "skip", False, False, (), None)[0]
+        for side in "st"
+    ]
+    links = run.split.test.copy()
+    links[:, 1] = np.roll(links[:, 1], 1)
+    links = links if change == "permuted" else links[:0]
+    other = replace(run, split=replace(run.split, test=links))
+    found = []
+    for number, one in enumerate((run, other)):
+        update = Update.of(one, graphs[0], graphs[1], empty, empty)
+        plan = plan_update(update)
+        assert plan.kind == "local"
+        config = update_config(one, is_local=True)
+        result = run_job(config, tmp_path / str(number), pair=update.pair, start_from=plan.start)
+        found.append(FinishedRun.of(result))
+    assert names_of(found[0]) == names_of(found[1])
+    assert (len(found[0].split.test) == len(found[1].split.test)) == (change == "permuted")
+
+
+@pytest.mark.slow
+def test_an_interrupted_local_update_needs_the_earlier_run(larger: Path, tmp_path: Path) -> None:
+    run = load_run(larger / "run")
+    empty = np.zeros((0, 2), dtype=np.int64)
+    update = Update.of(run, run.pair.source, run.pair.target, empty, empty)
+    with pytest.raises(UserError, match="command again"):
+        run_job(update_config(run, is_local=True), tmp_path / "new", pair=update.pair)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_run_has_a_small_update(kind: str, larger: Path, tmp_path: Path) -> None:
+    files = [str(larger / name) for name in ("s_old.tsv", "t_old.tsv")]
+    plain = [] if kind == "paris" else ["trainer.block_size=8"]
+    command = ["align", *files, *KINDS[kind], *plain, "data.on_error=skip"]
+    command += ["--links", str(larger / "links.tsv"), "--out", str(tmp_path / "run")]
+    assert emea(command) == 0
+    more = ["--source", str(larger / "s_new.tsv"), "--out", str(tmp_path / "new")]
+    assert emea(["update", str(tmp_path / "run"), *more]) == 0
+    said = json.loads((tmp_path / "new" / "update.json").read_text())["recomputed"]
+    assert said["kind"] == ("complete" if kind == "paris" else "local")
+    new = load_run(tmp_path / "new")
+    if kind == "rrea":  # known entities keep their embeddings, so nothing is trained
+        assert new.metrics["history"][0]["epochs"] == 0
+    assert new.beliefs.probs.max() > 0
