@@ -41,8 +41,10 @@ from emea.encoders.rrea import RREA
 from emea.matching.beliefs import Beliefs
 from emea.matching.candidates import search_recall, top_candidates
 from emea.matching.csls import CSLS
-from emea.matching.faiss_search import FaissSearch, Shortlists
+from emea.matching.faiss_search import FaissSearch
 from emea.matching.kmeans_search import KMeansSearch
+from emea.matching.one_pass_search import OnePassSearch
+from emea.matching.shortlists import Shortlists
 from emea.matching.similarity import Cosine, Similarity
 from emea.record.atomic import write_json
 from emea.record.provenance import provenance
@@ -177,6 +179,7 @@ def search_ratios(source: Tensor, target: Tensor) -> dict[str, float]:
     builds: dict[str, Callable[[Tensor], Similarity]] = {
         "k-means": lambda some: Cosine(KMeansSearch())(some, target)
     }
+    builds["one pass"] = lambda some: Cosine(OnePassSearch())(some, target)
     if find_spec("faiss") is not None:
         builds["faiss"] = lambda some: replace(exact, source=some, scope=_one_way(some, target))
     for name, build in builds.items():

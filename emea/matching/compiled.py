@@ -2,11 +2,16 @@
 
 import functools
 import importlib.util
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from emea.matching.threads import available_threads, in_threads, index_ranges
+
+if TYPE_CHECKING:
+    from emea.matching.best_keys import BestKeys
 
 
 @functools.cache
@@ -29,9 +34,53 @@ def pair_dots(first: Tensor, second: Tensor, rows: Tensor, columns: Tensor) -> T
 
     The rows are not copied. Equal rows have equal products.
     """
+    products = torch.empty(len(rows), dtype=first.dtype)
+    _loops().pair_dots(*arrays(first, second, rows, columns, products))
+    return products
+
+
+def list_dots(queries: Tensor, vectors: Tensor, columns: Tensor) -> Tensor:
+    """Return the dot products of each query with ``vectors[column]`` of each of its columns.
+
+    Equal vectors have equal products.
+    """
+    products = torch.empty(columns.shape, dtype=queries.dtype)
+    given = arrays(queries, vectors, columns, products)
+    parts = index_ranges(len(queries), available_threads())
+    in_threads(_loops().list_dots, [(*part, *given) for part in parts])
+    return products
+
+
+def rank_counts(scores: Tensor, reference: Tensor, num_columns: int) -> tuple[Tensor, Tensor]:
+    """Return the number of scores of each row up to the reference, and of those equal to it.
+
+    Args:
+        scores: ``[n, m]``.
+        reference: ``[n, 1]``.
+        num_columns: Number of columns that count, from the first on.
+    """
+    counts = torch.empty(2, len(scores), dtype=torch.int64)
+    given = (*arrays(scores, reference, counts), num_columns)
+    parts = index_ranges(len(scores), available_threads())
+    in_threads(_loops().rank_counts, [(*part, *given) for part in parts])
+    return counts[0], counts[1]
+
+
+def keep_best(scores: Tensor, kept: "BestKeys", start: int, column: int, first_id: int) -> None:
+    """Add a block of scores to the best keys.
+
+    Args:
+        scores: ``[num_rows, num_groups, group]`` 32-bit integers.
+        kept: The best keys.
+        start: First row of the block.
+        column: First column of the block.
+        first_id: Id of row 0.
+    """
+    first = start, column // scores.shape[2], first_id
+    _loops().keep_best(scores.numpy(), first, arrays(*kept.rows), arrays(*kept.columns))
+
+
+def _loops() -> Any:
     from emea.matching import compiled_loops  # numba takes half a second to import
 
-    loops: Any = compiled_loops
-    products = torch.empty(len(rows), dtype=first.dtype)
-    loops.pair_dots(*arrays(first, second, rows, columns, products))
-    return products
+    return compiled_loops

@@ -1,4 +1,4 @@
-"""Compiled CPU loops over pairs of rows; ``compiled`` calls them."""
+"""Compiled CPU loops over pairs of rows and blocks of scores; ``compiled`` calls them."""
 
 import numba
 import numpy as np
@@ -6,6 +6,8 @@ import numpy as np
 compiled = numba.njit(
     nogil=True, cache=True, boundscheck=False, fastmath={"reassoc", "contract", "nsz"}
 )
+
+exact = numba.njit(nogil=True, cache=True, boundscheck=False)
 
 
 @compiled
@@ -17,3 +19,111 @@ def pair_dots(first, second, rows, columns, out):
         for k in range(first.shape[1]):
             total += first[row, k] * second[column, k]
         out[pair] = total
+
+
+@compiled
+def list_dots(start, stop, queries, vectors, columns, out):
+    """Write the dot products of some queries with the vectors of their lists."""
+    for query in range(start, stop):
+        for place in range(columns.shape[1]):
+            column = columns[query, place]
+            total = np.float32(0)
+            for k in range(queries.shape[1]):
+                total += queries[query, k] * vectors[column, k]
+            out[query, place] = total
+
+
+@exact
+def rank_counts(start, stop, scores, reference, counts, num_columns):
+    """Count the scores of some rows that are at most the reference, and those equal to it."""
+    for row in range(start, stop):
+        bound, not_better, equal = reference[row, 0], 0, 0
+        for column in range(num_columns):
+            not_better += scores[row, column] <= bound
+            equal += scores[row, column] == bound
+        counts[0, row] = not_better
+        counts[1, row] = equal
+
+
+@exact
+def _keep_largest(keys, number, count):
+    """Move the largest keys of a full list to its front, and return the smallest of their scores.
+
+    This is quickselect. All keys are different.
+    """
+    low, high = 0, keys.shape[1] - 1
+    while low < high:
+        pivot = keys[number, (low + high) // 2]
+        left, right = low, high
+        while left <= right:
+            while keys[number, left] > pivot:
+                left += 1
+            while keys[number, right] < pivot:
+                right -= 1
+            if left <= right:
+                other = keys[number, left]
+                keys[number, left] = keys[number, right]
+                keys[number, right] = other
+                left += 1
+                right -= 1
+        if count <= right:
+            high = right
+        elif count > left:
+            low = left
+        else:
+            break
+    least = keys[number, 0]
+    for place in range(count):
+        least = min(least, keys[number, place])
+    return least >> 32
+
+
+@exact
+def keep_best(scores, first, rows, columns):
+    """Add the scores of a block to the lists of the best keys of its rows and columns.
+
+    A list is full when it has twice as many keys as are wanted. Its best half is then kept, and
+    only scores above the smallest of these are added. They are few, so whole groups of scores are
+    compared first.
+
+    Args:
+        scores: ``[num_rows, num_groups, group]`` scores.
+        first: First row, first group of columns and id of row 0.
+        rows: ``[all rows, 2 * length]`` keys of columns, ``[all rows]`` numbers of keys and scores
+            to exceed.
+        columns: ``[all columns, 2 * length]`` keys of rows, ``[all groups, group]`` numbers of keys
+            and scores to exceed.
+    """
+    first_row, first_group, first_id = first
+    row_keys, row_sizes, row_least = rows
+    column_keys, column_sizes, column_least = columns
+    num_rows, num_groups, group_size = scores.shape
+    num_columns = column_keys.shape[0]
+    for place in range(num_rows):
+        row = first_row + place
+        of_row = np.int64(2147483647 - first_id - row)
+        for part in range(num_groups):
+            group, least, found = first_group + part, row_least[row], False
+            for k in range(group_size):
+                score = scores[place, part, k]
+                found |= (score > least) | (score > column_least[group, k])
+            if not found:
+                continue
+            for k in range(group_size):
+                if scores[place, part, k] <= min(least, column_least[group, k]):
+                    continue
+                score, column = np.int64(scores[place, part, k]), group * group_size + k
+                if score > row_least[row] and column < num_columns:
+                    row_keys[row, row_sizes[row]] = (score << 32) | (2147483647 - column)
+                    row_sizes[row] += 1
+                    if row_sizes[row] == row_keys.shape[1]:
+                        row_sizes[row] = row_keys.shape[1] // 2
+                        row_least[row] = _keep_largest(row_keys, row, row_sizes[row])
+                if score > column_least[group, k]:
+                    column_keys[column, column_sizes[group, k]] = (score << 32) | of_row
+                    column_sizes[group, k] += 1
+                    if column_sizes[group, k] == column_keys.shape[1]:
+                        column_sizes[group, k] = column_keys.shape[1] // 2
+                        column_least[group, k] = _keep_largest(
+                            column_keys, column, column_sizes[group, k]
+                        )

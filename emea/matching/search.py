@@ -1,19 +1,13 @@
 """Interface of a candidate search, which chooses the targets to compare with each source entity."""
 
-import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import NamedTuple, Protocol
 
 from torch import Tensor
 
-logger = logging.getLogger(__name__)
-
 MAX_EXACT_PAIRS = 2 * 10**9
 """Pairs of entities up to which ``search=auto`` is exact on a CPU: about 45,000 per side."""
-
-INSTALL_FAISS = "pip install faiss-cpu"
 
 
 class SearchGroup(NamedTuple):
@@ -59,9 +53,9 @@ class ExactSearch:
 
 @dataclass(frozen=True)
 class AutoSearch:
-    """Searches exactly in graphs of moderate size and with faiss in larger graphs on a CPU.
+    """Searches exactly in graphs of moderate size and with ``OnePassSearch`` in larger ones.
 
-    A GPU always searches exactly. Without faiss the search is exact too, with a warning.
+    A GPU always searches exactly.
 
     Args:
         max_exact_pairs: Largest number of pairs of entities that are compared exactly on a CPU.
@@ -73,15 +67,6 @@ class AutoSearch:
         """Return the scope that suits two sets of unit vectors."""
         if source.device.type != "cpu" or len(source) * len(target) <= self.max_exact_pairs:
             return None
-        if find_spec("faiss") is None:
-            logger.warning(
-                "The candidate search of %s x %s entities is exact and slow because faiss is not "
-                "installed. Run %s, or set search=kmeans.",
-                f"{len(source):,}",
-                f"{len(target):,}",
-                INSTALL_FAISS,
-            )
-            return None
-        from emea.matching.faiss_search import FaissSearch  # avoids a circular import
+        from emea.matching.one_pass_search import OnePassSearch  # avoids a circular import
 
-        return FaissSearch()(source, target)
+        return OnePassSearch()(source, target)

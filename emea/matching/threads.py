@@ -1,8 +1,13 @@
-"""The number of threads of small computations on a CPU."""
+"""The number of threads of computations on a CPU, and calls of compiled loops in threads."""
 
-from collections.abc import Iterator
+import functools
+import itertools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import torch
 
@@ -44,3 +49,37 @@ def one_thread(wanted: bool = True) -> Iterator[None]:
     finally:
         _before.reset(token)
         torch.set_num_threads(before)
+
+
+def index_ranges(size: int, num_ranges: int) -> list[tuple[int, int]]:
+    """Return the first and the last index + 1 of ranges of about equal length."""
+    ends = [size * part // num_ranges for part in range(num_ranges + 1)]
+    return list(itertools.pairwise(ends))
+
+
+def in_threads(function: Callable[..., Any], calls: Sequence[Sequence[Any]]) -> None:
+    """Call a compiled loop with each of the arguments, at the same time if there are threads.
+
+    Args:
+        function: A function that releases the interpreter lock.
+        calls: Arguments of each call.
+    """
+    num_threads = min(len(calls), available_threads())
+    if num_threads <= 1:
+        for call in calls:
+            function(*call)
+        return
+    threads = _threads(num_threads - 1)
+    pending = [threads.submit(function, *call) for call in calls[1:]]
+    function(*calls[0])
+    for job in pending:
+        job.result()
+
+
+@functools.cache
+def _threads(number: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(number, thread_name_prefix="emea-kernel")
+
+
+if hasattr(os, "register_at_fork"):  # a forked process has none of the threads
+    os.register_at_fork(after_in_child=_threads.cache_clear)

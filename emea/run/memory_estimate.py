@@ -244,7 +244,7 @@ def _search_memory(config: DictConfig, sizes: Sizes) -> tuple[float, str]:
     is_large = sizes.num_source * sizes.num_target > OmegaConf.select(
         config, "search.max_exact_pairs", default=MAX_EXACT_PAIRS
     )
-    if name == "faiss" or (name == "auto" and is_large and sizes.is_cpu):
+    if name in ("faiss", "one_pass") or (name == "auto" and is_large and sizes.is_cpu):
         length = min(OmegaConf.select(config, "search.shortlist", default=100), sizes.num_target)
         return blocks + sizes.num_entities * length * (ID + FLOAT), " or search.shortlist"
     if name == "kmeans":

@@ -47,7 +47,7 @@ def announce_searches(
     seconds = num_iterations * num_passes * seconds_per_pair(width) * num_pairs
     if seconds > SHOWN_SECONDS:
         logger.info(
-            "Candidate searches and evaluations take about %s on this CPU. search=faiss or "
+            "Candidate searches and evaluations take about %s on this CPU. search=one_pass or "
             "search=kmeans take less.",
             duration(seconds),
         )

@@ -114,11 +114,12 @@ GROUPS = {
         },
     ),
     "search": Group(
-        "auto or exact; approximate, for large graphs: faiss or kmeans",
+        "auto or exact; approximate, for large graphs: one_pass, faiss or kmeans",
         {
             "auto": matching.AutoSearchSettings,
             "faiss": matching.FaissSearchSettings,
             "kmeans": matching.KMeansSearchSettings,
+            "one_pass": matching.OnePassSearchSettings,
         },
     ),
     "trainer": Group("where to compute", {"auto": execution.TrainerSettings}),

@@ -58,11 +58,12 @@ def test_searches_have_a_recall() -> None:
     source, target = (torch.randn(size, 16, generator=generator) for size in (150, 400))
     numbers = compare.search_ratios(source, target)
     exact = numbers["exact search of 150 entities, s"]
-    for name in ("k-means search", "faiss search"):
+    for name in ("k-means search", "faiss search", "one pass search"):
         assert 0 < numbers[f"{name}: recall at 10"] <= 1
         ratio = exact / numbers[f"{name}, s"]
         assert numbers[f"{name}: ratio to exact"] == pytest.approx(ratio)
     assert numbers["faiss search: recall at 10"] > 0.9
+    assert numbers["one pass search: recall at 10"] > 0.99
 
 
 def test_numbers_are_printed_as_they_are_measured(

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from emea.matching import compiled
+from emea.matching.shortlists import _gathered_dots
 from emea.matching.similarity import Similarity
 
 
@@ -46,3 +47,24 @@ def test_scores_of_pairs_are_those_of_torch() -> None:
 def test_no_pairs_have_no_products() -> None:
     none = torch.empty(0, dtype=torch.int64)
     assert not len(compiled.pair_dots(some_rows(2, 4), some_rows(2, 4), none, none))
+
+
+@pytest.mark.parametrize("dim", [1, 64, 257])
+def test_products_of_lists_equal_double_precision(dim: int) -> None:
+    queries, vectors = some_rows(20, dim), some_rows(30, dim)
+    columns = torch.randint(30, (20, 7), generator=torch.Generator().manual_seed(0))
+    exact = (queries.double() @ vectors.double().T).gather(1, columns)
+    bound = dim * torch.finfo(torch.float32).eps * exact.abs().max().clamp(min=dim)
+    assert ((compiled.list_dots(queries, vectors, columns) - exact).abs() <= bound).all()
+    assert ((_gathered_dots(queries, vectors, columns) - exact).abs() <= bound).all()
+
+
+@pytest.mark.parametrize("num_columns", [0, 1, 40, 77])
+def test_counts_of_ranks_are_those_of_torch(num_columns: int) -> None:
+    scores = some_rows(30, 77).round()
+    scores[3, 5], scores[4, 0] = torch.nan, torch.nan
+    reference = scores[:, :1]
+    not_better, equal = compiled.rank_counts(scores, reference, num_columns)
+    part = scores[:, :num_columns]
+    assert torch.equal(not_better, (part <= reference).sum(1))
+    assert torch.equal(equal, (part == reference).sum(1))

@@ -11,7 +11,6 @@ from emea.errors import ConfigError
 from emea.matching.candidates import search_recall, top_candidates, warn_of_low_recall
 from emea.matching.csls import CSLS
 from emea.matching.faiss_search import FaissSearch
-from emea.matching.search import AutoSearch, ExactSearch
 from emea.matching.similarity import Cosine
 
 pytest.importorskip("faiss")
@@ -91,23 +90,6 @@ def test_without_faiss_the_error_says_how_to_install_it(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(ConfigError, match="pip install faiss-cpu"):
         FaissSearch()(*noisy_copies(20, 20))
-
-
-def test_auto_is_exact_below_its_bound_and_faiss_above() -> None:
-    source, target = noisy_copies(50, 200)
-    assert AutoSearch(10_000)(source, target) is None
-    exact = top_candidates(CSLS(search=ExactSearch())(source, target), 5)
-    below = top_candidates(CSLS(search=AutoSearch(10_000))(source, target), 5)
-    assert torch.equal(exact.targets, below.targets) and torch.equal(exact.scores, below.scores)
-    assert AutoSearch(9_999)(source, target) is not None
-
-
-def test_auto_without_faiss_warns_and_is_exact(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("emea.matching.search.find_spec", lambda name: None)
-    assert AutoSearch(0)(*noisy_copies(20, 20)) is None
-    assert "pip install faiss-cpu" in caplog.text
 
 
 def test_a_low_recall_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:

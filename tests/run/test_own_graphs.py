@@ -55,6 +55,7 @@ OTHER_METHODS = [
     ("split.num_validation=0",),
     ("observed_links=3",),
     ("search=faiss",),
+    ("search=one_pass",),
 ]
 
 

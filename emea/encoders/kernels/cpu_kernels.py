@@ -7,9 +7,7 @@ single precision if numba is installed.
 
 import functools
 import itertools
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +16,7 @@ from torch import Tensor
 
 from emea.encoders.kernels.sparse_pattern import SparsePattern
 from emea.matching import compiled
-from emea.matching.threads import available_threads
+from emea.matching.threads import available_threads, in_threads, index_ranges
 
 EDGES_PER_PART = 100_000
 """Edges per part of the backward pass.
@@ -117,7 +115,7 @@ def attend_backward(
     """
     num_parts, dim = len(of_reflectors), features.shape[1]
     grad_dot_out = features.new_empty(len(features))
-    rows = _ranges(len(features), _num_threads(features.numel()))
+    rows = index_ranges(len(features), _num_threads(features.numel()))
     activation = (*_arrays(attended.activated, attended.out), is_relu)
     _run("through_activation", rows, *activation, *_arrays(grad, grad_dot_out))
     spans = _even_ranges(edges.transposed_starts.numpy(), num_parts)
@@ -139,7 +137,7 @@ def attend_backward(
 def pair_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """Return ``|rows[first[i]] - rows[second[i]]|_1`` for each i."""
     out = rows.new_empty(len(first))
-    ranges = _ranges(len(first), _num_threads(len(first) * rows.shape[1]))
+    ranges = index_ranges(len(first), _num_threads(len(first) * rows.shape[1]))
     _run("pair_distances", ranges, *_arrays(rows, first, second, out))
     return out
 
@@ -147,7 +145,7 @@ def pair_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
 def pair_distances_backward(rows: Tensor, first: Tensor, second: Tensor, grad: Tensor) -> Tensor:
     """Return the gradient of ``pair_distances``, summed for each row in the order of the pairs."""
     out = torch.zeros_like(rows)
-    ranges = _ranges(rows.shape[1], _num_threads(len(first) * rows.shape[1]))
+    ranges = index_ranges(rows.shape[1], _num_threads(len(first) * rows.shape[1]))
     _run("pair_distances_backward", ranges, *_arrays(rows, first, second, grad, out))
     return out
 
@@ -164,7 +162,7 @@ def dropped_copy(
         num_kept: Number of byte values whose elements are kept.
         backward: Copy from ``wide`` to ``parts``.
     """
-    ranges = _ranges(len(wide), _num_threads(wide.numel()))
+    ranges = index_ranges(len(wide), _num_threads(wide.numel()))
     scale, last_kept = np.float32(256 / num_kept), np.uint8(num_kept - 1)
     arrays = (tuple(_arrays(*parts)), *_arrays(wide, random))
     _run("dropped_copy", ranges, *arrays, last_kept, scale, backward)
@@ -176,11 +174,6 @@ def _arrays(*tensors: Tensor) -> list[Any]:
 
 def _num_threads(work: int) -> int:
     return max(1, min(available_threads(), work // VALUES_PER_THREAD))
-
-
-def _ranges(size: int, num_ranges: int) -> list[Range]:
-    ends = [size * part // num_ranges for part in range(num_ranges + 1)]
-    return list(itertools.pairwise(ends))
 
 
 def _even_ranges(starts: np.ndarray[Any, Any], num_ranges: int) -> list[Range]:
@@ -206,16 +199,7 @@ def _run(name: str, ranges: list[Range], *shared: Any, own: list[Any] | None = N
         (*span, *shared, *rest)
         for span, rest in zip(ranges, own or [()] * len(ranges), strict=True)
     ]
-    num_threads = min(len(calls), available_threads())
-    if num_threads == 1:
-        for call in calls:
-            kernel(*call)
-        return
-    threads = _threads(num_threads - 1)
-    pending = [threads.submit(kernel, *call) for call in calls[1:]]
-    kernel(*calls[0])
-    for job in pending:
-        job.result()
+    in_threads(kernel, calls)
 
 
 @functools.cache
@@ -225,12 +209,3 @@ def _kernels() -> dict[str, Callable[..., None]]:
     layers = ("attend", "through_activation", "attend_backward", "dropped_copy")
     names = (*layers, "pair_distances", "pair_distances_backward")
     return {name: getattr(numba_source, name) for name in names}
-
-
-@functools.cache
-def _threads(number: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(number, thread_name_prefix="emea-kernel")
-
-
-if hasattr(os, "register_at_fork"):  # a forked process has none of the threads
-    os.register_at_fork(after_in_child=_threads.cache_clear)
