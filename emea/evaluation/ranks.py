@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import FloatArray, IntArray
+from emea.matching import compiled
 from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.similarity import Similarity
 
@@ -49,10 +50,8 @@ def link_ranks(similarity: Similarity, links: IntArray, pool: IntArray | None = 
         right = place[targets[part]].unsqueeze(1)
         # The score of the true target is read from the same block, so that ties are exact.
         reference = scores.gather(1, right)
-        inside = rank_counts(scores[:, :num_pooled], reference)
-        outside = rank_counts(scores[:, num_pooled:], reference)
-        in_pool[part] = realistic_ranks(*inside).double()
-        in_all[part] = realistic_ranks(inside[0] + outside[0], inside[1] + outside[1]).double()
+        in_pool[part] = realistic_ranks(*rank_counts(scores, reference, num_pooled)).double()
+        in_all[part] = realistic_ranks(*rank_counts(scores, reference)).double()
     return Ranks(in_pool=in_pool.cpu().numpy(), in_all=in_all.cpu().numpy())
 
 
@@ -72,13 +71,25 @@ def _pool_first(similarity: Similarity, pool: Tensor) -> tuple[Similarity, Tenso
     return moved, place
 
 
-def rank_counts(scores: Tensor, reference: Tensor) -> tuple[Tensor, Tensor]:
+def rank_counts(
+    scores: Tensor, reference: Tensor, num_columns: int | None = None
+) -> tuple[Tensor, Tensor]:
     """Count the scores of each row that are better than the reference and that equal it.
 
     NaN counts as better, so that it never improves a metric.
+
+    Args:
+        scores: ``[n, m]``.
+        reference: ``[n, 1]``.
+        num_columns: Number of columns that count, from the first on; ``None`` means all.
     """
-    better = scores.shape[1] - (scores <= reference).sum(1)
-    return better, (scores == reference).sum(1)
+    num_columns = scores.shape[1] if num_columns is None else num_columns
+    if compiled.usable(scores):
+        not_better, equal = compiled.rank_counts(scores, reference, num_columns)
+    else:
+        scores = scores[:, :num_columns]
+        not_better, equal = (scores <= reference).sum(1), (scores == reference).sum(1)
+    return num_columns - not_better, equal
 
 
 def realistic_ranks(num_better: Tensor, num_equal: Tensor) -> Tensor:
