@@ -1,12 +1,10 @@
 """LightEA (Mao et al., EMNLP 2022): label propagation without training."""
 
-from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 
 from emea.encoders.joint_graph import JointGraph
 from emea.encoders.kernels.sparse_pattern import SparsePattern, matmul, transposed_matmul
@@ -17,6 +15,9 @@ TINY = 1e-12
 
 EDGES_PER_BLOCK = 8192
 """Edges whose messages are in memory at a time."""
+
+ROWS_PER_BLOCK = 8192
+"""Rows whose squares are in memory at a time."""
 
 SMALLEST_SHARE = 1e-3
 """Least share of the strongest direction's mass that whitening scales by."""
@@ -105,21 +106,26 @@ class LightEA(nn.Module):
     @torch.no_grad()
     def propagate(self, links: Tensor) -> None:
         """Derive the embeddings from these links (``[num_links, 2]`` in joint ids)."""
-        entities = [self.label_features(links)]
-        relations = [entities[0].new_zeros(2 * self.num_relations, self.dim)]
-        for _ in range(self.depth):
-            features = self._round(entities[-1], relations[-1])
-            entities.append(features[0])
-            relations.append(features[1])
+        entities = self.label_features(links)
+        relations = entities.new_zeros(2 * self.num_relations, self.dim)
         by_entity, by_relation = self.projections()
-        # relations have no features before the first round
-        rows = self._joined(projected(entities, by_entity), projected(relations[1:], by_relation))
-        rows = normalize(rows)
+        # a layer is projected at once and then replaced by the next one: all layers would not fit
+        of_entities, of_relations = (
+            Projection(entities, by_entity),
+            Projection(relations, by_relation),
+        )
+        of_entities.add(entities)
+        for _ in range(self.depth):  # relations have no features before the first round
+            entities, relations = self._round(entities, relations)
+            of_entities.add(entities)
+            of_relations.add(relations)
+        del entities, relations
+        rows = normalize_(self._joined(of_entities.rows(), of_relations.rows()))
         self.embedding.copy_(whitened(rows, self.whitening) if self.whitening else rows)
 
     def seed_vectors(self) -> Tensor:
         """Return ``[num_target, dim]`` unit vectors, one per target entity."""
-        return normalize(self._random(0, self.num_target, self.dim))
+        return normalize_(self._random(0, self.num_target, self.dim))
 
     def projections(self) -> tuple[Tensor, Tensor]:
         """Return ``[layers, dim, output_dim]`` random matrices for entity and relation features."""
@@ -136,8 +142,7 @@ class LightEA(nn.Module):
         features.index_add_(0, source, labels * strength)
         features[target] = labels
         length = torch.linalg.vector_norm(features, dim=1, keepdim=True)
-        limited: Tensor = features / length.clamp(min=1)
-        return limited
+        return features.div_(length.clamp(min=1))
 
     def _random(self, stream: int, *shape: int) -> Tensor:
         # generated on the CPU in single precision, so that it is the same on every device
@@ -145,14 +150,15 @@ class LightEA(nn.Module):
         return torch.randn(*shape, generator=generator).to(self.embedding)
 
     def _round(self, features: Tensor, relations: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the next features of entities and relations; overwrites those of the entities."""
         ones = features.new_ones(self.incident.num_nonzeros)
         of_heads = transposed_matmul(self.incident, ones, features)
         around = matmul(self.edges, self.multiplicity, features)
-        around += features * (self.self_weight * self.degrees).unsqueeze(1)
+        around += features.mul_((self.self_weight * self.degrees).unsqueeze(1))
         # an entity is a tail of a relation if it is a head of the inverse relation
         backwards = relations.roll(self.num_relations, dims=0)
         around += matmul(self.incident, ones, backwards)
-        return normalize(around), normalize(of_heads)
+        return normalize_(around), normalize_(of_heads)
 
     def _joined(self, entities: Tensor, relations: Tensor) -> Tensor:
         """Return the sum over edges of neighbour times relation features, element by element."""
@@ -167,14 +173,34 @@ class LightEA(nn.Module):
         return out
 
 
-def projected(layers: Sequence[Tensor], matrices: Tensor) -> Tensor:
-    """Return a random projection of the concatenated layers, scaled to unit length."""
-    rows = matrices.new_zeros(len(layers[0]), matrices.shape[2])
-    mass = rows.new_zeros(len(rows))
-    for layer, matrix in zip(layers, matrices, strict=True):
-        rows.addmm_(layer, matrix)
-        mass += layer.square().sum(1)
-    return rows / mass.clamp(min=TINY).sqrt().unsqueeze(1)
+class Projection:
+    """Computes a random projection of the concatenated layers, scaled to unit length.
+
+    Args:
+        like: A layer, ``[num_rows, dim]``.
+        matrices: ``[num_layers, dim, output_dim]`` one random matrix per layer.
+    """
+
+    def __init__(self, like: Tensor, matrices: Tensor) -> None:
+        self._matrices = iter(matrices)
+        self._sums = like.new_zeros(len(like), matrices.shape[2])
+        self._mass = like.new_zeros(len(like))
+
+    def add(self, layer: Tensor) -> None:
+        """Add the next layer."""
+        self._sums.addmm_(layer, next(self._matrices))
+        for start in range(0, len(layer), ROWS_PER_BLOCK):
+            part = slice(start, start + ROWS_PER_BLOCK)
+            self._mass[part] += layer[part].square().sum(1)
+
+    def rows(self) -> Tensor:
+        """Return the projection of all layers; no layer can be added afterwards."""
+        return self._sums.div_(self._mass.clamp(min=TINY).sqrt().unsqueeze(1))
+
+
+def normalize_(rows: Tensor) -> Tensor:
+    """Scale each row to unit length, in place; rows of zeros do not change."""
+    return rows.div_(torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp_(min=TINY))
 
 
 def whitened(rows: Tensor, strength: float) -> Tensor:
@@ -185,7 +211,7 @@ def whitened(rows: Tensor, strength: float) -> Tensor:
     moment = rows.T @ rows / max(1, len(rows))
     mass, directions = torch.linalg.eigh(moment.double())
     scale = mass.clamp(min=SMALLEST_SHARE * mass[-1].clamp(min=TINY)) ** (-strength / 2)
-    return normalize(rows @ (directions * scale @ directions.T).to(rows))
+    return normalize_(rows @ (directions * scale @ directions.T).to(rows))
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from emea.data.graph_pair import GraphPair
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.light_ea import LabelPropagation, LightEA, projected, whitened
+from emea.encoders.light_ea import LabelPropagation, LightEA, Projection, whitened
 
 from ..baselines.random_pairs import overlapping_pair
 from .both_precisions import ROUNDOFF, assert_near, both, in_precision
@@ -72,6 +72,13 @@ def test_projection(size: float) -> None:
     layers = tuple(size * torch.randn(50, DIM, generator=generator) for _ in range(3))
     layers[1][::2] = 0
     matrices = torch.randn(3, DIM, DIM, generator=generator)
+
+    def projected(layers: tuple[torch.Tensor, ...], matrices: torch.Tensor) -> torch.Tensor:
+        projection = Projection(layers[0], matrices)
+        for layer in layers:
+            projection.add(layer)
+        return projection.rows()
+
     single, double = both(projected, layers, matrices)
     # a sum of 24 products, each of at most the length of the row times the largest number
     largest = float(matrices.abs().max()) * (3 * DIM) ** 0.5
