@@ -28,7 +28,7 @@ SHIPPED = PACKAGE / "conf"
 CONF = SHIPPED if SHIPPED.is_dir() else PACKAGE.parent / "conf"
 """It is inside an installed package, and next to the package in a checkout."""
 
-PRESETS = ("experiment", "variant")
+PRESETS = ("experiment", "schedule", "variant")
 """Groups that set values of other groups; they are optional."""
 
 OPTIONAL = ("model", "training", "rule", "em", "similarity", "decoding", "search")

@@ -127,6 +127,7 @@ GROUPS = {
         "where runs are recorded: mlflow, or none for the run folder only",
         {"mlflow": execution.MlflowSettings},
     ),
+    "schedule": Group("epochs that suit a pair and a model; chosen by their names"),
     "variant": Group("settings that belong together, such as a row of a table"),
     "experiment": Group("the sweep of a table or figure of the paper, with -m"),
 }

@@ -95,6 +95,23 @@ def test_help_of_a_group_has_defaults_and_ranges() -> None:
     assert "\n  em.ridge=0.01\n      strength of the prior of the rule weights (a number" in text
 
 
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        ([], (300, 50)),
+        (["em=dual"], (300, 50)),
+        (["data=zh"], (1200, 200)),
+        (["model=lightea"], (1, 1)),
+        (["model.initial_epochs=7"], (7, 50)),
+    ],
+)
+def test_a_schedule_belongs_to_a_pair_and_a_model(
+    overrides: list[str], expected: tuple[int, int]
+) -> None:
+    model = composed(overrides).model
+    assert (model.initial_epochs, model.epochs_per_iteration) == expected
+
+
 PRESET_OPTIONS = [(group, option) for group in PRESETS for option in option_names(group)]
 
 
