@@ -224,6 +224,10 @@ def test_figure4_shows_the_lift_of_every_model(published: Path) -> None:
     runs += [made("amn", model="dual_amn", initial=scores(0.5))]
     own = {"em.num_candidates": 50, "em.iterations": 1}
     runs += [made("fifty", model="alinet", params=own), made("ten", model="alinet", started=9)]
+    ten = {"em.num_candidates": 50, "em.iterations": 10}
+    runs += [made("usual stopping", model="alinet", params=ten, started=9)]
+    ten |= {"model.early_stopping.patience": 2, "model.early_stopping.held_out": 0.2}
+    runs += [made("released stopping", model="alinet", params=ten, final=scores(0.6))]
     runs += [made("rrea50", params=own, started=9)]
     report = report_of("figure4", runs, published)
     found = tables(report)["Hit@1, protocol `strict`"]
@@ -236,11 +240,12 @@ def test_figure4_shows_the_lift_of_every_model(published: Path) -> None:
     }
     assert found["Dual-AMN", "1%"]["lift"] == "+0.000"
     assert found["AliNet (1 iteration)", "1%"]["EMEA"] == "0.500"
-    assert found["AliNet (10 iterations)", "1%"]["EMEA"] == "not run"
+    assert found["AliNet (10, released stopping)", "1%"]["EMEA"] == "0.600"
     assert found["IPTransE (1 iteration)", "1%"]["EMEA"] == "not run"
     assert report.chart is not None
     panels = drawn(report.chart)
-    assert list(panels) == ["RREA", "Dual-AMN", "AliNet (1 iteration)"]
+    names = ["RREA", "Dual-AMN", "AliNet (1 iteration)", "AliNet (10, released stopping)"]
+    assert list(panels) == names
     assert panels["RREA"] == {
         "model": [("1%", 0.1234), ("30%", 0.1234)],
         "EMEA": [("1%", 0.5), ("30%", 0.5)],
