@@ -154,9 +154,11 @@ def _kept_compose(compose: Callable[..., Any]) -> Callable[..., Any]:
     def put_together(*choices: str) -> bytes:
         """The config of some options, to be unpickled, which is faster than a deep copy."""
         groups = [choice.partition("=")[0] for choice in choices]
-        shared = [choice for choice in choices if own_values(choice) is None]
-        # data sets choose options of other groups, presets also set their values
-        if len(set(groups)) < len(groups) or not all(one.startswith("data=") for one in shared):
+        # data sets choose options of other groups, and with the model they choose a schedule
+        choosing = "data=", "model="
+        shared = [one for one in choices if one.startswith(choosing) or own_values(one) is None]
+        # presets also set values of other groups
+        if len(set(groups)) < len(groups) or not all(one.startswith(choosing) for one in shared):
             return pickle.dumps(chosen(*choices))
         config = copy.deepcopy(chosen(*shared))
         for group, choice in zip(groups, choices, strict=True):
