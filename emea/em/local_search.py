@@ -14,6 +14,9 @@ from emea.matching.two_sided import OneSided, TwoSided, one_sided
 TINY = 1e-30
 """Smallest probability whose logarithm is taken."""
 
+FEW_MORE = 0.05
+"""Fewer further entities, relative to those that are recomputed, are not worth another round."""
+
 
 @dataclass(frozen=True, eq=False)
 class WholeSearch:
@@ -89,13 +92,13 @@ class LocalSearch:
         return Subset(self.whole.source & self.local.source, self.whole.target)
 
     def widen(self, rows: Tensor) -> bool:
-        """Recompute further source entities, and return whether there are any.
+        """Recompute further source entities unless they are few, and return whether it does.
 
         Args:
             rows: ``[num_source]`` bool: the entities; they may contain earlier ones.
         """
         rows = rows & self.whole.source & ~self.local.source
-        if not bool(rows.any()):
+        if int(rows.sum()) <= FEW_MORE * int(self.local.source.sum()):
             return False
         self.pairs = self.pairs.joined(self._forth(rows))
         self.local = replace(self.local, source=self.local.source | rows)

@@ -197,7 +197,7 @@ class TwoWay:
         """Let a local update recompute the neighbours of entities that have another match.
 
         Returns:
-            Whether there are such neighbours that it has not recomputed yet.
+            Whether there are enough such neighbours that it has not recomputed yet.
         """
         if isinstance(search, WholeSearch) or start is None:
             return False
