@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from emea.matching.threads import available_threads, in_threads, index_ranges
+from emea.matching.threads import available_threads, in_threads, index_ranges, thread_ranges
 
 if TYPE_CHECKING:
     from emea.matching.best_keys import BestKeys
@@ -35,7 +35,8 @@ def pair_dots(first: Tensor, second: Tensor, rows: Tensor, columns: Tensor) -> T
     The rows are not copied. Equal rows have equal products.
     """
     products = torch.empty(len(rows), dtype=first.dtype)
-    _loops().pair_dots(*arrays(first, second, rows, columns, products))
+    given = arrays(first, second, rows, columns, products)
+    in_threads(_loops().pair_dots, [(*part, *given) for part in thread_ranges(len(rows))])
     return products
 
 

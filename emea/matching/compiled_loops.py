@@ -11,9 +11,9 @@ exact = numba.njit(nogil=True, cache=True, boundscheck=False)
 
 
 @compiled
-def pair_dots(first, second, rows, columns, out):
-    """Write the dot product of a row of each matrix, for each pair of rows."""
-    for pair in range(len(rows)):
+def pair_dots(start, stop, first, second, rows, columns, out):
+    """Write the dot product of a row of each matrix, for some pairs of rows."""
+    for pair in range(start, stop):
         row, column = rows[pair], columns[pair]
         total = np.float32(0)
         for k in range(first.shape[1]):

@@ -19,6 +19,8 @@ cores, the threads wait for each other at the end of every operation, and the ru
 half times as long.
 """
 
+MIN_INDICES = 10_000
+"""Pairs below which a compiled loop uses one thread; it takes less than a millisecond."""
 
 _before: ContextVar[int | None] = ContextVar("_before", default=None)
 
@@ -57,23 +59,27 @@ def index_ranges(size: int, num_ranges: int) -> list[tuple[int, int]]:
     return list(itertools.pairwise(ends))
 
 
-def in_threads(function: Callable[..., Any], calls: Sequence[Sequence[Any]]) -> None:
+def thread_ranges(size: int) -> list[tuple[int, int]]:
+    """Return a range of indices for each thread; a single one if there are few indices."""
+    return index_ranges(size, available_threads() if size >= MIN_INDICES else 1)
+
+
+def in_threads(function: Callable[..., Any], calls: Sequence[Sequence[Any]]) -> list[Any]:
     """Call a compiled loop with each of the arguments, at the same time if there are threads.
 
     Args:
         function: A function that releases the interpreter lock.
         calls: Arguments of each call.
+
+    Returns:
+        The results in the order of the calls.
     """
     num_threads = min(len(calls), available_threads())
     if num_threads <= 1:
-        for call in calls:
-            function(*call)
-        return
+        return [function(*call) for call in calls]
     threads = _threads(num_threads - 1)
     pending = [threads.submit(function, *call) for call in calls[1:]]
-    function(*calls[0])
-    for job in pending:
-        job.result()
+    return [function(*calls[0]), *(job.result() for job in pending)]
 
 
 @functools.cache

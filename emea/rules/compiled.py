@@ -11,6 +11,7 @@ from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
 from emea.matching.compiled import arrays
+from emea.matching.threads import in_threads, thread_ranges
 from emea.rules.directed_triples import DirectedTriples
 
 
@@ -35,8 +36,10 @@ def join_rows(
         *arrays(beliefs[0].targets, filled, beliefs[1].targets, carries),
         arrays(*edges),
     )
-    rows, number = _loops().joined(*given)
-    return torch.from_numpy(rows[:number]).view(-1, 4).T.contiguous()
+    parts = thread_ranges(len(source.pair_heads))
+    found = in_threads(_loops().joined, [(*part, *given) for part in parts])
+    rows = torch.cat([torch.from_numpy(rows[:number]) for rows, number in found])
+    return rows.view(-1, 4).T.contiguous()
 
 
 def shared_weights(
@@ -54,8 +57,12 @@ def shared_weights(
         partners: Start of each of the other side's relations in the list of its counterparts,
             the counterparts and their inclusions.
     """
-    found = _loops().shared_weights(*(arrays(*part) for part in (pair, here, there, partners)))
-    return torch.from_numpy(found)
+    found = torch.empty(len(pair[0]))
+    order = _loops().grouped(*arrays(pair[1]), len(there[0]) - 1)
+    given = (order, *(arrays(*part) for part in (pair, here, there, partners)), *arrays(found))
+    parts = thread_ranges(len(order))
+    in_threads(_loops().shared_weights, [(*part, *given) for part in parts])
+    return found
 
 
 def _loops() -> Any:

@@ -22,24 +22,28 @@ def grouped(groups, num_groups):
 
 
 @compiled
-def shared_weights(pair, here, there, partners):
-    """Return the weight of this side's relations that the other entity of each pair has.
+def shared_weights(start, stop, order, pair, here, there, partners, out):
+    """Write the weight of this side's relations that the other entity of some pairs has.
 
     Args:
+        start: First place in the order.
+        stop: Last place in the order + 1.
+        order: Numbers of the pairs, grouped by the other entity.
         pair: Entities of each pair, this side first.
         here: Start of each entity's relations, the relations and the weight of each relation.
         there: The same without weights for the other side.
         partners: Start of each relation of the other side in the list of its counterparts, the
             counterparts and their inclusions.
+        out: The weight of each pair.
     """
     own, others = pair
     starts, relations, weights = here
     their_starts, their_relations = there
     partner_starts, partner, inclusions = partners
     best = np.zeros(len(weights), np.float32)
-    found = np.zeros(len(own), np.float32)
     last = -1
-    for place in grouped(others, len(their_starts) - 1):
+    for position in range(start, stop):
+        place = order[position]
         if others[place] != last:
             if last >= 0:
                 for k in range(their_starts[last], their_starts[last + 1]):
@@ -54,8 +58,7 @@ def shared_weights(pair, here, there, partners):
         total = np.float32(0)
         for k in range(starts[own[place]], starts[own[place] + 1]):
             total += best[relations[k]] * weights[relations[k]]
-        found[place] = total
-    return found
+        out[place] = total
 
 
 @compiled
@@ -72,12 +75,14 @@ def _edge(starts, tails, head, tail):
 
 
 @compiled
-def joined(pairs, candidates, filled, carriers, carries, edges):
+def joined(start, stop, pairs, candidates, filled, carriers, carries, edges):
     """Return source pair, slot, neighbour slot and edge of candidates that an edge joins.
 
     The four numbers of each row follow each other. Slices would take ten seconds to compile.
 
     Args:
+        start: First source pair.
+        stop: Last source pair + 1.
         pairs: Heads and tails of the source pairs.
         candidates: ``[num_source, k]`` candidates of the heads.
         filled: ``[num_source, k]`` whether a slot contains a candidate.
@@ -88,9 +93,9 @@ def joined(pairs, candidates, filled, carriers, carries, edges):
     """
     heads, tails = pairs
     starts, ends, signatures, bits = edges
-    rows = np.empty(8 * len(heads) + 4, np.int64)
+    rows = np.empty(8 * (stop - start) + 4, np.int64)
     number = 0
-    for pair in range(len(heads)):
+    for pair in range(start, stop):
         entity, neighbour = heads[pair], tails[pair]
         for slot in range(candidates.shape[1]):
             if not filled[entity, slot]:

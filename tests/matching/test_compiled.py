@@ -8,6 +8,7 @@ import torch
 from emea.matching import compiled
 from emea.matching.shortlists import _gathered_dots
 from emea.matching.similarity import Similarity
+from emea.matching.threads import index_ranges
 
 
 def some_rows(num: int, dim: int) -> torch.Tensor:
@@ -21,6 +22,8 @@ def test_products_of_pairs_equal_double_precision(dim: int) -> None:
     columns = torch.arange(30).repeat(20)
     exact = (first.double() @ second.double().T).flatten()
     found = compiled.pair_dots(first, second, rows, columns)
+    with patch.object(compiled, "thread_ranges", lambda size: index_ranges(size, 7)):
+        assert torch.equal(compiled.pair_dots(first, second, rows, columns), found)
     scale = (first.double().norm(dim=1)[rows] * second.double().norm(dim=1)[columns]).clamp(min=1)
     assert ((found - exact).abs() <= dim * torch.finfo(torch.float32).eps * scale).all()
 

@@ -12,7 +12,8 @@ from torch import Tensor
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs
-from emea.rules import neighbour_join
+from emea.matching.threads import index_ranges
+from emea.rules import compiled, neighbour_join
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
 
@@ -64,6 +65,8 @@ def joined(
     with patch.object(neighbour_join, "usable", lambda values: False):
         join = join_neighbours(*given)
     assert rows(by_loops) == rows(join)
+    with patch.object(compiled, "thread_ranges", lambda size: index_ranges(size, 3)):
+        assert rows(join_neighbours(*given)) == rows(join)
     return join
 
 

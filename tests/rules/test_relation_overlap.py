@@ -11,7 +11,8 @@ import torch
 from emea.data.graph import KnowledgeGraph
 from emea.matching.block_memory import limit_blocks
 from emea.matching.pair_table import PairTable
-from emea.rules import relation_overlap
+from emea.matching.threads import index_ranges
+from emea.rules import compiled, relation_overlap
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.relation_overlap import LEAST_INCLUSION, PRIOR, RelationOverlap
 from emea.rules.subsumption import Subsumption
@@ -87,6 +88,8 @@ def test_equals_a_reference_over_sets(seed: int) -> None:
     table = PairTable(targets, torch.zeros(targets.shape), filled, ENTITIES[1])
     overlap = RelationOverlap(*(DirectedTriples(one) for one in graphs))
     values = overlap(table, included)
+    with patch.object(compiled, "thread_ranges", lambda size: index_ranges(size, 3)):
+        assert torch.equal(overlap(table, included), values)
     likelier = {key: max(probs) for key, probs in included.as_dict().items()}
     likelier = {key: prob for key, prob in likelier.items() if prob >= LEAST_INCLUSION}
     sets = relations_of(graphs[0]), relations_of(graphs[1])
