@@ -104,9 +104,15 @@ class LightEA(nn.Module):
         return self.embedding
 
     @torch.no_grad()
-    def propagate(self, links: Tensor) -> None:
-        """Derive the embeddings from these links (``[num_links, 2]`` in joint ids)."""
-        entities = self.label_features(links)
+    def propagate(self, links: Tensor, weights: Tensor | None = None) -> None:
+        """Derive the embeddings from labels.
+
+        Args:
+            links: ``[num_links, 2]`` in joint ids.
+            weights: ``[num_links]`` lengths of the vectors that the links assign, from 0 to 1;
+                ``None`` means 1.
+        """
+        entities = self.label_features(links, weights)
         relations = entities.new_zeros(2 * self.num_relations, self.dim)
         by_entity, by_relation = self.projections()
         # a layer is projected at once and then replaced by the next one: all layers would not fit
@@ -132,8 +138,11 @@ class LightEA(nn.Module):
         matrices = self._random(1, 2 * self.depth + 1, self.dim, self.embedding.shape[1])
         return matrices[: self.depth + 1], matrices[self.depth + 1 :]
 
-    def label_features(self, links: Tensor) -> Tensor:
-        """Return ``[num_entities, dim]`` features before propagation, zero without a label."""
+    def label_features(self, links: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Return ``[num_entities, dim]`` features before propagation, zero without a label.
+
+        An entity with several links has the weight of the strongest one.
+        """
         source, target = links.T
         labels = self.seed_vectors().index_select(0, target - self.num_source)
         features = labels.new_zeros(len(self.embedding), self.dim)
@@ -142,7 +151,13 @@ class LightEA(nn.Module):
         features.index_add_(0, source, labels * strength)
         features[target] = labels
         length = torch.linalg.vector_norm(features, dim=1, keepdim=True)
-        return features.div_(length.clamp(min=1))
+        features.div_(length.clamp(min=1))
+        if weights is None:
+            return features
+        strongest = features.new_zeros(len(features), 1)
+        for side in (source, target):
+            strongest[:, 0].scatter_reduce_(0, side, weights.to(features), "amax")
+        return features.mul_(strongest)
 
     def _random(self, stream: int, *shape: int) -> Tensor:
         # generated on the CPU in single precision, so that it is the same on every device
@@ -218,12 +233,21 @@ def whitened(rows: Tensor, strength: float) -> Tensor:
 class Propagating(Protocol):
     """Interface of an encoder whose embeddings are computed from labels."""
 
-    def propagate(self, links: Tensor) -> None:
-        """Derive the embeddings from links in joint entity ids."""
+    def propagate(self, links: Tensor, weights: Tensor | None = None) -> None:
+        """Derive the embeddings from links in joint entity ids; weights are from 0 to 1."""
 
 
 class LabelPropagation(Objective):
-    """Passes the links to an encoder that needs no training; there is no loss to minimise."""
+    """Passes the links to an encoder that needs no training; there is no loss to minimise.
+
+    Args:
+        weighted: Whether the encoder gets the weights of the links, such as the beliefs of
+            pseudo-labels.
+    """
+
+    def __init__(self, weighted: bool = False) -> None:
+        super().__init__()
+        self.weighted = weighted
 
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
         """Propagate the labels once; the loss is zero and has no gradient."""
@@ -231,5 +255,8 @@ class LabelPropagation(Objective):
             raise ConfigError(
                 f"{type(encoder).__name__} cannot propagate labels. Use another model.objective."
             )
-        encoder.propagate(links)
+        if self.weighted:
+            encoder.propagate(links, self.link_weights)
+        else:
+            encoder.propagate(links)
         return links.new_zeros((), dtype=torch.float32)

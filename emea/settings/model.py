@@ -326,10 +326,20 @@ class LightEAEncoderSettings:
 
 
 @dataclass(frozen=True)
+class LabelPropagationSettings:
+    """The objective of LightEA."""
+
+    weighted: bool = setting(
+        False, "pseudo-labels count by their belief (em=dual, em=one_to_one)", source="ours"
+    )
+
+
+@dataclass(frozen=True)
 class LightEASettings:
     """LightEA, which propagates labels and trains nothing."""
 
     encoder: LightEAEncoderSettings = LightEAEncoderSettings()
+    objective: LabelPropagationSettings = LabelPropagationSettings()
     optimizer: dict[str, Any] | None = setting(None, "null: LightEA trains nothing")
     initial_epochs: int = setting(
         1, "propagations; more give the same result", EPOCHS, required=True

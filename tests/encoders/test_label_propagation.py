@@ -69,3 +69,17 @@ def test_fits_without_an_optimiser_follow_the_labels(make_pair: Any) -> None:
     assert not caught, [str(warning.message) for warning in caught]
     assert module.losses == [(1, 0.0), (2, 0.0)]
     assert module.configure_optimizers() is None
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_weights_of_links_are_passed_if_wanted(weighted: bool, make_pair: Any) -> None:
+    links, weights = torch.tensor([[0, 9], [1, 10]]), torch.tensor([1.0, 0.1])
+    encoder = LightEA(join_graphs(make_pair()), dim=6, output_dim=8)
+    objective = LabelPropagation(weighted=weighted)
+    objective.weigh(weights)
+    objective(encoder, links)
+    found = encoder().clone()
+    encoder.propagate(links, weights if weighted else None)
+    assert torch.equal(encoder(), found)
+    encoder.propagate(links, None if weighted else weights)
+    assert not torch.equal(encoder(), found)

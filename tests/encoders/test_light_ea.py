@@ -121,6 +121,26 @@ def test_contradicting_labels(make_pair: Any) -> None:
     np.testing.assert_allclose(encoder().numpy(), expected, rtol=0, atol=1e-10)
 
 
+def test_weights_scale_the_vectors_of_labels(make_pair: Any) -> None:
+    """An entity with several links has the weight of the strongest one."""
+    links = torch.tensor([[0, 9], [1, 10], [2, 10], [3, 12]])
+    weights = torch.tensor([1.0, 0.25, 0.5, 0.0])
+    pair = make_pair(1)
+    encoder = make_encoder(pair).double()
+    strongest = {0: 1, 9: 1, 1: 0.25, 2: 0.5, 10: 0.5, 3: 0, 12: 0}
+    labels = {e: strongest[e] * vector for e, vector in labels_of(encoder, links).items()}
+    features = encoder.label_features(links, weights).numpy()
+    for entity, vector in labels.items():
+        np.testing.assert_allclose(features[entity], vector, rtol=0, atol=1e-12)
+    encoder.propagate(links, weights)
+    expected = transcription(encoder, directed_triples(pair), labels)
+    np.testing.assert_allclose(encoder().numpy(), expected, rtol=0, atol=1e-10)
+    encoder.propagate(links, torch.ones(len(links)))
+    weighted = encoder().clone()
+    encoder.propagate(links)
+    assert torch.equal(encoder(), weighted)
+
+
 def test_single_precision_is_near_the_double(make_pair: Any) -> None:
     single, double = (make_encoder(make_pair(2), whitening=0.5) for _ in range(2))
     single.propagate(LINKS)
