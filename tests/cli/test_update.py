@@ -107,14 +107,19 @@ KINDS = {
 }
 
 
+def align(graphs: Path, kind: str, out: Path) -> None:
+    """Align the earlier versions of the graphs with the settings of a kind."""
+    files = [str(graphs / name) for name in ("s_old.tsv", "t_old.tsv")]
+    plain = [] if kind == "paris" else ["trainer.block_size=8"]
+    command = ["align", *files, *KINDS[kind], *plain, "data.on_error=skip"]
+    command += ["--links", str(graphs / "links.tsv"), "--out", str(out)]
+    assert emea(command) == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_run_is_updated(kind: str, place: Path, tmp_path: Path) -> None:
-    files = [str(place / name) for name in ("s_old.tsv", "t_old.tsv")]
-    plain = [] if kind == "paris" else ["trainer.block_size=8"]
-    command = ["align", *files, *KINDS[kind], *plain, "data.on_error=skip"]
-    command += ["--links", str(place / "links.tsv"), "--out", str(tmp_path / "run")]
-    assert emea(command) == 0
+    align(place, kind, tmp_path / "run")
     arguments = ["--source", str(place / "s_new.tsv"), "--target", str(place / "t_new.tsv")]
     assert emea(["update", str(tmp_path / "run"), *arguments, "--out", str(tmp_path / "new")]) == 0
     new = load_run(tmp_path / "new")
@@ -262,11 +267,7 @@ def test_an_interrupted_local_update_needs_the_earlier_run(larger: Path, tmp_pat
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_run_has_a_small_update(kind: str, larger: Path, tmp_path: Path) -> None:
-    files = [str(larger / name) for name in ("s_old.tsv", "t_old.tsv")]
-    plain = [] if kind == "paris" else ["trainer.block_size=8"]
-    command = ["align", *files, *KINDS[kind], *plain, "data.on_error=skip"]
-    command += ["--links", str(larger / "links.tsv"), "--out", str(tmp_path / "run")]
-    assert emea(command) == 0
+    align(larger, kind, tmp_path / "run")
     more = ["--source", str(larger / "s_new.tsv"), "--out", str(tmp_path / "new")]
     assert emea(["update", str(tmp_path / "run"), *more]) == 0
     said = json.loads((tmp_path / "new" / "update.json").read_text())["recomputed"]
