@@ -11,6 +11,7 @@ from omegaconf import DictConfig
 from emea.answer.formats import ALIGNMENT_FILE
 from emea.answer.schema import RELATIONS_FILE
 from emea.cli.loading import quick_imports
+from emea.cli.run_arguments import check_output_folder
 from emea.config.device_settings import CPU_SETTINGS, GPU_SETTINGS
 from emea.config.instantiate import load_pair
 from emea.config.overrides import check_overrides, composed
@@ -19,7 +20,6 @@ from emea.config.schema import register_schema
 from emea.data.names import is_endpoint
 from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
-from emea.record.run_record import is_run_folder
 from emea.run.console import logged
 from emea.run.heartbeat import reading_data
 from emea.settings.run import EXPORT_FORMATS
@@ -88,12 +88,7 @@ def _check(options: argparse.Namespace) -> None:
         if path.is_dir() or not path.exists():
             problem = "is a folder, not a file" if path.is_dir() else "does not exist"
             raise UserError(f"{path} {problem}. Check the name of the file.")
-    if options.out.is_dir() and any(options.out.iterdir()) and not is_run_folder(options.out):
-        raise UserError(
-            f"{options.out} holds files that are not from emea. Choose another --out folder."
-        )
-    if options.out.exists() and not options.out.is_dir():
-        raise UserError(f"{options.out} is a file. Choose another --out folder.")
+    check_output_folder(options.out)
     check_writable(options.out)
 
 

@@ -1,7 +1,16 @@
-"""Arguments of the commands that read a finished run."""
+"""Arguments of the commands that read a finished run or write a new one."""
 
 import argparse
 from pathlib import Path
+
+from emea.errors import UserError
+from emea.record.atomic import SUFFIX
+from emea.record.run_folder import CONFIG_FILE, LOG_FILE, PAIR_FILE
+from emea.record.run_lock import LOCK_FILE
+from emea.record.run_record import is_run_folder
+
+FIRST_FILES = {LOCK_FILE, LOG_FILE, CONFIG_FILE, PAIR_FILE}
+"""Files that a run may have written before its record; a killed run leaves them."""
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,3 +23,28 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODULE",
         help="your own modules that the run may use",
     )
+
+
+def check_output_folder(folder: Path) -> None:
+    """Check that a run can be written to the folder.
+
+    The folder may be missing or empty, or contain a run, also one that was killed at its start.
+
+    Raises:
+        UserError: If the folder is a file, or contains other files.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file. Choose another --out folder.")
+    if not folder.is_dir() or is_run_folder(folder):
+        return
+    names = {path.name for path in folder.iterdir() if not _is_leftover(path)}
+    # a configuration or graphs without the lock are files of the user
+    expected = FIRST_FILES if LOCK_FILE in names else {LOG_FILE}
+    if names - expected:
+        raise UserError(
+            f"{folder} holds files that are not from emea. Choose another --out folder."
+        )
+
+
+def _is_leftover(path: Path) -> bool:
+    return path.name.startswith(".") and path.name.endswith(SUFFIX)

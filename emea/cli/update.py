@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from emea.cli.run_arguments import add_run_arguments
+from emea.cli.run_arguments import add_run_arguments, check_output_folder
 from emea.config.schema import register_schema
 from emea.data.arrays import IntArray
 from emea.data.formats.graph_file import read_graph_file
@@ -19,7 +19,7 @@ from emea.data.links import EntityFinder, LinkRegister, LinkResolver
 from emea.data.names import Prefixes
 from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
-from emea.record.run_record import check_finished, is_run_folder
+from emea.record.run_record import check_finished
 from emea.run.console import logged
 from emea.run.heartbeat import reading_data
 
@@ -114,12 +114,7 @@ def _check(options: argparse.Namespace, folder: Path) -> None:
             raise UserError(f"{path} is not a file. Check the name of the file.")
     if folder.resolve() == options.run.resolve():
         raise UserError(f"{folder} is the run itself. Choose another --out folder.")
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file. Choose another --out folder.")
-    if folder.is_dir() and any(folder.iterdir()) and not is_run_folder(folder):
-        raise UserError(
-            f"{folder} holds files that are not from emea. Choose another --out folder."
-        )
+    check_output_folder(folder)
 
 
 def _read(options: argparse.Namespace, run: "FinishedRun") -> "Update":

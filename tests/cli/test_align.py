@@ -1,11 +1,14 @@
 """``emea align``: two files in, an alignment and a summary out."""
 
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from emea.cli.main import main
+from emea.cli.run_arguments import check_output_folder
+from emea.errors import UserError
 
 from ..data.sources.endpoint import Endpoint, serving
 
@@ -83,3 +86,28 @@ def test_a_folder_with_other_files_is_left_unchanged(
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     assert main(["align", *FILES, *LINKS, "--out", str(tmp_path / "thesis.tex")]) == 1
     assert "is a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("names", "is_usable"),
+    [
+        ([], True),
+        (["run.log"], True),
+        ([".running", "run.log", ".config.yaml.a1.tmp"], True),
+        ([".running", "config.yaml", "pair.npz", ".run.json.a1.tmp"], True),
+        (["run.json", "thesis.tex"], True),
+        (["config.yaml"], False),
+        (["run.log", "pair.npz"], False),
+        ([".running", "thesis.tex"], False),
+        ([".thesis"], False),
+    ],
+)
+def test_a_run_that_was_killed_at_its_start_is_replaced(
+    names: list[str], is_usable: bool, tmp_path: Path
+) -> None:
+    for name in names:
+        (tmp_path / name).write_text("")
+    expected = nullcontext() if is_usable else pytest.raises(UserError, match="not from emea")
+    with expected:
+        check_output_folder(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == set(names)

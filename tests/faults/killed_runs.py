@@ -1,7 +1,8 @@
 """Kills a run before each of its file operations, then resumes it and compares the results.
 
-``python -m tests.faults.killed_runs FOLDER SETTING ...`` prints a JSON object for each kill. Each
-run is a forked process, so that torch is imported once.
+``python -m tests.faults.killed_runs FOLDER SETTING ...`` prints a JSON object for each kill, and
+``python -m tests.faults.killed_runs FOLDER update RUN ARGUMENT ...`` does the same for an update of
+a finished run. Each run is a forked process, so that torch is imported once.
 """
 
 import json
@@ -9,7 +10,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ SETTINGS = (
 )
 EM_SETTINGS = ("em.iterations=1", "model.epochs_per_iteration=2")
 RESULTS = ("alignment.tsv", "ranks.npz", "beliefs.npz", "checkpoint.safetensors")
+Work = Callable[[Path], None]
 CHANGING = ("os.rename", "os.remove", "os.mkdir", "os.chmod", "os.truncate", "os.link")
 
 
@@ -75,32 +77,71 @@ def in_process(work: Callable[[], None]) -> int:
     os._exit(status)
 
 
-def main(base: Path, settings: list[str]) -> None:
-    """Kill the run before its first, second, third ... file operation until it finishes."""
+def main(base: Path, arguments: list[str]) -> None:
+    """Kill a run, or an update of a run, at every file operation."""
     import torch
 
-    from emea.config.overrides import composed
     from emea.config.schema import register_schema
+
+    torch.set_num_threads(1)
+    register_schema()
+    if arguments[:1] == ["update"]:
+        kill_everywhere(base, *_update(arguments[1:]), (*RESULTS[:3], "changes.tsv"))
+    else:
+        kill_everywhere(base, *_run(arguments), RESULTS)
+
+
+def _run(settings: list[str]) -> tuple[Work, Work]:
+    """Return functions that start a run in a folder, and that resume it."""
+    from emea.config.overrides import composed
     from emea.record.run_record import is_finished, is_run_folder
     from emea.run.job import run_job
     from emea.run.resuming import config_to_resume
 
-    torch.set_num_threads(1)
-    register_schema()
     config = composed([*SETTINGS, *settings])
-    whole, half, log = base / "whole", base / "half", base / "log"
 
-    def resume() -> None:
-        if not is_run_folder(half):
-            run_job(config, half)
-        elif not is_finished(half):
-            run_job(config_to_resume(half), half, resumes=True)
+    def start(folder: Path) -> None:
+        run_job(config, folder)
+
+    def resume(folder: Path) -> None:
+        if not is_run_folder(folder):
+            start(folder)
+        elif not is_finished(folder):
+            run_job(config_to_resume(folder), folder, resumes=True)
+
+    return start, resume
+
+
+def _update(arguments: list[str]) -> tuple[Work, Work]:
+    """Return functions that update a run; the same command continues an interrupted update."""
+    from emea.cli.update import main as update
+
+    def start(folder: Path) -> None:
+        assert update([*arguments, "--out", str(folder)]) == 0
+
+    def resume(folder: Path) -> None:
+        if not (folder / "update.json").exists():
+            start(folder)
+
+    return start, resume
+
+
+def kill_everywhere(base: Path, start: Work, resume: Work, results: Sequence[str]) -> None:
+    """Kill the work before its first, second, third ... file operation until it finishes.
+
+    Args:
+        base: Folder of the work's folders.
+        start: Does the work in a folder.
+        resume: Continues the work in a folder.
+        results: Files that must be the same as without a kill.
+    """
+    whole, half, log = base / "whole", base / "half", base / "log"
 
     def killed(number: int) -> None:
         sys.addaudithook(Killer(half, number, log))
-        run_job(config, half)
+        start(half)
 
-    assert in_process(lambda: run_job(config, whole) and None) == 0
+    assert in_process(lambda: start(whole)) == 0
     for number in range(10_000):
         shutil.rmtree(half, ignore_errors=True)
         status = in_process(lambda number=number: killed(number))
@@ -108,8 +149,9 @@ def main(base: Path, settings: list[str]) -> None:
             return
         outcome = f"status {status}"
         if status == -signal.SIGKILL:
-            outcome = "resumed with the same result" if in_process(resume) == 0 else "not resumed"
-            differing = [name for name in RESULTS if not _same(whole / name, half / name)]
+            is_resumed = in_process(lambda: resume(half)) == 0
+            outcome = "resumed with the same result" if is_resumed else "not resumed"
+            differing = [name for name in results if not _same(whole / name, half / name)]
             left = sorted(set(os.listdir(half)) ^ set(os.listdir(whole)))
             if differing or left:
                 outcome = f"other files: {', '.join([*differing, *left])}"

@@ -9,10 +9,26 @@ from pathlib import Path
 
 import pytest
 
+from emea.cli.main import main as emea
+from emea.data.sources.synthetic import synthetic_pair
+
+from ..cli.test_update import write_graph
 from ..sweeping import environment
 from .killed_runs import EM_SETTINGS
 
 SAME = "resumed with the same result"
+
+
+def killed_at_every_operation(folder: Path, arguments: list[str]) -> list[dict[str, str]]:
+    """Return operation and outcome of each kill."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.faults.killed_runs", str(folder), *arguments],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.slow
@@ -21,17 +37,40 @@ def test_kills_at_every_file_operation(
     em: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     settings = [f"em={em}", *(() if em == "none" else EM_SETTINGS)]
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.faults.killed_runs", str(tmp_path), *settings],
-        env=environment(),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    kills = [json.loads(line) for line in done.stdout.splitlines()]
+    kills = killed_at_every_operation(tmp_path, settings)
     counts = Counter(kill["outcome"] for kill in kills)
     record_property("faults", (f"kills of a run with em={em}", len(kills), dict(counts)))
     assert [kill for kill in kills if kill["outcome"] != SAME] == []
     names = " ".join(kill["operation"] for kill in kills)
     for file in ("config.yaml", "run.json", "training-checkpoint", "metrics.json", "alignment.tsv"):
+        assert f"os.rename .{file}" in names
+
+
+@pytest.mark.slow
+def test_kills_of_a_local_update(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """The same command continues an update that was killed at any file operation."""
+    pair = synthetic_pair(num_entities=200, overlap=0.9, seed=3)
+    for graph, prefix in ((pair.source, "s"), (pair.target, "t")):
+        write_graph(tmp_path / f"{prefix}_old.tsv", prefix, graph.triples[:-3])
+        write_graph(tmp_path / f"{prefix}_new.tsv", prefix, graph.triples)
+    links = "".join(f"s{one}\tt{other}\n" for one, other in pair.links[::3].tolist())
+    (tmp_path / "links.tsv").write_text(links)
+    old, new = (
+        [str(tmp_path / f"{prefix}_{version}.tsv") for prefix in "st"] for version in ("old", "new")
+    )
+    settings = ["em.iterations=1", "model.encoder.dim=32", "model.encoder.output_dim=32"]
+    run = str(tmp_path / "run")
+    more = ["--links", str(tmp_path / "links.tsv"), "--out", run, "data.on_error=skip"]
+    assert emea(["align", *old, *more, *settings]) == 0
+    update = ["update", run, "--source", new[0], "--target", new[1]]
+    kills = killed_at_every_operation(tmp_path, update)
+    counts = Counter(kill["outcome"] for kill in kills)
+    record_property("faults", ("kills of a local update", len(kills), dict(counts)))
+    assert [kill for kill in kills if kill["outcome"] != SAME] == []
+    said = json.loads((tmp_path / "whole" / "update.json").read_text())["recomputed"]
+    assert said["kind"] == "local"
+    names = " ".join(kill["operation"] for kill in kills)
+    for file in ("config.yaml", "pair.npz", "run.json", "alignment.tsv", "changes.tsv"):
         assert f"os.rename .{file}" in names
