@@ -86,7 +86,8 @@ def main(base: Path, arguments: list[str]) -> None:
     torch.set_num_threads(1)
     register_schema()
     if arguments[:1] == ["update"]:
-        kill_everywhere(base, *_update(arguments[1:]), (*RESULTS[:3], "changes.tsv"))
+        # a file takes three operations, so every second one is at least one of each file
+        kill_everywhere(base, *_update(arguments[1:]), (*RESULTS[:3], "changes.tsv"), every=2)
     else:
         kill_everywhere(base, *_run(arguments), RESULTS)
 
@@ -126,7 +127,9 @@ def _update(arguments: list[str]) -> tuple[Work, Work]:
     return start, resume
 
 
-def kill_everywhere(base: Path, start: Work, resume: Work, results: Sequence[str]) -> None:
+def kill_everywhere(
+    base: Path, start: Work, resume: Work, results: Sequence[str], every: int = 1
+) -> None:
     """Kill the work before its first, second, third ... file operation until it finishes.
 
     Args:
@@ -134,6 +137,7 @@ def kill_everywhere(base: Path, start: Work, resume: Work, results: Sequence[str
         start: Does the work in a folder.
         resume: Continues the work in a folder.
         results: Files that must be the same as without a kill.
+        every: Distance of the operations at which it is killed.
     """
     whole, half, log = base / "whole", base / "half", base / "log"
 
@@ -142,7 +146,7 @@ def kill_everywhere(base: Path, start: Work, resume: Work, results: Sequence[str
         start(half)
 
     assert in_process(lambda: start(whole)) == 0
-    for number in range(10_000):
+    for number in range(0, 10_000, every):
         shutil.rmtree(half, ignore_errors=True)
         status = in_process(lambda number=number: killed(number))
         if status == 0:
