@@ -1,15 +1,14 @@
 """Search that compares all pairs once, with 8-bit vectors, and ranks shortlists exactly."""
 
-import functools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from emea.errors import ConfigError
 from emea.matching.best_keys import GROUP, BestKeys
+from emea.matching.int8_vectors import has_fast_int8, rounded, write_products
 from emea.matching.shortlists import CandidateLists, Shortlists
 from emea.matching.threads import available_threads, index_ranges, one_thread
 
@@ -18,15 +17,6 @@ ROWS_PER_BLOCK, COLUMNS_PER_BLOCK = 512, 16 * GROUP
 
 MIN_ROWS_PER_THREAD = 256
 """Rows below which another thread does not save time: each has lists for all columns."""
-
-LARGEST = 127
-"""Largest 8-bit coordinate."""
-
-WIDTH = 4.5
-"""Standard deviations of a coordinate that 8 bits represent; larger coordinates are cut off."""
-
-INT8_INSTRUCTIONS = ("avx512_vnni", "avx_vnni", "amx_int8")
-"""Processor features that make products of 8-bit integers exact and fast in torch."""
 
 
 @dataclass(frozen=True)
@@ -107,12 +97,12 @@ def _compare(rows: Tensor, columns: Tensor, first: int, kept: BestKeys) -> None:
     for start in range(0, len(rows), ROWS_PER_BLOCK):
         some = rows[start : start + ROWS_PER_BLOCK]
         for first_column in range(0, len(columns), COLUMNS_PER_BLOCK):
-            others = columns[first_column : first_column + COLUMNS_PER_BLOCK].T
-            scores = block[: len(some) * others.shape[1]].view(len(some), -1)
+            others = columns[first_column : first_column + COLUMNS_PER_BLOCK]
+            scores = block[: len(some) * len(others)].view(len(some), -1)
             if is_int8:
-                torch._int_mm(some, others, out=scores)
+                write_products(some, others, scores)
             else:
-                scores = _ordered(torch.mm(some, others, out=scores))
+                scores = _ordered(torch.mm(some, others.T, out=scores))
             kept.add(scores, start, first_column, first)
 
 
@@ -127,20 +117,4 @@ def _compressed(rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
     """Return the vectors of both sides in the type in which they are compared."""
     if not has_fast_int8():
         return rows.float(), columns.float()
-    dim = rows.shape[1]
-    generator = torch.Generator().manual_seed(0)
-    rotation = torch.linalg.qr(torch.randn(dim, dim, generator=generator)).Q
-    # the coordinates of a rotated unit vector have the standard deviation dim ** -0.5
-    rotation *= LARGEST * dim**0.5 / WIDTH
-    first, second = (
-        (side.float() @ rotation).round_().clamp_(-LARGEST, LARGEST).to(torch.int8)
-        for side in (rows, columns)
-    )
-    return first, second
-
-
-@functools.cache
-def has_fast_int8() -> bool:
-    """Return whether torch multiplies matrices of 8-bit integers exactly and fast."""
-    capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
-    return hasattr(torch, "_int_mm") and any(map(capabilities.get, INT8_INSTRUCTIONS))
+    return rounded(rows).values, rounded(columns).values

@@ -73,19 +73,6 @@ def test_products_in_single_precision_find_the_true_best(monkeypatch: pytest.Mon
     assert torch.equal(of_target.sort(1).values, best.sort(1).values)
 
 
-@pytest.mark.skipif(not has_fast_int8(), reason="the processor has no 8-bit instructions")
-def test_products_of_8_bit_integers_are_exact() -> None:
-    generator = torch.Generator().manual_seed(0)
-    first, second = (
-        torch.randint(-127, 128, (size, 300), generator=generator, dtype=torch.int8)
-        for size in (40, 64)
-    )
-    first[0], second[0] = 127, 127  # the largest sum
-    first[1], second[1] = -127, 127
-    expected = first.long() @ second.long().T
-    assert torch.equal(torch._int_mm(first, second.T).long(), expected)
-
-
 @pytest.mark.parametrize("is_compiled", [True, False])
 def test_threads_do_not_change_the_result(
     is_compiled: bool, products: str, monkeypatch: pytest.MonkeyPatch
