@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import FloatArray, IntArray
+from emea.evaluation.bounded_counts import bounded_counts, is_quick
 from emea.matching import compiled
 from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.similarity import Similarity
@@ -41,6 +42,11 @@ def link_ranks(similarity: Similarity, links: IntArray, pool: IntArray | None = 
     # The columns of the pool come first, so that they can be sliced without a copy.
     similarity, place = _pool_first(similarity, pooled)
     num_pooled = len(pooled.unique())
+    if is_quick(similarity, len(links)):
+        counts = bounded_counts(similarity, sources, place[targets], num_pooled)
+        if counts is not None:
+            ranks = realistic_ranks(*counts).double().numpy()
+            return Ranks(in_pool=ranks[0], in_all=ranks[1])
     # Results are written into preallocated memory, which avoids heap fragmentation.
     in_pool, in_all = similarity.source.new_empty(2, len(links), dtype=torch.float64)
     position = 0
