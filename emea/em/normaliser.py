@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from emea.matching import scanned_search
 from emea.matching.beliefs import Beliefs
 from emea.matching.best_scores import log_sums
 from emea.matching.block_memory import in_smaller_blocks
@@ -134,6 +135,11 @@ class SoftmaxNormaliser(Normaliser):
         ``OneSided`` are not. Neither can be computed from the other without rounding.
         """
         k = min(num_candidates, similarity.num_target)
+        if scanned_search.usable(similarity, k):
+            found = scanned_search.scanned(similarity, k, self.sharpness)
+            probs = torch.exp(self.sharpness * found.scores - found.log_mass.unsqueeze(1))
+            side = OneSided(found.targets, found.scores, self.sharpness, found.log_mass)
+            return Beliefs(found.targets, probs), side
         scores = similarity.source.new_empty(similarity.num_source, k)
         probs = torch.empty_like(scores)
         targets = torch.empty(probs.shape, dtype=torch.int64, device=probs.device)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from emea.matching import scanned_search
 from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.similarity import Similarity
 
@@ -40,6 +41,9 @@ class Candidates:
 def top_candidates(similarity: Similarity, k: int) -> Candidates:
     """Return the k best targets of every source entity that the search finds."""
     k = min(k, similarity.num_target)
+    if scanned_search.usable(similarity, k):
+        found = scanned_search.scanned(similarity, k)
+        return Candidates(found.targets, found.scores)
     scores = similarity.source.new_empty(similarity.num_source, k)
     targets = torch.empty(scores.shape, dtype=torch.int64, device=scores.device)
     for block in similarity.search(k):

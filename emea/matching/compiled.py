@@ -1,4 +1,4 @@
-"""Compiled loops on a CPU, which are used if numba is installed."""
+"""Compiled loops on a CPU, which are used if numba is installed, and a check for Triton."""
 
 import functools
 import importlib.util
@@ -19,9 +19,19 @@ def _numba_installed() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
+@functools.cache
+def _triton_installed() -> bool:
+    return importlib.util.find_spec("triton") is not None
+
+
 def usable(values: Tensor) -> bool:
     """Return whether compiled loops support tensors on this device."""
     return values.device.type == "cpu" and _numba_installed()
+
+
+def supports_triton(values: Tensor) -> bool:
+    """Return whether Triton kernels, which need CUDA and single precision, support this tensor."""
+    return values.is_cuda and values.dtype == torch.float32 and _triton_installed()
 
 
 def arrays(*tensors: Tensor) -> tuple[np.ndarray[Any, Any], ...]:

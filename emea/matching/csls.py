@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
+from emea.matching import scanned_search
 from emea.matching.best_scores import ColumnBests, best_of_rows
 from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.candidates import top_candidates
@@ -36,9 +37,9 @@ class CSLS:
 
 def neighbourhood_means(similarity: Similarity, k: int) -> tuple[Tensor, Tensor]:
     """Return the mean of the k best scores of each entity, for both sides."""
-    if similarity.scope is None:
-        return _means_in_one_pass(similarity, k)
     both = (similarity, similarity.reversed())
+    if similarity.scope is None and not all(scanned_search.usable(side, k) for side in both):
+        return _means_in_one_pass(similarity, k)
     of_source, of_target = (top_candidates(side, k).scores.mean(1) for side in both)
     return of_source, of_target
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from emea.matching import scanned_search
 from emea.matching.best_scores import log_sums
 from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable, ScoredPairs
@@ -105,6 +106,9 @@ def two_sided(
 def one_sided(similarity: Similarity, k: int, sharpness: float) -> OneSided:
     """Return the k best targets of every source entity, and its softmax denominator."""
     k = min(k, similarity.num_target)
+    if scanned_search.usable(similarity, k):
+        found = scanned_search.scanned(similarity, k, sharpness)
+        return OneSided(found.targets, found.scores, sharpness, found.log_mass)
     scores = similarity.source.new_empty(similarity.num_source, k)
     targets = torch.empty(scores.shape, dtype=torch.int64, device=scores.device)
     mass = similarity.source.new_full((similarity.num_source,), -torch.inf)

@@ -82,7 +82,7 @@ def run_ends(sizes: Tensor) -> Tensor:
     return torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
 
 
-LOOKUPS_PER_BLOCK = {"cpu": 2**22, "cuda": 2**23}
+LOOKUPS_PER_BLOCK = {"cpu": 2**22, "cuda": 2**25}
 """Look-ups at a time, per kind of device; this bounds the memory."""
 
 _MIX = -7046029254386353131  # 2^64 / golden ratio, as a signed integer: spreads keys over the bits

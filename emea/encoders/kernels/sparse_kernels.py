@@ -5,7 +5,6 @@ kernels read each edge's data once and write only the result.
 """
 
 import functools
-import importlib.util
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from torch import Tensor
 
 from emea.data.arrays import IntArray
 from emea.data.sorting import places_in_runs
+from emea.matching.compiled import supports_triton
 
 EDGES_PER_TILE = 8
 """Edges read side by side by one program."""
@@ -40,14 +40,9 @@ MAX_WIDTH = 128
 """Columns one program holds at a time; a wider tile does not fit into registers."""
 
 
-@functools.cache
-def _triton_installed() -> bool:
-    return importlib.util.find_spec("triton") is not None
-
-
 def usable(dense: Tensor) -> bool:
     """Return whether the kernels support this tensor; otherwise torch's products are used."""
-    return dense.is_cuda and dense.dtype == torch.float32 and _triton_installed()
+    return supports_triton(dense)
 
 
 class RowChunks(NamedTuple):
@@ -61,7 +56,7 @@ class RowChunks(NamedTuple):
 
     def zeroed(self, out: Tensor) -> Tensor:
         """Return ``out`` with zeros in the rows (next to last dimension) that kernels add to."""
-        return out.index_fill_(out.dim() - 2, self.hubs.long(), 0.0)
+        return out.index_fill_(out.dim() - 2, self.hubs, 0.0)
 
 
 def whole_rows(starts: Tensor, hubs: Tensor) -> RowChunks:

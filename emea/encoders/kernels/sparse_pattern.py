@@ -52,8 +52,10 @@ class SparsePattern(nn.Module):
             names = (f"{side}_chunk_{part}" for part in sparse_kernels.RowChunks._fields)
             buffers |= dict(zip(names, chunks, strict=True))
         for name, values in buffers.items():
-            # 32-bit indices halve the memory traffic; graphs have far fewer than 2^31 edges
-            tensor = torch.from_numpy(np.ascontiguousarray(values, dtype=np.int32))
+            # 32-bit indices halve the memory traffic; graphs have far fewer than 2^31 edges.
+            # torch itself fills the rows of hubs, for which it needs 64 bits
+            kind = np.int64 if name.endswith("_hubs") else np.int32
+            tensor = torch.from_numpy(np.ascontiguousarray(values, dtype=kind))
             self.register_buffer(name, tensor, persistent=False)
 
     @property

@@ -1,0 +1,187 @@
+"""Exact search on a GPU that reads each score once.
+
+Products in reduced precision (TF32) select a few more pairs than needed, and these are scored again
+in single precision. TF32 rounds the numbers of a unit vector to 11 significant bits, so a cosine
+changes by less than 0.0001. ``topk`` would read all scores about six times.
+"""
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from emea.matching.block_memory import block_budget
+from emea.matching.compiled import supports_triton
+from emea.matching.similarity import Similarity
+
+GROUP = 32
+"""Scores that are compared by their maximum first."""
+
+TILE = 2048
+"""Scores that one program of the kernel reads; a multiple of ``GROUP``."""
+
+SPARE = 8
+"""Additional pairs per entity that are scored again, because TF32 may misplace them."""
+
+LEAST_SHARE = 4
+"""Groups per selected group from which on the scan is faster than ``topk``."""
+
+BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**30}
+"""Memory of one block of scores, per type of device. Larger products are faster."""
+
+
+class Scanned(NamedTuple):
+    """Holds the best targets of every source entity.
+
+    Args:
+        targets: ``[num_source, k]`` the best targets, best first.
+        scores: ``[num_source, k]`` their scores in single precision.
+        log_mass: ``[num_source]`` logarithm of the softmax's denominator over all targets; zeros if
+            no sharpness was given.
+    """
+
+    targets: Tensor
+    scores: Tensor
+    log_mass: Tensor
+
+
+def usable(similarity: Similarity, k: int) -> bool:
+    """Return whether the scan supports this search and is faster than ``topk``."""
+    if similarity.scope is not None or not supports_triton(similarity.source):
+        return False
+    return similarity.num_target // GROUP >= LEAST_SHARE * (k + SPARE)
+
+
+def scanned(similarity: Similarity, k: int, sharpness: float | None = None) -> Scanned:
+    """Return the k best targets of every source entity.
+
+    Args:
+        similarity: Scores all pairs.
+        k: Number of targets per entity, at most a quarter of the groups of targets.
+        sharpness: Sharpness of the softmax; ``None`` to skip its denominator.
+    """
+    num_source, num_target = similarity.num_source, similarity.num_target
+    scores = similarity.source.new_empty(num_source, k)
+    targets = torch.empty(scores.shape, dtype=torch.int64, device=scores.device)
+    log_mass = similarity.source.new_zeros(num_source)
+    size = max(1, block_budget(BLOCK_BYTES, scores.device) // (4 * num_target))
+    for rows in torch.split(torch.arange(num_source, device=scores.device), size):
+        dots = rough_dots(similarity.source.index_select(0, rows), similarity.target)
+        maxima, mass = scan(dots, similarity.target_offset, similarity.scale, sharpness)
+        columns, rough = _selected(similarity, dots, maxima, k + SPARE)
+        pairs = rows.repeat_interleave(k + SPARE), columns.flatten()
+        exact = similarity.of_pairs(*pairs).view(columns.shape)
+        best = exact.topk(k, dim=1)
+        scores[rows], targets[rows] = best.values, columns.gather(1, best.indices)
+        if sharpness is not None:
+            offset = similarity.source_offset[rows].unsqueeze(1)
+            rough = sharpness * (rough - offset)
+            mass -= sharpness * offset.squeeze(1)
+            log_mass[rows] = _corrected(mass, rough, sharpness * exact)
+    return Scanned(targets, scores, log_mass)
+
+
+def rough_dots(source: Tensor, target: Tensor) -> Tensor:
+    """Return the dot products of all pairs, on CUDA in reduced precision."""
+    with reduced_precision():
+        return source @ target.T
+
+
+@contextmanager
+def reduced_precision() -> Iterator[None]:
+    """Let CUDA multiply matrices of single precision with TF32."""
+    try:
+        before = torch.backends.cuda.matmul.allow_tf32
+    except RuntimeError:  # the program uses torch's other interface, which must not be mixed
+        yield
+        return
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+
+def _selected(
+    similarity: Similarity, dots: Tensor, maxima: Tensor, k: int
+) -> tuple[Tensor, Tensor]:
+    """Return the columns of the k best scores of each row, and the scores without source offset.
+
+    They are in the k best groups.
+    """
+    groups = maxima.topk(k, dim=1).indices
+    members = torch.arange(GROUP, device=groups.device)
+    columns = (groups.unsqueeze(2) * GROUP + members).flatten(1)
+    is_target = columns < similarity.num_target
+    columns = columns.clamp_(max=similarity.num_target - 1)
+    scores = similarity.scale * dots.gather(1, columns) - similarity.target_offset[columns]
+    best = scores.masked_fill_(~is_target, -torch.inf).topk(k, dim=1)
+    return columns.gather(1, best.indices), best.values
+
+
+def _corrected(log_mass: Tensor, rough: Tensor, exact: Tensor) -> Tensor:
+    """Return a softmax's denominator with the rough logits of some pairs replaced by exact ones.
+
+    Args:
+        log_mass: ``[n]`` logarithm of the denominator over all pairs.
+        rough: ``[n, m]`` logits of some pairs in reduced precision.
+        exact: ``[n, m]`` their exact logits.
+    """
+    peak = torch.maximum(rough.amax(1), exact.amax(1)).unsqueeze(1)
+    rest = (log_mass - peak.squeeze(1)).exp() - (rough - peak).exp().sum(1)
+    return peak.squeeze(1) + (rest.clamp(min=0) + (exact - peak).exp().sum(1)).log()
+
+
+def scan(
+    dots: Tensor, offsets: Tensor, scale: float, sharpness: float | None
+) -> tuple[Tensor, Tensor]:
+    """Return the largest score of each group of columns, and the softmax's denominator.
+
+    Args:
+        dots: ``[n, num_columns]`` dot products.
+        offsets: ``[num_columns]`` numbers that are subtracted from the scaled dot products.
+        scale: Factor of the dot products.
+        sharpness: Sharpness of the softmax; ``None`` to skip its denominator.
+
+    Returns:
+        ``[n, num_groups]`` maxima, and ``[n]`` logarithms of the denominator (zeros if skipped).
+    """
+    if not supports_triton(dots):
+        return _scanned_by_torch(dots, offsets, scale, sharpness)
+    num_rows, num_columns = dots.shape
+    num_groups, num_tiles = -(-num_columns // GROUP), -(-num_columns // TILE)
+    maxima = dots.new_empty(num_rows, num_groups)
+    peaks, sums = dots.new_zeros(2, num_rows, num_tiles)
+    sizes = num_columns, num_groups, num_tiles
+    _kernel()[(num_rows, num_tiles)](
+        *(dots, offsets, maxima, peaks, sums),
+        *(*sizes, scale, sharpness or 0.0),
+        GROUP=GROUP,
+        TILE=TILE,
+        WITH_MASS=sharpness is not None,
+    )
+    if sharpness is None:
+        return maxima, dots.new_zeros(num_rows)
+    return maxima, (sharpness * peaks + sums.log()).logsumexp(1)
+
+
+def _scanned_by_torch(
+    dots: Tensor, offsets: Tensor, scale: float, sharpness: float | None
+) -> tuple[Tensor, Tensor]:
+    scores = scale * dots - offsets
+    padded = torch.nn.functional.pad(scores, (0, -scores.shape[1] % GROUP), value=-torch.inf)
+    maxima = padded.view(len(dots), -1, GROUP).amax(2)
+    if sharpness is None:
+        return maxima, dots.new_zeros(len(dots))
+    return maxima, (sharpness * scores).logsumexp(1)
+
+
+@functools.cache
+def _kernel() -> Any:
+    # imported on first use, because torch does not always come with Triton
+    from emea.matching.triton_scan import scan_kernel
+
+    return scan_kernel

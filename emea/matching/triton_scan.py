@@ -1,0 +1,42 @@
+"""Triton source of the kernel that scans scores (imported only if Triton is installed)."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scan_kernel(
+    dots,
+    offsets,
+    maxima,
+    peaks,
+    sums,
+    num_columns,
+    num_groups,
+    num_tiles,
+    scale,
+    sharpness,
+    GROUP: tl.constexpr,
+    TILE: tl.constexpr,
+    WITH_MASS: tl.constexpr,
+):
+    """Compute the largest score of each group, and the softmax's terms; one program per tile.
+
+    A score is ``scale * dot - offset``. ``peaks`` and ``sums`` contain the largest score of each
+    tile and ``sum(exp(sharpness * (score - peak)))``.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    tile = tl.program_id(1)
+    column = tile * TILE + tl.arange(0, TILE)
+    inside = column < num_columns
+    dot = tl.load(dots + row * num_columns + column, mask=inside, other=0.0)
+    score = scale * dot - tl.load(offsets + column, mask=inside, other=0.0)
+    score = tl.where(inside, score, -float("inf"))
+    best = tl.max(tl.reshape(score, (TILE // GROUP, GROUP)), axis=1)
+    group = tile * (TILE // GROUP) + tl.arange(0, TILE // GROUP)
+    tl.store(maxima + row * num_groups + group, best, mask=group < num_groups)
+    if WITH_MASS:
+        peak = tl.max(best, axis=0)
+        total = tl.sum(tl.where(inside, tl.exp(sharpness * (score - peak)), 0.0), axis=0)
+        tl.store(peaks + row * num_tiles + tile, peak)
+        tl.store(sums + row * num_tiles + tile, total)
