@@ -1,15 +1,13 @@
 """The layers of RREA: neighbourhood means, then reflections with attention."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from emea.data.sorting import numbered_rows
-from emea.encoders import compiled_layers
+from emea.encoders import compiled_layers, fused_layers
 from emea.encoders.joint_graph import JointGraph
-from emea.encoders.kernels import reflection_kernels
 from emea.encoders.kernels.dropout import DroppedConcat
 from emea.encoders.kernels.sparse_pattern import SparsePattern
 
@@ -105,19 +103,19 @@ class ReflectionLayers(nn.Module):
         """
         ones = relations.new_ones(self.members.num_nonzeros)
         reflectors = nn.functional.normalize(self.members.weighted_sum(ones, relations))
+        dropout = self.side_by_side.dropout.share if self.training else 0.0
+        kernels = (by_neighbour, by_relation)
+        if fused_layers.usable(reflectors, len(starts), self.activation):
+            settings = (self.edges, self.edge_sets, self.activation, dropout, self.training)
+            return fused_layers.fused_layers(*settings, starts, reflectors, *kernels)
         if compiled_layers.usable(reflectors, self.activation):
-            dropout = self.side_by_side.dropout.share if self.training else 0.0
-            settings = (self.edges, self.edge_sets.cols, self.activation, dropout)
-            weights = (by_neighbour, by_relation)
-            return compiled_layers.compiled_layers(*settings, starts, reflectors, *weights)
-        groups: list[list[Tensor]] = []
-        # the kernels process all channels at once; torch's products process one without a copy
-        together = len(starts) if reflection_kernels.usable(reflectors, len(starts)) else 1
-        for first in range(0, len(starts), together):
-            chosen = slice(first, first + together)
-            stacked = torch.stack(list(starts[chosen])) if together > 1 else starts[first][None]
-            weights = by_neighbour[chosen], by_relation[chosen]
-            groups.append(self._through_layers(stacked, reflectors, *weights))
+            graph = (self.edges, self.edge_sets.cols, self.activation, dropout)
+            return compiled_layers.compiled_layers(*graph, starts, reflectors, *kernels)
+        # torch's products process one channel at a time
+        groups = [
+            self._through_layers(start[None], reflectors, w[None], v[None])
+            for start, w, v in zip(starts, *kernels, strict=True)
+        ]
         rows: Tensor = self.side_by_side(groups)
         return rows
 
@@ -132,9 +130,6 @@ class ReflectionLayers(nn.Module):
 
     def attend(self, features: Tensor, reflectors: Tensor, w: Tensor, v: Tensor) -> Tensor:
         """Apply one layer to features of shape ``[num_channels, num_entities, dim]``."""
-        if reflection_kernels.usable(features, len(features)):
-            attended = _FusedAttention.apply(features, reflectors, w, v, self)  # type: ignore[no-untyped-call]
-            return cast(Tensor, attended)
         channels = zip(features.unbind(0), w, v, strict=True)
         layers = [self._attend_channel(channel, reflectors, a, b) for channel, a, b in channels]
         return torch.stack(layers) if len(layers) > 1 else layers[0][None]
@@ -152,49 +147,3 @@ class ReflectionLayers(nn.Module):
         attention = self.edges.row_softmax(logits)
         straight = self.edges.weighted_sum(attention, features)
         return straight + self.edge_sets.weighted_sum(-2 * attention * along, reflectors)
-
-
-class _FusedAttention(torch.autograd.Function):
-    """Implements the layer and its gradient with a few kernels.
-
-    Let G be the gradient of the output Y, and a and d = n.r the attention and the product of an
-    edge (i <- j, set s). Then ``dlogit = a (G_i.m - G_i.Y_i)``, since
-    ``sum_e a_e G_i.m_e = G_i.Y_i``, and ``dd = -2 a (G_i.r) - 2 dlogit (r.w)``.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        features: Tensor,
-        reflectors: Tensor,
-        by_neighbour: Tensor,
-        by_relation: Tensor,
-        layers: ReflectionLayers,
-    ) -> Tensor:
-        inputs = tuple(
-            tensor.contiguous() for tensor in (features, reflectors, by_neighbour, by_relation)
-        )
-        edges, sets = layers.edges, layers.edge_sets
-        along, attention = reflection_kernels.attention(edges, sets.cols, *inputs)
-        out = reflection_kernels.reflected_sum(
-            edges, sets.cols, attention, along, inputs[0], inputs[1]
-        )
-        ctx.layers = layers
-        ctx.save_for_backward(*inputs, along, attention, out)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
-        features, reflectors, by_neighbour, by_relation, along, attention, out = ctx.saved_tensors
-        edges, sets = ctx.layers.edges, ctx.layers.edge_sets
-        grad = grads[0].contiguous()
-        scalars, of_kernels = reflection_kernels.edge_gradients(
-            edges, sets.cols, attention, along, grad, out, features, reflectors, by_neighbour
-        )
-        of_features = reflection_kernels.feature_gradient(
-            edges, sets.cols, scalars, grad, reflectors, by_neighbour
-        )
-        of_reflectors = reflection_kernels.reflector_gradient(
-            sets, edges.cols, scalars, grad, features, by_neighbour, by_relation
-        )
-        return of_features, of_reflectors, *of_kernels, None

@@ -1,4 +1,4 @@
-"""The layers' two paths against each other, and against single messages."""
+"""The layers against single messages, and the order of channels and depths."""
 
 from typing import Any
 
@@ -6,9 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.joint_graph import JointGraph, join_graphs
-from emea.encoders.kernels import sparse_kernels
 from emea.encoders.reflection_layers import ReflectionLayers
 
 DIM = 12
@@ -63,28 +61,3 @@ def test_channels_and_depths_lie_side_by_side(make_pair: Any) -> None:
         alone = layers(starts[channel : channel + 1], relations, w[[channel]], v[[channel]])
         torch.testing.assert_close(rows[:, channel * 9 : (channel + 1) * 9], alone)
     torch.testing.assert_close(rows[:, 9:12], torch.tanh(starts[1]))
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("num_channels", [1, 2])
-@pytest.mark.parametrize("dim", [3, 100, 128, 200])
-@pytest.mark.parametrize("chunk", [2, 32])
-def test_kernels_against_double_precision(
-    num_channels: int, dim: int, chunk: int, cuda: torch.device, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sparse_kernels, "EDGES_PER_CHUNK", chunk)
-    graph = join_graphs(synthetic_pair(num_entities=300))
-    layers = ReflectionLayers(graph, torch.relu, 0.0)
-    exact = inputs(graph, num_channels, dim)
-    single = [tensor.detach().float().to(cuda).requires_grad_() for tensor in exact]
-    weights = torch.randn(num_channels, graph.num_entities, dim).double()
-    expected = layers.attend(*exact)
-    expected.backward(weights)
-    result = layers.to(cuda).attend(*single)
-    result.backward(weights.float().to(cuda))
-    torch.testing.assert_close(result.detach().double().cpu(), expected.detach(), rtol=0, atol=1e-4)
-    for left, right in zip(single, exact, strict=True):
-        assert left.grad is not None
-        assert right.grad is not None
-        scale = float(right.grad.abs().max())
-        torch.testing.assert_close(left.grad.double().cpu(), right.grad, rtol=0, atol=1e-5 * scale)

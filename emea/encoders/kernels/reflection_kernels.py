@@ -1,4 +1,8 @@
-"""Launchers of the reflected attention's kernels, which need no tensor of edges x dimension."""
+"""Launchers of the reflected attention's kernels, which need no tensor of edges x dimension.
+
+Features, reflectors and gradients that edges read may have reduced precision; results have single
+precision.
+"""
 
 import functools
 from typing import Any, NamedTuple
@@ -58,7 +62,7 @@ def attention(
     """Return ``n.r`` and the attention of each edge, ``[channels, edges]``."""
     num_channels, num_rows, dim = features.shape
     num_edges = edges.num_nonzeros
-    along = features.new_empty(num_channels, num_edges)
+    along = by_neighbour.new_empty(num_channels, num_edges)
     logits = torch.empty_like(along)
     _kernels()["logits"][(_tiles(num_edges, EDGE_TILE),)](
         edges.cols,
@@ -92,7 +96,7 @@ def reflected_sum(
     return _over_chunks(
         "reflected_sum",
         edges.chunks("row"),
-        torch.empty_like(features),
+        torch.empty_like(features, dtype=attention.dtype),
         (edges.cols, sets, attention, along, features, reflectors),
         features.shape,
         edges.num_nonzeros,
@@ -117,7 +121,7 @@ def edge_gradients(
     scalars = EdgeScalars(
         attention, along, torch.empty_like(attention), torch.empty_like(attention)
     )
-    shares = features.new_empty(2, num_channels, num_programs, dim)
+    shares = attention.new_empty(2, num_channels, num_programs, dim)
     _kernels()["edge_gradients"][(num_programs, num_channels)](
         edges.rows,
         edges.cols,
@@ -157,7 +161,7 @@ def feature_gradient(
     return _over_chunks(
         "feature_gradient",
         edges.chunks("transposed"),
-        torch.empty_like(grad),
+        torch.empty_like(grad, dtype=attention.dtype),
         (*of_edges, grad_logits, grad_along, grad, reflectors, by_neighbour),
         grad.shape,
         edges.num_nonzeros,
@@ -178,7 +182,7 @@ def reflector_gradient(
     return _over_chunks(
         "reflector_gradient",
         edge_sets.chunks("transposed"),
-        features.new_empty(edge_sets.shape[1], features.shape[2]),
+        by_neighbour.new_empty(edge_sets.shape[1], features.shape[2]),
         (*of_edges, grad, features, by_neighbour, by_relation),
         features.shape,
         edge_sets.num_nonzeros,
@@ -213,7 +217,7 @@ def _over_chunks(
 
 def _row_dots(left: Tensor, right: Tensor) -> Tensor:
     dim = left.shape[-1]
-    out = left.new_empty(left.shape[:-1])
+    out = left.new_empty(left.shape[:-1], dtype=torch.float32)
     _kernels()["row_dots"][(_tiles(out.numel(), EDGE_TILE),)](
         left, right, out, out.numel(), TILE=EDGE_TILE, num_warps=EDGE_WARPS, **_widths(dim)
     )

@@ -30,9 +30,6 @@ DOTS_PER_TILE = 16
 PAIRS_PER_TILE = 8
 """Pairs of rows compared side by side."""
 
-COPY_TILE = 16
-"""Rows copied by one program."""
-
 RMSPROP_BLOCK = 1024
 """Parameters updated by one program."""
 
@@ -188,35 +185,6 @@ def rmsprop(
     )
 
 
-def dropped_copy(
-    stacked: Tensor,
-    wide: Tensor,
-    seed: Tensor,
-    depth: int,
-    num_depths: int,
-    share: float,
-    backward: bool,
-) -> None:
-    """Copy one depth's outputs to their columns of the wide rows, or back, with dropout."""
-    num_channels, num_rows, dim = stacked.shape
-    grid = (max(1, -(-num_rows // COPY_TILE)), num_channels)
-    _kernels()["dropped_copy"][grid](
-        stacked,
-        wide,
-        seed,
-        num_rows,
-        wide.shape[1],
-        depth * dim,
-        num_depths * dim,
-        round(share * 2**32),
-        1 / (1 - share),
-        BACKWARD=backward,
-        DIM=dim,
-        TILE=COPY_TILE,
-        WIDTH=power_of_two(dim),
-    )
-
-
 def _launch_on_pairs(name: str, rows: Tensor, first: Tensor, second: Tensor, *rest: Tensor) -> None:
     num_pairs, dim = len(first), rows.shape[1]
     grid = ((num_pairs + PAIRS_PER_TILE - 1) // PAIRS_PER_TILE,)
@@ -248,5 +216,4 @@ def _kernels() -> dict[str, Any]:
         "distances": triton_source.distances_kernel,
         "distances_backward": triton_source.distances_backward_kernel,
         "rmsprop": triton_source.rmsprop_kernel,
-        "dropped_copy": triton_source.dropped_copy_kernel,
     }

@@ -2,7 +2,8 @@
 
 The channel is the first dimension of all tensors: features are ``[channels, rows, DIM]``, and the
 scalars of edges are ``[channels, edges]``. As in ``triton_source``, the width of a row is a
-constant. Sums into a row of several chunks are atomic.
+constant. Sums into a row of several chunks are atomic. Tables may have reduced precision; sums have
+single precision.
 """
 
 import triton
@@ -13,7 +14,8 @@ import triton.language as tl
 def load_rows(table, row, column, inside, DIM: tl.constexpr):
     """Return rows of a table with DIM columns, and zeros outside of the table."""
     mask = inside[:, None] & (column < DIM)[None, :]
-    return tl.load(table + row[:, None] * DIM + column[None, :], mask=mask, other=0.0)
+    rows = tl.load(table + row[:, None] * DIM + column[None, :], mask=mask, other=0.0)
+    return rows.to(tl.float32)
 
 
 @triton.jit

@@ -1,0 +1,107 @@
+"""Launchers of the kernels that activate features and concatenate them with dropout.
+
+The mask of the dropout is a hash of an element's position and a random seed. The backward pass
+computes it again instead of storing it.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from emea.encoders.kernels.sparse_kernels import power_of_two
+
+COPY_TILE = 16
+"""Rows copied by one program."""
+
+
+class Columns(NamedTuple):
+    """Holds the wide rows with the depths of all channels, and how features are copied to them.
+
+    Args:
+        wide: ``[num_rows, num_channels * num_depths * dim]`` rows; the depths of a channel are
+            next to each other.
+        seed: ``[1]`` seed of the dropout.
+        dropout: Share of the elements to drop.
+        num_depths: Number of depths, including the inputs.
+        is_relu: Whether the activation is a ReLU; otherwise it is the hyperbolic tangent.
+    """
+
+    wide: Tensor
+    seed: Tensor
+    dropout: float
+    num_depths: int
+    is_relu: bool
+
+    def arguments(self, depth: int, channel: int, shape: tuple[int, ...]) -> dict[str, Any]:
+        """Return the arguments of a kernel that describe the columns of some features."""
+        _, num_rows, dim = shape
+        return {
+            "wide": self.wide,
+            "seeds": self.seed,
+            "num_rows": num_rows,
+            "num_columns": self.wide.shape[1],
+            "first_column": (channel * self.num_depths + depth) * dim,
+            "channel_columns": self.num_depths * dim,
+            "threshold": round(self.dropout * 2**32),
+            "scale": 1 / (1 - self.dropout),
+            "IS_RELU": self.is_relu,
+            "DIM": dim,
+            "TILE": COPY_TILE,
+            "WIDTH": power_of_two(dim),
+        }
+
+
+def activate(
+    columns: Columns, values: Tensor, features: Tensor, depth: int, channel: int = 0
+) -> None:
+    """Write the activated values to the features and, with dropout, to the wide rows.
+
+    Args:
+        columns: The wide rows.
+        values: ``[num_channels, num_rows, dim]`` values before the activation.
+        features: Tensor of the same shape in any precision.
+        depth: Depth of the values.
+        channel: The first of the channels.
+    """
+    arguments = columns.arguments(depth, channel, values.shape)
+    _kernels()["activate"][_grid(values)](
+        values=values.contiguous(), features=features, **arguments
+    )
+
+
+def activate_backward(
+    columns: Columns, features: Tensor, added: Tensor | None, out: Tensor, depth: int
+) -> None:
+    """Write the gradient of the values before the activation.
+
+    Args:
+        columns: The gradient of the wide rows.
+        features: ``[num_channels, num_rows, dim]`` values after the activation.
+        added: Gradient of the features by the next layer; ``None`` if there is none.
+        out: Tensor of the same shape in any precision.
+        depth: Depth of the features.
+    """
+    _kernels()["activate_backward"][_grid(features)](
+        features=features,
+        added=features if added is None else added,
+        out=out,
+        WITH_ADDED=added is not None,
+        **columns.arguments(depth, 0, features.shape),
+    )
+
+
+def _grid(values: Tensor) -> tuple[int, int]:
+    num_channels, num_rows, _ = values.shape
+    return max(1, -(-num_rows // COPY_TILE)), num_channels
+
+
+@functools.cache
+def _kernels() -> dict[str, Any]:
+    # imported on first use, because torch does not always come with Triton
+    from emea.encoders.kernels import triton_activation
+
+    return {
+        "activate": triton_activation.activate_kernel,
+        "activate_backward": triton_activation.activate_backward_kernel,
+    }

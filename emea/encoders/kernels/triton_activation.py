@@ -1,0 +1,94 @@
+"""Triton source of activation and dropout (imported only if Triton is installed).
+
+The channel is the first dimension: features are ``[channels, rows, DIM]``. They have their own
+columns of the ``wide`` rows, which contain all depths of all channels.
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def keep(seed, row, column, num_columns, threshold):
+    """Return whether dropout keeps an element, by a hash of its position and the seed."""
+    place = row[:, None] * num_columns + column[None, :]
+    mixed = (place + seed).to(tl.uint32) ^ ((place + seed) >> 32).to(tl.uint32)
+    for _ in tl.static_range(2):
+        mixed = (mixed ^ (mixed >> 16)) * 0x7FEB352D
+        mixed = (mixed ^ (mixed >> 15)) * 0x846CA68B
+        mixed = (mixed ^ (mixed >> 16)) + (seed >> 32).to(tl.uint32)
+    return mixed >= threshold
+
+
+@triton.jit
+def activate_kernel(
+    values,
+    features,
+    wide,
+    seeds,
+    num_rows,
+    num_columns,
+    first_column,
+    channel_columns,
+    threshold,
+    scale,
+    IS_RELU: tl.constexpr,
+    DIM: tl.constexpr,
+    TILE: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """Store the activated values, and copy them to their columns of the wide rows with dropout."""
+    channel = tl.program_id(1).to(tl.int64)
+    row = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    column = tl.arange(0, WIDTH)
+    mask = (row < num_rows)[:, None] & (column < DIM)[None, :]
+    narrow = (channel * num_rows + row)[:, None] * DIM + column[None, :]
+    value = tl.load(values + narrow, mask=mask, other=0.0)
+    if IS_RELU:
+        value = tl.where(value <= 0.0, 0.0, value)  # NaN stays NaN
+    else:
+        value = 2.0 / (1.0 + tl.exp(-2.0 * value)) - 1.0  # tanh
+    tl.store(features + narrow, value, mask=mask)
+    place = first_column + channel * channel_columns + column
+    kept = keep(tl.load(seeds), row, place, num_columns, threshold)
+    broad = wide + row[:, None] * num_columns + place[None, :]
+    tl.store(broad, tl.where(kept, value * scale, 0.0), mask=mask)
+
+
+@triton.jit
+def activate_backward_kernel(
+    features,
+    added,
+    wide,
+    out,
+    seeds,
+    num_rows,
+    num_columns,
+    first_column,
+    channel_columns,
+    threshold,
+    scale,
+    IS_RELU: tl.constexpr,
+    WITH_ADDED: tl.constexpr,
+    DIM: tl.constexpr,
+    TILE: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """Compute the gradient before the activation from those of the wide rows and the next layer."""
+    channel = tl.program_id(1).to(tl.int64)
+    row = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    column = tl.arange(0, WIDTH)
+    mask = (row < num_rows)[:, None] & (column < DIM)[None, :]
+    narrow = (channel * num_rows + row)[:, None] * DIM + column[None, :]
+    place = first_column + channel * channel_columns + column
+    kept = keep(tl.load(seeds), row, place, num_columns, threshold)
+    broad = wide + row[:, None] * num_columns + place[None, :]
+    grad = tl.load(broad, mask=mask & kept, other=0.0) * scale
+    if WITH_ADDED:
+        grad += tl.load(added + narrow, mask=mask, other=0.0)
+    value = tl.load(features + narrow, mask=mask, other=0.0).to(tl.float32)
+    if IS_RELU:  # noqa: SIM108 - a constant
+        grad = tl.where(value <= 0.0, 0.0, grad)
+    else:
+        grad = grad * (1.0 - value * value)
+    tl.store(out + narrow, grad, mask=mask)

@@ -1,0 +1,100 @@
+"""The layers on a GPU against double precision on a CPU, and their dropout."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from emea.data.sources.synthetic import synthetic_pair
+from emea.encoders import fused_layers
+from emea.encoders.joint_graph import JointGraph, join_graphs
+from emea.encoders.kernels import sparse_kernels
+from emea.encoders.reflection_layers import ReflectionLayers
+
+
+def inputs(graph: JointGraph, num_channels: int, dim: int, depth: int) -> list[Tensor]:
+    """Starts, relations and attention kernels, in double precision."""
+    generator = torch.Generator().manual_seed(0)
+    shapes = [(graph.num_entities, dim)] * num_channels
+    shapes += [(2 * graph.num_relations, dim)]
+    shapes += [(num_channels, depth, dim)] * 2
+    return [0.5 * torch.randn(*shape, generator=generator).double() for shape in shapes]
+
+
+def with_gradients(
+    layers: ReflectionLayers, given: list[Tensor], weights: Tensor
+) -> tuple[Tensor, list[Tensor]]:
+    tensors = [tensor.clone().requires_grad_() for tensor in given]
+    rows = layers(tensors[:-3], *tensors[-3:])
+    gradients = torch.autograd.grad((rows * weights).sum(), tensors)
+    return rows.detach().double().cpu(), [gradient.double().cpu() for gradient in gradients]
+
+
+def test_it_needs_a_gpu_and_a_known_activation() -> None:
+    assert not fused_layers.usable(torch.zeros(2, 3), 2, torch.relu)
+    assert (torch.relu, torch.tanh) == fused_layers.ACTIVATIONS
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("activation", fused_layers.ACTIVATIONS)
+@pytest.mark.parametrize("num_channels", [1, 2])
+@pytest.mark.parametrize("dim", [3, 100, 128, 200])
+@pytest.mark.parametrize("chunk", [2, 32])
+def test_kernels_against_double_precision(
+    activation: Any,
+    num_channels: int,
+    dim: int,
+    chunk: int,
+    cuda: torch.device,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sparse_kernels, "EDGES_PER_CHUNK", chunk)
+    graph = join_graphs(synthetic_pair(num_entities=300))
+    layers = ReflectionLayers(graph, activation, 0.0)
+    given = inputs(graph, num_channels, dim, 2)
+    weights = torch.randn(graph.num_entities, num_channels * 3 * dim).double()
+    rows, gradients = with_gradients(layers, given, weights)
+    layers.to(cuda)
+    single = [tensor.float().to(cuda) for tensor in given]
+    # single precision, then reduced precision with its 11 bits (features) and 8 bits (gradients)
+    for is_training, slack in ((False, 1e-5), (True, 1e-2)):
+        layers.train(is_training)
+        found, of_inputs = with_gradients(layers, single, weights.float().to(cuda))
+        torch.testing.assert_close(found, rows, rtol=0, atol=slack * float(rows.abs().max()))
+        for left, right in zip(of_inputs, gradients, strict=True):
+            torch.testing.assert_close(left, right, rtol=0, atol=slack * float(right.abs().max()))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dim", [3, 100, 128])
+def test_the_same_elements_are_dropped_in_both_directions(dim: int, cuda: torch.device) -> None:
+    graph = join_graphs(synthetic_pair(num_entities=300))
+    layers = ReflectionLayers(graph, torch.relu, 0.3).to(cuda)
+    *starts, relations, w, v = (part.float().to(cuda) for part in inputs(graph, 2, dim, 0))
+    starts = [start.abs().add(1).requires_grad_() for start in starts]
+    rows = layers(starts, relations, w, v)
+    kept = rows.detach() != 0
+    torch.testing.assert_close(rows, torch.cat(starts, dim=1) * kept / 0.7)
+    torch.autograd.backward(rows.sum())
+    for start, mask in zip(starts, kept.chunk(2, dim=1), strict=True):
+        assert start.grad is not None
+        torch.testing.assert_close(start.grad, mask / 0.7)
+
+
+@pytest.mark.gpu
+def test_the_mask_is_even_and_new_each_time(cuda: torch.device) -> None:
+    torch.manual_seed(0)
+    graph = join_graphs(synthetic_pair(num_entities=2000))
+    size = graph.num_entities
+    layers = ReflectionLayers(graph, torch.relu, 0.3).to(cuda)
+    *_, relations, w, v = (part.float().to(cuda) for part in inputs(graph, 2, 300, 0))
+    ones = [torch.ones(size, 300, device=cuda)] * 2
+    first, second = (layers(ones, relations, w, v) != 0 for _ in range(2))
+    for kept in (first, second):
+        slack = 5 * (0.21 / size) ** 0.5  # five standard deviations of a column's share
+        assert float((kept.float().mean(0) - 0.7).abs().max()) < slack
+        assert float((kept.float().mean(1) - 0.7).abs().max()) < 5 * (0.21 / 600) ** 0.5
+    assert float((first == second).float().mean()) == pytest.approx(0.58, abs=0.005)
+    neighbours = (first[:, 1:] == first[:, :-1]).float().mean()
+    assert float(neighbours) == pytest.approx(0.58, abs=0.005)
