@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
+from emea.matching import compiled
 from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.matching import Matching
 from emea.matching.pair_table import places_in_groups
@@ -115,17 +116,40 @@ class Propagation:
     ) -> Tensor:
         """Return which pairs are among their entity's pairs with the least doubt."""
         doubts = pairs.log_doubt
-        order = torch.argsort(doubts, stable=True)
-        order = order[torch.argsort(entities[order], stable=True)]
-        at_cut = order[places_in_groups(entities[order], num_entities) == self.num_pairs - 1]
-        last = doubts.new_ones(num_entities)  # above all doubts: with few pairs, all are kept
-        last[entities[at_cut]] = doubts[at_cut]
+        # 1 is above all doubts: with few pairs, all are kept
+        last = smallest_of_groups(doubts, entities, num_entities, self.num_pairs, filler=1)
         kept = doubts < last[entities]
         room = self.num_pairs - torch.bincount(entities[kept], minlength=num_entities)
         tied = (doubts == last[entities]).nonzero().squeeze(1)
+        number = torch.bincount(entities[tied], minlength=num_entities)
+        fits = (number <= room)[entities[tied]]
+        kept[tied[fits]] = True
+        tied = tied[~fits]
         scores = similarity.of_pairs(pairs.sources[tied], pairs.targets[tied])
         tied = tied[torch.argsort(scores, descending=True, stable=True)]
         tied = tied[torch.argsort(entities[tied], stable=True)]
         of_tied = entities[tied]
         kept[tied] = places_in_groups(of_tied, num_entities) < room[of_tied]
         return kept
+
+
+def smallest_of_groups(
+    values: Tensor, groups: Tensor, num_groups: int, place: int, filler: int
+) -> Tensor:
+    """Return the value of each group that has this place in ascending order, ``[num_groups]``.
+
+    Args:
+        values: ``[n]`` integers.
+        groups: ``[n]`` group of each value.
+        num_groups: Number of groups.
+        place: The place, from 1 on.
+        filler: Result for groups with fewer values; larger than all values.
+    """
+    if compiled.usable(values):
+        return compiled.smallest_of_groups(values, groups, num_groups, place, filler)
+    order = torch.argsort(values, stable=True)
+    order = order[torch.argsort(groups[order], stable=True)]
+    found = order[places_in_groups(groups[order], num_groups) == place - 1]
+    smallest = values.new_full((num_groups,), filler)
+    smallest[groups[found]] = values[found]
+    return smallest

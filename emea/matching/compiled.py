@@ -62,6 +62,35 @@ def list_dots(queries: Tensor, vectors: Tensor, columns: Tensor) -> Tensor:
     return products
 
 
+def group_order(groups: Tensor, num_groups: int) -> Tensor:
+    """Return the places of the entries ordered by group, and in their order within a group."""
+    return torch.from_numpy(_loops().grouped(*arrays(groups), num_groups))
+
+
+def smallest_of_groups(
+    values: Tensor, groups: Tensor, num_groups: int, place: int, filler: int
+) -> Tensor:
+    """Return the value of each group that has this place in ascending order, or the filler."""
+    smallest = torch.full((num_groups, place), filler, dtype=values.dtype)
+    _loops().keep_smallest(*arrays(values, groups, smallest))
+    return smallest[:, -1]
+
+
+def other_sums(groups: tuple[Tensor, Tensor], terms: Tensor) -> Tensor:
+    """Return 1 + the sum of the other terms of its entity for each pair; 1 in other places.
+
+    Args:
+        groups: Start of each entity's pairs in the list of pairs, and the places of the pairs in
+            the flattened terms.
+        terms: ``[num_source, width]``, not negative.
+    """
+    sums = torch.ones_like(terms)
+    given = arrays(*groups), *(values.reshape(-1) for values in arrays(terms, sums))
+    parts = thread_ranges(len(groups[0]) - 1)
+    in_threads(_loops().other_sums, [(*part, *given) for part in parts])
+    return sums
+
+
 def rank_counts(scores: Tensor, reference: Tensor, num_columns: int) -> tuple[Tensor, Tensor]:
     """Return the number of scores of each row up to the reference, and of those equal to it.
 

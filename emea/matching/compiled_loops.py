@@ -34,6 +34,66 @@ def list_dots(start, stop, queries, vectors, columns, out):
 
 
 @exact
+def grouped(groups, num_groups):
+    """Return the places of the entries ordered by group, and in their order within a group."""
+    ends = np.zeros(num_groups + 1, np.int64)
+    for place in range(len(groups)):
+        ends[groups[place] + 1] += 1
+    for group in range(num_groups):
+        ends[group + 1] += ends[group]
+    order = np.empty(len(groups), np.int64)
+    for place in range(len(groups)):
+        order[ends[groups[place]]] = place
+        ends[groups[place]] += 1
+    return order
+
+
+@exact
+def keep_smallest(values, groups, smallest):
+    """Insert the values of each group into its list of the smallest ones, which is ascending."""
+    last = smallest.shape[1] - 1
+    for k in range(len(values)):
+        group, place = groups[k], last
+        if values[k] >= smallest[group, last]:
+            continue
+        while place > 0 and smallest[group, place - 1] > values[k]:
+            smallest[group, place] = smallest[group, place - 1]
+            place -= 1
+        smallest[group, place] = values[k]
+
+
+@exact
+def other_sums(start, stop, groups, terms, out):
+    """Write 1 + the sum of the other terms of its entity for each pair of some entities.
+
+    At most one term of an entity is more than half of the sum. Subtracting it would cancel, so
+    the others are summed without it.
+
+    Args:
+        start: First entity.
+        stop: Last entity + 1.
+        groups: Start of each entity's pairs in the list of pairs, and the places of the pairs.
+        terms: Term of each place.
+        out: Sum of each place.
+    """
+    starts, places = groups
+    one, half = terms.dtype.type(1), terms.dtype.type(0.5)
+    for entity in range(start, stop):
+        total = one
+        for pair in range(starts[entity], starts[entity + 1]):
+            total += terms[places[pair]]
+        for pair in range(starts[entity], starts[entity + 1]):
+            place = places[pair]
+            others = total - terms[place]
+            if terms[place] > half * total:
+                others = one
+                for other in range(starts[entity], starts[entity + 1]):
+                    if other != pair:
+                        others += terms[places[other]]
+            out[place] = others
+
+
+@exact
 def rank_counts(start, stop, scores, reference, counts, num_columns):
     """Count the scores of some rows that are at most the reference, and those equal to it."""
     for row in range(start, stop):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
-from emea.matching.compiled import arrays
+from emea.matching.compiled import arrays, group_order
 from emea.matching.threads import in_threads, thread_ranges
 from emea.rules.directed_triples import DirectedTriples
 
@@ -58,10 +58,11 @@ def shared_weights(
             the counterparts and their inclusions.
     """
     found = torch.empty(len(pair[0]))
-    order = _loops().grouped(*arrays(pair[1]), len(there[0]) - 1)
-    given = (order, *(arrays(*part) for part in (pair, here, there, partners)), *arrays(found))
-    parts = thread_ranges(len(order))
-    in_threads(_loops().shared_weights, [(*part, *given) for part in parts])
+    order = group_order(pair[1], len(there[0]) - 1)
+    parts = (arrays(*part) for part in (pair, here, there, partners))
+    given = (*arrays(order), *parts, *arrays(found))
+    ranges = thread_ranges(len(order))
+    in_threads(_loops().shared_weights, [(*part, *given) for part in ranges])
     return found
 
 

@@ -7,21 +7,6 @@ compiled = numba.njit(nogil=True, cache=True, boundscheck=False)
 
 
 @compiled
-def grouped(groups, num_groups):
-    """Return the places of the entries ordered by group, and in their order within a group."""
-    ends = np.zeros(num_groups + 1, np.int64)
-    for place in range(len(groups)):
-        ends[groups[place] + 1] += 1
-    for group in range(num_groups):
-        ends[group + 1] += ends[group]
-    order = np.empty(len(groups), np.int64)
-    for place in range(len(groups)):
-        order[ends[groups[place]]] = place
-        ends[groups[place]] += 1
-    return order
-
-
-@compiled
 def shared_weights(start, stop, order, pair, here, there, partners, out):
     """Write the weight of this side's relations that the other entity of some pairs has.
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from emea.data.graph_pair import GraphPair
 from emea.em import propagation
-from emea.em.propagation import Propagation
+from emea.em.propagation import Propagation, smallest_of_groups
+from emea.matching import compiled
 from emea.matching.matching import Matching
 from emea.matching.similarity import Cosine, Similarity
 from emea.matching.subset import Subset
@@ -162,3 +163,17 @@ def test_nothing_matched_implies_nothing() -> None:
     sources, targets = Propagation(*graphs)(nobody, included, similarity)
     assert sources.dtype == targets.dtype == torch.int64
     assert len(sources) == len(targets) == 0
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+@pytest.mark.parametrize("place", [1, 3])
+def test_smallest_values_of_groups(
+    place: int, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled, "usable", lambda values: is_compiled)
+    rng = np.random.default_rng(0)
+    values, groups = rng.integers(-9, 1, 60), rng.integers(0, 20, 60)
+    found = smallest_of_groups(torch.from_numpy(values), torch.from_numpy(groups), 25, place, 1)
+    own = [sorted(values[groups == group].tolist()) for group in range(25)]
+    assert found.tolist() == [numbers[place - 1] if len(numbers) >= place else 1 for numbers in own]
+    assert {len(numbers) for numbers in own} & {0, place}
