@@ -67,7 +67,7 @@ class OneToOneModel(MatchModel):
         sides = source_examples(features, links), target_examples(features, links)
         columns = self._columns(features)
         for _ in range(NUM_FITS):
-            messages = self._messages(features)
+            messages = self._messages(features.table, self._potentials(columns))
             received = messages.from_target, messages.from_source
             examples = [
                 _example_values([*columns, of_others], places, slots)
@@ -81,10 +81,9 @@ class OneToOneModel(MatchModel):
         The two sides and their joint belief are equal here, so the same tensor is returned three
         times.
         """
-        messages = self._messages(features)
-        belief = log_marginals(
-            features.table, self._potentials(features), messages, float(self.weights[-1])
-        )
+        potentials = self._potentials(self._columns(features))
+        messages = self._messages(features.table, potentials)
+        belief = log_marginals(features.table, potentials, messages, float(self.weights[-1]))
         return belief, belief, belief
 
     def encoder_beliefs(self, features: PairFeatures) -> Tensor:
@@ -92,14 +91,13 @@ class OneToOneModel(MatchModel):
         odds = _similarity_odds(features)
         return log_marginals(features.table, odds, matching_messages(features.table, odds))
 
-    def _messages(self, features: PairFeatures) -> MatchingMessages:
+    def _messages(self, table: PairTable, potentials: Tensor) -> MatchingMessages:
         """Return the messages under the current weights, starting from the table's last ones."""
         start = None
-        if self._last is not None and self._last[0] is features.table:
+        if self._last is not None and self._last[0] is table:
             start = self._last[1]
-        potentials, competition = self._potentials(features), float(self.weights[-1])
-        messages = matching_messages(features.table, potentials, competition, start=start)
-        self._last = features.table, messages
+        messages = matching_messages(table, potentials, float(self.weights[-1]), start=start)
+        self._last = table, messages
         return messages
 
     def _columns(self, features: PairFeatures) -> list[Tensor]:
@@ -108,8 +106,7 @@ class OneToOneModel(MatchModel):
         named = {"similarity": odds, UNMATCHED: torch.full_like(odds, -1.0), **features.evidence}
         return [named[name] for name in self.names[:-1]]
 
-    def _potentials(self, features: PairFeatures) -> Tensor:
-        columns = self._columns(features)
+    def _potentials(self, columns: list[Tensor]) -> Tensor:
         total = torch.zeros_like(columns[0])
         for column, weight in zip(columns, self.weights.to(total), strict=False):
             total = torch.addcmul(total, column, weight)

@@ -275,8 +275,9 @@ class TwoWay:
         local: LocalUpdate | None,
     ) -> TwoWayBeliefs:
         """Run the updates of a round, starting from the encoder's beliefs or from a matching."""
-        log_probs = self.past.blended(table, sides.log_probs(table))
-        log_rest = sides.log_rest(table)
+        log_probs = sides.log_probs(table)
+        log_rest = sides.log_rest(table, log_probs)
+        log_probs = self.past.blended(table, log_probs)
         if known is None:
             start = self.model.encoder_beliefs(PairFeatures(table, log_probs, log_rest, {}))
             probs = certain(start, table, labels).exp()

@@ -7,7 +7,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from emea.matching.pair_table import PairTable
+from emea.matching import compiled
+from emea.matching.pair_table import PairTable, group_starts
 
 MAX_PASSES = 6
 """Most passes over the messages of both sides; later calls for the same table continue them."""
@@ -65,25 +66,24 @@ def matching_messages(
         tolerance: Mean change of the messages of a pair at which the passes end.
         start: Messages for the same table to start from; with ``None`` all entities start as free.
     """
-    num_pairs = int(table.filled.sum())
+    num_pairs, empty = int(table.filled.sum()), ~table.filled
     bounded = log_potentials.clamp(-MAX_LOGIT, MAX_LOGIT)
     logits = torch.where(table.filled, bounded, -MAX_LOGIT)
     if start is None:
         from_source = from_target = torch.zeros_like(logits)
     else:
         from_source, from_target = start.from_source, start.from_target
+    of_source, of_target = _other_sums(table)
     for _ in range(max_passes):
         before = from_source, from_target
-        terms = _terms(logits, competition, from_target)
-        new = _log_others(terms, _sums_by_source).neg_()
-        from_source = torch.lerp(new, from_source, DAMPING)
-        terms = _terms(logits, competition, from_source)
-        new = _log_others(terms, partial(_sums_by_target, table)).neg_()
-        from_target = torch.lerp(new, from_target, DAMPING)
-        change = (from_source - before[0]).abs().sum() + (from_target - before[1]).abs().sum()
-        if float(change) <= tolerance * max(1, num_pairs):
+        sums = of_source(_terms(logits, competition, from_target))
+        from_source = sums.log_().neg_().lerp_(from_source, DAMPING)
+        sums = of_target(_terms(logits, competition, from_source))
+        from_target = sums.log_().neg_().lerp_(from_target, DAMPING)
+        change = (from_source - before[0]).abs_()
+        change += (from_target - before[1]).abs_()
+        if float(change.masked_fill_(empty, 0).sum()) <= tolerance * max(1, num_pairs):
             break
-    empty = ~table.filled
     return MatchingMessages(from_source.masked_fill(empty, 0), from_target.masked_fill(empty, 0))
 
 
@@ -113,20 +113,36 @@ def _terms(logits: Tensor, competition: float, messages: Tensor) -> Tensor:
     return (competition * messages).add_(logits).clamp_(min=-MAX_LOGIT).exp_()
 
 
-def _log_others(terms: Tensor, sums: Callable[[Tensor], Tensor]) -> Tensor:
-    """Return ``log(1 + sum of the other terms)`` of each pair's entity, ``[num_source, width]``.
+OtherSums = Callable[[Tensor], Tensor]
+"""Takes the terms of the pairs, and returns 1 + the sum of the other terms of a pair's entity."""
+
+
+def _other_sums(table: PairTable) -> tuple[OtherSums, OtherSums]:
+    """Return the sums over the pairs of each source entity, and of each target entity."""
+    if not compiled.usable(table.targets):
+        of_targets = partial(_sums_by_target, table)
+        return partial(_torch_sums, _sums_by_source), partial(_torch_sums, of_targets)
+    places = table.filled.flatten().nonzero().squeeze(1)
+    targets = table.targets.flatten()[places]
+    by_target = places[compiled.group_order(targets, table.num_target)]
+    of_source = group_starts(places // table.targets.shape[1], table.num_source), places
+    of_target = group_starts(targets, table.num_target), by_target
+    return partial(compiled.other_sums, of_source), partial(compiled.other_sums, of_target)
+
+
+def _torch_sums(sums: Callable[[Tensor], Tensor], terms: Tensor) -> Tensor:
+    """Return 1 + the sum of the other terms of each pair's entity, ``[num_source, width]``.
 
     Subtracting a term from its sum would cancel if the term is most of the sum. At most one term
     of an entity is more than half of it; the others of such a term are summed without it.
 
     Args:
-        terms: ``[num_source, width]``, not negative, about 0 in empty slots.
         sums: Returns the sum of an entity's terms for each of its pairs.
+        terms: ``[num_source, width]``, not negative, about 0 in empty slots.
     """
     total = 1 + sums(terms)
     is_most = terms > total / 2
-    others = torch.where(is_most, 1 + sums(terms.masked_fill(is_most, 0)), total - terms)
-    return others.log_()
+    return torch.where(is_most, 1 + sums(terms.masked_fill(is_most, 0)), total - terms)
 
 
 def _sums_by_source(values: Tensor) -> Tensor:

@@ -138,9 +138,14 @@ def tabulate(
 
 def places_in_groups(groups: Tensor, num_groups: int) -> Tensor:
     """Return the number of earlier entries in each entry's group; groups are contiguous."""
-    sizes = torch.bincount(groups, minlength=num_groups)
-    starts = sizes.cumsum(0) - sizes
+    starts = group_starts(groups, num_groups)
     return torch.arange(len(groups), device=groups.device) - starts[groups]
+
+
+def group_starts(groups: Tensor, num_groups: int) -> Tensor:
+    """Return the start of each group in a list ordered by group, and the list's length."""
+    sizes = torch.bincount(groups, minlength=num_groups)
+    return torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
 
 
 def _largest(values: Tensor, index: Tensor, size: int) -> Tensor:
