@@ -36,10 +36,7 @@ def announce_searches(
         device: The device to compute on.
     """
     num_pairs = num_source * num_target
-    is_exact = config.search.name == "exact" or (
-        config.search.name == "auto"
-        and num_pairs <= config.search.get("max_exact_pairs", MAX_EXACT_PAIRS)
-    )
+    is_exact = searches_exactly(config, num_pairs)
     if device.type != "cpu" or not is_exact or num_pairs < NUM_ROWS * NUM_COLUMNS:
         return
     num_passes = NUM_PASSES + (NUM_PASSES_BACK if uses_two_way(config) else 0)
@@ -51,6 +48,13 @@ def announce_searches(
             "search=kmeans take less.",
             duration(seconds),
         )
+
+
+def searches_exactly(config: DictConfig, num_pairs: int) -> bool:
+    """Return whether candidate searches on a CPU compare all pairs of entities."""
+    if config.search.name == "auto":
+        return bool(num_pairs <= config.search.get("max_exact_pairs", MAX_EXACT_PAIRS))
+    return bool(config.search.name == "exact")
 
 
 def seconds_per_pair(width: int, num_probes: int = 2) -> float:

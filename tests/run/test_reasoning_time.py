@@ -47,6 +47,20 @@ def test_the_time_grows_with_triples_candidates_and_iterations(
     assert seconds(tiny_config(*usual), pair, "cuda") < one
 
 
+def test_lists_of_an_approximate_search_are_used_again(tiny_config: Configs) -> None:
+    pair, usual = pair_of(10_000, 50_000), ["em=dual", "em.iterations=1"]
+    exact, listed, small, large = (
+        seconds(tiny_config(*usual, *search), pair)
+        for search in (
+            ["search=exact"],
+            ["search=one_pass"],
+            ["search=auto"],
+            ["search=auto", "search.max_exact_pairs=1000"],
+        )
+    )
+    assert exact == small > listed == large > 0
+
+
 def test_hubs_take_longer(tiny_config: Configs) -> None:
     pair, config = pair_of(1000, 5000), tiny_config("em=paper", "em.iterations=1")
     star = pair.target.triples.copy()
