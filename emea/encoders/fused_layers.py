@@ -10,15 +10,26 @@ from emea.encoders.kernels import activation_kernels, reflection_kernels
 from emea.encoders.kernels.activation_kernels import Columns
 from emea.encoders.kernels.sparse_pattern import SparsePattern
 
-FEATURE_TYPE, GRADIENT_TYPE = torch.float16, torch.bfloat16
-"""Types in which the edges read features and gradients in training.
+SINGLE = (torch.float32, torch.float32)
+HALF = (torch.float16, torch.bfloat16)
+"""Types in which the edges read features and gradients; gradients are too small for ``float16``.
 
-They halve the memory traffic, which limits the speed. All sums have single precision. Gradients are
-too small for ``float16``.
+Half precision halves the memory traffic, which limits the speed. All sums have single precision.
 """
 
 ACTIVATIONS: tuple[Any, ...] = (torch.relu, torch.tanh)
 """Activations that the kernels know."""
+
+
+class _Precision:
+    """Holds the types in training, once per process."""
+
+    types = SINGLE
+
+
+def read_halves(on: bool) -> None:
+    """Let the edges read features and gradients in half precision in training, or not."""
+    _Precision.types = HALF if on else SINGLE
 
 
 class LayerSettings(NamedTuple):
@@ -55,13 +66,13 @@ def fused_layers(
         edge_sets: The relation set of each edge.
         activation: Function that is applied to the inputs and after each layer.
         dropout: Share of the output to drop; 0 in evaluation.
-        training: Whether edges read features and gradients in reduced precision.
+        training: Whether edges may read features and gradients in half precision.
         starts: ``[num_entities, dim]`` input of each channel.
         reflectors: ``[num_sets, dim]`` unit vectors of the relation sets.
         by_neighbour: ``[num_channels, depth, dim]`` w of each channel and layer.
         by_relation: ``[num_channels, depth, dim]`` v of each channel and layer.
     """
-    types = (FEATURE_TYPE, GRADIENT_TYPE) if training else (torch.float32, torch.float32)
+    types = _Precision.types if training else SINGLE
     settings = LayerSettings(edges, edge_sets, activation is torch.relu, dropout, *types)
     seed = torch.randint(2**62, (1,), device=reflectors.device)
     given = (settings, seed, reflectors, by_neighbour, by_relation, *starts)

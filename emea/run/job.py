@@ -25,6 +25,7 @@ from emea.config.instantiate import factory, load_pair
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.data.statistics import statistics_table
+from emea.encoders.fused_layers import read_halves
 from emea.errors import UserError
 from emea.matching.block_memory import is_out_of_memory, limit_blocks
 from emea.matching.threads import SMALL_GRAPHS, one_thread
@@ -167,6 +168,7 @@ def _prepare_process(config: DictConfig) -> torch.device:
     device = choose_device(config.trainer.accelerator)
     forget_peak_memory(device)
     limit_blocks(OmegaConf.select(config, "trainer.block_memory", default=1.0))
+    read_halves(OmegaConf.select(config, "trainer.half_precision", default=False))
     return device
 
 

@@ -20,6 +20,11 @@ class TrainerSettings:
         50, "optimisation steps of a Lightning batch, which costs overhead once", up_to(1_000_000)
     )
     cuda_graph: bool = setting(True, "replay the step as one CUDA graph (only on a GPU)")
+    half_precision: bool = setting(
+        False,
+        "let the edges of RREA and Dual-AMN read features and gradients in half precision in "
+        "training (only on a GPU); its effect on accuracy has not been measured",
+    )
     block_memory: float = setting(
         1.0,
         "size of the blocks in which similarities and evidence are computed, relative to the "

@@ -36,6 +36,25 @@ def test_it_needs_a_gpu_and_a_known_activation() -> None:
     assert (torch.relu, torch.tanh) == fused_layers.ACTIVATIONS
 
 
+def test_half_precision_is_for_training_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    class Layers:
+        @staticmethod
+        def apply(settings: fused_layers.LayerSettings, *_: Any) -> None:
+            seen.append(settings[-2:])
+
+    monkeypatch.setattr(fused_layers, "_FusedLayers", Layers)
+    rows, pattern = torch.zeros(2, 3), None
+    for on in (True, False):
+        fused_layers.read_halves(on)
+        for training in (True, False):
+            graph: Any = (pattern, pattern, torch.relu, 0.0, training)
+            fused_layers.fused_layers(*graph, [rows], rows, rows, rows)
+    single = fused_layers.SINGLE
+    assert seen == [fused_layers.HALF, single, single, single]
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("activation", fused_layers.ACTIVATIONS)
 @pytest.mark.parametrize("num_channels", [1, 2])
@@ -57,9 +76,9 @@ def test_kernels_against_double_precision(
     rows, gradients = with_gradients(layers, given, weights)
     layers.to(cuda)
     single = [tensor.float().to(cuda) for tensor in given]
-    # single precision, then reduced precision with its 11 bits (features) and 8 bits (gradients)
-    for is_training, slack in ((False, 1e-5), (True, 1e-2)):
-        layers.train(is_training)
+    # half precision has 11 significant bits in features and 8 in gradients
+    for types, slack in ((fused_layers.SINGLE, 1e-5), (fused_layers.HALF, 3e-2)):
+        monkeypatch.setattr(fused_layers._Precision, "types", types)
         found, of_inputs = with_gradients(layers, single, weights.float().to(cuda))
         torch.testing.assert_close(found, rows, rtol=0, atol=slack * float(rows.abs().max()))
         for left, right in zip(of_inputs, gradients, strict=True):
