@@ -118,7 +118,8 @@ class EvaluationObserver:
         """Measure one iteration and keep its numbers."""
         start = time.perf_counter()
         self.last = report
-        links = self.test if report.iteration == 0 else self._sample
+        is_end = report.iteration in (0, self.num_iterations)
+        links = self.test if is_end else self._sample
         ranks = link_ranks(report.similarity, links, pool=self.test[:, 1])
         self.initial_ranks = self.initial_ranks or ranks
         if self.initial_mapping is None:
@@ -193,9 +194,10 @@ class EvaluationObserver:
             The entry of this iteration in the history.
         """
         assert self.last is not None
+        is_last = kept is None or kept.iteration == self.last.iteration
         self.last = report = kept or self.last
         entry = self.history[report.iteration]
-        if kept is None and entry["num_observed"] == len(self.test):
+        if is_last and entry["num_observed"] == len(self.test):
             return entry
         self.final_ranks = neural = link_ranks(report.similarity, self.test)
         entry["neural"] = both_pools(neural, self.missed(report))
