@@ -50,9 +50,10 @@ NUM_COPIES = 3
 BYTES_PER_JOIN_ROW = {"paper": 450, "dual": 180}
 """Memory of the neighbour join of a rule, for each candidate of each pair of neighbours."""
 
-IPTRANSE_JOIN = 0.3, 4.5
+IPTRANSE_JOIN = {"one": (0.3, 4.5), "more": (0.5, 8.5)}
 """The share of the neighbour join that candidates of IPTransE fill: without labels, and its growth
-with the share of labelled entities. With few labels, its candidates share few neighbours."""
+with the share of labelled entities, for one and for more EM iterations. With few labels, its
+candidates share few neighbours; pseudo-labels let them share more."""
 
 BYTES_PER_TRIPLE = 1200
 """Memory of the PARIS baseline."""
@@ -72,6 +73,7 @@ class Sizes:
         target_triples: Number of target triples.
         device: The device that computes.
         num_labels: Number of training links; ``None`` if it is unknown.
+        num_iterations: Number of EM iterations.
     """
 
     num_source: int
@@ -80,6 +82,7 @@ class Sizes:
     target_triples: int
     device: torch.device
     num_labels: int | None = None
+    num_iterations: int = 0
 
     @property
     def num_entities(self) -> int:
@@ -199,6 +202,7 @@ def estimate_memory(
         target.num_triples,
         device,
         num_labels,
+        OmegaConf.select(config, "em.iterations", default=0),
     )
     if "model" not in config.method.uses:
         needed = BYTES_PER_TRIPLE * (sizes.source_triples + sizes.target_triples)
@@ -309,7 +313,8 @@ def _iptranse(model: DictConfig, sizes: Sizes) -> EncoderMemory:
     share = 1.0
     if sizes.num_labels is not None:
         labelled = sizes.num_labels / min(sizes.num_source, sizes.num_target)
-        share = min(1.0, IPTRANSE_JOIN[0] + IPTRANSE_JOIN[1] * labelled)
+        least, growth = IPTRANSE_JOIN["more" if sizes.num_iterations > 1 else "one"]
+        share = min(1.0, least + growth * labelled)
     return EncoderMemory(dim, weights + 40 * FLOAT * batch * dim, weights, share)
 
 
