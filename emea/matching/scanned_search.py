@@ -29,8 +29,11 @@ SPARE = 8
 LEAST_SHARE = 4
 """Groups per selected group from which on the scan is faster than ``topk``."""
 
-BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**30}
+BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**29}
 """Memory of one block of scores, per type of device. Larger products are faster."""
+
+MAX_ROWS = 4096
+"""Rows of a block from which on larger products are not faster."""
 
 
 class Scanned(NamedTuple):
@@ -67,7 +70,8 @@ def scanned(similarity: Similarity, k: int, sharpness: float | None = None) -> S
     scores = similarity.source.new_empty(num_source, k)
     targets = torch.empty(scores.shape, dtype=torch.int64, device=scores.device)
     log_mass = similarity.source.new_zeros(num_source)
-    size = max(1, block_budget(BLOCK_BYTES, scores.device) // (4 * num_target))
+    num_rows = block_budget(BLOCK_BYTES, scores.device) // (4 * num_target)
+    size = max(1, min(MAX_ROWS, num_rows))
     for rows in torch.split(torch.arange(num_source, device=scores.device), size):
         dots = rough_dots(similarity.source.index_select(0, rows), similarity.target)
         maxima, mass = scan(dots, similarity.target_offset, similarity.scale, sharpness)
