@@ -267,8 +267,8 @@ def test_an_interrupted_fit_is_resumed_from_its_folder(
     aligner = Aligner("lightea", "dual", QUICK, tmp_path / "half")
     save = training_loop.save_checkpoint
 
-    def save_and_die(*arguments: Any) -> None:
-        save(*arguments)
+    def save_and_die(*arguments: Any, **named: Any) -> None:
+        save(*arguments, **named)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):

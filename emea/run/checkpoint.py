@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from emea.encoders.step_block import LabelDataModule
 from emea.errors import DataError
 from emea.matching.matching import Matching
 from emea.record.atomic import json_object, write_atomic
+from emea.record.background_writer import BackgroundWriter
 from emea.record.run_folder import CHECKPOINT_FILE
 from emea.training.training_state import (
     TURN_FILE,
@@ -68,6 +70,7 @@ def save_checkpoint(
     data: LabelDataModule,
     em: EMCallback,
     progress: Progress | None = None,
+    writer: BackgroundWriter | None = None,
 ) -> None:
     """Write weights, labels, EM state and random generators, atomically.
 
@@ -80,6 +83,7 @@ def save_checkpoint(
         data: The data module whose labels are saved.
         em: The callback whose state is saved.
         progress: The progress of the run; ``None`` after its last fit.
+        writer: Writes a copy of the state while the run goes on; ``None``: write it now.
     """
     tensors = labels_and_generators(data) | prefixed("module.", module.state_dict())
     plain: dict[str, Any] = {
@@ -100,7 +104,15 @@ def save_checkpoint(
             tensors[f"em.{name}"] = value
         else:
             plain["em"][name] = value
-    content = _serialised(tensors, plain)
+    write = partial(_write_checkpoint, path, _copied(tensors), json.dumps(plain))
+    if writer is None:
+        write()
+    else:
+        writer.write(write)
+
+
+def _write_checkpoint(path: Path, tensors: dict[str, Tensor], state: str) -> None:
+    content = _serialised(tensors, state)
     if path.exists():
         path.replace(path.with_name(PREVIOUS_FILE))
     write_atomic(path, content)
@@ -109,7 +121,8 @@ def save_checkpoint(
 
 def save_turn(path: Path, stage: int, state: TurnState) -> None:
     """Write the state of a stage's training, atomically."""
-    write_atomic(path, _serialised(state.tensors, state.plain | {"stage": stage}))
+    plain = json.dumps(state.plain | {"stage": stage})
+    write_atomic(path, _serialised(_copied(state.tensors), plain))
 
 
 def load_turn(path: Path, stage: int) -> TurnState | None:
@@ -169,7 +182,7 @@ def save_matching(path: Path, matching: Matching, module: AlignmentModule | None
     tensors = {"pairs": matching.pairs(), "probs": matching.probs[matching.sources]}
     if module is not None:
         tensors |= prefixed("module.", module.state_dict())
-    write_atomic(path, _serialised(tensors, {}))
+    write_atomic(path, _serialised(_copied(tensors), "{}"))
 
 
 def read_module(path: Path) -> dict[str, Tensor]:
@@ -233,18 +246,17 @@ def checkpoint_errors(path: Path) -> Iterator[None]:
         raise DataError(f"{path} is not a valid checkpoint of emea: {problem}") from error
 
 
-def _serialised(tensors: dict[str, Tensor], plain: dict[str, Any]) -> bytes:
-    separate: dict[str, Tensor] = {}
-    storages: set[int] = set()
-    for name, tensor in tensors.items():
-        value = tensor.detach().cpu().contiguous()
-        # safetensors does not accept tensors that share memory, such as a parameter with two names
-        is_shared = value.untyped_storage().data_ptr() in storages
-        separate[name] = value.clone() if is_shared else value
-        storages.add(separate[name].untyped_storage().data_ptr())
-    state = json.dumps(plain)
-    metadata = {"state": state, "sha256": _checksum(separate, state)}
-    return _with_sorted_metadata(save(separate, metadata=metadata))
+def _copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Return copies in the main memory, of which no two share memory."""
+    return {
+        name: tensor.detach().to("cpu", copy=True, memory_format=torch.contiguous_format)
+        for name, tensor in tensors.items()
+    }
+
+
+def _serialised(tensors: dict[str, Tensor], state: str) -> bytes:
+    metadata = {"state": state, "sha256": _checksum(tensors, state)}
+    return _with_sorted_metadata(save(tensors, metadata=metadata))
 
 
 def _with_sorted_metadata(content: bytes) -> bytes:
@@ -264,9 +276,10 @@ def _checksum(tensors: dict[str, Tensor], state: str) -> str:
         tensor = tensors[name]
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         if tensor.numel():  # torch cannot view an empty tensor as bytes
-            # a copy, because a tensor with one value may have no usual stride
-            plain = tensor.clone(memory_format=torch.contiguous_format).reshape(-1)
-            digest.update(plain.view(torch.uint8).numpy().tobytes())
+            values = tensor.reshape(-1)
+            if values.stride(0) != 1:  # possible if there is only one value
+                values = values.clone(memory_format=torch.contiguous_format)
+            digest.update(values.view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 

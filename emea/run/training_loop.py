@@ -6,7 +6,6 @@ import threading
 import time
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
+from emea.record.background_writer import BackgroundWriter
 from emea.run.checkpoint import (
     Progress,
     checkpoint_errors,
@@ -234,7 +234,10 @@ def train(
     announce(parts, sum(expected[num_done:]), device)
     turn_file = checkpoint.with_name(TURN_FILE)
     num_left = len(plan) - num_done
-    with StepProgress(sum(expected), num_left, parts.em.phases) as progress:
+    with (
+        BackgroundWriter() as writer,
+        StepProgress(sum(expected), num_left, parts.em.phases) as progress,
+    ):
         parts.em.on_phase = progress.phase
         progress.skip(sum(expected[:num_done]))
         first = _first_stage(turn_file, num_done, plan)
@@ -246,10 +249,12 @@ def train(
             steps = module.num_steps_done
             progress.say(stage.name)
             if stage.num_epochs:
+                if turn_file.exists():
+                    writer.wait()  # the checkpoint of the last stage removes it
                 resumed = _resumed_turn(turn_file, number, parts.data)
                 if resumed is not None:
                     progress.skip(resumed.num_steps_done - steps)
-                kept = _kept_turns(config, parts, turn_file, number, resumed)
+                kept = _kept_turns(config, parts, turn_file, number, resumed, writer)
                 num_reports = parts.em.iteration
                 fit_stage(stage, parts, device, [progress, kept], resumed)
                 if stage.is_last and parts.em.iteration == num_reports:
@@ -266,7 +271,7 @@ def train(
             start, epochs = time.perf_counter(), module.num_epochs_done
             is_last = parts.em.converged or number + 1 == len(plan)
             reached = None if is_last else Progress(number + 1, *observer.state())
-            save_checkpoint(checkpoint, module, parts.data, parts.em, reached)
+            save_checkpoint(checkpoint, module, parts.data, parts.em, reached, writer=writer)
             if parts.em.converged:
                 logger.info("Converged: the MRR on the validation links stopped improving.")
                 break
@@ -355,10 +360,19 @@ def _resumed_turn(path: Path, stage: int, data: LabelDataModule) -> TurnState | 
 
 
 def _kept_turns(
-    config: DictConfig, parts: Parts, path: Path, stage: int, resumed: TurnState | None
+    config: DictConfig,
+    parts: Parts,
+    path: Path,
+    stage: int,
+    resumed: TurnState | None,
+    writer: BackgroundWriter,
 ) -> TrainingCheckpoint:
     every_minutes = OmegaConf.select(config, "trainer.checkpoint_minutes", default=5.0)
-    save = partial(save_turn, path, stage)
+
+    def save(state: TurnState) -> None:
+        writer.wait()  # the checkpoint of the last stage must not remove this one
+        save_turn(path, stage, state)
+
     return TrainingCheckpoint(save, 60 * every_minutes, parts.stopping, resumed)
 
 

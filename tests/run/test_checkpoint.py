@@ -249,7 +249,9 @@ def test_a_changed_byte_is_noticed_and_the_previous_checkpoint_is_used(
 
 def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
     tensors = {"b": torch.arange(3), "a": torch.ones(2, 2), "none": torch.zeros(0)}
-    contents = {checkpoint._serialised(tensors, {"steps": 3, "name": "é"}) for _ in range(20)}
+    contents = {
+        checkpoint._serialised(tensors, json.dumps({"steps": 3, "name": "é"})) for _ in range(20)
+    }
     assert len(contents) == 1
     (tmp_path / "file").write_bytes(contents.pop())
     read, plain = checkpoint._read(tmp_path / "file")

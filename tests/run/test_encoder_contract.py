@@ -116,7 +116,7 @@ def test_what_an_encoder_may_not_return(
     encoder: str, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved: list[object] = []
-    monkeypatch.setattr(training_loop, "save_checkpoint", lambda *args: saved.append(args))
+    monkeypatch.setattr(training_loop, "save_checkpoint", lambda *args, **named: saved.append(args))
     with pytest.raises(UserError, match=f"^{encoder}{WRONG[encoder]}"):
         run_job(make(encoder, "em=none", "rule=none"), tmp_path)
     assert not saved

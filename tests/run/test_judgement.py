@@ -151,8 +151,8 @@ def test_keep_best_answers_with_that_iteration_also_after_resuming(
 
     save = training_loop.save_checkpoint
 
-    def save_and_die(*arguments: Any) -> None:
-        save(*arguments)
+    def save_and_die(*arguments: Any, **named: Any) -> None:
+        save(*arguments, **named)
         if arguments[-1] and arguments[-1].num_stages == 3:
             raise KilledError
 

@@ -59,8 +59,8 @@ def killed_after(
     """Run until the checkpoint after a stage is written, then die."""
     save = training_loop.save_checkpoint
 
-    def save_and_die(*arguments: Any) -> None:
-        save(*arguments)
+    def save_and_die(*arguments: Any, **named: Any) -> None:
+        save(*arguments, **named)
         progress = arguments[-1]
         if (progress.num_stages if progress else NUM_STAGES) == stage:
             raise KilledError
@@ -281,10 +281,10 @@ def test_a_full_disk_leaves_the_last_checkpoint(
     def no_room(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    def save_twice(*arguments: Any) -> None:
+    def save_twice(*arguments: Any, **named: Any) -> None:
         if arguments[-1] and arguments[-1].num_stages == 2:
             monkeypatch.setattr("emea.run.checkpoint.write_atomic", no_room)
-        save(*arguments)
+        save(*arguments, **named)
 
     save = training_loop.save_checkpoint
     with monkeypatch.context() as patch, pytest.raises(UserError, match="disk is full"):
