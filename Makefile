@@ -30,8 +30,11 @@ ui: $(STAMP)
 report: $(STAMP)
 	$(BIN)/emea report
 
+# ratios to former and alternative forms, graphs with hubs, and where the time of a small run goes
 bench: $(STAMP)
 	$(BIN)/emea bench compare
+	$(BIN)/emea bench hubs
+	$(BIN)/emea bench overhead
 
 # made once, and again when what it is made from changes
 $(STAMP): pyproject.toml constraints.txt

@@ -12,9 +12,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -22,8 +20,16 @@ from unittest import mock
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
+from emea.bench.compare_search import (
+    NUM_CANDIDATES,
+    SEARCHED,
+    approximate_searches,
+    light_ea_embeddings,
+    scanned_search_ratio,
+    search_by_csls,
+    timed,
+)
 from emea.bench.direct_rrea import DirectRREA
 from emea.bench.loop_paris import loop_values, neighbours_of
 from emea.config.instantiate import load_pair
@@ -33,19 +39,11 @@ from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.kernels import cpu_kernels, sparse_pattern
-from emea.encoders.light_ea import LightEA
 from emea.encoders.margin_objective import MarginObjective
 from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
 from emea.encoders.rmsprop import RMSprop
 from emea.encoders.rrea import RREA
 from emea.matching.beliefs import Beliefs
-from emea.matching.candidates import search_recall, top_candidates
-from emea.matching.csls import CSLS
-from emea.matching.faiss_search import FaissSearch
-from emea.matching.kmeans_search import KMeansSearch
-from emea.matching.one_pass_search import OnePassSearch
-from emea.matching.shortlists import Shortlists
-from emea.matching.similarity import Cosine, Similarity
 from emea.record.atomic import write_json
 from emea.record.provenance import provenance
 from emea.rules.paris import PARIS
@@ -54,15 +52,11 @@ from emea.run.device import forget_peak_memory, keep_freed_memory, peak_memory_m
 
 logger = logging.getLogger(__name__)
 
-NUM_CANDIDATES = 10
 NUM_LOOPED = 200
 """Entities of the loop; its time is scaled to all entities."""
 
 WARM_UP = {"cpu": 1, "cuda": 5}
 """Steps before the first measured one: memory is mapped, kernels compile, graphs are captured."""
-
-SEARCHED = 2000
-"""Source entities whose search is timed."""
 
 SIZES = [5000, 10000, 20000, 50000, 100000]
 
@@ -103,7 +97,9 @@ def _parts(
     yield step_ratio(pair, repeats, device)
     yield joint_ratio(pair, repeats, device)
     if device.type == "cpu":
-        yield search_ratios(*_embeddings(pair))
+        yield approximate_searches(*light_ea_embeddings(pair))
+    else:
+        yield scanned_search_ratio(pair, repeats, device)
     yield from growth(sizes, repeats, device)
 
 
@@ -122,7 +118,7 @@ def step_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str,
     for _ in range(WARM_UP[device.type]):
         for work in works.values():
             work()
-    times = [[_timed(work, device) for work in works.values()] for _ in range(repeats)]
+    times = [[timed(work, device) for work in works.values()] for _ in range(repeats)]
     medians = dict(zip(works, map(statistics.median, zip(*times, strict=True)), strict=True))
     numbers = {f"{name}, ms": 1000 * seconds for name, seconds in medians.items()}
     numbers["step ratio"] = medians["edge-materialising step"] / medians["step"]
@@ -148,7 +144,7 @@ def joint_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str
     rule, beliefs = _rule(pair, device)
     work = partial(_joint, rule, beliefs)
     values = work().cpu()
-    joint = statistics.median(_timed(work, device) for _ in range(repeats))
+    joint = statistics.median(timed(work, device) for _ in range(repeats))
     source, target = neighbours_of(pair.source), neighbours_of(pair.target)
     looped = np.random.default_rng(0).choice(pair.source.num_entities, NUM_LOOPED, replace=False)
     start = time.perf_counter()
@@ -158,66 +154,6 @@ def joint_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str
     if difference > 1e-4:
         raise AssertionError(f"the loop computes other values: they differ by {difference}")
     return {"joint, s": joint, "per-candidate loop, s": loop, "joint ratio": loop / joint}
-
-
-def search_ratios(source: Tensor, target: Tensor) -> dict[str, float]:
-    """Measure the recall and the speed of approximate searches for the 10 nearest targets.
-
-    A sample of source entities is searched among all targets. The time to build an index is
-    measured separately because all source entities share the index.
-
-    Args:
-        source: ``[num_source, dim]`` embeddings.
-        target: ``[num_target, dim]`` embeddings.
-    """
-    logger.info("Measuring the candidate search among %s targets", f"{len(target):,}")
-    chosen = torch.randperm(len(source), generator=torch.Generator().manual_seed(0))[:SEARCHED]
-    source, target = normalize(source[chosen]), normalize(target)
-    exact = Cosine()(source, target)
-    exact_s, _ = _searched(exact)
-    numbers = {f"exact search of {len(source)} entities, s": exact_s}
-    builds: dict[str, Callable[[Tensor], Similarity]] = {
-        "k-means": lambda some: Cosine(KMeansSearch())(some, target)
-    }
-    builds["one pass"] = lambda some: Cosine(OnePassSearch())(some, target)
-    if find_spec("faiss") is not None:
-        builds["faiss"] = lambda some: replace(exact, source=some, scope=_one_way(some, target))
-    for name, build in builds.items():
-        start = time.perf_counter()
-        build(source[:1])
-        index_s = time.perf_counter() - start
-        start = time.perf_counter()
-        similarity = build(source)
-        seconds, found = _searched(similarity)
-        # the second index may be built faster than the first
-        search_s = max(time.perf_counter() - start - index_s, seconds)
-        numbers[f"{name} index, s"] = index_s
-        numbers[f"{name} search, s"] = search_s
-        numbers[f"{name} search: ratio to exact"] = exact_s / search_s
-        numbers[f"{name} search: recall at {NUM_CANDIDATES}"] = search_recall(exact, found, 500)
-    return numbers
-
-
-def _searched(similarity: Similarity) -> tuple[float, Tensor]:
-    start = time.perf_counter()
-    found = top_candidates(similarity, NUM_CANDIDATES).targets
-    return time.perf_counter() - start, found
-
-
-def _one_way(source: Tensor, target: Tensor) -> Shortlists:
-    """Return shortlists of the source entities only; nothing is searched from the other side."""
-    lists = FaissSearch().lists(source, target)
-    return Shortlists(source=lists, target=lists)
-
-
-def _embeddings(pair: GraphPair) -> tuple[Tensor, Tensor]:
-    """Return LightEA's embeddings, which are hard to search: they form no clusters."""
-    graph = join_graphs(pair)
-    torch.manual_seed(0)
-    model = LightEA(graph, depth=3, self_weight=0.5, whitening=0.5)
-    links = graph.joint_links(pair.links[: len(pair.links) // 5])
-    model.propagate(torch.from_numpy(links))
-    return model.embedding[: graph.num_source], model.embedding[graph.num_source :]
 
 
 def growth(sizes: list[int], repeats: int, device: torch.device) -> Iterator[dict[str, float]]:
@@ -245,14 +181,14 @@ def _at_size(size: int, repeats: int, device: torch.device) -> dict[str, float]:
     for _ in range(WARM_UP[device.type]):
         ours()
     # use the shortest of several times, because load on the machine only adds time
-    step = min(_timed(ours, device) for _ in range(repeats))
+    step = min(timed(ours, device) for _ in range(repeats))
     memory = peak_memory_mb(device)
     joint = partial(_joint, *_rule(pair, device))
     joint()
-    joint_s = min(_timed(joint, device) for _ in range(repeats))
-    search = partial(_search, pair, device)
+    joint_s = min(timed(joint, device) for _ in range(repeats))
+    search = partial(search_by_csls, pair, device)
     search()
-    search_s = _timed(search, device) * size / min(size, SEARCHED)
+    search_s = timed(search, device) * size / min(size, SEARCHED)
     return {"step": step, "joint": joint_s, "search": search_s, "memory": memory}
 
 
@@ -294,26 +230,6 @@ def _beliefs(pair: GraphPair) -> Beliefs:
 def _joint(rule: PARIS, beliefs: Beliefs) -> Tensor:
     rule.prepare(RuleView(beliefs, torch.zeros(0)))
     return rule(beliefs)
-
-
-def _search(pair: GraphPair, device: torch.device) -> None:
-    """Search the best candidates by CSLS, on 600-dimensional vectors."""
-    sizes = min(SEARCHED, pair.source.num_entities), pair.target.num_entities
-    source, target = (torch.randn(size, 600, device=device) for size in sizes)
-    top_candidates(CSLS()(source, target), NUM_CANDIDATES)
-
-
-def _timed(work: Callable[[], Any], device: torch.device) -> float:
-    _wait(device)
-    start = time.perf_counter()
-    work()
-    _wait(device)
-    return time.perf_counter() - start
-
-
-def _wait(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
 
 
 def _exponent(sizes: list[int], times: list[float]) -> float:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from emea.bench import compare
+from emea.bench import compare, compare_search
 from emea.bench.direct_rrea import DirectRREA
 from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.joint_graph import join_graphs
@@ -56,7 +56,7 @@ def test_former_products_are_the_same_step() -> None:
 def test_searches_have_a_recall() -> None:
     generator = torch.Generator().manual_seed(0)
     source, target = (torch.randn(size, 16, generator=generator) for size in (150, 400))
-    numbers = compare.search_ratios(source, target)
+    numbers = compare_search.approximate_searches(source, target)
     exact = numbers["exact search of 150 entities, s"]
     for name in ("k-means search", "faiss search", "one pass search"):
         assert 0 < numbers[f"{name}: recall at 10"] <= 1
@@ -64,6 +64,13 @@ def test_searches_have_a_recall() -> None:
         assert numbers[f"{name}: ratio to exact"] == pytest.approx(ratio)
     assert numbers["faiss search: recall at 10"] > 0.9
     assert numbers["one pass search: recall at 10"] > 0.99
+
+
+def test_the_search_is_compared_with_the_former_one() -> None:
+    pair = synthetic_pair(num_entities=150)
+    numbers = compare_search.scanned_search_ratio(pair, 2, CPU)
+    times = [numbers[f"{name} of all entities, s"] for name in ("former search", "search")]
+    assert numbers["search ratio to the former"] == pytest.approx(times[0] / times[1])
 
 
 def test_numbers_are_printed_as_they_are_measured(
