@@ -1,4 +1,4 @@
-"""Writing of files in a thread, while the run goes on."""
+"""Writing of files in a thread, while the run continues."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -83,7 +83,7 @@ def save_checkpoint(
         data: The data module whose labels are saved.
         em: The callback whose state is saved.
         progress: The progress of the run; ``None`` after its last fit.
-        writer: Writes a copy of the state while the run goes on; ``None``: write it now.
+        writer: Writes a copy of the state while the run continues; ``None``: write it now.
     """
     tensors = labels_and_generators(data) | prefixed("module.", module.state_dict())
     plain: dict[str, Any] = {

@@ -7,7 +7,7 @@ import pytest
 from emea.record.background_writer import BackgroundWriter
 
 
-def test_a_write_runs_while_the_caller_goes_on() -> None:
+def test_a_write_runs_while_the_caller_continues() -> None:
     may_end, done = threading.Event(), []
 
     def work() -> None:
