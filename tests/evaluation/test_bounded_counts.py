@@ -8,16 +8,16 @@ from emea.evaluation import bounded_counts as module
 from emea.evaluation.bounded_counts import bounded_counts, is_quick
 from emea.evaluation.ranks import link_ranks
 from emea.matching import compiled, int8_vectors
-from emea.matching.int8_vectors import LOOP_INSTRUCTIONS
+from emea.matching.int8_vectors import LOOP_INSTRUCTIONS, TORCH_INSTRUCTIONS
 from emea.matching.similarity import Similarity
 
 NUM_POOLED = 100
 
 
-@pytest.fixture(autouse=True)
-def in_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use the compiled loop for products on every processor, and blocks smaller than the graphs."""
-    monkeypatch.setattr(int8_vectors, "_has", lambda features: features == LOOP_INSTRUCTIONS)
+@pytest.fixture(autouse=True, params=[LOOP_INSTRUCTIONS, TORCH_INSTRUCTIONS])
+def in_small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use either kind of products on every processor, and blocks smaller than the graphs."""
+    monkeypatch.setattr(int8_vectors, "_has", lambda features: features == request.param)
     monkeypatch.setattr(module, "MIN_PAIRS", 0)
     monkeypatch.setattr(module, "ROWS_PER_BLOCK", 50)
     monkeypatch.setattr(module, "COLUMNS_PER_BLOCK", 70)
