@@ -14,7 +14,7 @@ from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.candidates import top_candidates
 from emea.matching.dense_beliefs import DenseBeliefs
 from emea.matching.similarity import Similarity
-from emea.matching.two_sided import OneSided
+from emea.matching.two_sided import OneSided, one_sided
 
 logger = logging.getLogger(__name__)
 
@@ -136,10 +136,9 @@ class SoftmaxNormaliser(Normaliser):
         """
         k = min(num_candidates, similarity.num_target)
         if scanned_search.usable(similarity, k):
-            found = scanned_search.scanned(similarity, k, self.sharpness)
-            probs = torch.exp(self.sharpness * found.scores - found.log_mass.unsqueeze(1))
-            side = OneSided(found.targets, found.scores, self.sharpness, found.log_mass)
-            return Beliefs(found.targets, probs), side
+            side = one_sided(similarity, k, self.sharpness)
+            probs = torch.exp(self.sharpness * side.scores - side.log_mass.unsqueeze(1))
+            return Beliefs(side.targets, probs), side
         scores = similarity.source.new_empty(similarity.num_source, k)
         probs = torch.empty_like(scores)
         targets = torch.empty(probs.shape, dtype=torch.int64, device=probs.device)

@@ -74,7 +74,9 @@ def fused_layers(
     """
     types = _Precision.types if training else SINGLE
     settings = LayerSettings(edges, edge_sets, activation is torch.relu, dropout, *types)
-    seed = torch.randint(2**62, (1,), device=reflectors.device)
+    seed = reflectors.new_zeros(1, dtype=torch.int64)
+    if dropout:  # an evaluation must not change the random numbers of the next training
+        seed = torch.randint(2**62, (1,), device=reflectors.device)
     given = (settings, seed, reflectors, by_neighbour, by_relation, *starts)
     return cast(Tensor, _FusedLayers.apply(*given))  # type: ignore[no-untyped-call]
 

@@ -55,6 +55,18 @@ def test_half_precision_is_for_training_only(monkeypatch: pytest.MonkeyPatch) ->
     assert seen == [fused_layers.HALF, single, single, single]
 
 
+def test_random_numbers_are_drawn_for_dropout_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused_layers._FusedLayers, "apply", lambda *_: None)
+    states = [torch.get_rng_state()]
+    for dropout in (0.0, 0.3):
+        graph: Any = (None, None, torch.relu, dropout, True)
+        rows = torch.zeros(2, 3)
+        fused_layers.fused_layers(*graph, [rows], rows, rows, rows)
+        states.append(torch.get_rng_state())
+    assert torch.equal(states[0], states[1])
+    assert not torch.equal(states[1], states[2])
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("activation", fused_layers.ACTIVATIONS)
 @pytest.mark.parametrize("num_channels", [1, 2])
