@@ -86,6 +86,9 @@ class Similarity:
         """Return the score of each row with the column at the same position, ``[num_pairs]``."""
         if compiled.usable(self.source) and self.source.dtype == torch.float32:
             scores = self.scale * compiled.pair_dots(self.source, self.target, rows, columns)
+        elif compiled.supports_triton(self.source):
+            dots = compiled.triton_pair_dots(self.source, self.target, rows, columns)
+            scores = self.scale * dots
         else:
             scores = self._gathered_dots(rows, columns)
         return scores - self.source_offset[rows] - self.target_offset[columns]

@@ -26,6 +26,7 @@ NOTHING_TO_ROUND = {
     "emea.matching.one_pass_search": "8 bits by design; its recall is measured in every run",
     "emea.matching.scanned_search": "compared with double precision in tests/matching",
     "emea.matching.triton_scan": "compared with double precision in tests/matching",
+    "emea.matching.triton_pairs": "compared with double precision in tests/matching",
     "emea.matching.best_keys": "compares integers",
     "emea.matching.int8_loops": "adds integers",
     "emea.matching.int8_vectors": "bounds of its errors are checked in tests/matching",
