@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import FloatArray, IntArray
-from emea.evaluation.bounded_counts import bounded_counts, is_quick
-from emea.matching import compiled
+from emea.evaluation import bounded_counts, rough_counts
+from emea.evaluation.all_counts import all_counts
 from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.similarity import Similarity
 
@@ -42,23 +42,14 @@ def link_ranks(similarity: Similarity, links: IntArray, pool: IntArray | None = 
     # The columns of the pool come first, so that they can be sliced without a copy.
     similarity, place = _pool_first(similarity, pooled)
     num_pooled = len(pooled.unique())
-    if is_quick(similarity, len(links)):
-        counts = bounded_counts(similarity, sources, place[targets], num_pooled)
-        if counts is not None:
-            ranks = realistic_ranks(*counts).double().numpy()
-            return Ranks(in_pool=ranks[0], in_all=ranks[1])
-    # Results are written into preallocated memory, which avoids heap fragmentation.
-    in_pool, in_all = similarity.source.new_empty(2, len(links), dtype=torch.float64)
-    position = 0
-    for rows, scores in similarity.blocks(sources):
-        part = slice(position, position + len(rows))
-        position += len(rows)
-        right = place[targets[part]].unsqueeze(1)
-        # The score of the true target is read from the same block, so that ties are exact.
-        reference = scores.gather(1, right)
-        in_pool[part] = realistic_ranks(*rank_counts(scores, reference, num_pooled)).double()
-        in_all[part] = realistic_ranks(*rank_counts(scores, reference)).double()
-    return Ranks(in_pool=in_pool.cpu().numpy(), in_all=in_all.cpu().numpy())
+    given = similarity, sources, place[targets], num_pooled
+    counts = None
+    if bounded_counts.is_quick(similarity, len(links)):
+        counts = bounded_counts.bounded_counts(*given)
+    elif rough_counts.is_quick(similarity, len(links)):
+        counts = rough_counts.rough_counts(*given)
+    ranks = realistic_ranks(*(counts or all_counts(*given))).double().cpu().numpy()
+    return Ranks(in_pool=ranks[0], in_all=ranks[1])
 
 
 def _pool_first(similarity: Similarity, pool: Tensor) -> tuple[Similarity, Tensor]:
@@ -75,27 +66,6 @@ def _pool_first(similarity: Similarity, pool: Tensor) -> tuple[Similarity, Tenso
     place = torch.empty_like(order)
     place[order] = torch.arange(len(order), device=order.device)
     return moved, place
-
-
-def rank_counts(
-    scores: Tensor, reference: Tensor, num_columns: int | None = None
-) -> tuple[Tensor, Tensor]:
-    """Count the scores of each row that are better than the reference and that equal it.
-
-    NaN counts as better, so that it never improves a metric.
-
-    Args:
-        scores: ``[n, m]``.
-        reference: ``[n, 1]``.
-        num_columns: Number of columns that count, from the first on; ``None`` means all.
-    """
-    num_columns = scores.shape[1] if num_columns is None else num_columns
-    if compiled.usable(scores):
-        not_better, equal = compiled.rank_counts(scores, reference, num_columns)
-    else:
-        scores = scores[:, :num_columns]
-        not_better, equal = (scores <= reference).sum(1), (scores == reference).sum(1)
-    return num_columns - not_better, equal
 
 
 def realistic_ranks(num_better: Tensor, num_equal: Tensor) -> Tensor:

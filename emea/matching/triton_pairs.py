@@ -4,7 +4,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_pairs"])  # one program for all numbers of pairs
 def pair_dots_kernel(
     first,
     second,

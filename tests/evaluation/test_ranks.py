@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from emea.data.arrays import IntArray
-from emea.evaluation.ranks import link_ranks, rank_counts, realistic_ranks
+from emea.evaluation.all_counts import rank_counts
+from emea.evaluation.ranks import link_ranks, realistic_ranks
 from emea.matching import similarity as similarity_module
 from emea.matching.similarity import Similarity
 

@@ -27,6 +27,7 @@ NOTHING_TO_ROUND = {
     "emea.matching.scanned_search": "compared with double precision in tests/matching",
     "emea.matching.triton_scan": "compared with double precision in tests/matching",
     "emea.matching.triton_pairs": "compared with double precision in tests/matching",
+    "emea.matching.tf32_vectors": "bounds of its errors are checked in tests/matching",
     "emea.matching.best_keys": "compares integers",
     "emea.matching.int8_loops": "adds integers",
     "emea.matching.int8_vectors": "bounds of its errors are checked in tests/matching",
@@ -53,6 +54,9 @@ NOTHING_TO_ROUND = {
     "emea.em.paper_step": "calls rule, M-step and E-step in turn",
     "emea.em.protocol": "holds links",
     "emea.rules.rule": "lays values side by side",
+    "emea.evaluation.all_counts": "counts comparisons of scores",
+    "emea.evaluation.rough_counts": "equal to the scores of all pairs in tests/evaluation",
+    "emea.evaluation.triton_compare": "equal to the scores of all pairs in tests/evaluation",
     "emea.evaluation.metrics": "shares of counts",
     "emea.evaluation.compatibility": "shares of counts",
 }
