@@ -152,7 +152,8 @@ class EMRun:
     def _in_test_pool(self, report: IterationReport, ranking: PairRanking) -> Numbers:
         """Return the metrics of a one-to-one assignment inside the test pool."""
         test = self.split.test
-        neural, assigned = link_ranks(report.similarity, test), pool_assignment(ranking, test)
+        neural, assigned = self.observer.neural_ranks, pool_assignment(ranking, test)
+        assert neural is not None
         ranks = fused_ranks(neural, report.similarity, assigned, test)
         numbers = both_pools(ranks, self.observer.missed(report))
         return {name: value for name, value in numbers.items() if name != "all_targets"}

@@ -86,6 +86,7 @@ class EvaluationObserver:
         initial_ranks: Neural ranks of the test links.
         initial_mapping: The neural model's best targets before any EM step, labels certain.
         final_ranks: Ranks of the test links in the ranking that the run answers with.
+        neural_ranks: Ranks of the same links by the encoder.
         first_stage: Name of the first iteration in log lines.
     """
 
@@ -107,11 +108,13 @@ class EvaluationObserver:
         self.num_missed = num_missed
         chosen = np.random.default_rng(0).permutation(len(test))[:num_observed]
         self._sample = test[np.sort(chosen)]
+        self._pool_sizes = [max(1, len(np.unique(test[:, side]))) for side in (0, 1)]
         self.history: list[Numbers] = []
         self.last: IterationReport | None = None
         self.initial_ranks: Ranks | None = None
         self.initial_mapping: IntArray | None = None
         self.final_ranks: Ranks | None = None
+        self.neural_ranks: Ranks | None = None
         self.first_stage = "First training"
 
     def __call__(self, report: IterationReport) -> None:
@@ -120,7 +123,7 @@ class EvaluationObserver:
         self.last = report
         is_end = report.iteration in (0, self.num_iterations)
         links = self.test if is_end else self._sample
-        ranks = link_ranks(report.similarity, links, pool=self.test[:, 1])
+        self.neural_ranks = ranks = link_ranks(report.similarity, links, pool=self.test[:, 1])
         self.initial_ranks = self.initial_ranks or ranks
         if self.initial_mapping is None:
             self.initial_mapping = hard_mapping(report.beliefs)
@@ -199,7 +202,8 @@ class EvaluationObserver:
         entry = self.history[report.iteration]
         if is_last and entry["num_observed"] == len(self.test):
             return entry
-        self.final_ranks = neural = link_ranks(report.similarity, self.test)
+        self.neural_ranks = neural = link_ranks(report.similarity, self.test)
+        self.final_ranks = neural
         entry["neural"] = both_pools(neural, self.missed(report))
         entry["num_observed"] = len(self.test)
         if report.joint is not None:
@@ -218,7 +222,7 @@ class EvaluationObserver:
         similarity, side = report.similarity, 0 if reverse else 1
         num_all = similarity.num_source if reverse else similarity.num_target
         share = self.num_missed / max(1, self.num_missed + len(self.test))
-        return Missed(share, max(1, len(np.unique(self.test[:, side]))), max(1, num_all))
+        return Missed(share, self._pool_sizes[side], max(1, num_all))
 
     def _joint_entry(self, report: IterationReport, joint: JointReport, ranks: Ranks) -> Numbers:
         judged = joint.labels[~np.isin(joint.labels[:, 0], self.validation[:, 0])]
