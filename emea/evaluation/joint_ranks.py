@@ -1,16 +1,45 @@
 """Ranks of test links by q* or by the fused ranking of em=dual."""
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 import torch
+from torch import Tensor
 
-from emea.data.arrays import FloatArray, IntArray
-from emea.data.sorting import places_in_runs
+from emea.data.arrays import IntArray
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
+from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
 
+PAIRS_PER_BLOCK = {"cpu": 2**20, "cuda": 2**24}
+"""Listed pairs of the links that are ranked at a time, per type of device."""
 
+
+class Counts(NamedTuple):
+    """Holds what the listed pairs of an entity add to the rank of a link's target.
+
+    Args:
+        found: ``[num_links]`` whether the target is in one of the listed pairs.
+        before: ``[2, num_links]`` number of listed pairs before the target, in the pool and among
+            all; a tied pair counts as 1/2.
+    """
+
+    found: Tensor
+    before: Tensor
+
+
+class ListedPairs(NamedTuple):
+    """Holds pairs and their scores, sorted by row."""
+
+    rows: Tensor
+    columns: Tensor
+    scores: Tensor
+
+
+@in_smaller_blocks
 def fused_ranks(
     neural: Ranks,
     similarity: Similarity,
@@ -33,64 +62,66 @@ def fused_ranks(
         pool: Entities of the pool; ``None`` means the links' second column.
         reverse: Rank sources for targets; neural ranks and similarity must be reversed as well.
     """
-    rows, columns, scores = _listed(ranking, reverse)
-    link, entry = _entries(rows, links[:, 0])
-    # Both come from the same function, so that ties are exact.
-    reference = pair_scores(similarity, links[:, 0], links[:, 1])[link]
-    nearness = pair_scores(similarity, rows[entry], columns[entry])
-    hits = columns[entry] == links[link, 1]
-    found = np.zeros(len(links), dtype=bool)
-    found[link[hits]] = True
-    own = np.full(len(links), np.inf)
-    own[link[hits]] = scores[entry[hits]]
-    better = np.where(found[link], scores[entry] > own[link], nearness < reference)
-    equal = np.where(found[link], scores[entry] == own[link], nearness == reference)
-    inside = np.isin(columns, links[:, 1] if pool is None else pool)[entry]
-    return Ranks(
-        in_pool=_fused(link, better & inside, equal & inside, found, neural.in_pool),
-        in_all=_fused(link, better, equal, found, neural.in_all),
-    )
+    listed = _listed(ranking, reverse)
+    pooled = _is_pooled(links[:, 1] if pool is None else pool, similarity.num_target, listed.rows)
+
+    def counted(sources: Tensor, right: Tensor) -> Counts:
+        return _ranked_before(similarity, listed, pooled, sources, right)
+
+    width = -(-len(listed.rows) // max(1, similarity.num_source))
+    return _merged(neural, _in_blocks(counted, links, width, listed.rows.device))
 
 
-def _listed(ranking: PairRanking, reverse: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the row, column and score of each pair, sorted by row."""
+def _listed(ranking: PairRanking, reverse: bool) -> ListedPairs:
+    """Return the row, column and score of each pair."""
     table = ranking.table
     rows, slots = table.filled.nonzero(as_tuple=True)
     columns, scores = table.targets[rows, slots], ranking.scores[rows, slots].double()
-    if reverse:
-        rows, columns = columns, rows
-    order = torch.argsort(rows, stable=True)
-    listed = [column[order].cpu().numpy() for column in (rows, columns, scores)]
-    return listed[0], listed[1], listed[2]
+    if not reverse:
+        return ListedPairs(rows, columns, scores)
+    order = torch.argsort(columns, stable=True)
+    return ListedPairs(columns[order], rows[order], scores[order])
 
 
-def pair_scores(similarity: Similarity, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return ``[num_pairs]`` score of each pair of source and target entity."""
-    device = similarity.source.device
-    pairs = (torch.from_numpy(ids.copy()).to(device) for ids in (rows, columns))
-    scores: np.ndarray = similarity.of_pairs(*pairs).cpu().numpy()
-    return scores
+def _ranked_before(
+    similarity: Similarity, listed: ListedPairs, pooled: Tensor, sources: Tensor, right: Tensor
+) -> Counts:
+    """Compare the listed pairs of some links' sources with the links."""
+    link, entry = _entries(listed.rows, sources)
+    columns, scores = listed.columns[entry], listed.scores[entry]
+    hits = columns == right[link]
+    found = torch.zeros(len(sources), dtype=torch.bool, device=sources.device)
+    found[link[hits]] = True
+    own = scores.new_full((len(sources),), torch.inf)
+    own[link[hits]] = scores[hits]
+    better, equal = scores > own[link], scores == own[link]
+    # Both come from the same function, so that ties are exact.
+    lost = (~found[link]).nonzero().squeeze(1)
+    reference = similarity.of_pairs(sources, right)[link[lost]]
+    nearness = similarity.of_pairs(sources[link[lost]], columns[lost])
+    better[lost], equal[lost] = nearness < reference, nearness == reference
+    before = []
+    for inside in (pooled[columns], torch.ones_like(better)):
+        num_better, num_equal = (
+            torch.bincount(link[counted & inside], minlength=len(sources)).double()
+            for counted in (better, equal)
+        )
+        # The neural rank already contains half of each tied pair.
+        num_equal = torch.where(found, (num_equal - 1).clamp(min=0), num_equal)
+        before.append(num_better + num_equal / 2)
+    return Counts(found, torch.stack(before))
 
 
-def _entries(rows: np.ndarray, wanted: IntArray) -> tuple[np.ndarray, np.ndarray]:
+def _entries(rows: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
     """Return the index of the wanted row and of the pair, for every pair of the wanted rows."""
-    first = np.searchsorted(rows, wanted, side="left")
-    sizes = np.searchsorted(rows, wanted, side="right") - first
-    link = np.repeat(np.arange(len(wanted)), sizes)
-    return link, first[link] + places_in_runs(sizes)
+    first = torch.searchsorted(rows, wanted)
+    sizes = torch.searchsorted(rows, wanted, right=True) - first
+    link = torch.arange(len(wanted), device=rows.device).repeat_interleave(sizes)
+    shift = first - (sizes.cumsum(0) - sizes)
+    return link, torch.arange(len(link), device=rows.device) + shift[link]
 
 
-def _fused(
-    link: np.ndarray, before: np.ndarray, equal: np.ndarray, found: np.ndarray, neural: FloatArray
-) -> FloatArray:
-    num_before = np.bincount(link, before, minlength=len(neural))
-    num_equal = np.bincount(link, equal, minlength=len(neural))
-    ranked = 1 + num_before + np.maximum(num_equal - 1, 0) / 2
-    # The neural rank already contains half of each tied pair.
-    merged: FloatArray = np.where(found, ranked, neural + num_before + num_equal / 2)
-    return merged
-
-
+@in_smaller_blocks
 def joint_ranks(
     neural: Ranks,
     similarity: Similarity,
@@ -112,21 +143,22 @@ def joint_ranks(
         links: ``[num_links, 2]``.
         pool: Targets of the pool; ``None`` means those of the links.
     """
-    targets = beliefs.targets.cpu().numpy()[links[:, 0]]
-    probs = beliefs.probs.cpu().numpy()[links[:, 0]]
-    hits = targets == links[:, 1:]
-    found, slot = hits.any(1), hits.argmax(1)
-    own = probs[np.arange(len(links)), slot][:, None]
-    position = np.arange(targets.shape[1])
-    before = (probs > own) | ((probs == own) & (position < slot[:, None]))
-    in_pool = np.isin(targets, links[:, 1] if pool is None else pool)
-    passing = np.zeros(targets.shape)
-    if similarity.scope is not None:
-        passing[~found] = _passing(similarity, targets[~found], links[~found])
-    return Ranks(
-        in_pool=_merged(found, before & in_pool, passing * in_pool, neural.in_pool),
-        in_all=_merged(found, before, passing, neural.in_all),
+    pooled = _is_pooled(
+        links[:, 1] if pool is None else pool, similarity.num_target, beliefs.targets
     )
+
+    def counted(sources: Tensor, right: Tensor) -> Counts:
+        targets, probs = beliefs.targets[sources], beliefs.probs[sources]
+        found, is_before = _preceding(targets, probs, targets == right.unsqueeze(1))
+        before = is_before.double()
+        before[~found] = 0.0
+        if similarity.scope is not None:
+            lost = (~found).nonzero().squeeze(1)
+            before[lost] = _passing(similarity, targets[lost], sources[lost], right[lost])
+        return Counts(found, torch.stack([(before * pooled[targets]).sum(1), before.sum(1)]))
+
+    counts = _in_blocks(counted, links, beliefs.num_candidates, beliefs.targets.device)
+    return _merged(neural, counts)
 
 
 def candidate_ranks(beliefs: Beliefs, links: IntArray) -> Ranks:
@@ -139,35 +171,71 @@ def candidate_ranks(beliefs: Beliefs, links: IntArray) -> Ranks:
         beliefs: Candidates in neural order with their probabilities.
         links: ``[num_links, 2]``; their targets are the pool.
     """
-    targets = beliefs.targets.cpu().numpy()[links[:, 0]]
-    probs = beliefs.probs.cpu().numpy()[links[:, 0]]
-    hits = (targets == links[:, 1:]) & (probs > 0)
-    found, slot = hits.any(1), hits.argmax(1)
-    own = probs[np.arange(len(links)), slot][:, None]
-    position = np.arange(targets.shape[1])
-    before = (probs > own) | ((probs == own) & (position < slot[:, None]))
-    in_pool, in_all = (
-        np.where(found, 1.0 + counted.sum(1), np.inf)
-        for counted in (before & np.isin(targets, links[:, 1]), before)
-    )
-    return Ranks(in_pool=in_pool, in_all=in_all)
+    num_target = max(beliefs.num_target, 1 + int(links[:, 1].max(initial=0)))
+    pooled = _is_pooled(links[:, 1], num_target, beliefs.targets)
+
+    def counted(sources: Tensor, right: Tensor) -> Counts:
+        targets, probs = beliefs.targets[sources], beliefs.probs[sources]
+        hits = (targets == right.unsqueeze(1)) & (probs > 0)
+        found, before = _preceding(targets, probs, hits)
+        return Counts(found, torch.stack([(before & pooled[targets]).sum(1), before.sum(1)]))
+
+    counts = _in_blocks(counted, links, beliefs.num_candidates, beliefs.targets.device)
+    missed = np.full(len(links), np.inf)
+    return _merged(Ranks(missed, missed), counts)
 
 
-def _passing(similarity: Similarity, targets: IntArray, links: IntArray) -> FloatArray:
+def _preceding(targets: Tensor, probs: Tensor, hits: Tensor) -> tuple[Tensor, Tensor]:
+    """Return whether a link's target is a candidate, and which candidates come before it.
+
+    Args:
+        targets: ``[num_links, k]`` candidates in neural order.
+        probs: ``[num_links, k]`` their probabilities.
+        hits: ``[num_links, k]`` whether the candidate is the link's target.
+    """
+    slot = hits.int().argmax(1, keepdim=True)
+    own = probs.gather(1, slot)
+    position = torch.arange(targets.shape[1], device=targets.device)
+    return hits.any(1), (probs > own) | ((probs == own) & (position < slot))
+
+
+def _passing(similarity: Similarity, targets: Tensor, sources: Tensor, right: Tensor) -> Tensor:
     """Return how much each candidate adds to the neural rank of a target that is not a candidate.
 
     A candidate that the encoder ranks after the target adds 1. A tied candidate adds 1/2, because
     the neural rank already contains the other half.
     """
-    rows = np.repeat(links[:, 0], targets.shape[1])
-    own = pair_scores(similarity, links[:, 0], links[:, 1])[:, None]
-    scores = pair_scores(similarity, rows, targets.flatten()).reshape(targets.shape)
-    added: FloatArray = (scores < own) + (scores == own) / 2
-    return added
+    own = similarity.of_pairs(sources, right).unsqueeze(1)
+    rows = sources.repeat_interleave(targets.shape[1])
+    scores = similarity.of_pairs(rows, targets.flatten()).view(targets.shape)
+    return (scores < own).double() + (scores == own).double() / 2
 
 
-def _merged(
-    found: np.ndarray, before: np.ndarray, passing: FloatArray, neural: FloatArray
-) -> FloatArray:
-    merged: FloatArray = np.where(found, 1.0 + before.sum(1), neural + passing.sum(1))
-    return merged
+def _is_pooled(pool: IntArray, num_target: int, like: Tensor) -> Tensor:
+    """Return whether each target is in the pool, ``[num_target]``."""
+    pooled = torch.zeros(num_target, dtype=torch.bool, device=like.device)
+    pooled[torch.from_numpy(pool.copy()).to(like.device)] = True
+    return pooled
+
+
+def _in_blocks(
+    counted: Callable[[Tensor, Tensor], Counts], links: IntArray, width: int, device: torch.device
+) -> Counts:
+    """Return the counts of all links, computed in blocks of bounded memory."""
+    size = max(1, block_budget(PAIRS_PER_BLOCK, device) // max(1, width))
+    pairs = torch.from_numpy(links.copy()).to(device)
+    blocks = [counted(*part.T.contiguous()) for part in torch.split(pairs, size)]
+    return Counts(
+        torch.cat([block.found for block in blocks]),
+        torch.cat([block.before for block in blocks], dim=1),
+    )
+
+
+def _merged(neural: Ranks, counts: Counts) -> Ranks:
+    """Return the ranks. Found targets rank among the listed pairs, all others after them."""
+    found, before = counts.found.cpu().numpy(), counts.before.double().cpu().numpy()
+    in_pool, in_all = (
+        np.where(found, 1.0 + added, ranks + added)
+        for added, ranks in zip(before, (neural.in_pool, neural.in_all), strict=True)
+    )
+    return Ranks(in_pool=in_pool, in_all=in_all)

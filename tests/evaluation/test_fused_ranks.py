@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from emea.data.arrays import IntArray
+from emea.evaluation import joint_ranks as module
 from emea.evaluation.joint_ranks import fused_ranks
 from emea.evaluation.ranks import link_ranks
 from emea.matching.pair_table import PairRanking, PairTable
@@ -89,6 +91,16 @@ def test_equals_the_full_order_where_the_neural_model_ties(
 ) -> None:
     scores = np.random.default_rng(seed).integers(0, 3, (NUM_SOURCE, NUM_TARGET))
     assert_as_sorted(scores, seed, reverse, pooled)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_equals_the_full_order_in_small_blocks(
+    reverse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(module.PAIRS_PER_BLOCK, "cpu", 4)
+    for seed in range(20):
+        scores = np.random.default_rng(seed).integers(0, 3, (NUM_SOURCE, NUM_TARGET))
+        assert_as_sorted(scores, seed, reverse, pooled=True)
 
 
 def test_equal_entities_tie_with_any_rounding() -> None:

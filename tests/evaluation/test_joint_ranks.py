@@ -1,11 +1,13 @@
 """Ranks by belief inside the candidates, by the neural order behind them."""
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emea.data.arrays import IntArray
+from emea.evaluation import joint_ranks as module
 from emea.evaluation.joint_ranks import candidate_ranks, joint_ranks
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
@@ -70,7 +72,11 @@ def test_ties_keep_the_neural_order_and_strangers_their_rank() -> None:
     assert joint.in_pool.tolist() == [1, 2, 3]  # target 0 is no link's, so not in the pool
 
 
-def test_candidates_of_an_approximate_search_come_before_all_others() -> None:
+@pytest.mark.parametrize("num_pairs", [1, 2**20])
+def test_candidates_of_an_approximate_search_come_before_all_others(
+    num_pairs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(module.PAIRS_PER_BLOCK, "cpu", num_pairs)
     # the search saw targets 0 and 1 alone; the links' targets are the neural model's best
     scores = np.array([[0.1, 0.9, 0.9, 0.3], [0.2, 0.1, 0.0, 0.7]])
     cells = torch.tensor([0, 0, 1, 1])
