@@ -5,28 +5,58 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from emea.answer.alignment import Alignment, Row
 from emea.answer.sssom import sssom_lines
 from emea.answer.statements import PREDICATES, statements
+from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.entity_kinds import OWL
+from emea.data.graph import KnowledgeGraph
 from emea.record.atomic import write_lines
 
 
 def matched_lines(alignment: Alignment) -> Iterator[str]:
     """Yield lines of ``alignment.tsv``: source, target and probability of each match."""
     yield "source\ttarget\tprobability"
-    for row in alignment.rows(0):
-        if row.target is not None:
-            yield f"{cell(row.source)}\t{cell(row.target)}\t{row.prob:.6f}"
+    rows = np.flatnonzero(alignment.targets != NO_MATCH)
+    targets = _names(alignment.pair.target, alignment.targets[rows])
+    yield from _lines(alignment, rows, targets, alignment.probs[rows].tolist())
 
 
 def unmatched_lines(alignment: Alignment) -> Iterator[str]:
     """Yield lines of ``unmatched.tsv``: entities without a match, with their best candidate."""
     yield "source\tcandidate\tprobability"
-    for row in alignment.rows(1):
-        if row.target is None:
-            candidate, prob = row.candidates[0] if row.candidates else ("", 0.0)
-            yield f"{cell(row.source)}\t{cell(candidate)}\t{prob:.6f}"
+    rows = np.flatnonzero(alignment.targets == NO_MATCH)
+    candidates, probs = [""] * len(rows), [0.0] * len(rows)
+    if alignment.candidates.shape[1]:
+        best, best_probs = alignment.candidates[rows, 0], alignment.candidate_probs[rows, 0]
+        known = np.flatnonzero(best_probs > 0)
+        names = _names(alignment.pair.target, best[known])
+        for place, name, prob in zip(
+            known.tolist(), names, best_probs[known].tolist(), strict=True
+        ):
+            candidates[place], probs[place] = name, prob
+    yield from _lines(alignment, rows, candidates, probs)
+
+
+def _lines(
+    alignment: Alignment, rows: IntArray, targets: list[str], probs: list[float]
+) -> Iterator[str]:
+    """Yield a line with the name of each source entity, the other name and the probability."""
+    sources = _names(alignment.pair.source, rows)
+    for source, target, prob in zip(sources, targets, probs, strict=True):
+        yield f"{source}\t{target}\t{prob:.6f}"
+
+
+def _names(graph: KnowledgeGraph, entities: IntArray) -> list[str]:
+    """Return the names of entities as cells of a tab-separated file."""
+    names = graph.all_entity_names
+    found = [names[entity] for entity in entities.tolist()]
+    text = "".join(found)
+    if any(mark in text for mark in "\t\n\r"):
+        return [cell(name) for name in found]
+    return found
 
 
 def cell(name: str) -> str:

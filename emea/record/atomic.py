@@ -3,13 +3,20 @@
 import json
 import os
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 SUFFIX = ".tmp"
 """The end of the names of temporary files, which start with a dot."""
+
+LINES_PER_BLOCK = 4096
+"""Lines that are encoded and written at once."""
+
+_UMASK = threading.Lock()
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -55,9 +62,9 @@ def write_atomic(path: Path | str, content: str | bytes) -> None:
 def write_lines(path: Path | str, lines: Iterable[str]) -> None:
     """Write lines to a file, atomically; a newline is added to each."""
     with open_atomic(path) as file:
-        for line in lines:
-            file.write(line.encode())
-            file.write(b"\n")
+        remaining = iter(lines)
+        while block := list(islice(remaining, LINES_PER_BLOCK)):
+            file.write(("\n".join(block) + "\n").encode())
 
 
 def write_json(path: Path | str, value: Any) -> None:
@@ -69,8 +76,9 @@ def _mode(path: Path) -> int:
     """Return the permissions of the new file: those of the old one, or the usual ones."""
     if path.exists():
         return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
+    with _UMASK:  # another thread must not read the mask while it is 0
+        mask = os.umask(0)
+        os.umask(mask)
     return 0o666 & ~mask
 
 

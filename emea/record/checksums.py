@@ -27,6 +27,10 @@ SEARCHED = 20
 ARCHIVE_COMMENT, DIGITS = b"sha256: ", 64
 """The end of an archive: the comment of the zip format."""
 
+COMPRESSION = 3
+"""Level of zlib. Ids and probabilities take as much space as with the default, 6, in 40% of the
+time."""
+
 
 def sha256(content: bytes) -> str:
     """Return the SHA-256 of bytes."""
@@ -86,8 +90,10 @@ def read_checked_yaml(path: Path) -> str:
 def write_checked_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Write named arrays and their checksum, compressed and atomically."""
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
-    with zipfile.ZipFile(buffer, "a") as archive:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
         archive.comment = ARCHIVE_COMMENT + b"0" * DIGITS
     content = buffer.getvalue()[:-DIGITS]
     write_atomic(path, content + sha256(content).encode())

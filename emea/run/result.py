@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from emea.data.split import Split
 from emea.evaluation.calibration import answer_calibration
 from emea.evaluation.metrics import answer_metrics, num_shared
 from emea.record import run_folder
+from emea.record.background_writer import BackgroundWriter
 from emea.record.run_header import method_name
 from emea.record.run_record import RunHeader, now_ms
 from emea.run.run import Numbers, Outcome, RunScores
@@ -245,11 +247,16 @@ class RunResult:
 
     def write(self, folder: Path) -> None:
         """Write the files of the result; ``metrics.json`` comes last."""
+        with BackgroundWriter() as writer:
+            # zlib compresses the arrays without Python's lock
+            writer.write(partial(self._write_arrays, folder))
+            decoder = decoder_name(self.config)
+            write_alignment(folder, self.pair, self.header, decoder, self.decision, self.export)
+            origin = origin_of(self.header, decoder, self.decision.threshold)
+            write_schema(folder, self.schema, origin, self.export.formats)
+        run_folder.write_metrics(folder, self.metrics.as_dict())
+
+    def _write_arrays(self, folder: Path) -> None:
         found, ranks = self.outcome, self.outcome.ranks
         run_folder.write_ranks(folder, self.split.test, ranks.initial, ranks.final, ranks.embedding)
         run_folder.write_beliefs(folder, found.neural, found.joint, found.labels)
-        decoder = decoder_name(self.config)
-        write_alignment(folder, self.pair, self.header, decoder, self.decision, self.export)
-        origin = origin_of(self.header, decoder, self.decision.threshold)
-        write_schema(folder, self.schema, origin, self.export.formats)
-        run_folder.write_metrics(folder, self.metrics.as_dict())

@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 from hypothesis import given
 
 from emea.answer.alignment import Alignment
-from emea.answer.formats import matched_lines, unmatched_lines
+from emea.answer.formats import cell, matched_lines, unmatched_lines
 
 from .odd_alignments import alignment_of, alignments, answer
 
@@ -39,3 +41,28 @@ def test_every_entity_has_one_line_with_any_name(alignment: Alignment) -> None:
         found = {unescaped(source): unescaped(target) for source, target, _ in matched}
         assert found == {source: target for source, target in expected.items() if target}
         assert {unescaped(row[0]) for row in unmatched} == set(expected) - set(found)
+
+
+@given(alignments())
+def test_lines_are_those_of_a_loop_over_rows(alignment: Alignment) -> None:
+    alignment.candidate_probs[::2] = 0
+    matched, unmatched = [], []
+    for row in alignment.rows():
+        candidate, prob = row.candidates[0] if row.candidates else ("", 0.0)
+        if row.target is None:
+            unmatched.append(f"{cell(row.source)}\t{cell(candidate)}\t{prob:.6f}")
+        else:
+            matched.append(f"{cell(row.source)}\t{cell(row.target)}\t{row.prob:.6f}")
+    assert list(matched_lines(alignment))[1:] == matched
+    assert list(unmatched_lines(alignment))[1:] == unmatched
+
+
+def test_an_alignment_without_columns_of_candidates() -> None:
+    alignment = alignment_of(["a", "b"], ["x"], [-1, 0])
+    alignment = replace(
+        alignment,
+        candidates=alignment.candidates[:, :0],
+        candidate_probs=alignment.candidate_probs[:, :0],
+    )
+    assert list(unmatched_lines(alignment))[1:] == ["a\t\t0.000000"]
+    assert list(matched_lines(alignment))[1:] == ["b\tx\t0.500000"]

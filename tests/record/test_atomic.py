@@ -53,6 +53,16 @@ def test_lines_that_break_off_leave_the_old_file(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["file"]
 
 
+@pytest.mark.parametrize("num_lines", [0, 1, 3, 4, 7])
+def test_lines_are_written_in_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_lines: int
+) -> None:
+    monkeypatch.setattr(atomic, "LINES_PER_BLOCK", 3)
+    lines = [f"line {number} ä" for number in range(num_lines)]
+    write_lines(tmp_path / "file", iter(lines))
+    assert (tmp_path / "file").read_text("utf-8") == "".join(f"{line}\n" for line in lines)
+
+
 def test_permissions_are_those_of_a_plain_file(tmp_path: Path) -> None:
     write_atomic(tmp_path / "a", "x")
     (tmp_path / "b").write_text("x")
