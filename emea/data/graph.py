@@ -85,7 +85,7 @@ class KnowledgeGraph:
         triples = self.triples.copy()
         triples[:, 0] = new_ids[triples[:, 0]]
         triples[:, 2] = new_ids[triples[:, 2]]
-        old_ids = np.argsort(new_ids)
+        old_ids = np.argsort(new_ids).tolist()
         names, labels = (
             None if texts is None else [texts[old] for old in old_ids]
             for texts in (self.entity_names, self.labels)

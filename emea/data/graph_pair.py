@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from emea.data.arrays import IntArray, frozen
-from emea.data.formats.tab_file import Key, TabTable, Vocabulary
 from emea.data.formats.triple_collector import first_occurrences
 from emea.data.graph import KnowledgeGraph, check_ids
 from emea.data.literal_matches import LiteralMatches
@@ -172,37 +171,21 @@ SHUFFLE_SEED = 20_221_206
 
 
 def build_graph(
-    table: TabTable,
-    columns: tuple[Sequence[Key], Sequence[Key], Sequence[Key]],
-    entities: Vocabulary[Key],
-    relations: Vocabulary[Key],
-    entity_names: Sequence[str],
-    relation_names: Sequence[str],
+    label: str, triples: IntArray, entity_names: Sequence[str], relation_names: Sequence[str]
 ) -> KnowledgeGraph:
     """Build the graph of a triple file. Repeated triples count once.
 
     Args:
-        table: The file, for error messages.
-        columns: Its heads, relations and tails.
-        entities: All entities of the graph.
-        relations: All relations of the graph.
+        label: The name of the file in messages.
+        triples: ``[num_lines, 3]`` head, relation and tail.
         entity_names: The name of each entity.
         relation_names: The name of each relation.
     """
-    heads, relation_column, tails = columns
-    triples = np.stack(
-        [
-            entities.ids(heads, table),
-            relations.ids(relation_column, table),
-            entities.ids(tails, table),
-        ],
-        axis=1,
-    )
     rows = first_occurrences(triples)
     if len(rows) < len(triples):
-        log.warning("%s: %d repeated triples left out", table.label, len(triples) - len(rows))
+        log.warning("%s: %d repeated triples left out", label, len(triples) - len(rows))
     return KnowledgeGraph(
-        triples[rows], len(entities), len(relations), entity_names, relation_names
+        triples[rows], len(entity_names), len(relation_names), entity_names, relation_names
     )
 
 

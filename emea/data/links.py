@@ -66,11 +66,11 @@ class Listing(Protocol):
 class Place(NamedTuple):
     """The place at which a link was read."""
 
-    label: str
-    text: str
+    listing: Listing
+    row: int
 
     def __str__(self) -> str:
-        return self.text
+        return self.listing.place(self.row)
 
 
 class LinkRegister(Generic[Key]):
@@ -100,7 +100,7 @@ class LinkRegister(Generic[Key]):
         new_rows = []
         for row, link in enumerate(links):
             known = self._links.get(link)
-            if known is None or known.label == table.label or not may_repeat:
+            if known is None or known.listing.label == table.label or not may_repeat:
                 self.enter(table, row, link)
                 new_rows.append(row)
         return new_rows
@@ -113,14 +113,18 @@ class LinkRegister(Generic[Key]):
         """
         if link in self._links:
             raise table.error(row, f"link {_text(link)} is already in {self._links[link]}")
-        sides = (("source", link[0], self._sources), ("target", link[1], self._targets))
-        for side, entity, known in sides:
-            if entity in known:
-                raise table.error(
-                    row, f"{side} entity {entity} is already linked in {known[entity]}"
-                )
-        place = Place(table.label, table.place(row))
-        self._links[link] = self._sources[link[0]] = self._targets[link[1]] = place
+        source, target = link
+        if source in self._sources or target in self._targets:
+            raise self._contradiction(table, row, link)
+        place = Place(table, row)
+        self._links[link] = self._sources[source] = self._targets[target] = place
+
+    def _contradiction(self, table: Listing, row: int, link: tuple[Key, Key]) -> DataError:
+        """Return the error about a link one of whose entities has another link."""
+        side, entity, known = "source", link[0], self._sources.get(link[0])
+        if known is None:
+            side, entity, known = "target", link[1], self._targets[link[1]]
+        return table.error(row, f"{side} entity {entity} is already linked in {known}")
 
     def check_contains(self, table: Listing, links: Iterable[tuple[Key, Key]], home: str) -> None:
         """Raise an error if a link is not registered."""

@@ -44,6 +44,14 @@ def run_starts(*columns: IntArray) -> IntArray:
     return np.flatnonzero(new)
 
 
+def distinct_ids(ids: IntArray) -> IntArray:
+    """Return the distinct ids, ascending."""
+    # np.unique uses hashing, which takes longer than sorting
+    ordered = np.sort(ids)
+    distinct: IntArray = ordered[run_starts(ordered)]
+    return distinct
+
+
 def places_in_runs(sizes: IntArray) -> IntArray:
     """Return 0, 1, 2, ... for each run, where ``sizes`` gives the lengths of consecutive runs."""
     before: IntArray = np.cumsum(sizes) - sizes

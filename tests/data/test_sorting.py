@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from emea.data import sorting
 from emea.data.sorting import (
+    distinct_ids,
     distinct_rows,
     lexicographic_order,
     numbered_rows,
@@ -68,3 +69,8 @@ def test_run_starts(ids: list[int], starts: list[int]) -> None:
 def test_places_in_runs(sizes: list[int]) -> None:
     expected = [place for size in sizes for place in range(size)]
     assert places_in_runs(np.array(sizes, dtype=np.int64)).tolist() == expected
+
+
+@given(st.lists(st.integers(-5, 5)))
+def test_distinct_ids_are_those_of_a_set(ids: list[int]) -> None:
+    assert distinct_ids(np.array(ids, dtype=np.int64)).tolist() == sorted(set(ids))

@@ -16,15 +16,33 @@ INT64_LIMIT = 2**63
 
 
 @dataclass(frozen=True, eq=False)
-class TabTable:
-    """The cells of a tab-separated file. Row ``i`` is line ``i + 1`` of the file.
+class TableRows:
+    """Names the rows of a file in messages. Row ``i`` is line ``i + 1`` of the file.
+
+    Args:
+        label: The name of the file in messages.
+    """
+
+    label: str
+
+    def error(self, row: int, message: str) -> DataError:
+        """Return an error about one row. The caller raises it."""
+        return _error_at(self.label, row, message)
+
+    def place(self, row: int) -> str:
+        """Return the file and the line of a row, for messages."""
+        return f"{self.label}, line {row + 1}"
+
+
+@dataclass(frozen=True, eq=False)
+class TabTable(TableRows):
+    """The cells of a tab-separated file.
 
     Args:
         label: The name of the file in messages.
         columns: The cells, one list per column.
     """
 
-    label: str
     columns: tuple[list[str], ...]
 
     def __len__(self) -> int:
@@ -49,14 +67,6 @@ class TabTable:
             raise self.error(cells.index(""), f"column {column + 1} is empty")
         return cells
 
-    def error(self, row: int, message: str) -> DataError:
-        """Return an error about one row. The caller raises it."""
-        return _error_at(self.label, row, message)
-
-    def place(self, row: int) -> str:
-        """Return the file and the line of a row, for messages."""
-        return f"{self.label}, line {row + 1}"
-
     def _not_an_id(self, cells: list[str]) -> DataError:
         row = next(row for row, cell in enumerate(cells) if not _is_id(cell))
         return self.error(row, f"expected an integer id, found {cells[row]!r}")
@@ -76,17 +86,25 @@ def read_table(path: Path, num_columns: int, label: str | None = None) -> TabTab
     Raises:
         DataError: The file is missing, empty or not UTF-8, or a line has another number of columns.
     """
-    label = label or path.name
     with explained_failures(path):
-        lines = _read_text(path, label).split("\n")
-        _check_width(lines, num_columns, label)
-        cells = "\t".join(lines).split("\t")
-        return TabTable(label, tuple(cells[column::num_columns] for column in range(num_columns)))
+        return table_of(read_bytes(path), num_columns, label or path.name)
 
 
-def _read_text(path: Path, label: str) -> str:
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file, without a byte order mark."""
     with byte_stream(path) as stream:
-        content = stream.read()
+        return stream.read()
+
+
+def table_of(content: bytes, num_columns: int, label: str) -> TabTable:
+    """Return the cells of a tab-separated file with this content, as ``read_table`` does."""
+    lines = _text(content, label).split("\n")
+    _check_width(lines, num_columns, label)
+    cells = "\t".join(lines).split("\t")
+    return TabTable(label, tuple(cells[column::num_columns] for column in range(num_columns)))
+
+
+def _text(content: bytes, label: str) -> str:
     try:
         # Do not use str.splitlines: names may contain separators such as U+2028.
         text = content.decode("utf-8").replace("\r\n", "\n").rstrip("\r\n")
@@ -139,7 +157,7 @@ class Vocabulary(Generic[Key]):
     def __len__(self) -> int:
         return len(self.keys)
 
-    def ids(self, keys: Sequence[Key], table: TabTable) -> IntArray:
+    def ids(self, keys: Sequence[Key], table: TableRows) -> IntArray:
         """Return the numbers of the keys in a column.
 
         Raises:
@@ -152,7 +170,7 @@ class Vocabulary(Generic[Key]):
         raise table.error(row, f"unknown {self._what} {keys[row]} (not in {self._home})")
 
 
-def check_listed_once(keys: Sequence[Key], what: str, table: TabTable) -> None:
+def check_listed_once(keys: Sequence[Key], what: str, table: TableRows) -> None:
     """Raise an error if a column contains a key twice."""
     if len(set(keys)) == len(keys):
         return

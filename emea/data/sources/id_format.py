@@ -6,11 +6,13 @@ from pathlib import Path
 import numpy as np
 
 from emea.data.arrays import IntArray
-from emea.data.formats.tab_file import TabTable, Vocabulary, check_listed_once, read_table
+from emea.data.formats.id_table import IdNumbers, IdTable, read_ids
+from emea.data.formats.tab_file import check_listed_once, read_table
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair, build_graph
 from emea.data.iri_names import with_iri_names
 from emea.data.links import LinkRegister
+from emea.data.sorting import distinct_ids
 from emea.data.sources.download import GITHUB_RAW, ensure_downloaded, locate, require_files
 from emea.errors import DataError
 
@@ -71,27 +73,28 @@ def read_id_format(
     return assemble_pair(name or path.name, source, target, links, _official(parts))
 
 
-def _read_side(path: Path, side: str, number: int) -> tuple[KnowledgeGraph, Vocabulary[int]]:
-    table = read_table(path / f"triples_{number}", 3)
-    columns = (table.integers(0), table.integers(1), table.integers(2))
-    entities, entity_names = _read_entities(path, side, number, columns[0] + columns[2])
-    relations = Vocabulary(sorted(set(columns[1])), "relation", table.label)
-    relation_names = _read_relation_names(path, number, relations.keys)
-    graph = build_graph(table, columns, entities, relations, entity_names, relation_names)
-    return graph, entities
+def _read_side(path: Path, side: str, number: int) -> tuple[KnowledgeGraph, IdNumbers]:
+    table = read_ids(path / f"triples_{number}", 3)
+    heads, relation_column, tails = table.values.T
+    entities, entity_names = _read_entities(path, side, number, np.concatenate([heads, tails]))
+    relations = IdNumbers(distinct_ids(relation_column), "relation", table.label)
+    relation_names = _read_relation_names(path, number, relations.keys.tolist())
+    columns = (entities.of(heads, table), relations.of(relation_column, table))
+    triples = np.stack([*columns, entities.of(tails, table)], axis=1)
+    return build_graph(table.label, triples, entity_names, relation_names), entities
 
 
 def _read_entities(
-    path: Path, side: str, number: int, in_triples: Sequence[int]
-) -> tuple[Vocabulary[int], list[str]]:
+    path: Path, side: str, number: int, in_triples: IntArray
+) -> tuple[IdNumbers, list[str]]:
     what, listing = f"{side} entity", path / f"ent_ids_{number}"
     if not listing.is_file():
-        entities = Vocabulary(sorted(set(in_triples)), what, f"triples_{number}")
-        return entities, list(map(str, entities.keys))
+        entities = IdNumbers(distinct_ids(in_triples), what, f"triples_{number}")
+        return entities, list(map(str, entities.keys.tolist()))
     table = read_table(listing, 2)
     ids = table.integers(0)
     check_listed_once(ids, "entity", table)
-    return Vocabulary(ids, what, table.label), table.columns[1]
+    return IdNumbers(np.array(ids, dtype=np.int64), what, table.label), table.columns[1]
 
 
 def _read_relation_names(path: Path, number: int, relations: Sequence[int]) -> list[str]:
@@ -103,11 +106,9 @@ def _read_relation_names(path: Path, number: int, relations: Sequence[int]) -> l
     return [names.get(relation, str(relation)) for relation in relations]
 
 
-def _read_links(
-    path: Path, sources: Vocabulary[int], targets: Vocabulary[int]
-) -> dict[str, IntArray]:
+def _read_links(path: Path, sources: IdNumbers, targets: IdNumbers) -> dict[str, IntArray]:
     """Return the links of each existing file, without links of earlier files."""
-    tables = [read_table(path / file, 2) for file in LINK_FILES if (path / file).is_file()]
+    tables = [read_ids(path / file, 2) for file in LINK_FILES if (path / file).is_file()]
     if not tables:
         raise DataError(f"The folder {path} has no links. It needs at least one of {_listed()}.")
     register: LinkRegister[int] = LinkRegister()
@@ -115,22 +116,23 @@ def _read_links(
 
 
 def _new_links(
-    table: TabTable,
-    sources: Vocabulary[int],
-    targets: Vocabulary[int],
-    register: LinkRegister[int],
+    table: IdTable, sources: IdNumbers, targets: IdNumbers, register: LinkRegister[int]
 ) -> IntArray:
-    source_column, target_column = table.integers(0), table.integers(1)
-    links = np.stack([sources.ids(source_column, table), targets.ids(target_column, table)], axis=1)
-    rows = register.add(
-        table,
-        zip(source_column, target_column, strict=True),
-        # The reference file of some data sets contains all links, including training links.
-        may_repeat=table.label == "ref_ent_ids",
+    source_column, target_column = table.values.T
+    links = np.stack([sources.of(source_column, table), targets.of(target_column, table)], axis=1)
+    rows = np.array(
+        register.add(
+            table,
+            zip(source_column.tolist(), target_column.tolist(), strict=True),
+            # The reference file of some data sets contains all links, including training links.
+            may_repeat=table.label == "ref_ent_ids",
+        ),
+        dtype=np.int64,
     )
     # The order of the lines must not matter. The published files of DBP15K have this order.
-    rows.sort(key=lambda row: (target_column[row], source_column[row]))
-    return links[rows]
+    order = np.lexsort([source_column[rows], target_column[rows]])
+    new: IntArray = links[rows[order]]
+    return new
 
 
 def _official(parts: dict[str, IntArray]) -> OfficialSplit | None:

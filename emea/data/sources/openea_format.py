@@ -123,7 +123,9 @@ def _read_side(path: Path, number: int, keep_literals: bool) -> KnowledgeGraph:
     described = [] if attributes is None else attributes.names(0)
     entities = Vocabulary(sorted({*columns[0], *columns[2], *described}), "entity", table.label)
     relations = Vocabulary(sorted(set(columns[1])), "relation", table.label)
-    graph = build_graph(table, columns, entities, relations, entities.keys, relations.keys)
+    heads, tails = entities.ids(columns[0], table), entities.ids(columns[2], table)
+    triples = np.stack([heads, relations.ids(columns[1], table), tails], axis=1)
+    graph = build_graph(table.label, triples, entities.keys, relations.keys)
     graph = replace(graph, triples=distinct_triples(graph.triples))
     return graph if attributes is None else _with_attributes(graph, attributes, entities)
 
