@@ -288,7 +288,8 @@ def test_on_a_gpu(cuda: torch.device, dim: int, monkeypatch: pytest.MonkeyPatch)
         check(moved(noisy_copies(spread=spread, dim=dim)))
     monkeypatch.setattr(module, "MAX_SHARE", 1.0)
     monkeypatch.setattr(module, "MAX_ROWS", 50)
-    monkeypatch.setitem(module.BLOCK_BYTES, "cuda", 4 * 50 * 2 * module.TILE)
+    monkeypatch.setattr(module, "TILE", 64)
+    monkeypatch.setitem(module.BLOCK_BYTES, "cuda", 4 * 50 * 2 * 64)
     check(moved(noisy_copies(dim=dim)))
     check(moved(tied_scores()))
     similarity = noisy_copies(spread=1.0, dim=dim)
@@ -304,3 +305,14 @@ def test_on_a_gpu(cuda: torch.device, dim: int, monkeypatch: pytest.MonkeyPatch)
     assert (found.cpu() - expected).abs().max() <= 1
     set_bits = sum(len(row) for row, _ in undecided(marked))
     assert set_bits == found[1].sum()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dim", [40, 600, 2048])
+def test_tensor_cores_lose_no_more_bits_than_the_bound_allows(cuda: torch.device, dim: int) -> None:
+    generator = torch.Generator().manual_seed(dim)
+    for sides in (torch.randn(2, 1000, dim, generator=generator), torch.rand(2, 1000, dim)):
+        rows, columns = (tf32_vectors(side.to(cuda)).values for side in sides)
+        exact = rows.double() @ columns.double().T
+        bound = 1.5 * dim * module.EPS * rows.norm(dim=1)[:, None] * columns.norm(dim=1)
+        assert ((module.rough_dots(rows, columns) - exact).abs() < bound).all()
