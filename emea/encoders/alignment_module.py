@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from emea.encoders.ensemble import Ensemble, EnsembleObjective
 from emea.encoders.objective import Objective
-from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
+from emea.encoders.optimisation_step import GraphedStep, GraphMemory, OptimisationStep
 from emea.encoders.step_block import StepBlock
 from emea.errors import ConfigError, DivergedError
 
@@ -78,6 +78,7 @@ class AlignmentModule(pl.LightningModule):
         self._active = 0
         self._cuda_graph = cuda_graph
         self._step: OptimisationStep | None = None
+        self._graph_memory = GraphMemory()
         self.num_steps_of_turn = 0
         self.turn_is_over = False
         self.num_steps_done = 0
@@ -164,8 +165,13 @@ class AlignmentModule(pl.LightningModule):
         self._set_global_step()
 
     def on_fit_end(self) -> None:
-        """Release the device memory of the step."""
+        """Drop the step and the gradients; the next fit uses the memory of their CUDA graph."""
         self._step = None
+        self.zero_grad(set_to_none=True)
+
+    def release_graphs(self) -> None:
+        """Release the device memory of CUDA graphs after the last fit."""
+        self._graph_memory.release()
 
     def training_step(self, block: StepBlock, batch_idx: int) -> None:
         """Run a block of steps on the links of the block."""
@@ -212,7 +218,7 @@ class AlignmentModule(pl.LightningModule):
         """Return the optimisation step on these links, as a CUDA graph if possible."""
         loss = partial(self.objective, self.encoder, links)
         if optimizer is not None and self._cuda_graph and links.is_cuda:
-            return GraphedStep(loss, optimizer)
+            return GraphedStep(loss, optimizer, self._graph_memory)
         return OptimisationStep(loss, optimizer)
 
     def num_steps(self, num_epochs: int, num_links: int) -> int:

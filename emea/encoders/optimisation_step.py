@@ -1,11 +1,13 @@
 """One optimisation step, run eagerly or replayed as a CUDA graph."""
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
-WARM_UP_STEPS = 3
+WARM_UP_STEPS = 1
 """Eager steps before a capture, which compile kernels and create optimiser state."""
 
 
@@ -33,18 +35,82 @@ class OptimisationStep:
         return loss.detach()
 
 
+class GraphMemory:
+    """Captures CUDA graphs one after the other in the same device memory.
+
+    A new graph takes the memory of the last one, which must not be replayed any more. Otherwise
+    torch could use the memory of former graphs again only after its cache was emptied, which takes
+    longer than a capture. All work is on one stream, because torch caches memory by stream.
+    """
+
+    def __init__(self) -> None:
+        self._last: torch.cuda.CUDAGraph | None = None
+        self._stream: torch.cuda.Stream | None = None
+
+    @property
+    def stream(self) -> torch.cuda.Stream:
+        """The stream of captures and of the steps before them."""
+        if self._stream is None:
+            self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        return self._stream
+
+    def capture(self, step: Callable[[], Tensor]) -> tuple[torch.cuda.CUDAGraph, Tensor]:
+        """Return a graph of a step and the tensor that holds its loss after each replay."""
+        graph = torch.cuda.CUDAGraph()
+        pool = () if self._last is None else (self._last.pool(),)
+        torch.cuda.synchronize()
+        free, _ = torch.cuda.mem_get_info()
+        if free < torch.cuda.max_memory_allocated():
+            torch.cuda.empty_cache()  # torch cannot do it during a capture
+        with torch.cuda.stream(self.stream), _without_collection():
+            graph.capture_begin(*pool)
+            try:
+                loss = step()
+            finally:
+                graph.capture_end()
+        self._last = graph
+        return graph, loss
+
+    def release(self) -> None:
+        """Release the memory; the last graph must not be replayed any more."""
+        self._last = None
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Switch Python's garbage collection off, which could free device memory during a capture."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 class GraphedStep(OptimisationStep):
     """Replays the same step as one CUDA graph, so that no kernel waits for Python.
 
     A full-batch step has some hundred small kernels. Launching them one by one takes longer than
     running them. The first steps run eagerly and count like all others.
+
+    Args:
+        loss: Returns the loss of one step.
+        optimizer: Updates the parameters.
+        memory: The memory of earlier graphs, which the new one replaces; ``None`` means its own.
     """
 
-    def __init__(self, loss: Callable[[], Tensor], optimizer: torch.optim.Optimizer) -> None:
+    def __init__(
+        self,
+        loss: Callable[[], Tensor],
+        optimizer: torch.optim.Optimizer,
+        memory: GraphMemory | None = None,
+    ) -> None:
         super().__init__(loss, optimizer)
         for group in optimizer.param_groups:
             if "capturable" in group:
                 group["capturable"] = True
+        self._memory = memory or GraphMemory()
         self._num_eager = 0
         self._graph: torch.cuda.CUDAGraph | None = None
         self._loss = torch.zeros(())
@@ -55,21 +121,15 @@ class GraphedStep(OptimisationStep):
             self._num_eager += 1
             return self._on_side_stream()
         if self._graph is None:
-            self._capture()
-        assert self._graph is not None
+            self._graph, self._loss = self._memory.capture(super().__call__)
         self._graph.replay()
         return self._loss
 
     def _on_side_stream(self) -> Tensor:
         # capture requires warm-up steps on a stream other than the default one
-        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream = self._memory.stream
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             loss = super().__call__()
         torch.cuda.current_stream().wait_stream(stream)
         return loss
-
-    def _capture(self) -> None:
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph):
-            self._loss = super().__call__()

@@ -275,6 +275,7 @@ def train(
             if parts.em.converged:
                 logger.info("Converged: the MRR on the validation links stopped improving.")
                 break
+    parts.module.release_graphs()
 
 
 def _first_stage(turn_file: Path, num_done: int, plan: Sequence[Stage]) -> int:

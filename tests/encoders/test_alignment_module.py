@@ -246,6 +246,7 @@ def test_step_is_released_after_a_fit(make_module: Callable[..., AlignmentModule
     module = make_module(Linked())
     fit(module, num_steps=2, block_size=2)
     assert module._step is None
+    assert all(weights.grad is None for weights in module.parameters())
 
 
 def test_fit_does_not_warn_of_its_data_set(make_module: Callable[..., AlignmentModule]) -> None:
@@ -254,6 +255,22 @@ def test_fit_does_not_warn_of_its_data_set(make_module: Callable[..., AlignmentM
         fit(make_module(Linked()), num_steps=3, block_size=2)
     messages = [str(warning.message) for warning in caught]
     assert not [message for message in messages if "IterableDataset" in message]
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("cuda")
+def test_cuda_graph_fits_on_other_links_are_eager_ones(
+    make_module: Callable[..., AlignmentModule],
+) -> None:
+    module, eager = make_module(Linked()), make_module(Linked())
+    eager._cuda_graph = False
+    for links in (LINKS, LINKS[:2], np.stack([np.arange(9)] * 2, axis=1), LINKS):
+        for one in (module, eager):
+            fit(one, 9, block_size=4, links=links, accelerator="gpu")
+    module.release_graphs()
+    for name, value in weights_of(module).items():
+        expected = eager.encoder.state_dict()[name]
+        torch.testing.assert_close(value.cpu(), expected.cpu(), rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.gpu
