@@ -32,6 +32,7 @@ from emea.run.lightning_settings import LightningSettings
 from emea.run.observer import EvaluationObserver
 from emea.run.parts import Parts, member_models
 from emea.run.progress import StepProgress
+from emea.run.resident_strategy import placement
 from emea.training.training_state import TURN_FILE, TrainingCheckpoint, TurnState
 
 logger = logging.getLogger(__name__)
@@ -74,7 +75,7 @@ def fit(
     module.logs_losses = bool(added.callbacks or added.loggers)
     trainer = added.trainer(
         [*callbacks[:-1], *added.callbacks, *callbacks[-1:]],
-        accelerator=accelerator,
+        **placement(accelerator),
         devices=1,
         max_epochs=1 + num_turns,
         reload_dataloaders_every_n_epochs=1,
