@@ -30,7 +30,7 @@ class MarginObjective(Objective):
         rows = encoder()
         size = self.batch_size or len(rows)
         picked = drawn_links(links, size, self.link_weights)
-        source, target = links[picked].T.contiguous()
+        source, target = (ids.index_select(0, picked) for ids in links.unbind(1))
         false_source, false_target = torch.randint(len(rows), (2, size), device=rows.device)
         # the distance of a repeated link is computed once
         if self.link_weights is None:
