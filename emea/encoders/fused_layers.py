@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from emea.encoders.kernels import activation_kernels, reflection_kernels
-from emea.encoders.kernels.activation_kernels import Columns
-from emea.encoders.kernels.sparse_pattern import SparsePattern
+from emea.encoders.kernels.activation_kernels import Columns, NextGradients
+from emea.encoders.kernels.edge_orders import EdgeOrders
+from emea.encoders.kernels.reflection_kernels import Layer
 
 SINGLE = (torch.float32, torch.float32)
 HALF = (torch.float16, torch.bfloat16)
@@ -35,8 +36,7 @@ def read_halves(on: bool) -> None:
 class LayerSettings(NamedTuple):
     """Holds the edges of the joint graph, the activation, the dropout, and the types to store."""
 
-    edges: SparsePattern
-    edge_sets: SparsePattern
+    orders: EdgeOrders
     is_relu: bool
     dropout: float
     feature_type: torch.dtype
@@ -49,8 +49,7 @@ def usable(values: Tensor, num_channels: int, activation: Any) -> bool:
 
 
 def fused_layers(
-    edges: SparsePattern,
-    edge_sets: SparsePattern,
+    orders: EdgeOrders,
     activation: Any,
     dropout: float,
     training: bool,
@@ -62,8 +61,7 @@ def fused_layers(
     """Return the concatenation of all depths of all channels with dropout.
 
     Args:
-        edges: The edges of the joint graph.
-        edge_sets: The relation set of each edge.
+        orders: The edges of the joint graph.
         activation: Function that is applied to the inputs and after each layer.
         dropout: Share of the output to drop; 0 in evaluation.
         training: Whether edges may read features and gradients in half precision.
@@ -73,7 +71,7 @@ def fused_layers(
         by_relation: ``[num_channels, depth, dim]`` v of each channel and layer.
     """
     types = _Precision.types if training else SINGLE
-    settings = LayerSettings(edges, edge_sets, activation is torch.relu, dropout, *types)
+    settings = LayerSettings(orders, activation is torch.relu, dropout, *types)
     seed = reflectors.new_zeros(1, dtype=torch.int64)
     if dropout:  # an evaluation must not change the random numbers of the next training
         seed = torch.randint(2**62, (1,), device=reflectors.device)
@@ -87,7 +85,8 @@ class _FusedLayers(torch.autograd.Function):
     Let G be the gradient of a layer's output Y before the activation, and a and d = n.r the
     attention and the product of an edge (i <- j, set s). Then ``dlogit = a (G_i.m - G_i.Y_i)``,
     since ``sum_e a_e G_i.m_e = G_i.Y_i``, and ``dd = -2 a (G_i.r) - 2 dlogit (r.w)``. Where a ReLU
-    changes Y, G is zero, so its result can replace Y.
+    changes Y, G is zero, so its result can replace Y. As a logit is ``n.w - 2 d (r.w) + r.v``, the
+    gradients of w and v are sums over entities and sets instead of edges.
     """
 
     @staticmethod
@@ -100,57 +99,60 @@ class _FusedLayers(torch.autograd.Function):
         by_relation: Tensor,
         *starts: Tensor,
     ) -> Tensor:
-        edges, sets = settings.edges, settings.edge_sets.cols
         w, v = (kernel.transpose(0, 1).contiguous() for kernel in (by_neighbour, by_relation))
         depth, num_channels, dim = w.shape
         units = reflectors.to(settings.feature_type).contiguous()
+        # the products of every set with w and v of all layers and channels
+        kernels = torch.stack([w, v], dim=2).view(-1, dim)
+        set_terms = (reflectors @ kernels.T).view(len(reflectors), depth, num_channels, 2)
         wide = reflectors.new_empty(len(starts[0]), num_channels * (depth + 1) * dim)
         columns = Columns(wide, seed, settings.dropout, depth + 1, settings.is_relu)
         features = [units.new_empty(num_channels, len(wide), dim)]
+        terms = reflectors.new_empty(num_channels, len(wide))
         for channel, start in enumerate(starts):
             here = slice(channel, channel + 1)
-            activation_kernels.activate(columns, start[None], features[0][here], 0, channel)
-        attended: list[Tensor] = []
-        for layer in range(depth):
-            given = (features[layer], units)
-            along, attention = reflection_kernels.attention(edges, sets, *given, w[layer], v[layer])
-            out = reflection_kernels.reflected_sum(edges, sets, attention, along, *given)
+            kernel = w[0, here] if depth else None
+            activation_kernels.activate(
+                columns, start[None], features[0][here], 0, channel, kernel, terms[here]
+            )
+        ctx.layers = []
+        for level in range(depth):
+            layer = Layer(features[-1], units, terms, set_terms[:, level], w[level], v[level])
+            out, edge_values = reflection_kernels.attend(settings.orders, layer)
             features.append(units.new_empty(out.shape))
-            activation_kernels.activate(columns, out, features[-1], layer + 1)
-            attended += [along, attention, features[-1] if settings.is_relu else out]
-        ctx.settings, ctx.seed = settings, seed
-        ctx.save_for_backward(units, w, v, *features, *attended)
+            kernel = w[level + 1] if level + 1 < depth else None
+            terms = torch.empty_like(terms)
+            activation_kernels.activate(columns, out, features[-1], level + 1, 0, kernel, terms)
+            ctx.layers.append((layer, edge_values, features[-1] if settings.is_relu else out))
+        ctx.settings, ctx.seed, ctx.features = settings, seed, features
+        ctx.save_for_backward(reflectors)
         return wide
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         settings: LayerSettings = ctx.settings
-        edges, edge_sets = settings.edges, settings.edge_sets
-        units, w, v, *saved = ctx.saved_tensors
-        depth, num_channels, dim = w.shape
-        features, attended = saved[: depth + 1], saved[depth + 1 :]
+        (reflectors,) = ctx.saved_tensors
+        depth, (num_channels, num_rows, dim) = len(ctx.layers), ctx.features[0].shape
         wide = grads[0].contiguous()
         columns = Columns(wide, ctx.seed, settings.dropout, depth + 1, settings.is_relu)
-        of_features: Tensor | None = None
-        of_units = torch.zeros_like(units, dtype=torch.float32)
-        of_w, of_v = torch.empty_like(w), torch.empty_like(v)
-        for layer in reversed(range(depth)):
-            along, attention, out = attended[3 * layer : 3 * layer + 3]
-            grad = torch.empty_like(out, dtype=settings.gradient_type)
+        following: NextGradients | None = None
+        of_units = torch.empty_like(reflectors) if depth else torch.zeros_like(reflectors)
+        of_w, of_v = wide.new_empty(2, depth, num_channels, dim)
+        for level in reversed(range(depth)):
+            layer, edge_values, out = ctx.layers[level]
+            grad = wide.new_empty(num_channels, num_rows, dim, dtype=settings.gradient_type)
             activation_kernels.activate_backward(
-                columns, features[layer + 1], of_features, grad, layer + 1
+                columns, ctx.features[level + 1], following, grad, level + 1
             )
-            given = (grad, out, features[layer], units, w[layer])
-            scalars, of_kernels = reflection_kernels.edge_gradients(
-                edges, edge_sets.cols, attention, along, *given
+            given = (settings.orders, layer)
+            scalars = reflection_kernels.edge_gradients(*given, edge_values, out, grad)
+            of_features, of_terms = reflection_kernels.feature_gradient(*given, scalars, grad)
+            sums = reflection_kernels.add_reflector_gradient(
+                *given, scalars, grad, of_units, level == depth - 1
             )
-            of_w[layer], of_v[layer] = of_kernels
-            of_features = reflection_kernels.feature_gradient(
-                edges, edge_sets.cols, scalars, grad, units, w[layer]
-            )
-            of_units += reflection_kernels.reflector_gradient(
-                edge_sets, edges.cols, scalars, grad, features[layer], w[layer], v[layer]
-            )
-        of_starts = wide.new_empty(num_channels, len(wide), dim)
-        activation_kernels.activate_backward(columns, features[0], of_features, of_starts, 0)
+            of_v[level], of_products = (sums.flatten(0, 1) @ reflectors).unflatten(0, (2, -1))
+            of_w[level] = -2 * of_products
+            following = NextGradients(of_features, of_terms, of_w[level])
+        of_starts = wide.new_empty(num_channels, num_rows, dim)
+        activation_kernels.activate_backward(columns, ctx.features[0], following, of_starts, 0)
         return None, None, of_units, of_w.transpose(0, 1), of_v.transpose(0, 1), *of_starts

@@ -9,6 +9,7 @@ from emea.data.sorting import numbered_rows
 from emea.encoders import compiled_layers, fused_layers
 from emea.encoders.joint_graph import JointGraph
 from emea.encoders.kernels.dropout import DroppedConcat
+from emea.encoders.kernels.edge_orders import EdgeOrders, edge_orders
 from emea.encoders.kernels.sparse_pattern import SparsePattern
 
 
@@ -81,6 +82,7 @@ class ReflectionLayers(nn.Module):
         # n.r depends only on neighbour and set, so it is computed once per distinct pair
         pairs, edge_pair = numbered_rows([cols, edge_sets], [size, sets])
         self.reflections = SparsePattern(pairs[0], pairs[1], shape=(size, sets))
+        self._orders: EdgeOrders | None = None
         self.register_buffer("edge_pair", torch.from_numpy(edge_pair), persistent=False)
 
     def forward(
@@ -106,7 +108,7 @@ class ReflectionLayers(nn.Module):
         dropout = self.side_by_side.dropout.share if self.training else 0.0
         kernels = (by_neighbour, by_relation)
         if fused_layers.usable(reflectors, len(starts), self.activation):
-            settings = (self.edges, self.edge_sets, self.activation, dropout, self.training)
+            settings = (self._edge_orders(), self.activation, dropout, self.training)
             return fused_layers.fused_layers(*settings, starts, reflectors, *kernels)
         if compiled_layers.usable(reflectors, self.activation):
             graph = (self.edges, self.edge_sets.cols, self.activation, dropout)
@@ -118,6 +120,12 @@ class ReflectionLayers(nn.Module):
         ]
         rows: Tensor = self.side_by_side(groups)
         return rows
+
+    def _edge_orders(self) -> EdgeOrders:
+        """Return the orders of the edges on a GPU, which are computed once."""
+        if self._orders is None or self._orders.sets.device != self.edges.rows.device:
+            self._orders = edge_orders(self.edges, self.edge_sets)
+        return self._orders
 
     def _through_layers(
         self, features: Tensor, reflectors: Tensor, by_neighbour: Tensor, by_relation: Tensor

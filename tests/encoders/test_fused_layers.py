@@ -1,5 +1,9 @@
 """The layers on a GPU against double precision on a CPU, and their dropout."""
 
+import importlib.util
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -9,7 +13,7 @@ from torch import Tensor
 from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders import fused_layers
 from emea.encoders.joint_graph import JointGraph, join_graphs
-from emea.encoders.kernels import sparse_kernels
+from emea.encoders.kernels import edge_orders
 from emea.encoders.reflection_layers import ReflectionLayers
 
 
@@ -45,11 +49,11 @@ def test_half_precision_is_for_training_only(monkeypatch: pytest.MonkeyPatch) ->
             seen.append(settings[-2:])
 
     monkeypatch.setattr(fused_layers, "_FusedLayers", Layers)
-    rows, pattern = torch.zeros(2, 3), None
+    rows = torch.zeros(2, 3)
     for on in (True, False):
         fused_layers.read_halves(on)
         for training in (True, False):
-            graph: Any = (pattern, pattern, torch.relu, 0.0, training)
+            graph: Any = (None, torch.relu, 0.0, training)
             fused_layers.fused_layers(*graph, [rows], rows, rows, rows)
     single = fused_layers.SINGLE
     assert seen == [fused_layers.HALF, single, single, single]
@@ -59,12 +63,51 @@ def test_random_numbers_are_drawn_for_dropout_only(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(fused_layers._FusedLayers, "apply", lambda *_: None)
     states = [torch.get_rng_state()]
     for dropout in (0.0, 0.3):
-        graph: Any = (None, None, torch.relu, dropout, True)
+        graph: Any = (None, torch.relu, dropout, True)
         rows = torch.zeros(2, 3)
         fused_layers.fused_layers(*graph, [rows], rows, rows, rows)
         states.append(torch.get_rng_state())
     assert torch.equal(states[0], states[1])
     assert not torch.equal(states[1], states[2])
+
+
+INTERPRETED = """
+import numpy as np, torch
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair
+from emea.encoders import fused_layers
+from emea.encoders.joint_graph import join_graphs
+from emea.encoders.kernels import edge_orders
+from emea.encoders.reflection_layers import ReflectionLayers
+edge_orders.EDGES_PER_CHUNK = 3
+rng = np.random.default_rng(0)
+graphs = [
+    KnowledgeGraph(np.stack([rng.integers(0, high, 20) for high in (6, 3, 6)], axis=1), 6, 3)
+    for _ in range(2)
+]
+graph = join_graphs(GraphPair("random", *graphs, np.zeros((0, 2))))
+for activation in fused_layers.ACTIVATIONS:
+    for num_channels in (1, 2):
+        layers = ReflectionLayers(graph, activation, 0.0)
+        shapes = [(12, 5)] * num_channels + [(12, 5)] + [(num_channels, 2, 5)] * 2
+        values = [0.5 * torch.randn(*shape).double() for shape in shapes]
+        weights = torch.randn(12, num_channels * 15).double()
+        results = []
+        for dtype in (torch.float64, torch.float32):
+            fused_layers.usable = lambda *_: dtype == torch.float32
+            given = [value.to(dtype).requires_grad_() for value in values]
+            rows = layers(given[:-3], *given[-3:])
+            loss = (rows * weights.to(dtype)).sum()
+            results.append([rows.double(), *torch.autograd.grad(loss, given)])
+        for expected, found in zip(*results):
+            torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+def test_the_kernels_in_an_interpreter() -> None:
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    subprocess.run([sys.executable, "-c", INTERPRETED], check=True, env=environment)
 
 
 @pytest.mark.gpu
@@ -80,7 +123,7 @@ def test_kernels_against_double_precision(
     cuda: torch.device,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sparse_kernels, "EDGES_PER_CHUNK", chunk)
+    monkeypatch.setattr(edge_orders, "EDGES_PER_CHUNK", chunk)
     graph = join_graphs(synthetic_pair(num_entities=300))
     layers = ReflectionLayers(graph, activation, 0.0)
     given = inputs(graph, num_channels, dim, 2)
@@ -88,13 +131,15 @@ def test_kernels_against_double_precision(
     rows, gradients = with_gradients(layers, given, weights)
     layers.to(cuda)
     single = [tensor.float().to(cuda) for tensor in given]
-    # half precision has 11 significant bits in features and 8 in gradients
-    for types, slack in ((fused_layers.SINGLE, 1e-5), (fused_layers.HALF, 3e-2)):
-        monkeypatch.setattr(fused_layers._Precision, "types", types)
-        found, of_inputs = with_gradients(layers, single, weights.float().to(cuda))
-        torch.testing.assert_close(found, rows, rtol=0, atol=slack * float(rows.abs().max()))
-        for left, right in zip(of_inputs, gradients, strict=True):
-            torch.testing.assert_close(left, right, rtol=0, atol=slack * float(right.abs().max()))
+    found, of_inputs = with_gradients(layers, single, weights.float().to(cuda))
+    for left, right in zip([found, *of_inputs], [rows, *gradients], strict=True):
+        torch.testing.assert_close(left, right, rtol=0, atol=1e-5 * float(right.abs().max()))
+    # Half precision has 11 significant bits in features and 8 in gradients. A feature close to zero
+    # may change its sign and with it a ReLU's gradient, so only the norm of the error is bounded.
+    monkeypatch.setattr(fused_layers._Precision, "types", fused_layers.HALF)
+    found, of_inputs = with_gradients(layers, single, weights.float().to(cuda))
+    for left, right in zip([found, *of_inputs], [rows, *gradients], strict=True):
+        assert float((left - right).norm()) <= 1e-2 * float(right.norm())
 
 
 @pytest.mark.gpu

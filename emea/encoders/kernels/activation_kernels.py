@@ -53,7 +53,13 @@ class Columns(NamedTuple):
 
 
 def activate(
-    columns: Columns, values: Tensor, features: Tensor, depth: int, channel: int = 0
+    columns: Columns,
+    values: Tensor,
+    features: Tensor,
+    depth: int,
+    channel: int,
+    kernel: Tensor | None,
+    terms: Tensor,
 ) -> None:
     """Write the activated values to the features and, with dropout, to the wide rows.
 
@@ -63,32 +69,60 @@ def activate(
         features: Tensor of the same shape in any precision.
         depth: Depth of the values.
         channel: The first of the channels.
+        kernel: ``[num_channels, dim]`` w of the next layer; ``None`` if there is none.
+        terms: ``[num_channels, num_rows]`` tensor for the products of the activated values with w.
     """
-    arguments = columns.arguments(depth, channel, values.shape)
     _kernels()["activate"][_grid(values)](
-        values=values.contiguous(), features=features, **arguments
+        values=values.contiguous(),
+        features=features,
+        by_neighbour=terms if kernel is None else kernel,
+        row_terms=terms,
+        WITH_TERMS=kernel is not None,
+        **columns.arguments(depth, channel, values.shape),
     )
 
 
+class NextGradients(NamedTuple):
+    """Holds the gradients by the next layer.
+
+    Args:
+        of_features: ``[num_channels, num_rows, dim]``.
+        of_terms: ``[num_channels, num_rows]`` gradient of the products of the features with w.
+        of_kernel: ``[num_channels, dim]`` gradient of w, to which the share of these products is
+            added.
+    """
+
+    of_features: Tensor
+    of_terms: Tensor
+    of_kernel: Tensor
+
+
 def activate_backward(
-    columns: Columns, features: Tensor, added: Tensor | None, out: Tensor, depth: int
+    columns: Columns, features: Tensor, following: NextGradients | None, out: Tensor, depth: int
 ) -> None:
     """Write the gradient of the values before the activation.
 
     Args:
         columns: The gradient of the wide rows.
         features: ``[num_channels, num_rows, dim]`` values after the activation.
-        added: Gradient of the features by the next layer; ``None`` if there is none.
+        following: Gradients by the next layer; ``None`` if there is none.
         out: Tensor of the same shape in any precision.
         depth: Depth of the features.
     """
-    _kernels()["activate_backward"][_grid(features)](
+    grid = _grid(features)
+    num_channels, _, dim = features.shape
+    shares = columns.wide.new_empty(num_channels, grid[0] if following else 0, dim)
+    _kernels()["activate_backward"][grid](
         features=features,
-        added=features if added is None else added,
+        added=following.of_features if following else columns.wide,
+        of_terms=following.of_terms if following else columns.wide,
         out=out,
-        WITH_ADDED=added is not None,
+        shares=shares,
+        WITH_ADDED=following is not None,
         **columns.arguments(depth, 0, features.shape),
     )
+    if following is not None:
+        following.of_kernel.add_(shares.sum(1))
 
 
 def _grid(values: Tensor) -> tuple[int, int]:

@@ -7,11 +7,10 @@ precision.
 import functools
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor
 
 from emea.encoders.kernels import sparse_kernels
-from emea.encoders.kernels.sparse_pattern import SparsePattern
+from emea.encoders.kernels.edge_orders import Chunks, EdgeOrders
 
 MAX_CHANNELS = 2
 """Channels the kernels take at once."""
@@ -19,30 +18,58 @@ MAX_CHANNELS = 2
 MAX_DIM = 512
 """Widest row the kernels hold in registers."""
 
-EDGE_TILE, EDGE_WARPS = 4, 1
-"""Edges that one program of the edge-parallel kernels takes side by side, and its warps."""
+CHUNKS_PER_PROGRAM = {
+    "attend": 1,
+    "edge_gradients": 1,
+    "feature_gradient": 2,
+    "reflector_gradient": 2,
+}
+"""Chunks of edges that one program of a kernel reads side by side, the fastest on an H200. More
+chunks need more registers, so that fewer programs run at a time."""
 
-GRADIENT_TILES = 8
-"""Tiles that one program of the edge gradients works off, so that few shares remain to sum."""
-
-SUM_TILE, SUM_WARPS = 1, 1
-"""Edges that one program of the summing kernels takes side by side, and its warps."""
-
-
-class EdgeScalars(NamedTuple):
-    """Holds the scalars and gradients of each edge, each ``[channels, edges]``."""
-
-    attention: Tensor
-    along: Tensor
-    grad_logits: Tensor
-    grad_along: Tensor
+COMBINED = 32
+"""Chunks of a hub that one program combines at a time."""
 
 
-class KernelGradients(NamedTuple):
-    """Holds the gradients of the attention kernels w and v, each ``[channels, dim]``."""
+class Layer(NamedTuple):
+    """Holds the inputs of a layer.
 
+    Args:
+        features: ``[num_channels, num_entities, dim]`` inputs, in any precision.
+        reflectors: ``[num_sets, dim]`` unit vectors, in the same precision.
+        row_terms: ``[num_channels, num_entities]`` products of the inputs with w.
+        set_terms: ``[num_sets, num_channels, 2]`` products of the unit vectors with w and v. Only
+            the last two dimensions must be dense.
+        by_neighbour: ``[num_channels, dim]`` w.
+        by_relation: ``[num_channels, dim]`` v.
+    """
+
+    features: Tensor
+    reflectors: Tensor
+    row_terms: Tensor
+    set_terms: Tensor
     by_neighbour: Tensor
     by_relation: Tensor
+
+    def sizes(self) -> dict[str, int]:
+        """Return the constants of a kernel that sums over the edges of a layer."""
+        num_channels, _, dim = self.features.shape
+        widths = {"DIM": dim, "WIDTH": sparse_kernels.power_of_two(dim)}
+        return {"CHANNELS": num_channels, "num_warps": 1, **widths}
+
+
+class EdgeValues(NamedTuple):
+    """Holds what the gradient of a layer needs.
+
+    Args:
+        along: ``[num_edges, num_channels]`` n.r.
+        logits: ``[num_edges, num_channels]`` attention logits.
+        log_mass: ``[num_channels, num_entities]`` logarithms of the softmax's denominators.
+    """
+
+    along: Tensor
+    logits: Tensor
+    log_mass: Tensor
 
 
 def usable(features: Tensor, num_channels: int) -> bool:
@@ -51,185 +78,135 @@ def usable(features: Tensor, num_channels: int) -> bool:
     return fits and sparse_kernels.usable(features)
 
 
-def attention(
-    edges: SparsePattern,
-    sets: Tensor,
-    features: Tensor,
-    reflectors: Tensor,
-    by_neighbour: Tensor,
-    by_relation: Tensor,
-) -> tuple[Tensor, Tensor]:
-    """Return ``n.r`` and the attention of each edge, ``[channels, edges]``."""
-    num_channels, num_rows, dim = features.shape
-    num_edges = edges.num_nonzeros
-    along = by_neighbour.new_empty(num_channels, num_edges)
-    logits = torch.empty_like(along)
-    _kernels()["logits"][(_tiles(num_edges, EDGE_TILE),)](
-        edges.cols,
-        sets,
-        features,
-        reflectors,
-        by_neighbour,
-        by_relation,
-        along,
-        logits,
-        num_edges,
-        num_rows,
-        CHANNELS=num_channels,
-        TILE=EDGE_TILE,
-        num_warps=EDGE_WARPS,
-        **_widths(dim),
-    )
-    hubs = edges.chunks("row").hubs
-    return along, sparse_kernels.row_softmax(edges.row_starts, hubs, logits)
+def attend(orders: EdgeOrders, layer: Layer) -> tuple[Tensor, EdgeValues]:
+    """Return the sums of the messages, weighted by the softmax of their logits.
 
-
-def reflected_sum(
-    edges: SparsePattern,
-    sets: Tensor,
-    attention: Tensor,
-    along: Tensor,
-    features: Tensor,
-    reflectors: Tensor,
-) -> Tensor:
-    """Return the sum of the messages weighted by attention, ``[channels, rows, dim]``."""
-    return _over_chunks(
-        "reflected_sum",
-        edges.chunks("row"),
-        torch.empty_like(features, dtype=attention.dtype),
-        (edges.cols, sets, attention, along, features, reflectors),
-        features.shape,
-        edges.num_nonzeros,
+    Returns:
+        ``[num_channels, num_entities, dim]`` sums, and what their gradient needs.
+    """
+    num_channels, num_rows, dim = layer.features.shape
+    chunks, num_slots, num_edges = orders.rows, orders.rows.num_slots, len(orders.sets)
+    new = layer.row_terms.new_empty
+    out, log_mass = new(num_channels, num_rows, dim), new(num_channels, num_rows)
+    along, logits = new(2, num_edges, num_channels)
+    parts, part_scalars = new(num_channels, num_slots, dim), new(2, num_channels, num_slots)
+    _run(
+        "attend",
+        chunks,
+        *(orders.neighbours, orders.sets, *layer[:4]),
+        *(along, logits, out, log_mass, parts, *part_scalars, num_rows, num_slots),
+        TERMS=layer.set_terms.stride(0),
+        **layer.sizes(),
     )
+    pieces = (parts, *part_scalars, out, log_mass, num_rows, num_slots)
+    _run_hubs("combine_attended", chunks, num_channels, *pieces, **_widths(dim))
+    return out, EdgeValues(along, logits, log_mass)
 
 
 def edge_gradients(
-    edges: SparsePattern,
-    sets: Tensor,
-    attention: Tensor,
-    along: Tensor,
-    grad: Tensor,
-    out: Tensor,
-    features: Tensor,
-    reflectors: Tensor,
-    by_neighbour: Tensor,
-) -> tuple[EdgeScalars, KernelGradients]:
-    """Return the gradients of the edges' scalars and of the attention kernels."""
-    num_channels, num_rows, dim = features.shape
-    num_edges = edges.num_nonzeros
-    num_programs = _tiles(num_edges, EDGE_TILE * GRADIENT_TILES)
-    scalars = EdgeScalars(
-        attention, along, torch.empty_like(attention), torch.empty_like(attention)
+    orders: EdgeOrders, layer: Layer, edge_values: EdgeValues, out: Tensor, grad: Tensor
+) -> Tensor:
+    """Return the scalars of the edges: attention, n.r, and the gradients of logit and n.r.
+
+    Args:
+        orders: The edges.
+        layer: Inputs of the layer.
+        edge_values: Logits and products of the edges.
+        out: The layer's output in any precision, before or after a ReLU.
+        grad: Gradient of the output before the activation.
+    """
+    scalars = edge_values.logits.new_empty(*edge_values.logits.shape, 4)
+    _run(
+        "edge_gradients",
+        orders.rows,
+        *(orders.neighbours, orders.sets, layer.features, layer.reflectors, layer.set_terms),
+        *(*edge_values, out, grad, scalars),
+        layer.features.shape[1],
+        TERMS=layer.set_terms.stride(0),
+        **layer.sizes(),
     )
-    shares = attention.new_empty(2, num_channels, num_programs, dim)
-    _kernels()["edge_gradients"][(num_programs, num_channels)](
-        edges.rows,
-        edges.cols,
-        sets,
-        attention,
-        along,
-        _row_dots(grad, out),
-        grad,
-        features,
-        reflectors,
-        by_neighbour,
-        scalars.grad_logits,
-        scalars.grad_along,
-        shares[0],
-        shares[1],
-        num_edges,
-        num_rows,
-        TILES=GRADIENT_TILES,
-        TILE=EDGE_TILE,
-        num_warps=EDGE_WARPS,
-        **_widths(dim),
-    )
-    return scalars, KernelGradients(*shares.sum(2))
+    return scalars
 
 
 def feature_gradient(
-    edges: SparsePattern,
-    sets: Tensor,
-    scalars: EdgeScalars,
-    grad: Tensor,
-    reflectors: Tensor,
-    by_neighbour: Tensor,
-) -> Tensor:
-    """Return the gradient of the features, summed over the edges that leave each entity."""
-    attention, _, grad_logits, grad_along = scalars
-    of_edges = (edges.to_transposed, edges.transposed_rows, sets, attention)
-    return _over_chunks(
+    orders: EdgeOrders, layer: Layer, scalars: Tensor, grad: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the gradient of the features, and of n.w of each entity.
+
+    Returns:
+        ``[num_channels, num_entities, dim]`` and ``[num_channels, num_entities]``.
+    """
+    num_channels, num_rows, dim = layer.features.shape
+    chunks, num_slots = orders.columns, orders.columns.num_slots
+    new = scalars.new_empty
+    out, sums = new(num_channels, num_rows, dim), new(num_channels, num_rows)
+    parts, part_sums = new(num_channels, num_slots, dim), new(num_channels, num_slots)
+    _run(
         "feature_gradient",
-        edges.chunks("transposed"),
-        torch.empty_like(grad, dtype=attention.dtype),
-        (*of_edges, grad_logits, grad_along, grad, reflectors, by_neighbour),
-        grad.shape,
-        edges.num_nonzeros,
+        chunks,
+        *(*orders.by_column, scalars, grad, layer.reflectors, layer.by_neighbour),
+        *(out, sums, parts, part_sums, num_rows, num_slots),
+        **layer.sizes(),
     )
+    pieces = (parts, part_sums, out, sums, num_rows, num_slots)
+    _run_hubs("combine_sums", chunks, num_channels, *pieces, ADD=False, SUMS=1, **_widths(dim))
+    return out, sums
 
 
-def reflector_gradient(
-    edge_sets: SparsePattern,
-    cols: Tensor,
-    scalars: EdgeScalars,
-    grad: Tensor,
-    features: Tensor,
-    by_neighbour: Tensor,
-    by_relation: Tensor,
+def add_reflector_gradient(
+    orders: EdgeOrders, layer: Layer, scalars: Tensor, grad: Tensor, out: Tensor, is_first: bool
 ) -> Tensor:
-    """Return the gradient of the reflectors, summed over the edges of each relation set."""
-    of_edges = (edge_sets.to_transposed, edge_sets.transposed_rows, cols, *scalars)
-    return _over_chunks(
+    """Add the gradient of the reflectors to ``out``, or write it there.
+
+    Args:
+        orders: The edges.
+        layer: Inputs of the layer.
+        scalars: Scalars of the edges.
+        grad: Gradient of the layer's output before the activation.
+        out: ``[num_sets, dim]`` gradient of the reflectors.
+        is_first: Whether ``out`` has no values yet.
+
+    Returns:
+        ``[2, num_channels, num_sets]`` sums of the logits' gradients over the edges of each set,
+        and of their products with n.r.
+    """
+    num_channels, num_rows, dim = layer.features.shape
+    chunks, num_slots, num_sets = orders.groups, orders.groups.num_slots, len(out)
+    sums = scalars.new_empty(2, num_channels, num_sets)
+    parts, part_sums = out.new_empty(num_slots, dim), out.new_empty(2 * num_channels, num_slots)
+    _run(
         "reflector_gradient",
-        edge_sets.chunks("transposed"),
-        by_neighbour.new_empty(edge_sets.shape[1], features.shape[2]),
-        (*of_edges, grad, features, by_neighbour, by_relation),
-        features.shape,
-        edge_sets.num_nonzeros,
+        chunks,
+        *(*orders.by_set, scalars, grad, layer.features, layer.by_neighbour, layer.by_relation),
+        *(out, sums, parts, part_sums, num_rows, num_sets, num_slots),
+        ADD=not is_first,
+        **layer.sizes(),
     )
+    pieces = (parts, part_sums, out, sums, num_sets, num_slots)
+    constants = {"ADD": not is_first, "SUMS": 2 * num_channels, **_widths(dim)}
+    _run_hubs("combine_sums", chunks, 1, *pieces, **constants)
+    return sums
 
 
-def _over_chunks(
-    name: str,
-    chunks: sparse_kernels.RowChunks,
-    out: Tensor,
-    inputs: tuple[Tensor, ...],
-    shape: torch.Size,
-    num_edges: int,
-) -> Tensor:
-    """Run a summing kernel with one program per chunk of rows; fill and return ``out``."""
-    num_channels, num_rows, dim = shape
-    chunks.zeroed(out)
-    if len(chunks.rows):
-        _kernels()[name][(len(chunks.rows),)](
-            *chunks[:-1],
-            *inputs,
-            out,
-            num_edges,
-            num_rows,
-            CHANNELS=num_channels,
-            TILE=SUM_TILE,
-            num_warps=SUM_WARPS,
-            **_widths(dim),
-        )
-    return out
+def _run(name: str, chunks: Chunks, *arguments: Any, **constants: int) -> None:
+    """Run a kernel that sums over edges, with one program per group of chunks."""
+    num_chunks, tile = len(chunks.runs), CHUNKS_PER_PROGRAM[name]
+    if num_chunks:
+        grid = (-(-num_chunks // tile),)
+        _kernels()[name][grid](*chunks[:4], num_chunks, *arguments, TILE=tile, **constants)
 
 
-def _row_dots(left: Tensor, right: Tensor) -> Tensor:
-    dim = left.shape[-1]
-    out = left.new_empty(left.shape[:-1], dtype=torch.float32)
-    _kernels()["row_dots"][(_tiles(out.numel(), EDGE_TILE),)](
-        left, right, out, out.numel(), TILE=EDGE_TILE, num_warps=EDGE_WARPS, **_widths(dim)
-    )
-    return out
-
-
-def _tiles(size: int, tile: int) -> int:
-    return max(1, -(-size // tile))
+def _run_hubs(
+    name: str, chunks: Chunks, num_channels: int, *arguments: Any, **constants: int
+) -> None:
+    """Run a kernel that combines the chunks of each hub, with one program per hub and channel."""
+    if len(chunks.hubs):
+        grid = (len(chunks.hubs), num_channels)
+        _kernels()[name][grid](chunks.hubs, chunks.hub_slots, *arguments, **constants)
 
 
 def _widths(dim: int) -> dict[str, int]:
-    return {"DIM": dim, "WIDTH": sparse_kernels.power_of_two(dim)}
+    return {"DIM": dim, "TILE": COMBINED, "WIDTH": sparse_kernels.power_of_two(dim)}
 
 
 @functools.cache
@@ -238,10 +215,10 @@ def _kernels() -> dict[str, Any]:
     from emea.encoders.kernels import triton_reflection
 
     return {
-        "logits": triton_reflection.logits_kernel,
-        "reflected_sum": triton_reflection.reflected_sum_kernel,
-        "row_dots": triton_reflection.row_dots_kernel,
+        "attend": triton_reflection.attend_kernel,
+        "combine_attended": triton_reflection.combine_attended_kernel,
         "edge_gradients": triton_reflection.edge_gradients_kernel,
         "feature_gradient": triton_reflection.feature_gradient_kernel,
         "reflector_gradient": triton_reflection.reflector_gradient_kernel,
+        "combine_sums": triton_reflection.combine_sums_kernel,
     }

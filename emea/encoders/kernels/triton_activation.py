@@ -26,6 +26,8 @@ def activate_kernel(
     features,
     wide,
     seeds,
+    by_neighbour,
+    row_terms,
     num_rows,
     num_columns,
     first_column,
@@ -33,11 +35,15 @@ def activate_kernel(
     threshold,
     scale,
     IS_RELU: tl.constexpr,
+    WITH_TERMS: tl.constexpr,
     DIM: tl.constexpr,
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Store the activated values, and copy them to their columns of the wide rows with dropout."""
+    """Store the activated values, and copy them to their columns of the wide rows with dropout.
+
+    Their products with the next layer's w are stored, too.
+    """
     channel = tl.program_id(1).to(tl.int64)
     row = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     column = tl.arange(0, WIDTH)
@@ -49,6 +55,10 @@ def activate_kernel(
     else:
         value = 2.0 / (1.0 + tl.exp(-2.0 * value)) - 1.0  # tanh
     tl.store(features + narrow, value, mask=mask)
+    if WITH_TERMS:
+        w = tl.load(by_neighbour + channel * DIM + column, mask=column < DIM, other=0.0)
+        term = tl.sum(value * w[None, :], axis=1)
+        tl.store(row_terms + channel * num_rows + row, term, mask=row < num_rows)
     place = first_column + channel * channel_columns + column
     kept = keep(tl.load(seeds), row, place, num_columns, threshold)
     broad = wide + row[:, None] * num_columns + place[None, :]
@@ -59,8 +69,10 @@ def activate_kernel(
 def activate_backward_kernel(
     features,
     added,
+    of_terms,
     wide,
     out,
+    shares,
     seeds,
     num_rows,
     num_columns,
@@ -74,7 +86,10 @@ def activate_backward_kernel(
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Compute the gradient before the activation from those of the wide rows and the next layer."""
+    """Compute the gradient before the activation from those of the wide rows and the next layer.
+
+    Each program also stores its part of the gradient of the next layer's w.
+    """
     channel = tl.program_id(1).to(tl.int64)
     row = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     column = tl.arange(0, WIDTH)
@@ -84,9 +99,13 @@ def activate_backward_kernel(
     kept = keep(tl.load(seeds), row, place, num_columns, threshold)
     broad = wide + row[:, None] * num_columns + place[None, :]
     grad = tl.load(broad, mask=mask & kept, other=0.0) * scale
+    value = tl.load(features + narrow, mask=mask, other=0.0).to(tl.float32)
     if WITH_ADDED:
         grad += tl.load(added + narrow, mask=mask, other=0.0)
-    value = tl.load(features + narrow, mask=mask, other=0.0).to(tl.float32)
+        of_term = tl.load(of_terms + channel * num_rows + row, mask=row < num_rows, other=0.0)
+        share = tl.sum(of_term[:, None] * value, axis=0)
+        program = channel * tl.num_programs(0) + tl.program_id(0)
+        tl.store(shares + program * DIM + column, share, mask=column < DIM)
     if IS_RELU:  # noqa: SIM108 - a constant
         grad = tl.where(value <= 0.0, 0.0, grad)
     else:

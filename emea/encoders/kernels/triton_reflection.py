@@ -1,9 +1,13 @@
 """Triton source of the reflected attention (imported only if Triton is installed).
 
-The channel is the first dimension of all tensors: features are ``[channels, rows, DIM]``, and the
-scalars of edges are ``[channels, edges]``. As in ``triton_source``, the width of a row is a
-constant. Sums into a row of several chunks are atomic. Tables may have reduced precision; sums have
-single precision.
+A program handles several chunks of edges side by side (see ``edge_orders``), for all channels, and
+reads one edge of each at a time. Its tiles are ``[TILE, CHANNELS, WIDTH]``: chunks, channels and
+columns. Features are ``[channels, rows, DIM]``. As in ``triton_source``, the width of a row is a
+constant. Tables may have reduced precision; sums have single precision.
+
+The scalars of an edge are ``[edges, CHANNELS, 4]``: attention a, product d = n.r, and the gradients
+of the logit and of d. They lie next to each other, because the kernels that sum over neighbours
+and sets read them in another order.
 """
 
 import triton
@@ -11,292 +15,398 @@ import triton.language as tl
 
 
 @triton.jit
-def load_rows(table, row, column, inside, DIM: tl.constexpr):
-    """Return rows of a table with DIM columns, and zeros outside of the table."""
+def load_reflectors(table, chosen, column, inside, DIM: tl.constexpr):
+    """Return rows of a table of relation sets, ``[TILE, 1, WIDTH]``."""
     mask = inside[:, None] & (column < DIM)[None, :]
-    rows = tl.load(table + row[:, None] * DIM + column[None, :], mask=mask, other=0.0)
+    rows = tl.load(table + chosen[:, None] * DIM + column[None, :], mask=mask, other=0.0)
+    return rows.to(tl.float32)[:, None, :]
+
+
+@triton.jit
+def load_features(table, row, channel, column, inside, num_rows, DIM: tl.constexpr):
+    """Return rows of all channels, ``[TILE, CHANNELS, WIDTH]``."""
+    place = channel[None, :] * num_rows + row[:, None]
+    mask = inside[:, None, None] & (column < DIM)[None, None, :]
+    rows = tl.load(table + place[:, :, None] * DIM + column[None, None, :], mask=mask, other=0.0)
     return rows.to(tl.float32)
 
 
 @triton.jit
-def store_or_add(out, row, alone, total, column, DIM: tl.constexpr):
-    """Store a chunk's part of a row, or add it if the row has several chunks."""
-    where = out + row * DIM + column
-    if alone != 0:
-        tl.store(where, total, mask=column < DIM)
-    else:
-        tl.atomic_add(where, total, mask=column < DIM)
+def store_features(table, row, channel, column, inside, num_rows, values, DIM: tl.constexpr):
+    """Store rows of all channels, ``[TILE, CHANNELS, WIDTH]``."""
+    place = channel[None, :] * num_rows + row[:, None]
+    mask = inside[:, None, None] & (column < DIM)[None, None, :]
+    tl.store(table + place[:, :, None] * DIM + column[None, None, :], values, mask=mask)
 
 
 @triton.jit
-def logits_kernel(
-    cols,
+def store_scalars(table, row, channel, inside, num_rows, values):
+    """Store one number per row and channel, ``[TILE, CHANNELS]``."""
+    place = channel[None, :] * num_rows + row[:, None]
+    tl.store(table + place, values, mask=inside[:, None])
+
+
+@triton.jit
+def load_kernels(kernels, channel, column, DIM: tl.constexpr):
+    """Return w or v of all channels, ``[1, CHANNELS, WIDTH]``."""
+    place = channel[:, None] * DIM + column[None, :]
+    return tl.load(kernels + place, mask=(column < DIM)[None, :], other=0.0)[None, :, :]
+
+
+@triton.jit
+def load_chunks(runs, starts, ends, slots, num_chunks, TILE: tl.constexpr):
+    """Return run, first edge, end and slot of a program's chunks, and which of them exist."""
+    chunk = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    exists = chunk < num_chunks
+    run = tl.load(runs + chunk, mask=exists, other=0).to(tl.int64)
+    begin = tl.load(starts + chunk, mask=exists, other=0)
+    end = tl.load(ends + chunk, mask=exists, other=0)
+    slot = tl.load(slots + chunk, mask=exists, other=-1).to(tl.int64)
+    return run, begin, end, slot, exists
+
+
+@triton.jit
+def attend_kernel(
+    runs,
+    starts,
+    ends,
+    slots,
+    num_chunks,
+    neighbours,
     sets,
     features,
     reflectors,
-    by_neighbour,
-    by_relation,
+    row_terms,
+    set_terms,
     along,
     logits,
-    num_edges,
-    num_rows,
-    CHANNELS: tl.constexpr,
-    DIM: tl.constexpr,
-    TILE: tl.constexpr,
-    WIDTH: tl.constexpr,
-):
-    """Compute ``n.r`` and the attention logit of each edge; one program per tile of edges."""
-    edge = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
-    column = tl.arange(0, WIDTH)
-    inside = edge < num_edges
-    neighbour = tl.load(cols + edge, mask=inside, other=0).to(tl.int64)
-    r = load_rows(reflectors, tl.load(sets + edge, mask=inside, other=0), column, inside, DIM)
-    for channel in tl.static_range(CHANNELS):
-        n = load_rows(features + channel * num_rows * DIM, neighbour, column, inside, DIM)
-        w = tl.load(by_neighbour + channel * DIM + column, mask=column < DIM, other=0.0)
-        v = tl.load(by_relation + channel * DIM + column, mask=column < DIM, other=0.0)
-        d = tl.sum(n * r, axis=1)
-        logit = tl.sum((n - 2.0 * d[:, None] * r) * w[None, :] + r * v[None, :], axis=1)
-        tl.store(along + channel * num_edges + edge, d, mask=inside)
-        tl.store(logits + channel * num_edges + edge, logit, mask=inside)
-
-
-@triton.jit
-def reflected_sum_kernel(
-    chunk_rows,
-    chunk_starts,
-    chunk_ends,
-    chunk_alone,
-    cols,
-    sets,
-    attention,
-    along,
-    features,
-    reflectors,
     out,
-    num_edges,
+    log_mass,
+    parts,
+    part_peaks,
+    part_mass,
     num_rows,
+    num_slots,
+    TERMS: tl.constexpr,
     CHANNELS: tl.constexpr,
     DIM: tl.constexpr,
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Sum the messages weighted by attention; one program per chunk of a row."""
-    chunk = tl.program_id(0)
-    row = tl.load(chunk_rows + chunk).to(tl.int64)
-    end = tl.load(chunk_ends + chunk)
+    """Compute the logits, and the sum of the messages weighted by their softmax.
+
+    The logit ``(n - 2 d r).w + r.v`` is computed from n.w of the neighbour, and from r.w and r.v of
+    the set. Sums are relative to the largest logit so far.
+    """
+    row, begin, end, slot, exists = load_chunks(runs, starts, ends, slots, num_chunks, TILE)
     column = tl.arange(0, WIDTH)
-    first = tl.zeros([WIDTH], dtype=tl.float32)
-    second = tl.zeros([WIDTH], dtype=tl.float32)
-    for offset in range(tl.load(chunk_starts + chunk), end, TILE):
-        edge = offset + tl.arange(0, TILE)
+    channel = tl.arange(0, CHANNELS)
+    total = tl.zeros([TILE, CHANNELS, WIDTH], dtype=tl.float32)
+    peak = tl.full([TILE, CHANNELS], -1e38, dtype=tl.float32)
+    mass = tl.zeros([TILE, CHANNELS], dtype=tl.float32)
+    for step in range(tl.max(end - begin, axis=0)):
+        edge = (begin + step).to(tl.int64)
         inside = edge < end
-        neighbour = tl.load(cols + edge, mask=inside, other=0).to(tl.int64)
-        r = load_rows(reflectors, tl.load(sets + edge, mask=inside, other=0), column, inside, DIM)
-        n = load_rows(features, neighbour, column, inside, DIM)
-        a = tl.load(attention + edge, mask=inside, other=0.0)
-        d = tl.load(along + edge, mask=inside, other=0.0)
-        first += tl.sum(a[:, None] * n - (2.0 * a * d)[:, None] * r, axis=0)
-        if CHANNELS == 2:
-            n = load_rows(features + num_rows * DIM, neighbour, column, inside, DIM)
-            a = tl.load(attention + num_edges + edge, mask=inside, other=0.0)
-            d = tl.load(along + num_edges + edge, mask=inside, other=0.0)
-            second += tl.sum(a[:, None] * n - (2.0 * a * d)[:, None] * r, axis=0)
-    alone = tl.load(chunk_alone + chunk)
-    store_or_add(out, row, alone, first, column, DIM)
-    if CHANNELS == 2:
-        store_or_add(out + num_rows * DIM, row, alone, second, column, DIM)
+        neighbour = tl.load(neighbours + edge, mask=inside, other=0).to(tl.int64)
+        chosen = tl.load(sets + edge, mask=inside, other=0)
+        r = load_reflectors(reflectors, chosen, column, inside, DIM)
+        n = load_features(features, neighbour, channel, column, inside, num_rows, DIM)
+        d = tl.sum(n * r, axis=2)
+        place = chosen[:, None] * TERMS + 2 * channel[None, :]
+        by_w = tl.load(set_terms + place, mask=inside[:, None], other=0.0)
+        by_v = tl.load(set_terms + place + 1, mask=inside[:, None], other=0.0)
+        place = channel[None, :] * num_rows + neighbour[:, None]
+        of_neighbour = tl.load(row_terms + place, mask=inside[:, None], other=0.0)
+        logit = of_neighbour - 2.0 * d * by_w + by_v
+        place = edge[:, None] * CHANNELS + channel[None, :]
+        tl.store(along + place, d, mask=inside[:, None])
+        tl.store(logits + place, logit, mask=inside[:, None])
+        logit = tl.where(inside[:, None], logit, -float("inf"))
+        higher = tl.maximum(peak, logit)
+        weight = tl.exp(logit - higher)
+        shrink = tl.exp(peak - higher)
+        message = weight[:, :, None] * n - (2.0 * weight * d)[:, :, None] * r
+        total = total * shrink[:, :, None] + message
+        mass = mass * shrink + weight
+        peak = higher
+    is_part = exists & (slot >= 0)
+    store_features(parts, slot, channel, column, is_part, num_slots, total, DIM)
+    store_scalars(part_peaks, slot, channel, is_part, num_slots, peak)
+    store_scalars(part_mass, slot, channel, is_part, num_slots, mass)
+    mass = tl.where(mass == 0.0, 1.0, mass)  # an entity without edges
+    is_whole = exists & (slot < 0)
+    store_features(out, row, channel, column, is_whole, num_rows, total / mass[:, :, None], DIM)
+    store_scalars(log_mass, row, channel, is_whole, num_rows, peak + tl.log(mass))
 
 
 @triton.jit
-def row_dots_kernel(
-    left, right, out, num_rows, DIM: tl.constexpr, TILE: tl.constexpr, WIDTH: tl.constexpr
+def combine_attended_kernel(
+    hubs,
+    hub_slots,
+    parts,
+    part_peaks,
+    part_mass,
+    out,
+    log_mass,
+    num_rows,
+    num_slots,
+    DIM: tl.constexpr,
+    TILE: tl.constexpr,
+    WIDTH: tl.constexpr,
 ):
-    """Compute ``left[row] . right[row]``; one program per tile of rows."""
-    row = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    """Combine the sums of a hub's chunks; one program per hub and channel."""
+    hub = tl.program_id(0)
+    rows_before = tl.program_id(1).to(tl.int64) * num_rows
+    slots_before = tl.program_id(1).to(tl.int64) * num_slots
+    begin = tl.load(hub_slots + hub)
+    end = tl.load(hub_slots + hub + 1)
     column = tl.arange(0, WIDTH)
-    inside = row < num_rows
-    product = load_rows(left, row, column, inside, DIM) * load_rows(right, row, column, inside, DIM)
-    tl.store(out + row, tl.sum(product, axis=1), mask=inside)
+    total = tl.zeros([WIDTH], dtype=tl.float32)
+    peak = -1e38
+    mass = 0.0
+    for offset in range(begin, end, TILE):
+        slot = slots_before + offset + tl.arange(0, TILE)
+        inside = offset + tl.arange(0, TILE) < end
+        own = tl.load(part_peaks + slot, mask=inside, other=-float("inf"))
+        higher = tl.maximum(peak, tl.max(own, axis=0))
+        weight = tl.exp(own - higher)
+        shrink = tl.exp(peak - higher)
+        mask = inside[:, None] & (column < DIM)[None, :]
+        part = tl.load(parts + slot[:, None] * DIM + column[None, :], mask=mask, other=0.0)
+        total = total * shrink + tl.sum(weight[:, None] * part, axis=0)
+        part = tl.load(part_mass + slot, mask=inside, other=0.0)
+        mass = mass * shrink + tl.sum(weight * part, axis=0)
+        peak = higher
+    row = rows_before + tl.load(hubs + hub)
+    tl.store(out + row * DIM + column, total / mass, mask=column < DIM)
+    tl.store(log_mass + row, peak + tl.log(mass))
 
 
 @triton.jit
 def edge_gradients_kernel(
-    rows,
-    cols,
+    runs,
+    starts,
+    ends,
+    slots,
+    num_chunks,
+    neighbours,
     sets,
-    attention,
-    along,
-    totals,
-    grad,
     features,
     reflectors,
-    by_neighbour,
-    grad_logits,
-    grad_along,
-    shares_of_w,
-    shares_of_v,
-    num_edges,
-    num_rows,
-    TILES: tl.constexpr,
-    DIM: tl.constexpr,
-    TILE: tl.constexpr,
-    WIDTH: tl.constexpr,
-):
-    """Compute the gradients of the edges' logits and of ``n.r``; one program per run of tiles.
-
-    Each program also stores its part of the gradients of ``w`` and ``v``, which are summed later.
-    """
-    channel = tl.program_id(1).to(tl.int64)
-    edges_before = channel * num_edges
-    rows_before = channel * num_rows
-    column = tl.arange(0, WIDTH)
-    w = tl.load(by_neighbour + channel * DIM + column, mask=column < DIM, other=0.0)
-    of_w = tl.zeros([WIDTH], dtype=tl.float32)
-    of_v = tl.zeros([WIDTH], dtype=tl.float32)
-    for tile in range(TILES):
-        edge = (tl.program_id(0).to(tl.int64) * TILES + tile) * TILE + tl.arange(0, TILE)
-        inside = edge < num_edges
-        row = tl.load(rows + edge, mask=inside, other=0).to(tl.int64)
-        neighbour = tl.load(cols + edge, mask=inside, other=0).to(tl.int64)
-        r = load_rows(reflectors, tl.load(sets + edge, mask=inside, other=0), column, inside, DIM)
-        g = load_rows(grad + rows_before * DIM, row, column, inside, DIM)
-        n = load_rows(features + rows_before * DIM, neighbour, column, inside, DIM)
-        a = tl.load(attention + edges_before + edge, mask=inside, other=0.0)
-        d = tl.load(along + edges_before + edge, mask=inside, other=0.0)
-        message = n - 2.0 * d[:, None] * r
-        total = tl.load(totals + rows_before + row, mask=inside, other=0.0)
-        of_logit = a * (tl.sum(g * message, axis=1) - total)
-        by_reflector = a * tl.sum(g * r, axis=1) + of_logit * tl.sum(r * w[None, :], axis=1)
-        tl.store(grad_logits + edges_before + edge, of_logit, mask=inside)
-        tl.store(grad_along + edges_before + edge, -2.0 * by_reflector, mask=inside)
-        of_w += tl.sum(of_logit[:, None] * message, axis=0)
-        of_v += tl.sum(of_logit[:, None] * r, axis=0)
-    where = (channel * tl.num_programs(0) + tl.program_id(0)) * DIM + column
-    tl.store(shares_of_w + where, of_w, mask=column < DIM)
-    tl.store(shares_of_v + where, of_v, mask=column < DIM)
-
-
-@triton.jit
-def feature_share(
-    edge, inside, row, r, w, attention, grad_logits, grad_along, grad, column, DIM: tl.constexpr
-):
-    """Return what a tile of edges adds to the gradient of its neighbour."""
-    a = tl.load(attention + edge, mask=inside, other=0.0)
-    of_logit = tl.load(grad_logits + edge, mask=inside, other=0.0)
-    of_along = tl.load(grad_along + edge, mask=inside, other=0.0)
-    g = load_rows(grad, row, column, inside, DIM)
-    return tl.sum(a[:, None] * g + of_along[:, None] * r, axis=0) + tl.sum(of_logit, axis=0) * w
-
-
-@triton.jit
-def feature_gradient_kernel(
-    chunk_rows,
-    chunk_starts,
-    chunk_ends,
-    chunk_alone,
-    edges,
-    rows,
-    sets,
-    attention,
-    grad_logits,
-    grad_along,
-    grad,
-    reflectors,
-    by_neighbour,
+    set_terms,
+    along,
+    logits,
+    log_mass,
     out,
-    num_edges,
+    grad,
+    scalars,
     num_rows,
+    TERMS: tl.constexpr,
     CHANNELS: tl.constexpr,
     DIM: tl.constexpr,
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Compute the gradient of the features; one program per chunk of an entity's outgoing edges."""
-    chunk = tl.program_id(0)
-    end = tl.load(chunk_ends + chunk)
+    """Compute the attention of each edge and the gradients of its logit and of n.r."""
+    row, begin, end, _, exists = load_chunks(runs, starts, ends, slots, num_chunks, TILE)
     column = tl.arange(0, WIDTH)
-    w_first = tl.load(by_neighbour + column, mask=column < DIM, other=0.0)
-    w_second = tl.load(by_neighbour + (CHANNELS - 1) * DIM + column, mask=column < DIM, other=0.0)
-    first = tl.zeros([WIDTH], dtype=tl.float32)
-    second = tl.zeros([WIDTH], dtype=tl.float32)
-    for offset in range(tl.load(chunk_starts + chunk), end, TILE):
-        place = offset + tl.arange(0, TILE)
+    channel = tl.arange(0, CHANNELS)
+    g = load_features(grad, row, channel, column, exists, num_rows, DIM)
+    y = load_features(out, row, channel, column, exists, num_rows, DIM)
+    total = tl.sum(g * y, axis=2)
+    place = channel[None, :] * num_rows + row[:, None]
+    mass = tl.load(log_mass + place, mask=exists[:, None], other=0.0)
+    for step in range(tl.max(end - begin, axis=0)):
+        edge = (begin + step).to(tl.int64)
+        inside = edge < end
+        neighbour = tl.load(neighbours + edge, mask=inside, other=0).to(tl.int64)
+        chosen = tl.load(sets + edge, mask=inside, other=0)
+        r = load_reflectors(reflectors, chosen, column, inside, DIM)
+        n = load_features(features, neighbour, channel, column, inside, num_rows, DIM)
+        place = edge[:, None] * CHANNELS + channel[None, :]
+        mask = inside[:, None]
+        d = tl.load(along + place, mask=mask, other=0.0)
+        a = tl.exp(tl.load(logits + place, mask=mask, other=-float("inf")) - mass)
+        by_reflector = tl.sum(g * r, axis=2)
+        by_message = tl.sum(g * n, axis=2) - 2.0 * d * by_reflector
+        of_logit = a * (by_message - total)
+        by_w = chosen[:, None] * TERMS + 2 * channel[None, :]
+        by_w = tl.load(set_terms + by_w, mask=mask, other=0.0)
+        of_along = -2.0 * (a * by_reflector + of_logit * by_w)
+        tl.store(scalars + 4 * place, a, mask=mask)
+        tl.store(scalars + 4 * place + 1, d, mask=mask)
+        tl.store(scalars + 4 * place + 2, of_logit, mask=mask)
+        tl.store(scalars + 4 * place + 3, of_along, mask=mask)
+
+
+@triton.jit
+def feature_gradient_kernel(
+    runs,
+    starts,
+    ends,
+    slots,
+    num_chunks,
+    edges,
+    rows,
+    sets,
+    scalars,
+    grad,
+    reflectors,
+    by_neighbour,
+    out,
+    sums,
+    parts,
+    part_sums,
+    num_rows,
+    num_slots,
+    CHANNELS: tl.constexpr,
+    DIM: tl.constexpr,
+    TILE: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """Compute the gradient of the features, and the sum of the gradients of their logits."""
+    run, begin, end, slot, exists = load_chunks(runs, starts, ends, slots, num_chunks, TILE)
+    column = tl.arange(0, WIDTH)
+    channel = tl.arange(0, CHANNELS)
+    total = tl.zeros([TILE, CHANNELS, WIDTH], dtype=tl.float32)
+    of_logits = tl.zeros([TILE, CHANNELS], dtype=tl.float32)
+    for step in range(tl.max(end - begin, axis=0)):
+        place = begin + step
         inside = place < end
-        edge = tl.load(edges + place, mask=inside, other=0).to(tl.int64)
         row = tl.load(rows + place, mask=inside, other=0).to(tl.int64)
-        r = load_rows(reflectors, tl.load(sets + edge, mask=inside, other=0), column, inside, DIM)
-        first += feature_share(
-            edge, inside, row, r, w_first, attention, grad_logits, grad_along, grad, column, DIM
-        )
-        if CHANNELS == 2:
-            second += feature_share(
-                edge,
-                inside,
-                row,
-                r,
-                w_second,
-                attention + num_edges,
-                grad_logits + num_edges,
-                grad_along + num_edges,
-                grad + num_rows * DIM,
-                column,
-                DIM,
-            )
-    row = tl.load(chunk_rows + chunk).to(tl.int64)
-    alone = tl.load(chunk_alone + chunk)
-    store_or_add(out, row, alone, first, column, DIM)
-    if CHANNELS == 2:
-        store_or_add(out + num_rows * DIM, row, alone, second, column, DIM)
+        chosen = tl.load(sets + place, mask=inside, other=0)
+        edge = tl.load(edges + place, mask=inside, other=0).to(tl.int64)
+        r = load_reflectors(reflectors, chosen, column, inside, DIM)
+        g = load_features(grad, row, channel, column, inside, num_rows, DIM)
+        own = scalars + 4 * (edge[:, None] * CHANNELS + channel[None, :])
+        a = tl.load(own, mask=inside[:, None], other=0.0)
+        of_along = tl.load(own + 3, mask=inside[:, None], other=0.0)
+        total += a[:, :, None] * g + of_along[:, :, None] * r
+        of_logits += tl.load(own + 2, mask=inside[:, None], other=0.0)
+    total += of_logits[:, :, None] * load_kernels(by_neighbour, channel, column, DIM)
+    is_whole, is_part = exists & (slot < 0), exists & (slot >= 0)
+    store_features(out, run, channel, column, is_whole, num_rows, total, DIM)
+    store_scalars(sums, run, channel, is_whole, num_rows, of_logits)
+    store_features(parts, slot, channel, column, is_part, num_slots, total, DIM)
+    store_scalars(part_sums, slot, channel, is_part, num_slots, of_logits)
 
 
 @triton.jit
 def reflector_gradient_kernel(
-    chunk_rows,
-    chunk_starts,
-    chunk_ends,
-    chunk_alone,
-    edges,
+    runs,
+    starts,
+    ends,
+    slots,
+    num_chunks,
+    edges_by_neighbour,
+    neighbours,
+    edges_by_row,
     rows,
-    cols,
-    attention,
-    along,
-    grad_logits,
-    grad_along,
+    scalars,
     grad,
     features,
     by_neighbour,
     by_relation,
     out,
-    num_edges,
+    sums,
+    parts,
+    part_sums,
     num_rows,
+    num_sets,
+    num_slots,
+    ADD: tl.constexpr,
     CHANNELS: tl.constexpr,
     DIM: tl.constexpr,
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Compute the gradient of the reflectors; one program per chunk of a relation set's edges."""
-    chunk = tl.program_id(0)
-    end = tl.load(chunk_ends + chunk)
+    """Compute the gradient of the reflectors, and two sums over the edges of a set.
+
+    The sums are those of the logits' gradients and of their products with n.r.
+    """
+    run, begin, end, slot, exists = load_chunks(runs, starts, ends, slots, num_chunks, TILE)
+    longest = tl.max(end - begin, axis=0)
     column = tl.arange(0, WIDTH)
-    total = tl.zeros([WIDTH], dtype=tl.float32)
-    for offset in range(tl.load(chunk_starts + chunk), end, TILE):
-        place = offset + tl.arange(0, TILE)
+    channel = tl.arange(0, CHANNELS)
+    total = tl.zeros([TILE, CHANNELS, WIDTH], dtype=tl.float32)
+    of_logits = tl.zeros([TILE, CHANNELS], dtype=tl.float32)
+    of_products = tl.zeros([TILE, CHANNELS], dtype=tl.float32)
+    for step in range(longest):
+        place = begin + step
         inside = place < end
-        edge = tl.load(edges + place, mask=inside, other=0).to(tl.int64)
+        neighbour = tl.load(neighbours + place, mask=inside, other=0).to(tl.int64)
+        edge = tl.load(edges_by_neighbour + place, mask=inside, other=0).to(tl.int64)
+        n = load_features(features, neighbour, channel, column, inside, num_rows, DIM)
+        own = scalars + 4 * (edge[:, None] * CHANNELS + channel[None, :])
+        d = tl.load(own + 1, mask=inside[:, None], other=0.0)
+        of_logit = tl.load(own + 2, mask=inside[:, None], other=0.0)
+        of_along = tl.load(own + 3, mask=inside[:, None], other=0.0)
+        total += of_along[:, :, None] * n
+        of_logits += of_logit
+        of_products += of_logit * d
+    for step in range(longest):
+        place = begin + step
+        inside = place < end
         row = tl.load(rows + place, mask=inside, other=0).to(tl.int64)
-        neighbour = tl.load(cols + edge, mask=inside, other=0).to(tl.int64)
-        for channel in tl.static_range(CHANNELS):
-            place_of = channel * num_edges + edge
-            a = tl.load(attention + place_of, mask=inside, other=0.0)
-            d = tl.load(along + place_of, mask=inside, other=0.0)
-            of_logit = tl.load(grad_logits + place_of, mask=inside, other=0.0)
-            of_along = tl.load(grad_along + place_of, mask=inside, other=0.0)
-            g = load_rows(grad + channel * num_rows * DIM, row, column, inside, DIM)
-            n = load_rows(features + channel * num_rows * DIM, neighbour, column, inside, DIM)
-            w = tl.load(by_neighbour + channel * DIM + column, mask=column < DIM, other=0.0)
-            v = tl.load(by_relation + channel * DIM + column, mask=column < DIM, other=0.0)
-            total += tl.sum(of_along[:, None] * n - (2.0 * a * d)[:, None] * g, axis=0)
-            total += tl.sum(of_logit, axis=0) * v - 2.0 * tl.sum(of_logit * d, axis=0) * w
-    row = tl.load(chunk_rows + chunk).to(tl.int64)
-    store_or_add(out, row, tl.load(chunk_alone + chunk), total, column, DIM)
+        edge = tl.load(edges_by_row + place, mask=inside, other=0).to(tl.int64)
+        g = load_features(grad, row, channel, column, inside, num_rows, DIM)
+        own = scalars + 4 * (edge[:, None] * CHANNELS + channel[None, :])
+        a = tl.load(own, mask=inside[:, None], other=0.0)
+        d = tl.load(own + 1, mask=inside[:, None], other=0.0)
+        total -= (2.0 * a * d)[:, :, None] * g
+    total += of_logits[:, :, None] * load_kernels(by_relation, channel, column, DIM)
+    total -= 2.0 * of_products[:, :, None] * load_kernels(by_neighbour, channel, column, DIM)
+    of_set = tl.sum(total, axis=1)
+    is_whole, is_part = exists & (slot < 0), exists & (slot >= 0)
+    mask = is_part[:, None] & (column < DIM)[None, :]
+    tl.store(parts + slot[:, None] * DIM + column[None, :], of_set, mask=mask)
+    where = out + run[:, None] * DIM + column[None, :]
+    mask = is_whole[:, None] & (column < DIM)[None, :]
+    if ADD:
+        of_set += tl.load(where, mask=mask, other=0.0)
+    tl.store(where, of_set, mask=mask)
+    store_scalars(sums, run, channel, is_whole, num_sets, of_logits)
+    store_scalars(sums + CHANNELS * num_sets, run, channel, is_whole, num_sets, of_products)
+    store_scalars(part_sums, slot, channel, is_part, num_slots, of_logits)
+    store_scalars(part_sums + CHANNELS * num_slots, slot, channel, is_part, num_slots, of_products)
+
+
+@triton.jit
+def combine_sums_kernel(
+    hubs,
+    hub_slots,
+    parts,
+    part_sums,
+    out,
+    sums,
+    num_rows,
+    num_slots,
+    ADD: tl.constexpr,
+    SUMS: tl.constexpr,
+    DIM: tl.constexpr,
+    TILE: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """Add up the rows and sums of a hub's chunks; one program per hub and channel."""
+    hub = tl.program_id(0)
+    channel = tl.program_id(1).to(tl.int64)
+    begin = tl.load(hub_slots + hub)
+    end = tl.load(hub_slots + hub + 1)
+    column = tl.arange(0, WIDTH)
+    kind = tl.arange(0, SUMS)
+    total = tl.zeros([WIDTH], dtype=tl.float32)
+    scalar = tl.zeros([SUMS], dtype=tl.float32)
+    for offset in range(begin, end, TILE):
+        slot = offset + tl.arange(0, TILE)
+        inside = slot < end
+        mask = inside[:, None] & (column < DIM)[None, :]
+        place = (channel * num_slots + slot)[:, None] * DIM + column[None, :]
+        total += tl.sum(tl.load(parts + place, mask=mask, other=0.0), axis=0)
+        place = (channel * SUMS + kind)[None, :] * num_slots + slot[:, None]
+        scalar += tl.sum(tl.load(part_sums + place, mask=inside[:, None], other=0.0), axis=0)
+    row = tl.load(hubs + hub).to(tl.int64)
+    where = out + (channel * num_rows + row) * DIM + column
+    if ADD:
+        total += tl.load(where, mask=column < DIM, other=0.0)
+    tl.store(where, total, mask=column < DIM)
+    tl.store(sums + (channel * SUMS + kind) * num_rows + row, scalar)

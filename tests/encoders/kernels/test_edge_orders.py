@@ -1,0 +1,93 @@
+"""Orders and chunks of edges against loops over lists."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from emea.data.sources.synthetic import synthetic_pair
+from emea.encoders.joint_graph import join_graphs
+from emea.encoders.kernels import edge_orders
+from emea.encoders.kernels.edge_orders import Chunks, chunks
+from emea.encoders.reflection_layers import ReflectionLayers
+
+Runs = dict[int, list[list[int]]]
+
+
+def slow_chunks(ids: list[int], num_runs: int, size: int) -> Runs:
+    """Positions of each chunk of each run in the sorted ids."""
+    found: Runs = {}
+    start = 0
+    for run in range(num_runs):
+        places = list(range(start, start + ids.count(run)))
+        start += len(places)
+        found[run] = [places[at : at + size] for at in range(0, max(1, len(places)), size)]
+    return found
+
+
+def check(found: Chunks, expected: Runs) -> None:
+    seen: Counter[int] = Counter()
+    by_slot: dict[int, tuple[int, list[int]]] = {}
+    parts = zip(*(part.tolist() for part in found[:4]), strict=True)
+    lengths = (found.ends - found.starts).tolist()
+    assert lengths == sorted(lengths, reverse=True)
+    for run, start, end, slot in parts:
+        places = list(range(start, end))
+        assert places in expected[run]
+        seen[run] += 1
+        assert (slot < 0) == (len(expected[run]) == 1)
+        if slot >= 0:
+            by_slot[slot] = run, places
+    assert seen == {run: len(of_run) for run, of_run in expected.items()}
+    assert sorted(by_slot) == list(range(found.num_slots))
+    hubs = [run for run, of_run in expected.items() if len(of_run) > 1]
+    assert found.hubs.tolist() == hubs
+    for place, run in enumerate(hubs):
+        first, last = found.hub_slots[place : place + 2].tolist()
+        assert [by_slot[slot] for slot in range(first, last)] == [(run, c) for c in expected[run]]
+
+
+@pytest.mark.parametrize("size", [1, 3, 32])
+@pytest.mark.parametrize("is_large", [False, True])
+def test_chunks(size: int, is_large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge_orders, "EDGES_PER_CHUNK", size)
+    monkeypatch.setattr(edge_orders, "LARGE", 0 if is_large else 10**9)
+    torch.manual_seed(0)
+    ids = torch.randint(12, (90,)) ** 2 // 12
+    ids = ids[ids != 3]
+    expected = slow_chunks(ids.tolist(), 13, (1 + is_large) * size)
+    check(chunks(ids, 13), expected)
+
+
+def test_no_edges() -> None:
+    empty = chunks(torch.zeros(0, dtype=torch.int64), 2)
+    assert (empty.ends == empty.starts).all()
+    assert empty.runs.tolist() == [0, 1]
+    assert empty.num_slots == 0
+
+
+def test_orders_of_a_graph() -> None:
+    graph = join_graphs(synthetic_pair(num_entities=100))
+    layers = ReflectionLayers(graph, torch.relu, 0.0)
+    orders = edge_orders.edge_orders(layers.edges, layers.edge_sets)
+    parts = (layers.edges.rows, orders.neighbours, orders.sets)
+    edges = list(zip(*(part.tolist() for part in parts), strict=True))
+    numbers = range(len(edges))
+    by_column = sorted(numbers, key=lambda e: (edges[e][1], edges[e][2], e))
+    check_order(orders.by_column, [by_column] * 3, [numbers, *columns(edges, 0, 2)])
+    by_neighbour = sorted(numbers, key=lambda e: (edges[e][2], edges[e][1], e))
+    by_entity = sorted(numbers, key=lambda e: (edges[e][2], edges[e][0], e))
+    sorted_by = [by_neighbour, by_neighbour, by_entity, by_entity]
+    values = [numbers, *columns(edges, 1), numbers, *columns(edges, 0)]
+    check_order(orders.by_set, sorted_by, values)
+
+
+def columns(edges: list[tuple[int, ...]], *places: int) -> list[list[int]]:
+    return [[edge[place] for edge in edges] for place in places]
+
+
+def check_order(found: Tensor, orders: list[list[int]], values: list[Any]) -> None:
+    for row, order, value in zip(found.tolist(), orders, values, strict=True):
+        assert row == [value[edge] for edge in order]
