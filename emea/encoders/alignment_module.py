@@ -168,6 +168,7 @@ class AlignmentModule(pl.LightningModule):
         """Drop the step and the gradients; the next fit uses the memory of their CUDA graph."""
         self._step = None
         self.zero_grad(set_to_none=True)
+        self._graph_memory.release_if_large()
 
     def release_graphs(self) -> None:
         """Release the device memory of CUDA graphs after the last fit."""

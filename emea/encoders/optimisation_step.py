@@ -10,6 +10,9 @@ from torch import Tensor
 WARM_UP_STEPS = 1
 """Eager steps before a capture, which compile kernels and create optimiser state."""
 
+KEPT_SHARE = 0.125
+"""Share of the device's memory that may stay reserved between fits."""
+
 
 class OptimisationStep:
     """Runs the forward pass, the backward pass and the update of the parameters.
@@ -74,6 +77,15 @@ class GraphMemory:
     def release(self) -> None:
         """Release the memory; the last graph must not be replayed any more."""
         self._last = None
+
+    def release_if_large(self) -> None:
+        """Release the memory if it is a large share of the device's, which others may need."""
+        if self._last is None:
+            return
+        _, total = torch.cuda.mem_get_info()
+        if torch.cuda.memory_reserved() > KEPT_SHARE * total:
+            self.release()
+            torch.cuda.empty_cache()
 
 
 @contextmanager
