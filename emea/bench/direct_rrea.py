@@ -44,7 +44,7 @@ class DirectRREA(nn.Module):
             for layer in range(len(model.neighbour_attention)):
                 features = torch.relu(self._layer(features, reflectors, layer))
                 outputs.append(features)
-        dropped: Tensor = model.layers.side_by_side.dropout(torch.cat(outputs, dim=1))
+        dropped: Tensor = model.layers.dropout(torch.cat(outputs, dim=1))
         return dropped
 
     def _layer(self, features: Tensor, reflectors: Tensor, layer: int) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from emea.data.sorting import numbered_rows
 from emea.encoders import compiled_layers, fused_layers
 from emea.encoders.joint_graph import JointGraph
-from emea.encoders.kernels.dropout import DroppedConcat
+from emea.encoders.kernels.dropout import ByteDropout
 from emea.encoders.kernels.edge_orders import EdgeOrders, edge_orders
 from emea.encoders.kernels.sparse_pattern import SparsePattern
 
@@ -73,7 +73,7 @@ class ReflectionLayers(nn.Module):
     def __init__(self, graph: JointGraph, activation: Activation, dropout: float) -> None:
         super().__init__()
         self.activation = activation
-        self.side_by_side = DroppedConcat(dropout)
+        self.dropout = ByteDropout(dropout)
         size, sets, relations = graph.num_entities, graph.num_sets, 2 * graph.num_relations
         rows, cols, edge_sets = graph.edge_rows, graph.edge_cols, graph.edge_sets
         self.members = SparsePattern(graph.set_rows, graph.set_relations, (sets, relations))
@@ -105,7 +105,7 @@ class ReflectionLayers(nn.Module):
         """
         ones = relations.new_ones(self.members.num_nonzeros)
         reflectors = nn.functional.normalize(self.members.weighted_sum(ones, relations))
-        dropout = self.side_by_side.dropout.share if self.training else 0.0
+        dropout = self.dropout.share if self.training else 0.0
         kernels = (by_neighbour, by_relation)
         if fused_layers.usable(reflectors, len(starts), self.activation):
             settings = (self._edge_orders(), self.activation, dropout, self.training)
@@ -114,12 +114,13 @@ class ReflectionLayers(nn.Module):
             graph = (self.edges, self.edge_sets.cols, self.activation, dropout)
             return compiled_layers.compiled_layers(*graph, starts, reflectors, *kernels)
         # torch's products process one channel at a time
-        groups = [
-            self._through_layers(start[None], reflectors, w[None], v[None])
+        columns = [
+            rows
             for start, w, v in zip(starts, *kernels, strict=True)
+            for rows in self._through_layers(start, reflectors, w, v)
         ]
-        rows: Tensor = self.side_by_side(groups)
-        return rows
+        dropped: Tensor = self.dropout(torch.cat(columns, dim=1))
+        return dropped
 
     def _edge_orders(self) -> EdgeOrders:
         """Return the orders of the edges on a GPU, which are computed once."""
@@ -130,21 +131,16 @@ class ReflectionLayers(nn.Module):
     def _through_layers(
         self, features: Tensor, reflectors: Tensor, by_neighbour: Tensor, by_relation: Tensor
     ) -> list[Tensor]:
+        """Return the activated outputs of all depths of one channel."""
         outputs = [self.activation(features)]
-        for w, v in zip(by_neighbour.unbind(1), by_relation.unbind(1), strict=True):
-            layer = self.attend(outputs[-1], reflectors, w, v)
-            outputs.append(self.activation(layer))
+        for w, v in zip(by_neighbour, by_relation, strict=True):
+            outputs.append(self.activation(self.attend(outputs[-1], reflectors, w, v)))
         return outputs
 
-    def attend(self, features: Tensor, reflectors: Tensor, w: Tensor, v: Tensor) -> Tensor:
-        """Apply one layer to features of shape ``[num_channels, num_entities, dim]``."""
-        channels = zip(features.unbind(0), w, v, strict=True)
-        layers = [self._attend_channel(channel, reflectors, a, b) for channel, a, b in channels]
-        return torch.stack(layers) if len(layers) > 1 else layers[0][None]
-
-    def _attend_channel(
+    def attend(
         self, features: Tensor, reflectors: Tensor, by_neighbour: Tensor, by_relation: Tensor
     ) -> Tensor:
+        """Apply one layer to the features of one channel, ``[num_entities, dim]``."""
         along = self.reflections.pair_dots(features, reflectors).index_select(0, self.edge_pair)
         sets = self.edge_sets.cols
         logits = (

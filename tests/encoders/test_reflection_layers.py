@@ -12,11 +12,15 @@ from emea.encoders.reflection_layers import ReflectionLayers
 DIM = 12
 
 
-def inputs(graph: JointGraph, num_channels: int, dim: int, seed: int = 0) -> list[Tensor]:
+def inputs(graph: JointGraph, dim: int) -> list[Tensor]:
     """Features, unit reflectors and attention kernels, in double precision."""
-    generator = torch.Generator().manual_seed(seed)
-    shapes = (num_channels, graph.num_entities, dim), (graph.num_sets, dim)
-    shapes += ((num_channels, dim),) * 2
+    generator = torch.Generator().manual_seed(0)
+    shapes: list[tuple[int, ...]] = [
+        (graph.num_entities, dim),
+        (graph.num_sets, dim),
+        (dim,),
+        (dim,),
+    ]
     tensors = [torch.randn(*shape, generator=generator).double() for shape in shapes]
     tensors[1] = torch.nn.functional.normalize(tensors[1])
     return [tensor.requires_grad_() for tensor in tensors]
@@ -25,27 +29,36 @@ def inputs(graph: JointGraph, num_channels: int, dim: int, seed: int = 0) -> lis
 def loop(graph: JointGraph, features: Tensor, reflectors: Tensor, w: Tensor, v: Tensor) -> Tensor:
     """Each entity's messages one by one."""
     out = torch.zeros_like(features)
-    for channel in range(len(features)):
-        for entity in range(graph.num_entities):
-            messages, logits = [], []
-            for edge in (graph.edge_rows == entity).nonzero()[0]:
-                r = reflectors[graph.edge_sets[edge]]
-                n = features[channel, graph.edge_cols[edge]]
-                messages.append(n - 2 * (n @ r) * r)
-                logits.append(messages[-1] @ w[channel] + r @ v[channel])
-            if messages:
-                weights = torch.softmax(torch.stack(logits), 0)
-                out[channel, entity] = weights @ torch.stack(messages)
+    for entity in range(graph.num_entities):
+        messages, logits = [], []
+        for edge in (graph.edge_rows == entity).nonzero()[0]:
+            r = reflectors[graph.edge_sets[edge]]
+            n = features[graph.edge_cols[edge]]
+            messages.append(n - 2 * (n @ r) * r)
+            logits.append(messages[-1] @ w + r @ v)
+        if messages:
+            out[entity] = torch.softmax(torch.stack(logits), 0) @ torch.stack(messages)
     return out
 
 
-@pytest.mark.parametrize("num_channels", [1, 2, 3])
-def test_a_layer_is_its_messages_by_attention(make_pair: Any, num_channels: int) -> None:
-    graph = join_graphs(make_pair(num_channels))
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_layer_is_its_messages_by_attention(make_pair: Any, seed: int) -> None:
+    graph = join_graphs(make_pair(seed))
     layers = ReflectionLayers(graph, torch.relu, 0.0)
-    given = inputs(graph, num_channels, 4)
+    given = inputs(graph, 4)
     with torch.no_grad():
         torch.testing.assert_close(layers.attend(*given), loop(graph, *given))
+
+
+def test_in_training_a_share_is_dropped(make_pair: Any) -> None:
+    torch.manual_seed(0)
+    graph = join_graphs(make_pair(0))
+    layers = ReflectionLayers(graph, torch.relu, 0.25)
+    starts = [torch.ones(graph.num_entities, 500).double()] * 2
+    relations = torch.randn(2 * graph.num_relations, 500).double()
+    rows = layers(starts, relations, *torch.zeros(2, 2, 0, 500).double())
+    assert float((rows == 0).float().mean()) == pytest.approx(0.25, abs=0.01)
+    assert float(rows.mean()) == pytest.approx(1, abs=0.02)
 
 
 def test_channels_and_depths_lie_side_by_side(make_pair: Any) -> None:

@@ -1,6 +1,4 @@
-"""Dropout of a matrix, and dropout that is fused with a concatenation of matrices."""
-
-from collections.abc import Sequence
+"""Dropout that needs one random byte per element on a CPU."""
 
 import torch
 from torch import Tensor, nn
@@ -44,27 +42,3 @@ def random_bytes(size: int) -> Tensor:
     """Return uniform random bytes from torch's CPU generator."""
     words = torch.empty((size + 7) // 8, dtype=torch.int64)
     return words.random_(-(2**63), None).view(torch.uint8)[:size]
-
-
-class DroppedConcat(nn.Module):
-    """Concatenates the channels' outputs along the row and drops a share of the elements.
-
-    Args:
-        share: Share of the elements to drop in training.
-    """
-
-    def __init__(self, share: float) -> None:
-        super().__init__()
-        self.dropout = ByteDropout(share)
-
-    def forward(self, groups: Sequence[Sequence[Tensor]]) -> Tensor:
-        """Return all outputs as rows, with the depths of a channel next to each other.
-
-        Args:
-            groups: Groups of channels; each group is a list of ``[num_channels, num_rows, dim]``
-                tensors, one per depth.
-        """
-        depths = [zip(*(depth.unbind(0) for depth in group), strict=True) for group in groups]
-        columns = [rows for group in depths for channel in group for rows in channel]
-        dropped: Tensor = self.dropout(torch.cat(columns, dim=1))
-        return dropped
