@@ -21,6 +21,32 @@ def keep(seed, row, column, num_columns, threshold):
 
 
 @triton.jit
+def places(
+    num_rows,
+    num_columns,
+    first_column,
+    channel_columns,
+    DIM: tl.constexpr,
+    TILE: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """Return the rows and columns of a program's elements, where they are, and which exist.
+
+    Returns:
+        Channel; rows; columns; columns of the wide rows; positions in the features and in the wide
+        rows; whether the elements exist.
+    """
+    channel = tl.program_id(1).to(tl.int64)
+    row = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    column = tl.arange(0, WIDTH)
+    mask = (row < num_rows)[:, None] & (column < DIM)[None, :]
+    narrow = (channel * num_rows + row)[:, None] * DIM + column[None, :]
+    wide_column = first_column + channel * channel_columns + column
+    broad = row[:, None] * num_columns + wide_column[None, :]
+    return channel, row, column, wide_column, narrow, broad, mask
+
+
+@triton.jit
 def activate_kernel(
     values,
     features,
@@ -44,11 +70,9 @@ def activate_kernel(
 
     Their products with the next layer's w are stored, too.
     """
-    channel = tl.program_id(1).to(tl.int64)
-    row = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
-    column = tl.arange(0, WIDTH)
-    mask = (row < num_rows)[:, None] & (column < DIM)[None, :]
-    narrow = (channel * num_rows + row)[:, None] * DIM + column[None, :]
+    channel, row, column, wide_column, narrow, broad, mask = places(
+        num_rows, num_columns, first_column, channel_columns, DIM, TILE, WIDTH
+    )
     value = tl.load(values + narrow, mask=mask, other=0.0)
     if IS_RELU:
         value = tl.where(value <= 0.0, 0.0, value)  # NaN stays NaN
@@ -59,10 +83,8 @@ def activate_kernel(
         w = tl.load(by_neighbour + channel * DIM + column, mask=column < DIM, other=0.0)
         term = tl.sum(value * w[None, :], axis=1)
         tl.store(row_terms + channel * num_rows + row, term, mask=row < num_rows)
-    place = first_column + channel * channel_columns + column
-    kept = keep(tl.load(seeds), row, place, num_columns, threshold)
-    broad = wide + row[:, None] * num_columns + place[None, :]
-    tl.store(broad, tl.where(kept, value * scale, 0.0), mask=mask)
+    kept = keep(tl.load(seeds), row, wide_column, num_columns, threshold)
+    tl.store(wide + broad, tl.where(kept, value * scale, 0.0), mask=mask)
 
 
 @triton.jit
@@ -90,15 +112,11 @@ def activate_backward_kernel(
 
     Each program also stores its part of the gradient of the next layer's w.
     """
-    channel = tl.program_id(1).to(tl.int64)
-    row = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
-    column = tl.arange(0, WIDTH)
-    mask = (row < num_rows)[:, None] & (column < DIM)[None, :]
-    narrow = (channel * num_rows + row)[:, None] * DIM + column[None, :]
-    place = first_column + channel * channel_columns + column
-    kept = keep(tl.load(seeds), row, place, num_columns, threshold)
-    broad = wide + row[:, None] * num_columns + place[None, :]
-    grad = tl.load(broad, mask=mask & kept, other=0.0) * scale
+    channel, row, column, wide_column, narrow, broad, mask = places(
+        num_rows, num_columns, first_column, channel_columns, DIM, TILE, WIDTH
+    )
+    kept = keep(tl.load(seeds), row, wide_column, num_columns, threshold)
+    grad = tl.load(wide + broad, mask=mask & kept, other=0.0) * scale
     value = tl.load(features + narrow, mask=mask, other=0.0).to(tl.float32)
     if WITH_ADDED:
         grad += tl.load(added + narrow, mask=mask, other=0.0)
