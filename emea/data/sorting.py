@@ -1,11 +1,16 @@
 """Sorts ids in linear time. Ids are small integers, so counting is faster than comparing."""
 
+import math
+
 import numpy as np
 
 from emea.data.arrays import IntArray
 
 FEW_IDS = 100_000
 """Comparing up to this many ids takes less time than loading scipy."""
+
+LARGEST_KEY = 2**63
+"""Rows with fewer possible values are sorted as one integer each."""
 
 
 def stable_order(ids: IntArray, num_ids: int) -> IntArray:
@@ -60,10 +65,29 @@ def places_in_runs(sizes: IntArray) -> IntArray:
 
 def distinct_rows(columns: list[IntArray], sizes: list[int]) -> list[IntArray]:
     """Return the distinct rows in lexicographic order."""
+    if math.prod(sizes) < LARGEST_KEY:
+        return _unpacked(distinct_ids(_packed(columns, sizes)), sizes)
     order = lexicographic_order(columns, sizes)
     ordered = [ids[order] for ids in columns]
     starts = run_starts(*ordered)
     return [ids[starts] for ids in ordered]
+
+
+def _packed(columns: list[IntArray], sizes: list[int]) -> IntArray:
+    """Return one integer per row, in the lexicographic order of the rows."""
+    keys = columns[0].astype(np.int64)
+    for ids, size in zip(columns[1:], sizes[1:], strict=True):
+        keys = keys * size + ids
+    return keys
+
+
+def _unpacked(keys: IntArray, sizes: list[int]) -> list[IntArray]:
+    """Return the columns of rows that were packed into integers."""
+    columns: list[IntArray] = []
+    for size in reversed(sizes[1:]):
+        keys, ids = np.divmod(keys, size)
+        columns.append(ids)
+    return [keys, *reversed(columns)]
 
 
 def numbered_rows(columns: list[IntArray], sizes: list[int]) -> tuple[list[IntArray], IntArray]:

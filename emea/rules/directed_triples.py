@@ -1,5 +1,7 @@
 """A graph's triples read in both directions, grouped by entity pair."""
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -36,34 +38,48 @@ class DirectedTriples(nn.Module):
         super().__init__()
         self.num_entities = graph.num_entities
         self.num_directed = 2 * graph.num_relations
-        head, relation, tail = graph.triples.T
-        heads, tails, relations = distinct_rows(
-            [
-                np.concatenate([head, tail]),
-                np.concatenate([tail, head]),
-                np.concatenate([relation, relation + graph.num_relations]),
-            ],
-            [graph.num_entities, graph.num_entities, self.num_directed],
-        )
-        starts = run_starts(heads, tails)
-        sizes = np.bincount(relations, minlength=self.num_directed)
-        buffers = {
-            "pair_heads": heads[starts],
-            "pair_tails": tails[starts],
-            "pair_starts": np.append(starts, len(heads)),
-            "relations": relations,
-            "relation_sizes": sizes.astype(np.float32),
-            "inverse_functionality": _inverse_functionality(
-                relations, tails, sizes, graph.num_entities
-            ),
-        }
-        for name, values in buffers.items():
+        if graph not in _ARRAYS:
+            _ARRAYS[graph] = _directed(graph)
+        for name, values in _ARRAYS[graph].items():
             self.register_buffer(name, torch.from_numpy(values), persistent=False)
 
     @property
     def pair_sizes(self) -> Tensor:
         """Number of relations of each pair."""
         return torch.diff(self.pair_starts)
+
+
+_ARRAYS: WeakKeyDictionary[KnowledgeGraph, dict[str, np.ndarray]] = WeakKeyDictionary()
+"""The values of each graph; rules, the evaluation and the mapping of relations use the same ones.
+
+No function changes them.
+"""
+
+
+def _directed(graph: KnowledgeGraph) -> dict[str, np.ndarray]:
+    """Return the buffers of a graph's directed triples by name."""
+    num_directed = 2 * graph.num_relations
+    head, relation, tail = graph.triples.T
+    heads, tails, relations = distinct_rows(
+        [
+            np.concatenate([head, tail]),
+            np.concatenate([tail, head]),
+            np.concatenate([relation, relation + graph.num_relations]),
+        ],
+        [graph.num_entities, graph.num_entities, num_directed],
+    )
+    starts = run_starts(heads, tails)
+    sizes = np.bincount(relations, minlength=num_directed)
+    return {
+        "pair_heads": heads[starts],
+        "pair_tails": tails[starts],
+        "pair_starts": np.append(starts, len(heads)),
+        "relations": relations,
+        "relation_sizes": sizes.astype(np.float32),
+        "inverse_functionality": _inverse_functionality(
+            relations, tails, sizes, graph.num_entities
+        ),
+    }
 
 
 def _inverse_functionality(

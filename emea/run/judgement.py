@@ -82,9 +82,13 @@ def shared_structure(
     both = (heads != NO_MATCH) & (tails != NO_MATCH)
     if int(both.sum()) < LEAST_TRIPLES:
         return None
-    connected = _edges(target.triples[:, 0], target.triples[:, 2], target.num_entities)
-    found = np.isin(_edges(heads[both], tails[both], target.num_entities), connected)
-    return float(found.mean())
+    connected = np.sort(_edges(target.triples[:, 0], target.triples[:, 2], target.num_entities))
+    # a search for sorted edges reads the other ones in order
+    mapped = np.sort(_edges(heads[both], tails[both], target.num_entities))
+    places = np.searchsorted(connected, mapped)
+    inside = places < len(connected)
+    found = connected[places[inside]] == mapped[inside]
+    return int(found.sum()) / len(mapped)
 
 
 def _edges(heads: IntArray, tails: IntArray, num_entities: int) -> IntArray:

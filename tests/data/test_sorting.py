@@ -1,5 +1,6 @@
 """Counting sorts against numpy's comparing ones."""
 
+import math
 from unittest import mock
 
 import numpy as np
@@ -48,8 +49,18 @@ def test_lexicographic_order(rows: list[tuple[int, ...]]) -> None:
 
 @given(ROWS)
 def test_distinct_rows(rows: list[tuple[int, ...]]) -> None:
-    distinct = distinct_rows(as_columns(rows), SIZES)
-    assert list(zip(*(ids.tolist() for ids in distinct), strict=True)) == sorted(set(rows))
+    for largest_key in (sorting.LARGEST_KEY, 0):
+        with mock.patch.object(sorting, "LARGEST_KEY", largest_key):
+            distinct = distinct_rows(as_columns(rows), SIZES)
+        assert list(zip(*(ids.tolist() for ids in distinct), strict=True)) == sorted(set(rows))
+
+
+def test_distinct_rows_of_the_largest_keys() -> None:
+    sizes = [2**31, 2**16, 2**16 - 1]
+    rows = [[size - 1 for size in sizes], [0, 0, 0], [2**31 - 1, 0, 5], [0, 0, 0]]
+    assert math.prod(sizes) < sorting.LARGEST_KEY
+    columns = list(np.array(rows, dtype=np.int64).T)
+    assert np.stack(distinct_rows(columns, sizes), axis=1).tolist() == [rows[1], rows[2], rows[0]]
 
 
 @given(ROWS)

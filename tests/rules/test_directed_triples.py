@@ -1,10 +1,12 @@
 """Triples in both directions."""
 
+import gc
+
 import numpy as np
 from hypothesis import given, settings
 
 from emea.data.graph import KnowledgeGraph
-from emea.rules.directed_triples import DirectedTriples
+from emea.rules.directed_triples import _ARRAYS, DirectedTriples
 
 from .literal_paris import both_directions, graphs, inverse_functionality
 
@@ -48,3 +50,14 @@ def test_functionality_reads_against_the_direction() -> None:
 def test_leaves_checkpoints_alone() -> None:
     graph = KnowledgeGraph(np.array([[0, 0, 1]]), 2, 1)
     assert not DirectedTriples(graph).state_dict()
+
+
+def test_a_graph_is_read_once_and_its_values_are_released() -> None:
+    graph = KnowledgeGraph(np.array([[0, 0, 1], [0, 1, 1]]), 2, 2)
+    first, second = DirectedTriples(graph), DirectedTriples(graph)
+    for name, values in first.named_buffers():
+        assert values.data_ptr() == second.get_buffer(name).data_ptr()
+    num_graphs = len(_ARRAYS)
+    del graph
+    gc.collect()
+    assert len(_ARRAYS) < num_graphs
