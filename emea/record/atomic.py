@@ -48,15 +48,17 @@ def open_atomic(path: Path | str) -> Iterator[BinaryIO]:
         raise
 
 
-def write_atomic(path: Path | str, content: str | bytes) -> None:
+def write_atomic(path: Path | str, content: str | bytes | Iterable[bytes | memoryview]) -> None:
     """Replace a file in one step, so that a killed process leaves no half-written file.
 
     Args:
         path: The file to write; its folder is created if it is missing.
-        content: Text (written as UTF-8) or bytes.
+        content: Text (written as UTF-8), bytes, or several parts of them.
     """
+    if isinstance(content, str):
+        content = content.encode()
     with open_atomic(path) as file:
-        file.write(content.encode() if isinstance(content, str) else content)
+        file.writelines([content] if isinstance(content, bytes) else content)
 
 
 def write_lines(path: Path | str, lines: Iterable[str]) -> None:

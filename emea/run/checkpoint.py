@@ -254,19 +254,27 @@ def _copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
-def _serialised(tensors: dict[str, Tensor], state: str) -> bytes:
-    metadata = {"state": state, "sha256": _checksum(tensors, state)}
-    return _with_sorted_metadata(save(tensors, metadata=metadata))
+def _serialised(tensors: dict[str, Tensor], state: str) -> Iterator[bytes | memoryview]:
+    """Yield the parts of a safetensors file, without copies of the tensors.
 
-
-def _with_sorted_metadata(content: bytes) -> bytes:
-    """Return the file with its metadata in a fixed order; safetensors writes a random one."""
-    end = 8 + int.from_bytes(content[:8], "little")
-    header = json.loads(content[8:end])
-    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    The metadata have a fixed order; safetensors itself writes them in a random one.
+    """
+    metadata = {"sha256": _checksum(tensors, state), "state": state}
+    # a file of empty tensors has the names of the types and the order of the tensors
+    empty = save({name: tensor.new_empty(0) for name, tensor in tensors.items()})
+    kinds = json.loads(empty[8 : 8 + int.from_bytes(empty[:8], "little")])
+    header: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name, kind in kinds.items():
+        start, end = end, end + tensors[name].nbytes
+        shape = list(tensors[name].shape)
+        header[name] = {"dtype": kind["dtype"], "shape": shape, "data_offsets": [start, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # the tensors stay aligned
-    return len(text).to_bytes(8, "little") + text + content[end:]
+    yield len(text).to_bytes(8, "little") + text
+    for name in kinds:
+        if tensors[name].numel():
+            yield _values(tensors[name])
 
 
 def _checksum(tensors: dict[str, Tensor], state: str) -> str:
@@ -276,11 +284,16 @@ def _checksum(tensors: dict[str, Tensor], state: str) -> str:
         tensor = tensors[name]
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         if tensor.numel():  # torch cannot view an empty tensor as bytes
-            values = tensor.reshape(-1)
-            if values.stride(0) != 1:  # possible if there is only one value
-                values = values.clone(memory_format=torch.contiguous_format)
-            digest.update(values.view(torch.uint8).numpy().data)
+            digest.update(_values(tensor))
     return digest.hexdigest()
+
+
+def _values(tensor: Tensor) -> memoryview:
+    """Return the bytes of a contiguous tensor that is not empty."""
+    values = tensor.reshape(-1)
+    if values.stride(0) != 1:  # possible if there is only one value
+        values = values.clone(memory_format=torch.contiguous_format)
+    return values.view(torch.uint8).numpy().data
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from omegaconf import DictConfig
 from safetensors import safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save, save_file
 
 from emea.config.files import option_names
 from emea.config.instantiate import load_pair
@@ -250,7 +250,8 @@ def test_a_changed_byte_is_noticed_and_the_previous_checkpoint_is_used(
 def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
     tensors = {"b": torch.arange(3), "a": torch.ones(2, 2), "none": torch.zeros(0)}
     contents = {
-        checkpoint._serialised(tensors, json.dumps({"steps": 3, "name": "é"})) for _ in range(20)
+        b"".join(checkpoint._serialised(tensors, json.dumps({"steps": 3, "name": "é"})))
+        for _ in range(20)
     }
     assert len(contents) == 1
     (tmp_path / "file").write_bytes(contents.pop())
@@ -260,7 +261,7 @@ def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
     assert all(torch.equal(read[name], tensors[name]) for name in tensors)
 
 
-@pytest.mark.parametrize(
+KINDS = pytest.mark.parametrize(
     "tensor",
     [
         torch.tensor(1.0),
@@ -271,6 +272,27 @@ def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
     ],
     ids=["scalar", "empty", "no stride", "bfloat16", "bool"],
 )
+
+
+@KINDS
+def test_every_kind_of_tensor_is_written_as_by_safetensors(
+    tensor: torch.Tensor, tmp_path: Path
+) -> None:
+    tensors = {"c": tensor, "a": torch.arange(3), "b": torch.tensor([True]), "d": torch.ones(2, 1)}
+    content = b"".join(checkpoint._serialised(tensors, "{}"))
+    start = 8 + int.from_bytes(content[:8], "little")
+    expected = save({name: value.contiguous().clone() for name, value in tensors.items()})
+    first = 8 + int.from_bytes(expected[:8], "little")
+    assert content[start:] == expected[first:]
+    header = json.loads(content[8:start])
+    assert header.pop("__metadata__")["state"] == "{}"
+    assert list(header.items()) == list(json.loads(expected[8:first]).items())
+    (tmp_path / "file").write_bytes(content)
+    read, _ = checkpoint._read(tmp_path / "file")
+    assert all(torch.equal(read[name], tensors[name]) for name in tensors)
+
+
+@KINDS
 def test_every_kind_of_tensor_has_a_checksum(tensor: torch.Tensor) -> None:
     assert _checksum({"a": tensor}, "{}") == _checksum({"a": tensor.clone()}, "{}")
     assert _checksum({"a": tensor}, "{}") != _checksum({"b": tensor}, "{}")
