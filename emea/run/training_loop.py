@@ -214,6 +214,7 @@ def train(
     observer: EvaluationObserver,
     device: torch.device,
     checkpoint: Path,
+    writer: BackgroundWriter,
     resume_from: Path | None = None,
     plan: Sequence[Stage] | None = None,
 ) -> None:
@@ -225,6 +226,8 @@ def train(
         observer: Measures and logs each stage.
         device: The device to compute on.
         checkpoint: The checkpoint file, which is written after each stage.
+        writer: Writes checkpoints while the run continues; the last one may be unfinished at the
+            end.
         resume_from: A checkpoint of this run to resume from; ``None`` means from the beginning.
         plan: The stages; ``None`` means those of the config.
     """
@@ -235,10 +238,7 @@ def train(
     announce(parts, sum(expected[num_done:]), device)
     turn_file = checkpoint.with_name(TURN_FILE)
     num_left = len(plan) - num_done
-    with (
-        BackgroundWriter() as writer,
-        StepProgress(sum(expected), num_left, parts.em.phases) as progress,
-    ):
+    with StepProgress(sum(expected), num_left, parts.em.phases) as progress:
         parts.em.on_phase = progress.phase
         progress.skip(sum(expected[:num_done]))
         first = _first_stage(turn_file, num_done, plan)

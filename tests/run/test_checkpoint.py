@@ -1,6 +1,9 @@
+import errno
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +17,8 @@ from emea.config.instantiate import load_pair
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.em.protocol import Strict
-from emea.errors import DataError
-from emea.record.run_folder import CHECKPOINT_FILE
+from emea.errors import DataError, UserError
+from emea.record.run_folder import CHECKPOINT_FILE, METRICS_FILE
 from emea.run import checkpoint
 from emea.run.checkpoint import (
     PREVIOUS_FILE,
@@ -296,3 +299,29 @@ def test_every_kind_of_tensor_is_written_as_by_safetensors(
 def test_every_kind_of_tensor_has_a_checksum(tensor: torch.Tensor) -> None:
     assert _checksum({"a": tensor}, "{}") == _checksum({"a": tensor.clone()}, "{}")
     assert _checksum({"a": tensor}, "{}") != _checksum({"b": tensor}, "{}")
+
+
+def test_a_run_waits_for_its_last_checkpoint(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = checkpoint._write_checkpoint
+
+    def slowly(*arguments: Any) -> None:
+        time.sleep(0.5)
+        write(*arguments)
+
+    monkeypatch.setattr(checkpoint, "_write_checkpoint", slowly)
+    run_job(tiny_config("em=none", *SHORT), tmp_path)
+    assert (tmp_path / CHECKPOINT_FILE).exists()
+
+
+def test_an_error_of_the_last_checkpoint_ends_the_run(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "_write_checkpoint", no_room)
+    with pytest.raises(UserError, match="disk is full"):
+        run_job(tiny_config("em=none", *SHORT), tmp_path)
+    assert not (tmp_path / METRICS_FILE).exists()
