@@ -32,8 +32,8 @@ LEAST_SHARE = 4
 BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**29}
 """Memory of one block of scores, per type of device. Larger products are faster."""
 
-MAX_ROWS = 4096
-"""Rows of a block from which on larger products are not faster."""
+LEAST_ROWS, MAX_ROWS = 512, 4096
+"""Rows of a block. Products of fewer rows mostly wait for the targets; more are not faster."""
 
 
 class Scanned(NamedTuple):
@@ -70,8 +70,9 @@ def scanned(similarity: Similarity, k: int, sharpness: float | None = None) -> S
     scores = similarity.source.new_empty(num_source, k)
     targets = torch.empty(scores.shape, dtype=torch.int64, device=scores.device)
     log_mass = similarity.source.new_zeros(num_source)
-    num_rows = block_budget(BLOCK_BYTES, scores.device) // (4 * num_target)
-    size = max(1, min(MAX_ROWS, num_rows))
+    num_rows = {kind: size // (4 * num_target) for kind, size in BLOCK_BYTES.items()}
+    num_rows = {kind: min(max(LEAST_ROWS, size), MAX_ROWS) for kind, size in num_rows.items()}
+    size = block_budget(num_rows, scores.device)
     for rows in torch.split(torch.arange(num_source, device=scores.device), size):
         dots = rough_dots(similarity.source.index_select(0, rows), similarity.target)
         maxima, mass = scan(dots, similarity.target_offset, similarity.scale, sharpness)

@@ -76,6 +76,7 @@ def test_small_blocks_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) 
     similarity = random_similarity(37, 2500)
     whole = scanned(similarity, 5, 3.0)
     monkeypatch.setitem(scanned_search.BLOCK_BYTES, "cpu", 4 * 2500 * 10)
+    monkeypatch.setattr(scanned_search, "LEAST_ROWS", 1)
     parts = scanned(similarity, 5, 3.0)
     for left, right in zip(whole, parts, strict=True):
         torch.testing.assert_close(left, right, rtol=0, atol=1e-6)
