@@ -1,10 +1,14 @@
 """Settings under ``trainer`` for Lightning: options of its Trainer, callbacks and loggers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import EntryPoints, entry_points
 from typing import Any
 
 import pytorch_lightning as pl
+from lightning_fabric.utilities import registry as lightning_registry
 from omegaconf import DictConfig, OmegaConf
 from pytorch_lightning.loggers import Logger
 from pytorch_lightning.utilities.exceptions import (  # type: ignore[attr-defined]
@@ -50,17 +54,42 @@ class LightningSettings:
         # a block is a batch, so Lightning's default of 50 would skip most of a short fit
         options = {"log_every_n_steps": 1, **self.options}
         try:
-            return pl.Trainer(
-                callbacks=list(callbacks),
-                logger=list(self.loggers) or False,
-                **given,
-                **options,
-            )
+            with _entry_points_read_once():
+                return pl.Trainer(
+                    callbacks=list(callbacks),
+                    logger=list(self.loggers) or False,
+                    **given,
+                    **options,
+                )
         except (MisconfigurationException, TypeError, ValueError) as error:
             if not self.options:
                 raise
             names = ", ".join(f"trainer.{name}" for name in self.options)
             raise ConfigError(f"Lightning does not accept {names}: {error}") from error
+
+
+@contextmanager
+def _entry_points_read_once() -> Iterator[None]:
+    """Let Lightning use the entry points of installed packages that it found before.
+
+    Each Trainer looks for packages that add callbacks, and reads a file of every package, which
+    takes nine tenths of the time to create a Trainer.
+    """
+    registry: Any = lightning_registry
+    original = getattr(registry, "entry_points", None)
+    if original is None:  # in other versions of Lightning
+        yield
+        return
+    registry.entry_points = _known_entry_points
+    try:
+        yield
+    finally:
+        registry.entry_points = original
+
+
+@cache
+def _known_entry_points(group: str) -> EntryPoints:
+    return entry_points(group=group)
 
 
 def _built(trainer: DictConfig, key: str, kind: type) -> list[Any]:

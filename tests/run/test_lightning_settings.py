@@ -4,10 +4,12 @@ import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import pytorch_lightning as pl
 import torch
+from lightning_fabric.utilities import registry
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from emea.config.checks import check_config
@@ -16,6 +18,7 @@ from emea.config.trainer_settings import PASSED_ON, REASONS, lightning_options
 from emea.config.trusted_targets import untrusted_targets
 from emea.errors import ConfigError
 from emea.record.fingerprint import fingerprint
+from emea.run import lightning_settings
 from emea.run.job import run_job
 from emea.run.lightning_settings import LightningSettings
 
@@ -211,3 +214,17 @@ def test_losses_are_logged_only_if_something_reads_them(
     timer = {"_target_": "pytorch_lightning.callbacks.Timer"}
     run_job(added(config, callbacks=[timer]), tmp_path / "watched")
     assert names == ["loss"]
+
+
+def test_packages_that_add_callbacks_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    timer = pl.callbacks.Timer()
+    found = mock.Mock(return_value=[mock.Mock(load=lambda: lambda: timer)])
+    monkeypatch.setattr(lightning_settings, "entry_points", found)
+    before = registry.entry_points
+    lightning_settings._known_entry_points.cache_clear()
+    for _ in range(3):
+        trainer = LightningSettings().trainer([], accelerator="cpu")
+        assert timer in trainer.callbacks  # type: ignore[attr-defined]
+    assert found.call_count == 1
+    assert registry.entry_points is before
+    lightning_settings._known_entry_points.cache_clear()
