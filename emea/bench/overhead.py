@@ -16,14 +16,18 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from pytorch_lightning.strategies import Strategy
+
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.em.em_callback import EMCallback
 from emea.encoders.alignment_module import AlignmentModule
+from emea.encoders.optimisation_step import GraphedStep, GraphMemory
 from emea.record.atomic import write_json
 from emea.record.mlflow_tracker import MlflowTracker
 from emea.record.provenance import provenance
 from emea.run import job, training_loop
+from emea.run.lightning_settings import LightningSettings
 from emea.run.observer import EvaluationObserver
 from emea.run.result import RunResult
 
@@ -32,12 +36,19 @@ PARTS: tuple[tuple[Any, str, str], ...] = (
     (AlignmentModule, "training_step", "steps"),
     (EMCallback, "between_fits", "em"),
     (EvaluationObserver, "__call__", "evaluation"),
+    (LightningSettings, "trainer", "trainers"),
+    (Strategy, "setup", "setup"),
+    (GraphedStep, "_on_side_stream", "eager_steps"),
+    (GraphMemory, "capture", "capture"),
     (training_loop, "save_checkpoint", "checkpoints"),
     (RunResult, "write", "files"),
     (MlflowTracker, "start", "mlflow"),
     (MlflowTracker, "log", "mlflow"),
     (MlflowTracker, "finish", "mlflow"),
 )
+
+DETAILS = ("trainers", "setup", "eager_steps", "capture")
+"""Parts of the steps and of Lightning's work, which are not added up; two of them need a GPU."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -83,6 +94,7 @@ def shares(overrides: list[str]) -> dict[str, Any]:
         "total_s": total,
         **named,
         "rest_s": total - sum(named.values()),
+        **{f"{part}_seconds": spent[part] for part in DETAILS},
         "share_of_overhead": added / total,
     }
 
