@@ -7,6 +7,7 @@ import os
 import resource
 import sys
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import torch
@@ -15,6 +16,9 @@ from emea.errors import ConfigError
 
 GLIBC = "libc.so.6"
 _M_MMAP_MAX, _M_TRIM_THRESHOLD = -4, -1
+
+_JOBS = count()
+"""Counts the jobs of the process that have started."""
 
 
 def choose_device(accelerator: str) -> torch.device:
@@ -56,9 +60,10 @@ def keep_freed_memory() -> None:
 
 def forget_peak_memory(device: torch.device) -> None:
     """Reset the peak memory, because several jobs of a sweep may share one process."""
-    gc.collect()
+    if next(_JOBS):  # do not count memory of earlier jobs
+        gc.collect()
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(GLIBC).malloc_trim(0)  # do not count memory of earlier jobs
+        ctypes.CDLL(GLIBC).malloc_trim(0)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     with contextlib.suppress(OSError):

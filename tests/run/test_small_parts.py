@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from io import StringIO
+from itertools import count
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from emea.errors import ConfigError
 from emea.record.run_folder import finite
 from emea.record.run_header import sweep_name
 from emea.record.run_record import flat_params
+from emea.run import device
 from emea.run.console import duration
 from emea.run.device import (
     choose_device,
@@ -100,6 +102,14 @@ def test_peak_memory_is_reset() -> None:
     del block
     forget_peak_memory(cpu)
     assert peak_memory_mb(cpu) < high - 300
+
+
+def test_only_earlier_jobs_leave_something_to_collect(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "_JOBS", count())
+    with patch.object(device.gc, "collect") as collect:
+        for num_earlier in range(3):
+            forget_peak_memory(torch.device("cpu"))
+            assert collect.call_count == num_earlier
 
 
 def test_the_table_says_whether_test_links_were_seen() -> None:
