@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from emea.data.sorting import numbered_rows
 from emea.encoders import compiled_layers, fused_layers
 from emea.encoders.joint_graph import JointGraph
+from emea.encoders.kernels.constant_product import ConstantProduct
 from emea.encoders.kernels.dropout import ByteDropout
 from emea.encoders.kernels.edge_orders import EdgeOrders, edge_orders
 from emea.encoders.kernels.sparse_pattern import SparsePattern
@@ -21,17 +22,15 @@ class NeighbourhoodMeans(nn.Module):
         opposite_relations: Take the inverse of each relation of an entity instead.
     """
 
-    around_mean: Tensor
-    incident_mean: Tensor
-
     def __init__(self, graph: JointGraph, opposite_relations: bool = False) -> None:
         super().__init__()
         size, relations = graph.num_entities, 2 * graph.num_relations
-        self.around = SparsePattern(*graph.closed_neighbourhoods(), shape=(size, size))
-        incident = graph.incident_relations(opposite_relations)
-        self.incident = SparsePattern(*incident, shape=(size, relations))
-        self.register_buffer("around_mean", self.around.mean_values(), persistent=False)
-        self.register_buffer("incident_mean", self.incident.mean_values(), persistent=False)
+        around = SparsePattern(*graph.closed_neighbourhoods(), shape=(size, size))
+        incident = SparsePattern(
+            *graph.incident_relations(opposite_relations), shape=(size, relations)
+        )
+        self.around = ConstantProduct(around, around.mean_values())
+        self.incident = ConstantProduct(incident, incident.mean_values())
 
     def forward(self, entities: Tensor, relations: Tensor) -> list[Tensor]:
         """Return ``[num_entities, dim]`` means for the entity channel and the relation channel.
@@ -40,11 +39,7 @@ class NeighbourhoodMeans(nn.Module):
             entities: ``[num_entities, dim]`` embeddings.
             relations: ``[2 * num_relations, dim]`` embeddings of the directed relations.
         """
-        dtype = entities.dtype
-        return [
-            self.around.weighted_sum(self.around_mean.to(dtype), entities),
-            self.incident.weighted_sum(self.incident_mean.to(dtype), relations),
-        ]
+        return [self.around(entities), self.incident(relations)]
 
 
 Activation = Callable[[Tensor], Tensor]
@@ -76,7 +71,8 @@ class ReflectionLayers(nn.Module):
         self.dropout = ByteDropout(dropout)
         size, sets, relations = graph.num_entities, graph.num_sets, 2 * graph.num_relations
         rows, cols, edge_sets = graph.edge_rows, graph.edge_cols, graph.edge_sets
-        self.members = SparsePattern(graph.set_rows, graph.set_relations, (sets, relations))
+        members = SparsePattern(graph.set_rows, graph.set_relations, (sets, relations))
+        self.members = ConstantProduct(members, torch.ones(members.num_nonzeros).double())
         self.edges = SparsePattern(rows, cols, shape=(size, size))
         self.edge_sets = SparsePattern(rows, edge_sets, shape=(size, sets))
         # n.r depends only on neighbour and set, so it is computed once per distinct pair
@@ -103,8 +99,7 @@ class ReflectionLayers(nn.Module):
         Returns:
             ``[num_entities, num_channels * (depth + 1) * dim]``.
         """
-        ones = relations.new_ones(self.members.num_nonzeros)
-        reflectors = nn.functional.normalize(self.members.weighted_sum(ones, relations))
+        reflectors = nn.functional.normalize(self.members(relations))
         dropout = self.dropout.share if self.training else 0.0
         kernels = (by_neighbour, by_relation)
         if fused_layers.usable(reflectors, len(starts), self.activation):

@@ -109,7 +109,12 @@ def matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
 
 def transposed_matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
     """Multiply the transposed sparse matrix by a dense one, without gradient."""
-    values = values.index_select(0, pattern.to_transposed)
+    sorted_values = values.index_select(0, pattern.to_transposed)
+    return product_of_transposed(pattern, sorted_values, dense)
+
+
+def product_of_transposed(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
+    """Multiply the transposed sparse matrix, whose values have its own order, by a dense one."""
     cols = pattern.transposed_rows
     if sparse_kernels.usable(dense):
         return sparse_kernels.matmul(

@@ -1,0 +1,57 @@
+"""Products with a sparse matrix whose values never change."""
+
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from emea.encoders.kernels.sparse_pattern import SparsePattern, matmul, product_of_transposed
+
+
+class ConstantProduct(nn.Module):
+    """Multiplies a matrix by a sparse matrix with constant values.
+
+    The values are converted to the precision of the other matrix and sorted for the transpose once,
+    instead of in every step.
+
+    Args:
+        pattern: Positions of the nonzeros.
+        values: ``[num_nonzeros]`` double values.
+    """
+
+    values: Tensor
+
+    def __init__(self, pattern: SparsePattern, values: Tensor) -> None:
+        super().__init__()
+        self.pattern = pattern
+        self.register_buffer("values", values, persistent=False)
+        self._converted: tuple[Tensor, Tensor] | None = None
+
+    def forward(self, dense: Tensor) -> Tensor:
+        """Return the product, differentiable in ``dense``."""
+        values, transposed = self._values_like(dense)
+        product = _Product.apply(dense, self.pattern, values, transposed)  # type: ignore[no-untyped-call]
+        return cast(Tensor, product)
+
+    def _values_like(self, dense: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the values and those of the transpose, in the precision of ``dense``."""
+        known = self._converted
+        if known is None or (known[0].dtype, known[0].device) != (dense.dtype, dense.device):
+            values = self.values.to(dense)
+            known = values, values.index_select(0, self.pattern.to_transposed)
+            self._converted = known
+        return known
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, dense: Tensor, pattern: SparsePattern, values: Tensor, transposed: Tensor
+    ) -> Tensor:
+        ctx.pattern, ctx.transposed = pattern, transposed
+        return matmul(pattern, values, dense)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+        grad = grads[0].contiguous()
+        return product_of_transposed(ctx.pattern, ctx.transposed, grad), None, None, None
