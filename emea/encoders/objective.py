@@ -67,7 +67,7 @@ def drawn_links(links: Tensor, size: int, weights: Tensor | None = None) -> Tens
         size: Number of links to sample.
         weights: ``[num_links]`` weights, not negative.
     """
-    order = torch.randperm(len(links), device=links.device)
+    order = _random_order(len(links), links.device)
     if weights is None:
         return order.repeat(-(-size // len(links)))[:size]
     ends = _running_sums(weights.index_select(0, order).double())
@@ -75,6 +75,17 @@ def drawn_links(links: Tensor, size: int, weights: Tensor | None = None) -> Tens
     picked = torch.searchsorted(ends, places * (ends[-1] / size), right=True)
     # rounding may put the last position after the last end
     return order[picked.clamp_(max=len(links) - 1)]
+
+
+MAX_SMALL_SORT = 4096
+"""Numbers that one CUDA kernel of torch sorts; more need about ten kernels."""
+
+
+def _random_order(size: int, device: torch.device) -> Tensor:
+    """Return a random permutation; equal random numbers are too rare to matter."""
+    if device.type == "cuda" and size <= MAX_SMALL_SORT:
+        return torch.rand(size, device=device).argsort()
+    return torch.randperm(size, device=device)
 
 
 def _running_sums(values: Tensor) -> Tensor:

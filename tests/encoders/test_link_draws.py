@@ -60,3 +60,12 @@ def test_which_links_a_small_weighted_batch_holds_is_random() -> None:
     weights = torch.linspace(0.1, 1, 40)
     batches = {tuple(sorted(drawn_links(links, 5, weights).tolist())) for _ in range(40)}
     assert len(batches) > 35
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("size", [1, 750, 5000])
+def test_a_random_order_on_a_gpu(cuda: torch.device, size: int) -> None:
+    links = torch.zeros(size, 2, dtype=torch.int64, device=cuda)
+    first, second = (drawn_links(links, size) for _ in range(2))
+    assert torch.equal(first.sort().values, torch.arange(size, device=cuda))
+    assert size == 1 or not torch.equal(first, second)
