@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from emea.encoders.kernels.margin_loss import margin_loss
 from emea.encoders.kernels.pair_distance import pair_distances
 from emea.encoders.objective import Objective, drawn_links
 
@@ -42,9 +43,5 @@ class MarginObjective(Objective):
         first = torch.cat([once[0], source, target])
         second = torch.cat([once[1], false_target, false_source])
         distances = pair_distances(rows, first, second)
-        true, false = distances[:num_distinct], distances[num_distinct:]
-        if self.link_weights is None:
-            positive = true.repeat(-(-size // num_distinct))[:size]
-        else:
-            positive = true.index_select(0, picked)
-        return torch.relu(self.margin + positive.repeat(2) - false).sum() / size
+        places = None if self.link_weights is None else picked
+        return margin_loss(distances, places, num_distinct, self.margin)

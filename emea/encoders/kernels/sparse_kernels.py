@@ -30,6 +30,9 @@ DOTS_PER_TILE = 16
 PAIRS_PER_TILE = 8
 """Pairs of rows compared side by side."""
 
+MARGIN_BLOCK = 1024
+"""Pairs of which one program adds up the loss."""
+
 RMSPROP_BLOCK = 1024
 """Parameters updated by one program."""
 
@@ -193,6 +196,28 @@ def _launch_on_pairs(name: str, rows: Tensor, first: Tensor, second: Tensor, *re
     kernel[grid](rows, first, second, *rest, num_pairs, DIM=dim, TILE=PAIRS_PER_TILE, WIDTH=width)
 
 
+def margin_loss(
+    distances: Tensor, picked: Tensor | None, num_true: int, margin: float
+) -> tuple[Tensor, Tensor]:
+    """Return the loss of ``margin_loss.margin_loss`` and the gradient of the distances."""
+    size = (len(distances) - num_true) // 2
+    results = distances.new_empty(1 + len(distances))
+    results[: 1 + num_true].zero_()
+    loss, grad = results[0], results[1:]
+    _kernels()["margin"][(-(-2 * size // MARGIN_BLOCK),)](
+        distances.contiguous(),
+        distances if picked is None else picked,
+        loss,
+        grad,
+        num_true,
+        size,
+        margin,
+        WITH_PICKED=picked is not None,
+        BLOCK=MARGIN_BLOCK,
+    )
+    return loss, grad
+
+
 def _tile_width(dim: int) -> int:
     return min(MAX_WIDTH, power_of_two(dim))
 
@@ -215,5 +240,6 @@ def _kernels() -> dict[str, Any]:
         "sampled_dots": triton_source.sampled_dots_kernel,
         "distances": triton_source.distances_kernel,
         "distances_backward": triton_source.distances_backward_kernel,
+        "margin": triton_source.margin_kernel,
         "rmsprop": triton_source.rmsprop_kernel,
     }

@@ -183,6 +183,35 @@ def distances_backward_kernel(
 
 
 @triton.jit
+def margin_kernel(
+    distances,
+    picked,
+    loss,
+    grad,
+    num_true,
+    size,
+    margin,
+    WITH_PICKED: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Add ``max(0, margin + true - false) / size``, and its gradient; one program per block."""
+    pair = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = pair < 2 * size
+    link = pair % size
+    if WITH_PICKED:  # noqa: SIM108 - a constant
+        place = tl.load(picked + link, mask=inside, other=0)
+    else:
+        place = link % num_true
+    true = tl.load(distances + place, mask=inside, other=0.0)
+    value = margin + true - tl.load(distances + num_true + pair, mask=inside, other=0.0)
+    active = inside & ~(value <= 0.0)  # NaN is active, so that the loss shows it
+    share = 1.0 / size
+    tl.store(grad + num_true + pair, tl.where(active, -share, 0.0), mask=inside)
+    tl.atomic_add(grad + place, tl.where(active, share, 0.0), mask=active)
+    tl.atomic_add(loss, tl.sum(tl.where(active, value, 0.0), axis=0) * share)
+
+
+@triton.jit
 def rmsprop_kernel(parameters, grads, squares, size, rate, smoothing, epsilon, BLOCK: tl.constexpr):
     """Update the mean square and the parameters; one program per block of parameters."""
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
