@@ -212,13 +212,13 @@ def _widths(dim: int) -> dict[str, int]:
 @functools.cache
 def _kernels() -> dict[str, Any]:
     # imported on first use, because torch does not always come with Triton
-    from emea.encoders.kernels import triton_reflection
+    from emea.encoders.kernels import triton_reflection, triton_reflection_gradient
 
     return {
         "attend": triton_reflection.attend_kernel,
         "combine_attended": triton_reflection.combine_attended_kernel,
-        "edge_gradients": triton_reflection.edge_gradients_kernel,
-        "feature_gradient": triton_reflection.feature_gradient_kernel,
-        "reflector_gradient": triton_reflection.reflector_gradient_kernel,
-        "combine_sums": triton_reflection.combine_sums_kernel,
+        "edge_gradients": triton_reflection_gradient.edge_gradients_kernel,
+        "feature_gradient": triton_reflection_gradient.feature_gradient_kernel,
+        "reflector_gradient": triton_reflection_gradient.reflector_gradient_kernel,
+        "combine_sums": triton_reflection_gradient.combine_sums_kernel,
     }

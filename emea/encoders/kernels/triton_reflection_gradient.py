@@ -1,0 +1,254 @@
+"""Triton source of the gradient of the reflected attention; see ``triton_reflection``.
+
+The scalars of an edge are ``[edges, CHANNELS, 4]``: attention a, product d = n.r, and the gradients
+of the logit and of d. They lie next to each other, because the kernels that sum over neighbours
+and sets read them in another order.
+"""
+
+import triton
+import triton.language as tl
+
+from emea.encoders.kernels.triton_reflection import (
+    load_chunks,
+    load_features,
+    load_reflectors,
+    store_features,
+    store_scalars,
+)
+
+
+@triton.jit
+def load_kernels(kernels, channel, column, DIM: tl.constexpr):
+    """Return w or v of all channels, ``[1, CHANNELS, WIDTH]``."""
+    place = channel[:, None] * DIM + column[None, :]
+    return tl.load(kernels + place, mask=(column < DIM)[None, :], other=0.0)[None, :, :]
+
+
+@triton.jit
+def edge_gradients_kernel(
+    runs,
+    starts,
+    ends,
+    slots,
+    num_chunks,
+    neighbours,
+    sets,
+    features,
+    reflectors,
+    set_terms,
+    along,
+    logits,
+    log_mass,
+    out,
+    grad,
+    scalars,
+    num_rows,
+    TERMS: tl.constexpr,
+    CHANNELS: tl.constexpr,
+    DIM: tl.constexpr,
+    TILE: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """Compute the attention of each edge and the gradients of its logit and of n.r."""
+    row, begin, end, _, exists = load_chunks(runs, starts, ends, slots, num_chunks, TILE)
+    column = tl.arange(0, WIDTH)
+    channel = tl.arange(0, CHANNELS)
+    g = load_features(grad, row, channel, column, exists, num_rows, DIM)
+    y = load_features(out, row, channel, column, exists, num_rows, DIM)
+    total = tl.sum(g * y, axis=2)
+    place = channel[None, :] * num_rows + row[:, None]
+    mass = tl.load(log_mass + place, mask=exists[:, None], other=0.0)
+    for step in range(tl.max(end - begin, axis=0)):
+        edge = (begin + step).to(tl.int64)
+        inside = edge < end
+        neighbour = tl.load(neighbours + edge, mask=inside, other=0).to(tl.int64)
+        chosen = tl.load(sets + edge, mask=inside, other=0)
+        r = load_reflectors(reflectors, chosen, column, inside, DIM)
+        n = load_features(features, neighbour, channel, column, inside, num_rows, DIM)
+        place = edge[:, None] * CHANNELS + channel[None, :]
+        mask = inside[:, None]
+        d = tl.load(along + place, mask=mask, other=0.0)
+        a = tl.exp(tl.load(logits + place, mask=mask, other=-float("inf")) - mass)
+        by_reflector = tl.sum(g * r, axis=2)
+        by_message = tl.sum(g * n, axis=2) - 2.0 * d * by_reflector
+        of_logit = a * (by_message - total)
+        by_w = chosen[:, None] * TERMS + 2 * channel[None, :]
+        by_w = tl.load(set_terms + by_w, mask=mask, other=0.0)
+        of_along = -2.0 * (a * by_reflector + of_logit * by_w)
+        tl.store(scalars + 4 * place, a, mask=mask)
+        tl.store(scalars + 4 * place + 1, d, mask=mask)
+        tl.store(scalars + 4 * place + 2, of_logit, mask=mask)
+        tl.store(scalars + 4 * place + 3, of_along, mask=mask)
+
+
+@triton.jit
+def feature_gradient_kernel(
+    runs,
+    starts,
+    ends,
+    slots,
+    num_chunks,
+    edges,
+    rows,
+    sets,
+    scalars,
+    grad,
+    reflectors,
+    by_neighbour,
+    out,
+    sums,
+    parts,
+    part_sums,
+    num_rows,
+    num_slots,
+    CHANNELS: tl.constexpr,
+    DIM: tl.constexpr,
+    TILE: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """Compute the gradient of the features, and the sum of the gradients of their logits."""
+    run, begin, end, slot, exists = load_chunks(runs, starts, ends, slots, num_chunks, TILE)
+    column = tl.arange(0, WIDTH)
+    channel = tl.arange(0, CHANNELS)
+    total = tl.zeros([TILE, CHANNELS, WIDTH], dtype=tl.float32)
+    of_logits = tl.zeros([TILE, CHANNELS], dtype=tl.float32)
+    for step in range(tl.max(end - begin, axis=0)):
+        place = begin + step
+        inside = place < end
+        row = tl.load(rows + place, mask=inside, other=0).to(tl.int64)
+        chosen = tl.load(sets + place, mask=inside, other=0)
+        edge = tl.load(edges + place, mask=inside, other=0).to(tl.int64)
+        r = load_reflectors(reflectors, chosen, column, inside, DIM)
+        g = load_features(grad, row, channel, column, inside, num_rows, DIM)
+        own = scalars + 4 * (edge[:, None] * CHANNELS + channel[None, :])
+        a = tl.load(own, mask=inside[:, None], other=0.0)
+        of_along = tl.load(own + 3, mask=inside[:, None], other=0.0)
+        total += a[:, :, None] * g + of_along[:, :, None] * r
+        of_logits += tl.load(own + 2, mask=inside[:, None], other=0.0)
+    total += of_logits[:, :, None] * load_kernels(by_neighbour, channel, column, DIM)
+    is_whole, is_part = exists & (slot < 0), exists & (slot >= 0)
+    store_features(out, run, channel, column, is_whole, num_rows, total, DIM)
+    store_scalars(sums, run, channel, is_whole, num_rows, of_logits)
+    store_features(parts, slot, channel, column, is_part, num_slots, total, DIM)
+    store_scalars(part_sums, slot, channel, is_part, num_slots, of_logits)
+
+
+@triton.jit
+def reflector_gradient_kernel(
+    runs,
+    starts,
+    ends,
+    slots,
+    num_chunks,
+    edges_by_neighbour,
+    neighbours,
+    edges_by_row,
+    rows,
+    scalars,
+    grad,
+    features,
+    by_neighbour,
+    by_relation,
+    out,
+    sums,
+    parts,
+    part_sums,
+    num_rows,
+    num_sets,
+    num_slots,
+    ADD: tl.constexpr,
+    CHANNELS: tl.constexpr,
+    DIM: tl.constexpr,
+    TILE: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """Compute the gradient of the reflectors, and two sums over the edges of a set.
+
+    The sums are those of the logits' gradients and of their products with n.r.
+    """
+    run, begin, end, slot, exists = load_chunks(runs, starts, ends, slots, num_chunks, TILE)
+    longest = tl.max(end - begin, axis=0)
+    column = tl.arange(0, WIDTH)
+    channel = tl.arange(0, CHANNELS)
+    total = tl.zeros([TILE, CHANNELS, WIDTH], dtype=tl.float32)
+    of_logits = tl.zeros([TILE, CHANNELS], dtype=tl.float32)
+    of_products = tl.zeros([TILE, CHANNELS], dtype=tl.float32)
+    for step in range(longest):
+        place = begin + step
+        inside = place < end
+        neighbour = tl.load(neighbours + place, mask=inside, other=0).to(tl.int64)
+        edge = tl.load(edges_by_neighbour + place, mask=inside, other=0).to(tl.int64)
+        n = load_features(features, neighbour, channel, column, inside, num_rows, DIM)
+        own = scalars + 4 * (edge[:, None] * CHANNELS + channel[None, :])
+        d = tl.load(own + 1, mask=inside[:, None], other=0.0)
+        of_logit = tl.load(own + 2, mask=inside[:, None], other=0.0)
+        of_along = tl.load(own + 3, mask=inside[:, None], other=0.0)
+        total += of_along[:, :, None] * n
+        of_logits += of_logit
+        of_products += of_logit * d
+    for step in range(longest):
+        place = begin + step
+        inside = place < end
+        row = tl.load(rows + place, mask=inside, other=0).to(tl.int64)
+        edge = tl.load(edges_by_row + place, mask=inside, other=0).to(tl.int64)
+        g = load_features(grad, row, channel, column, inside, num_rows, DIM)
+        own = scalars + 4 * (edge[:, None] * CHANNELS + channel[None, :])
+        a = tl.load(own, mask=inside[:, None], other=0.0)
+        d = tl.load(own + 1, mask=inside[:, None], other=0.0)
+        total -= (2.0 * a * d)[:, :, None] * g
+    total += of_logits[:, :, None] * load_kernels(by_relation, channel, column, DIM)
+    total -= 2.0 * of_products[:, :, None] * load_kernels(by_neighbour, channel, column, DIM)
+    of_set = tl.sum(total, axis=1)
+    is_whole, is_part = exists & (slot < 0), exists & (slot >= 0)
+    mask = is_part[:, None] & (column < DIM)[None, :]
+    tl.store(parts + slot[:, None] * DIM + column[None, :], of_set, mask=mask)
+    where = out + run[:, None] * DIM + column[None, :]
+    mask = is_whole[:, None] & (column < DIM)[None, :]
+    if ADD:
+        of_set += tl.load(where, mask=mask, other=0.0)
+    tl.store(where, of_set, mask=mask)
+    store_scalars(sums, run, channel, is_whole, num_sets, of_logits)
+    store_scalars(sums + CHANNELS * num_sets, run, channel, is_whole, num_sets, of_products)
+    store_scalars(part_sums, slot, channel, is_part, num_slots, of_logits)
+    store_scalars(part_sums + CHANNELS * num_slots, slot, channel, is_part, num_slots, of_products)
+
+
+@triton.jit
+def combine_sums_kernel(
+    hubs,
+    hub_slots,
+    parts,
+    part_sums,
+    out,
+    sums,
+    num_rows,
+    num_slots,
+    ADD: tl.constexpr,
+    SUMS: tl.constexpr,
+    DIM: tl.constexpr,
+    TILE: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """Add up the rows and sums of a hub's chunks; one program per hub and channel."""
+    hub = tl.program_id(0)
+    channel = tl.program_id(1).to(tl.int64)
+    begin = tl.load(hub_slots + hub)
+    end = tl.load(hub_slots + hub + 1)
+    column = tl.arange(0, WIDTH)
+    kind = tl.arange(0, SUMS)
+    total = tl.zeros([WIDTH], dtype=tl.float32)
+    scalar = tl.zeros([SUMS], dtype=tl.float32)
+    for offset in range(begin, end, TILE):
+        slot = offset + tl.arange(0, TILE)
+        inside = slot < end
+        mask = inside[:, None] & (column < DIM)[None, :]
+        place = (channel * num_slots + slot)[:, None] * DIM + column[None, :]
+        total += tl.sum(tl.load(parts + place, mask=mask, other=0.0), axis=0)
+        place = (channel * SUMS + kind)[None, :] * num_slots + slot[:, None]
+        scalar += tl.sum(tl.load(part_sums + place, mask=inside[:, None], other=0.0), axis=0)
+    row = tl.load(hubs + hub).to(tl.int64)
+    where = out + (channel * num_rows + row) * DIM + column
+    if ADD:
+        total += tl.load(where, mask=column < DIM, other=0.0)
+    tl.store(where, total, mask=column < DIM)
+    tl.store(sums + (channel * SUMS + kind) * num_rows + row, scalar)
