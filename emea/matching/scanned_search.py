@@ -32,6 +32,9 @@ LEAST_SHARE = 4
 BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**29}
 """Memory of one block of scores, per type of device. Larger products are faster."""
 
+ALIGNED = 8
+"""Divisor of the number of columns of a product. With unaligned rows, cuBLAS uses slow kernels."""
+
 LEAST_ROWS, MAX_ROWS = 512, 4096
 """Rows of a block. Products of fewer rows mostly wait for the targets; more are not faster."""
 
@@ -73,8 +76,9 @@ def scanned(similarity: Similarity, k: int, sharpness: float | None = None) -> S
     num_rows = {kind: size // (4 * num_target) for kind, size in BLOCK_BYTES.items()}
     num_rows = {kind: min(max(LEAST_ROWS, size), MAX_ROWS) for kind, size in num_rows.items()}
     size = block_budget(num_rows, scores.device)
+    target = _padded(similarity.target)
     for rows in torch.split(torch.arange(num_source, device=scores.device), size):
-        dots = rough_dots(similarity.source.index_select(0, rows), similarity.target)
+        dots = rough_dots(similarity.source.index_select(0, rows), target)
         maxima, mass = scan(dots, similarity.target_offset, similarity.scale, sharpness)
         columns, rough = _selected(similarity, dots, maxima, k + SPARE)
         pairs = rows.repeat_interleave(k + SPARE), columns.flatten()
@@ -87,6 +91,12 @@ def scanned(similarity: Similarity, k: int, sharpness: float | None = None) -> S
             mass -= sharpness * offset.squeeze(1)
             log_mass[rows] = _corrected(mass, rough, sharpness * exact)
     return Scanned(targets, scores, log_mass)
+
+
+def _padded(vectors: Tensor) -> Tensor:
+    """Return the vectors with zeros appended, so that their number is a multiple of ``ALIGNED``."""
+    missing = -len(vectors) % ALIGNED
+    return torch.nn.functional.pad(vectors, (0, 0, 0, missing)) if missing else vectors
 
 
 def rough_dots(source: Tensor, target: Tensor) -> Tensor:
@@ -146,7 +156,7 @@ def scan(
     """Return the largest score of each group of columns, and the softmax's denominator.
 
     Args:
-        dots: ``[n, num_columns]`` dot products.
+        dots: ``[n, m]`` dot products; columns after the last offset are ignored.
         offsets: ``[num_columns]`` numbers that are subtracted from the scaled dot products.
         scale: Factor of the dot products.
         sharpness: Sharpness of the softmax; ``None`` to skip its denominator.
@@ -156,11 +166,11 @@ def scan(
     """
     if not supports_triton(dots):
         return _scanned_by_torch(dots, offsets, scale, sharpness)
-    num_rows, num_columns = dots.shape
+    num_rows, num_columns = len(dots), len(offsets)
     num_groups, num_tiles = -(-num_columns // GROUP), -(-num_columns // TILE)
     maxima = dots.new_empty(num_rows, num_groups)
     peaks, sums = dots.new_zeros(2, num_rows, num_tiles)
-    sizes = num_columns, num_groups, num_tiles
+    sizes = num_columns, dots.stride(0), num_groups, num_tiles
     _kernel()[(num_rows, num_tiles)](
         *(dots, offsets, maxima, peaks, sums),
         *(*sizes, scale, sharpness or 0.0),
@@ -176,7 +186,7 @@ def scan(
 def _scanned_by_torch(
     dots: Tensor, offsets: Tensor, scale: float, sharpness: float | None
 ) -> tuple[Tensor, Tensor]:
-    scores = scale * dots - offsets
+    scores = scale * dots[:, : len(offsets)] - offsets
     padded = torch.nn.functional.pad(scores, (0, -scores.shape[1] % GROUP), value=-torch.inf)
     maxima = padded.view(len(dots), -1, GROUP).amax(2)
     if sharpness is None:

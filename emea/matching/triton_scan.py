@@ -12,6 +12,7 @@ def scan_kernel(
     peaks,
     sums,
     num_columns,
+    row_length,
     num_groups,
     num_tiles,
     scale,
@@ -23,13 +24,14 @@ def scan_kernel(
     """Compute the largest score of each group, and the softmax's terms; one program per tile.
 
     A score is ``scale * dot - offset``. ``peaks`` and ``sums`` contain the largest score of each
-    tile and ``sum(exp(sharpness * (score - peak)))``.
+    tile and ``sum(exp(sharpness * (score - peak)))``. Rows have ``row_length`` numbers, and
+    the first ``num_columns`` of them count.
     """
     row = tl.program_id(0).to(tl.int64)
     tile = tl.program_id(1)
     column = tile * TILE + tl.arange(0, TILE)
     inside = column < num_columns
-    dot = tl.load(dots + row * num_columns + column, mask=inside, other=0.0)
+    dot = tl.load(dots + row * row_length + column, mask=inside, other=0.0)
     score = scale * dot - tl.load(offsets + column, mask=inside, other=0.0)
     score = tl.where(inside, score, -float("inf"))
     best = tl.max(tl.reshape(score, (TILE // GROUP, GROUP)), axis=1)

@@ -135,6 +135,11 @@ def test_the_scan_of_a_block(sharpness: float | None) -> None:
         assert torch.equal(maxima[:, group], expected)
     expected = torch.zeros(6) if sharpness is None else (sharpness * scores).exp().sum(1).log()
     torch.testing.assert_close(mass, expected)
+    more = torch.nn.functional.pad(dots, (0, 3), value=9.0)  # columns that do not count
+    for left, right in zip(
+        scan(more, similarity.target_offset, 2.0, sharpness), (maxima, mass), strict=True
+    ):
+        assert torch.equal(left, right)
 
 
 INTERPRETED = """
@@ -143,12 +148,12 @@ from emea.matching import scanned_search
 from emea.matching.triton_scan import scan_kernel
 torch.manual_seed(0)
 for num_columns in (40, {tile}, {tile} + 70):
-    dots, offsets = torch.randn(5, num_columns), torch.rand(num_columns)
+    dots, offsets = torch.randn(5, num_columns + 3), torch.rand(num_columns)
     expected = scanned_search.scan(dots, offsets, 2.0, 3.0)
     num_groups, num_tiles = -(-num_columns // {group}), -(-num_columns // {tile})
     maxima = torch.empty(5, num_groups)
     peaks, sums = torch.empty(5, num_tiles), torch.empty(5, num_tiles)
-    sizes = num_columns, num_groups, num_tiles
+    sizes = num_columns, num_columns + 3, num_groups, num_tiles
     scan_kernel[(5, num_tiles)](
         dots, offsets, maxima, peaks, sums, *sizes, 2.0, 3.0,
         GROUP={group}, TILE={tile}, WITH_MASS=True,
