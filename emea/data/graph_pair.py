@@ -12,6 +12,7 @@ from emea.data.formats.triple_collector import first_occurrences
 from emea.data.graph import KnowledgeGraph, check_ids
 from emea.data.literal_matches import LiteralMatches
 from emea.data.reading import PairReading
+from emea.data.sorting import distinct_ids
 from emea.errors import DataError
 
 
@@ -145,7 +146,7 @@ def _check_links(pair: GraphPair, links: IntArray, where: str) -> None:
     sizes = (pair.source.num_entities, pair.target.num_entities)
     for side, size, column in zip(("source", "target"), sizes, links.T, strict=True):
         check_ids(column, size, f"{side} entity")
-        if len(np.unique(column)) != len(column):
+        if len(distinct_ids(column)) != len(column):
             raise DataError(
                 f"{pair.name}: a {side} entity occurs more than once in the {where}. Links must be "
                 "one-to-one."

@@ -81,14 +81,15 @@ class IdNumbers:
         self.keys = keys
         self._what = what
         self._home = home
-        self._order = np.argsort(keys)
-        self._sorted = keys[self._order]
-        self._first = int(keys.min())
-        span = int(keys.max()) - self._first + 1
-        self._table = None
-        if span <= SPARSE * len(keys):
+        self._first, self._last = int(keys.min()), int(keys.max())
+        span = self._last - self._first + 1
+        self._is_dense = span <= SPARSE * len(keys)
+        if self._is_dense:
             self._table = np.full(span, -1, dtype=np.int64)
             self._table[keys - self._first] = np.arange(len(keys))
+        else:
+            self._order = np.argsort(keys)
+            self._sorted = keys[self._order]
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -99,11 +100,11 @@ class IdNumbers:
         Raises:
             DataError: An id is unknown. The error names its line.
         """
-        is_known = (ids >= self._sorted[0]) & (ids <= self._sorted[-1])
+        is_known = (ids >= self._first) & (ids <= self._last)
         # unknown ids are looked up as the first one
         inside = np.where(is_known, ids, self._first)
         numbers: IntArray
-        if self._table is not None:
+        if self._is_dense:
             numbers = self._table[inside - self._first]
         else:
             numbers = self._order[np.searchsorted(self._sorted, inside)]
