@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -137,6 +138,9 @@ class TargetEdges:
         seen = torch.zeros(self.num_entities * 64, dtype=torch.bool, device=self.keys.device)
         seen[triples.pair_heads * 64 + self._bits[triples.pair_tails]] = True
         seen = seen.view(self.num_entities, 64)
+        if seen.device.type == "cpu":
+            packed = np.packbits(seen.numpy(), axis=1, bitorder="little")
+            return torch.from_numpy(packed.view("<i8").astype(np.int64).reshape(-1))
         signatures = torch.zeros_like(self._bits)
         for bit in range(64):
             signatures |= seen[:, bit].long() << bit
