@@ -1,11 +1,11 @@
 """One optimisation step, run eagerly or replayed as a CUDA graph."""
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
+
+from emea.data.paused_collection import paused_collection
 
 WARM_UP_STEPS = 1
 """Eager steps before a capture, which compile kernels and create optimiser state."""
@@ -65,7 +65,8 @@ class GraphMemory:
         free, _ = torch.cuda.mem_get_info()
         if free < torch.cuda.max_memory_allocated():
             torch.cuda.empty_cache()  # torch cannot do it during a capture
-        with torch.cuda.stream(self.stream), _without_collection():
+        # collecting garbage could free device memory, which would end the capture
+        with torch.cuda.stream(self.stream), paused_collection():
             graph.capture_begin(*pool)
             try:
                 loss = step()
@@ -86,18 +87,6 @@ class GraphMemory:
         if torch.cuda.memory_reserved() > KEPT_SHARE * total:
             self.release()
             torch.cuda.empty_cache()
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Switch Python's garbage collection off, which could free device memory during a capture."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class GraphedStep(OptimisationStep):

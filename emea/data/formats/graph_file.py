@@ -1,8 +1,6 @@
 """Reads a graph from a file in any supported format."""
 
-import gc
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from emea.data.formats.rdf import RDF_FORMATS, read_rdf_file
 from emea.data.formats.rows import Row, wanted_cells
 from emea.data.formats.triple_collector import TripleCollector
 from emea.data.graph import KnowledgeGraph
+from emea.data.paused_collection import paused_collection
 from emea.data.reading import GraphReading
 
 TRIPLE_COLUMNS = (
@@ -26,18 +25,6 @@ TRIPLE_COLUMNS = (
 """Column names for head, relation and tail that a header may use."""
 
 BLOCK_SIZE = 1 << 15
-
-
-@contextmanager
-def _paused_collection() -> Iterator[None]:
-    """Pause the garbage collector, which would visit millions of names again and again."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def read_graph_file(
@@ -75,7 +62,7 @@ def read_graph_file(
     found = file_format(path, given_format, GRAPH_FORMATS, "data.format")
     bad = BadLines(path.name, on_error, "row" if found == "parquet" else "line")
     collector: TripleCollector[Any]
-    with explained_failures(path), _paused_collection():
+    with explained_failures(path), paused_collection():
         if found == "ntriples":
             collector = read_ntriples(path, bad, keep_literals)
         elif found in RDF_FORMATS:
