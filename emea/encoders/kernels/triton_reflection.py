@@ -55,6 +55,27 @@ def load_chunks(runs, starts, ends, slots, num_chunks, TILE: tl.constexpr):
 
 
 @triton.jit
+def load_edges(
+    neighbours,
+    sets,
+    features,
+    reflectors,
+    edge,
+    channel,
+    column,
+    inside,
+    num_rows,
+    DIM: tl.constexpr,
+):
+    """Return neighbour and relation set of some edges, the neighbours' rows and the reflectors."""
+    neighbour = tl.load(neighbours + edge, mask=inside, other=0).to(tl.int64)
+    chosen = tl.load(sets + edge, mask=inside, other=0)
+    r = load_reflectors(reflectors, chosen, column, inside, DIM)
+    n = load_features(features, neighbour, channel, column, inside, num_rows, DIM)
+    return neighbour, chosen, n, r
+
+
+@triton.jit
 def attend_kernel(
     runs,
     starts,
@@ -96,10 +117,9 @@ def attend_kernel(
     for step in range(tl.max(end - begin, axis=0)):
         edge = (begin + step).to(tl.int64)
         inside = edge < end
-        neighbour = tl.load(neighbours + edge, mask=inside, other=0).to(tl.int64)
-        chosen = tl.load(sets + edge, mask=inside, other=0)
-        r = load_reflectors(reflectors, chosen, column, inside, DIM)
-        n = load_features(features, neighbour, channel, column, inside, num_rows, DIM)
+        neighbour, chosen, n, r = load_edges(
+            neighbours, sets, features, reflectors, edge, channel, column, inside, num_rows, DIM
+        )
         d = tl.sum(n * r, axis=2)
         place = chosen[:, None] * TERMS + 2 * channel[None, :]
         by_w = tl.load(set_terms + place, mask=inside[:, None], other=0.0)

@@ -10,6 +10,7 @@ import triton.language as tl
 
 from emea.encoders.kernels.triton_reflection import (
     load_chunks,
+    load_edges,
     load_features,
     load_reflectors,
     store_features,
@@ -61,10 +62,9 @@ def edge_gradients_kernel(
     for step in range(tl.max(end - begin, axis=0)):
         edge = (begin + step).to(tl.int64)
         inside = edge < end
-        neighbour = tl.load(neighbours + edge, mask=inside, other=0).to(tl.int64)
-        chosen = tl.load(sets + edge, mask=inside, other=0)
-        r = load_reflectors(reflectors, chosen, column, inside, DIM)
-        n = load_features(features, neighbour, channel, column, inside, num_rows, DIM)
+        _, chosen, n, r = load_edges(
+            neighbours, sets, features, reflectors, edge, channel, column, inside, num_rows, DIM
+        )
         place = edge[:, None] * CHANNELS + channel[None, :]
         mask = inside[:, None]
         d = tl.load(along + place, mask=mask, other=0.0)
