@@ -32,8 +32,9 @@ LEAST_SHARE = 4
 BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**29}
 """Memory of one block of scores, per type of device. Larger products are faster."""
 
-ALIGNED = 8
-"""Divisor of the number of columns of a product. With unaligned rows, cuBLAS uses slow kernels."""
+ALIGNED = 16
+"""Divisor of the number of columns of a product. With unaligned rows, cuBLAS uses slow kernels, and
+Triton reads single numbers."""
 
 LEAST_ROWS, MAX_ROWS = 512, 4096
 """Rows of a block. Products of fewer rows mostly wait for the targets; more are not faster."""
