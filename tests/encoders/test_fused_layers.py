@@ -101,6 +101,16 @@ for activation in fused_layers.ACTIVATIONS:
             results.append([rows.double(), *torch.autograd.grad(loss, given)])
         for expected, found in zip(*results):
             torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+
+layers = ReflectionLayers(graph, torch.relu, 0.3)
+starts = [torch.rand(12, 5).add(1).requires_grad_() for _ in range(2)]
+rows = layers(starts, torch.randn(12, 5), *torch.zeros(2, 2, 0, 5))
+kept = rows.detach() != 0
+assert 0.5 < float(kept.float().mean()) < 0.9
+torch.testing.assert_close(rows, torch.cat(starts, dim=1) * kept / 0.7)
+torch.autograd.backward(rows.sum())
+for start, mask in zip(starts, kept.chunk(2, dim=1)):
+    torch.testing.assert_close(start.grad, mask / 0.7)
 """
 
 

@@ -1,7 +1,8 @@
 """Triton source of activation and dropout (imported only if Triton is installed).
 
 The channel is the first dimension: features are ``[channels, rows, DIM]``. They have their own
-columns of the ``wide`` rows, which contain all depths of all channels.
+columns of the ``wide`` rows, which contain all depths of all channels. The numbers of columns are
+constants, so that the compiler knows which elements are aligned.
 """
 
 import triton
@@ -23,9 +24,9 @@ def keep(seed, row, column, num_columns, threshold):
 @triton.jit
 def places(
     num_rows,
-    num_columns,
-    first_column,
-    channel_columns,
+    NUM_COLUMNS: tl.constexpr,
+    FIRST_COLUMN: tl.constexpr,
+    CHANNEL_COLUMNS: tl.constexpr,
     DIM: tl.constexpr,
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
@@ -41,8 +42,8 @@ def places(
     column = tl.arange(0, WIDTH)
     mask = (row < num_rows)[:, None] & (column < DIM)[None, :]
     narrow = (channel * num_rows + row)[:, None] * DIM + column[None, :]
-    wide_column = first_column + channel * channel_columns + column
-    broad = row[:, None] * num_columns + wide_column[None, :]
+    wide_column = FIRST_COLUMN + channel * CHANNEL_COLUMNS + column
+    broad = row[:, None] * NUM_COLUMNS + wide_column[None, :]
     return channel, row, column, wide_column, narrow, broad, mask
 
 
@@ -55,11 +56,11 @@ def activate_kernel(
     by_neighbour,
     row_terms,
     num_rows,
-    num_columns,
-    first_column,
-    channel_columns,
     threshold,
     scale,
+    NUM_COLUMNS: tl.constexpr,
+    FIRST_COLUMN: tl.constexpr,
+    CHANNEL_COLUMNS: tl.constexpr,
     IS_RELU: tl.constexpr,
     WITH_TERMS: tl.constexpr,
     DIM: tl.constexpr,
@@ -71,7 +72,7 @@ def activate_kernel(
     Their products with the next layer's w are stored, too.
     """
     channel, row, column, wide_column, narrow, broad, mask = places(
-        num_rows, num_columns, first_column, channel_columns, DIM, TILE, WIDTH
+        num_rows, NUM_COLUMNS, FIRST_COLUMN, CHANNEL_COLUMNS, DIM, TILE, WIDTH
     )
     value = tl.load(values + narrow, mask=mask, other=0.0)
     if IS_RELU:
@@ -83,7 +84,7 @@ def activate_kernel(
         w = tl.load(by_neighbour + channel * DIM + column, mask=column < DIM, other=0.0)
         term = tl.sum(value * w[None, :], axis=1)
         tl.store(row_terms + channel * num_rows + row, term, mask=row < num_rows)
-    kept = keep(tl.load(seeds), row, wide_column, num_columns, threshold)
+    kept = keep(tl.load(seeds), row, wide_column, NUM_COLUMNS, threshold)
     tl.store(wide + broad, tl.where(kept, value * scale, 0.0), mask=mask)
 
 
@@ -97,11 +98,11 @@ def activate_backward_kernel(
     shares,
     seeds,
     num_rows,
-    num_columns,
-    first_column,
-    channel_columns,
     threshold,
     scale,
+    NUM_COLUMNS: tl.constexpr,
+    FIRST_COLUMN: tl.constexpr,
+    CHANNEL_COLUMNS: tl.constexpr,
     IS_RELU: tl.constexpr,
     WITH_ADDED: tl.constexpr,
     DIM: tl.constexpr,
@@ -113,10 +114,10 @@ def activate_backward_kernel(
     Each program also stores its part of the gradient of the next layer's w.
     """
     channel, row, column, wide_column, narrow, broad, mask = places(
-        num_rows, num_columns, first_column, channel_columns, DIM, TILE, WIDTH
+        num_rows, NUM_COLUMNS, FIRST_COLUMN, CHANNEL_COLUMNS, DIM, TILE, WIDTH
     )
-    kept = keep(tl.load(seeds), row, wide_column, num_columns, threshold)
-    grad = tl.load(wide + broad, mask=mask & kept, other=0.0) * scale
+    kept = keep(tl.load(seeds), row, wide_column, NUM_COLUMNS, threshold)
+    grad = tl.where(kept, tl.load(wide + broad, mask=mask, other=0.0), 0.0) * scale
     value = tl.load(features + narrow, mask=mask, other=0.0).to(tl.float32)
     if WITH_ADDED:
         grad += tl.load(added + narrow, mask=mask, other=0.0)
