@@ -8,6 +8,10 @@ constants, so that the compiler knows which elements are aligned.
 import triton
 import triton.language as tl
 
+SIZES = ("num_rows",)
+"""Numbers that depend on the data. Without this list, Triton would compile a kernel again for
+multiples of 16, which does not make it faster."""
+
 
 @triton.jit
 def keep(seed, row, column, num_columns, threshold):
@@ -47,7 +51,7 @@ def places(
     return channel, row, column, wide_column, narrow, broad, mask
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def activate_kernel(
     values,
     features,
@@ -88,7 +92,7 @@ def activate_kernel(
     tl.store(wide + broad, tl.where(kept, value * scale, 0.0), mask=mask)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def activate_backward_kernel(
     features,
     added,

@@ -9,6 +9,10 @@ constant. Tables may have reduced precision; sums have single precision.
 import triton
 import triton.language as tl
 
+SIZES = ("num_chunks", "num_rows", "num_sets", "num_slots")
+"""Numbers that depend on the data. Without this list, Triton would compile a kernel again for
+multiples of 16, which does not make it faster."""
+
 
 @triton.jit
 def load_reflectors(table, chosen, column, inside, DIM: tl.constexpr):
@@ -75,7 +79,7 @@ def load_edges(
     return neighbour, chosen, n, r
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def attend_kernel(
     runs,
     starts,
@@ -148,7 +152,7 @@ def attend_kernel(
     store_scalars(log_mass, row, channel, is_whole, num_rows, peak + tl.log(mass))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def combine_attended_kernel(
     hubs,
     hub_slots,

@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from emea.encoders.kernels.triton_reflection import (
+    SIZES,
     load_chunks,
     load_edges,
     load_features,
@@ -25,7 +26,7 @@ def load_kernels(kernels, channel, column, DIM: tl.constexpr):
     return tl.load(kernels + place, mask=(column < DIM)[None, :], other=0.0)[None, :, :]
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def edge_gradients_kernel(
     runs,
     starts,
@@ -81,7 +82,7 @@ def edge_gradients_kernel(
         tl.store(scalars + 4 * place + 3, of_along, mask=mask)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def feature_gradient_kernel(
     runs,
     starts,
@@ -133,7 +134,7 @@ def feature_gradient_kernel(
     store_scalars(part_sums, slot, channel, is_part, num_slots, of_logits)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def reflector_gradient_kernel(
     runs,
     starts,
@@ -213,7 +214,7 @@ def reflector_gradient_kernel(
     store_scalars(part_sums + CHANNELS * num_slots, slot, channel, is_part, num_slots, of_products)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def combine_sums_kernel(
     hubs,
     hub_slots,

@@ -7,6 +7,10 @@ aligned and read four numbers at a time.
 import triton
 import triton.language as tl
 
+SIZES = ("num_rows", "num_edges", "num_pairs", "num_true", "size")
+"""Numbers that depend on the data. Without this list, Triton would compile a kernel again for
+multiples of 16, which does not make it faster."""
+
 
 @triton.jit
 def matmul_kernel(
@@ -45,7 +49,7 @@ def matmul_kernel(
         tl.atomic_add(where, total, mask=column < DIM)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def short_softmax_kernel(
     starts, logits, out, num_rows, num_edges, ROWS: tl.constexpr, LONGEST: tl.constexpr
 ):
@@ -63,7 +67,7 @@ def short_softmax_kernel(
     tl.store(out + place, weight / tl.where(total > 0.0, total, 1.0), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def hub_softmax_kernel(hubs, starts, logits, out, num_edges, BLOCK: tl.constexpr):
     """Compute the softmax of long rows; one program per row and channel."""
     row = tl.load(hubs + tl.program_id(0))
@@ -105,7 +109,7 @@ def row_softmax_backward_kernel(starts, weights, grad, out, BLOCK: tl.constexpr)
         tl.store(out + offset + lane, weight * (value - total), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def sampled_dots_kernel(
     rows,
     cols,
@@ -132,7 +136,7 @@ def sampled_dots_kernel(
     tl.store(out + edge, total, mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def distances_kernel(
     rows, first, second, out, num_pairs, DIM: tl.constexpr, TILE: tl.constexpr, WIDTH: tl.constexpr
 ):
@@ -151,7 +155,7 @@ def distances_kernel(
     tl.store(out + pair, total, mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def distances_backward_kernel(
     rows,
     first,
@@ -182,7 +186,7 @@ def distances_backward_kernel(
         tl.atomic_add(out + at_b, -step, mask=mask & (step != 0.0))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def margin_kernel(
     distances,
     picked,
@@ -211,7 +215,7 @@ def margin_kernel(
     tl.atomic_add(loss, tl.sum(tl.where(active, value, 0.0), axis=0) * share)
 
 
-@triton.jit
+@triton.jit  # a multiple of 16 lets it read four numbers at a time
 def rmsprop_kernel(parameters, grads, squares, size, rate, smoothing, epsilon, BLOCK: tl.constexpr):
     """Update the mean square and the parameters; one program per block of parameters."""
     place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
