@@ -165,8 +165,6 @@ def scan(
     Returns:
         ``[n, num_groups]`` maxima, and ``[n]`` logarithms of the denominator (zeros if skipped).
     """
-    if not supports_triton(dots):
-        return _scanned_by_torch(dots, offsets, scale, sharpness)
     num_rows, num_columns = len(dots), len(offsets)
     num_groups, num_tiles = -(-num_columns // GROUP), -(-num_columns // TILE)
     maxima = dots.new_empty(num_rows, num_groups)
@@ -182,17 +180,6 @@ def scan(
     if sharpness is None:
         return maxima, dots.new_zeros(num_rows)
     return maxima, (sharpness * peaks + sums.log()).logsumexp(1)
-
-
-def _scanned_by_torch(
-    dots: Tensor, offsets: Tensor, scale: float, sharpness: float | None
-) -> tuple[Tensor, Tensor]:
-    scores = scale * dots[:, : len(offsets)] - offsets
-    padded = torch.nn.functional.pad(scores, (0, -scores.shape[1] % GROUP), value=-torch.inf)
-    maxima = padded.view(len(dots), -1, GROUP).amax(2)
-    if sharpness is None:
-        return maxima, dots.new_zeros(len(dots))
-    return maxima, (sharpness * scores).logsumexp(1)
 
 
 @functools.cache
