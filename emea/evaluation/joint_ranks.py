@@ -62,25 +62,35 @@ def fused_ranks(
         pool: Entities of the pool; ``None`` means the links' second column.
         reverse: Rank sources for targets; neural ranks and similarity must be reversed as well.
     """
-    listed = _listed(ranking, reverse)
-    pooled = _is_pooled(links[:, 1] if pool is None else pool, similarity.num_target, listed.rows)
+    num_rows = ranking.table.num_target if reverse else ranking.table.num_source
+    entities = _members(links[:, 0], num_rows, ranking.scores)
+    listed = _listed(ranking, entities, reverse)
+    pooled = _members(links[:, 1] if pool is None else pool, similarity.num_target, listed.rows)
 
     def counted(sources: Tensor, right: Tensor) -> Counts:
         return _ranked_before(similarity, listed, pooled, sources, right)
 
-    width = -(-len(listed.rows) // max(1, similarity.num_source))
+    width = -(-len(listed.rows) // max(1, int(entities.sum())))
     return _merged(neural, _in_blocks(counted, links, width, listed.rows.device))
 
 
-def _listed(ranking: PairRanking, reverse: bool) -> ListedPairs:
-    """Return the row, column and score of each pair."""
+def _listed(ranking: PairRanking, entities: Tensor, reverse: bool) -> ListedPairs:
+    """Return the row, column and score of each pair of some entities.
+
+    Args:
+        ranking: The ranked pairs, source to target.
+        entities: Whether the pairs of each source entity are wanted; with ``reverse`` of each
+            target entity.
+        reverse: Return the targets as rows.
+    """
     table = ranking.table
-    rows, slots = table.filled.nonzero(as_tuple=True)
-    columns, scores = table.targets[rows, slots], ranking.scores[rows, slots].double()
+    wanted = entities[table.targets] if reverse else entities.unsqueeze(1)
+    rows, slots = (table.filled & wanted).nonzero(as_tuple=True)
+    columns, scores = table.targets[rows, slots], ranking.scores[rows, slots]
     if not reverse:
         return ListedPairs(rows, columns, scores)
-    order = torch.argsort(columns, stable=True)
-    return ListedPairs(columns[order], rows[order], scores[order])
+    columns, order = torch.sort(columns, stable=True)
+    return ListedPairs(columns, rows[order], scores[order])
 
 
 def _ranked_before(
@@ -143,9 +153,7 @@ def joint_ranks(
         links: ``[num_links, 2]``.
         pool: Targets of the pool; ``None`` means those of the links.
     """
-    pooled = _is_pooled(
-        links[:, 1] if pool is None else pool, similarity.num_target, beliefs.targets
-    )
+    pooled = _members(links[:, 1] if pool is None else pool, similarity.num_target, beliefs.targets)
 
     def counted(sources: Tensor, right: Tensor) -> Counts:
         targets, probs = beliefs.targets[sources], beliefs.probs[sources]
@@ -172,7 +180,7 @@ def candidate_ranks(beliefs: Beliefs, links: IntArray) -> Ranks:
         links: ``[num_links, 2]``; their targets are the pool.
     """
     num_target = max(beliefs.num_target, 1 + int(links[:, 1].max(initial=0)))
-    pooled = _is_pooled(links[:, 1], num_target, beliefs.targets)
+    pooled = _members(links[:, 1], num_target, beliefs.targets)
 
     def counted(sources: Tensor, right: Tensor) -> Counts:
         targets, probs = beliefs.targets[sources], beliefs.probs[sources]
@@ -211,11 +219,11 @@ def _passing(similarity: Similarity, targets: Tensor, sources: Tensor, right: Te
     return (scores < own).double() + (scores == own).double() / 2
 
 
-def _is_pooled(pool: IntArray, num_target: int, like: Tensor) -> Tensor:
-    """Return whether each target is in the pool, ``[num_target]``."""
-    pooled = torch.zeros(num_target, dtype=torch.bool, device=like.device)
-    pooled[torch.from_numpy(pool.copy()).to(like.device)] = True
-    return pooled
+def _members(entities: IntArray, num_entities: int, like: Tensor) -> Tensor:
+    """Return whether each entity of a graph is one of the given, ``[num_entities]``."""
+    members = torch.zeros(num_entities, dtype=torch.bool, device=like.device)
+    members[torch.from_numpy(entities.copy()).to(like.device)] = True
+    return members
 
 
 def _in_blocks(

@@ -1,6 +1,7 @@
 """Ranks by the ranked pairs first, against the full order of each link's entity."""
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from ..matching.random_tables import pairs_of, random_table
 
 NUM_SOURCE, NUM_TARGET = 7, 6
 Key = tuple[int, float]
+T = TypeVar("T", Similarity, PairTable, PairRanking)
 
 
 def from_scores(scores: np.ndarray) -> Similarity:
@@ -142,3 +144,48 @@ def test_what_is_ranked_passes_what_is_not() -> None:
         neural = link_ranks(similarity, links)
         places[target] = fused_ranks(neural, similarity, ranking, links).in_all[0]
     assert places == {3: 1, 1: 2, 0: 3, 2: 4}
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_only_pairs_of_the_links_are_listed(reverse: bool) -> None:
+    rng = np.random.default_rng(0)
+    ranking = random_ranking(rng, rng.random((NUM_SOURCE, NUM_TARGET)))
+    entities = torch.zeros(NUM_TARGET if reverse else NUM_SOURCE, dtype=torch.bool)
+    entities[[1, 4]] = True
+    listed = module._listed(ranking, entities, reverse)
+    expected = {
+        (pair[::-1] if reverse else pair): float(ranking.scores[place])
+        for pair, place in pairs_of(ranking.table).items()
+        if pair[reverse] in (1, 4)
+    }
+    pairs = zip(listed.rows.tolist(), listed.columns.tolist(), strict=True)
+    assert dict(zip(pairs, listed.scores.tolist(), strict=True)) == expected
+    assert len(listed.rows) == len(expected) > 0
+    assert listed.rows.tolist() == sorted(listed.rows.tolist())
+    assert listed.scores.dtype == torch.float32
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("reverse", [False, True])
+def test_on_a_gpu(cuda: torch.device, reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def moved(value: T) -> T:
+        names = [n for n, v in vars(value).items() if isinstance(v, torch.Tensor)]
+        return replace(value, **{n: getattr(value, n).to(cuda) for n in names})
+
+    rng = np.random.default_rng(0)
+    num_source, num_target = 300, 200
+    similarity = from_scores(rng.integers(0, 20, (num_source, num_target)))
+    table = random_table(rng, num_source, num_target, 40, dtype=torch.float32)
+    values = rng.choice([-np.inf, -2.0, -1.0, -0.5], table.targets.shape)
+    ranking = PairRanking(table, torch.from_numpy(values.astype(np.float32)))
+    sides = [rng.permutation(size)[:150] for size in (num_source, num_target)]
+    links: IntArray = np.stack(sides[::-1] if reverse else sides, axis=1)
+    similarity = similarity.reversed() if reverse else similarity
+    neural = link_ranks(similarity, links)
+    expected = fused_ranks(neural, similarity, ranking, links, reverse=reverse)
+    on_gpu = replace(moved(ranking), table=moved(table))
+    for num_pairs in (2**24, 500):
+        monkeypatch.setitem(module.PAIRS_PER_BLOCK, "cuda", num_pairs)
+        fused = fused_ranks(neural, moved(similarity), on_gpu, links, reverse=reverse)
+        assert fused.in_all.tolist() == expected.in_all.tolist()
+        assert fused.in_pool.tolist() == expected.in_pool.tolist()

@@ -1,5 +1,7 @@
 """Ranks by belief inside the candidates, by the neural order behind them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -114,3 +116,30 @@ def test_candidates_are_ranked_by_probability(
         known = target in order
         assert ranks.in_pool[row] == (rank_in(order, target, pool) if known else np.inf)
         assert ranks.in_all[row] == (1 + order.index(target) if known else np.inf)
+
+
+@pytest.mark.gpu
+def test_on_a_gpu(cuda: torch.device, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    num_source, num_target = 300, 200
+    scores = rng.integers(0, 20, (num_source, num_target))
+    targets = np.array([rng.permutation(num_target)[:30] for _ in range(num_source)])
+    beliefs = Beliefs(
+        torch.from_numpy(targets), torch.from_numpy(rng.choice([0.0, 0.2, 0.5], targets.shape))
+    )
+    sides = [rng.permutation(size)[:150] for size in (num_source, num_target)]
+    links: IntArray = np.stack(sides, axis=1)
+    neural = Ranks(*rng.integers(1, 100, (2, len(links))).astype(np.float64))
+    one = torch.zeros(num_source + num_target, dtype=torch.long)
+    cells = KMeansCells(one[:num_source], one[num_source:], one[:1].view(1, 1), 1)
+    for scope in (None, cells):
+        similarity = similarity_of(scores, scope)
+        expected = joint_ranks(neural, similarity, beliefs, links)
+        names = "source", "target", "source_offset", "target_offset"
+        on_gpu = replace(similarity, **{n: getattr(similarity, n).to(cuda) for n in names})
+        moved = Beliefs(beliefs.targets.to(cuda), beliefs.probs.to(cuda))
+        for num_pairs in (2**24, 500):
+            monkeypatch.setitem(module.PAIRS_PER_BLOCK, "cuda", num_pairs)
+            joint = joint_ranks(neural, on_gpu, moved, links)
+            assert joint.in_all.tolist() == expected.in_all.tolist()
+            assert joint.in_pool.tolist() == expected.in_pool.tolist()
