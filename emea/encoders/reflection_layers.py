@@ -78,7 +78,7 @@ class ReflectionLayers(nn.Module):
         # n.r depends only on neighbour and set, so it is computed once per distinct pair
         pairs, edge_pair = numbered_rows([cols, edge_sets], [size, sets])
         self.reflections = SparsePattern(pairs[0], pairs[1], shape=(size, sets))
-        self._orders: EdgeOrders | None = None
+        self._orders: dict[torch.device, EdgeOrders] = {}
         self.register_buffer("edge_pair", torch.from_numpy(edge_pair), persistent=False)
 
     def forward(
@@ -118,10 +118,11 @@ class ReflectionLayers(nn.Module):
         return dropped
 
     def _edge_orders(self) -> EdgeOrders:
-        """Return the orders of the edges on a GPU, which are computed once."""
-        if self._orders is None or self._orders.sets.device != self.edges.rows.device:
-            self._orders = edge_orders(self.edges, self.edge_sets)
-        return self._orders
+        """Return the orders of the edges; they are computed once, as a CUDA graph may read them."""
+        device = self.edges.rows.device
+        if device not in self._orders:
+            self._orders[device] = edge_orders(self.edges, self.edge_sets)
+        return self._orders[device]
 
     def _through_layers(
         self, features: Tensor, reflectors: Tensor, by_neighbour: Tensor, by_relation: Tensor

@@ -12,7 +12,7 @@ class ConstantProduct(nn.Module):
     """Multiplies a matrix by a sparse matrix with constant values.
 
     The values are converted to the precision of the other matrix and sorted for the transpose once,
-    instead of in every step.
+    instead of in every step. The converted values are kept, because a CUDA graph may read them.
 
     Args:
         pattern: Positions of the nonzeros.
@@ -25,7 +25,7 @@ class ConstantProduct(nn.Module):
         super().__init__()
         self.pattern = pattern
         self.register_buffer("values", values, persistent=False)
-        self._converted: tuple[Tensor, Tensor] | None = None
+        self._converted: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor]] = {}
 
     def forward(self, dense: Tensor) -> Tensor:
         """Return the product, differentiable in ``dense``."""
@@ -35,12 +35,11 @@ class ConstantProduct(nn.Module):
 
     def _values_like(self, dense: Tensor) -> tuple[Tensor, Tensor]:
         """Return the values and those of the transpose, in the precision of ``dense``."""
-        known = self._converted
-        if known is None or (known[0].dtype, known[0].device) != (dense.dtype, dense.device):
+        kind = dense.dtype, dense.device
+        if kind not in self._converted:
             values = self.values.to(dense)
-            known = values, values.index_select(0, self.pattern.to_transposed)
-            self._converted = known
-        return known
+            self._converted[kind] = values, values.index_select(0, self.pattern.to_transposed)
+        return self._converted[kind]
 
 
 class _Product(torch.autograd.Function):
