@@ -73,7 +73,7 @@ def load_edges(
 ):
     """Return neighbour and relation set of some edges, the neighbours' rows and the reflectors."""
     neighbour = tl.load(neighbours + edge, mask=inside, other=0).to(tl.int64)
-    chosen = tl.load(sets + edge, mask=inside, other=0)
+    chosen = tl.load(sets + edge, mask=inside, other=0).to(tl.int64)
     r = load_reflectors(reflectors, chosen, column, inside, DIM)
     n = load_features(features, neighbour, channel, column, inside, num_rows, DIM)
     return neighbour, chosen, n, r

@@ -117,7 +117,7 @@ def feature_gradient_kernel(
         place = begin + step
         inside = place < end
         row = tl.load(rows + place, mask=inside, other=0).to(tl.int64)
-        chosen = tl.load(sets + place, mask=inside, other=0)
+        chosen = tl.load(sets + place, mask=inside, other=0).to(tl.int64)
         edge = tl.load(edges + place, mask=inside, other=0).to(tl.int64)
         r = load_reflectors(reflectors, chosen, column, inside, DIM)
         g = load_features(grad, row, channel, column, inside, num_rows, DIM)
