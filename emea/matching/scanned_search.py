@@ -39,6 +39,9 @@ Triton reads single numbers."""
 LEAST_ROWS, MAX_ROWS = 512, 4096
 """Rows of a block. Products of fewer rows mostly wait for the targets; more are not faster."""
 
+MAX_BYTES = 2**32
+"""Memory of a block that has the least number of rows; with more targets, it has fewer rows."""
+
 
 class Scanned(NamedTuple):
     """Holds the best targets of every source entity.
@@ -74,9 +77,7 @@ def scanned(similarity: Similarity, k: int, sharpness: float | None = None) -> S
     scores = similarity.source.new_empty(num_source, k)
     targets = torch.empty(scores.shape, dtype=torch.int64, device=scores.device)
     log_mass = similarity.source.new_zeros(num_source)
-    num_rows = {kind: size // (4 * num_target) for kind, size in BLOCK_BYTES.items()}
-    num_rows = {kind: min(max(LEAST_ROWS, size), MAX_ROWS) for kind, size in num_rows.items()}
-    size = block_budget(num_rows, scores.device)
+    size = block_budget(block_rows(num_target), scores.device)
     target = _padded(similarity.target)
     for rows in torch.split(torch.arange(num_source, device=scores.device), size):
         dots = rough_dots(similarity.source.index_select(0, rows), target)
@@ -92,6 +93,14 @@ def scanned(similarity: Similarity, k: int, sharpness: float | None = None) -> S
             mass -= sharpness * offset.squeeze(1)
             log_mass[rows] = _corrected(mass, rough, sharpness * exact)
     return Scanned(targets, scores, log_mass)
+
+
+def block_rows(num_target: int) -> dict[str, int]:
+    """Return the number of rows of a block of scores, per type of device."""
+    row = 4 * num_target
+    least = min(LEAST_ROWS * row, MAX_BYTES)
+    usual = {kind: max(size, least) // row for kind, size in BLOCK_BYTES.items()}
+    return {kind: max(1, min(size, MAX_ROWS)) for kind, size in usual.items()}
 
 
 def _padded(vectors: Tensor) -> Tensor:

@@ -20,6 +20,7 @@ from emea.config.idle import uses_two_way
 from emea.data.graph_pair import GraphPair
 from emea.errors import ConfigError
 from emea.matching.block_memory import block_budget
+from emea.matching.scanned_search import block_rows
 from emea.matching.search import MAX_EXACT_PAIRS
 from emea.matching.similarity import BLOCK_BYTES
 from emea.run.parts import member_models
@@ -245,6 +246,9 @@ def _phases(config: DictConfig, sizes: Sizes, models: list[EncoderMemory]) -> It
 def _search_memory(config: DictConfig, sizes: Sizes) -> tuple[float, str]:
     """Return the memory of a candidate search without embeddings, and the setting to change."""
     name, blocks = config.search.name, NUM_BLOCKS * sizes.block
+    if not sizes.is_cpu:
+        num_rows = min(block_budget(block_rows(sizes.num_target), sizes.device), sizes.num_source)
+        blocks = max(blocks, FLOAT * num_rows * sizes.num_target)
     is_large = sizes.num_source * sizes.num_target > OmegaConf.select(
         config, "search.max_exact_pairs", default=MAX_EXACT_PAIRS
     )
