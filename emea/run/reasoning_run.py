@@ -172,6 +172,7 @@ class Embedder:
                 *(parts.module, parts.data, num_epochs, accelerator, callbacks),
                 lightning=parts.lightning,
             )
+        parts.module.release_graphs()  # reasoning follows, and perhaps no other fit
         similarity = parts.em.decoder(*parts.module.to(self.device).embeddings())
         self.observer.embedding_seconds += time.perf_counter() - start
         return similarity
