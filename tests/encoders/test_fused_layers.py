@@ -145,11 +145,12 @@ def test_kernels_against_double_precision(
     for left, right in zip([found, *of_inputs], [rows, *gradients], strict=True):
         torch.testing.assert_close(left, right, rtol=0, atol=1e-5 * float(right.abs().max()))
     # Half precision has 11 significant bits in features and 8 in gradients. A feature close to zero
-    # may change its sign and with it a ReLU's gradient, so only the norm of the error is bounded.
+    # may change its sign and with it a ReLU's gradient, so the norm of their error is bounded.
     monkeypatch.setattr(fused_layers._Precision, "types", fused_layers.HALF)
     found, of_inputs = with_gradients(layers, single, weights.float().to(cuda))
-    for left, right in zip([found, *of_inputs], [rows, *gradients], strict=True):
-        assert float((left - right).norm()) <= 1e-2 * float(right.norm())
+    torch.testing.assert_close(found, rows, rtol=0, atol=3e-2 * float(rows.abs().max()))
+    for left, right in zip(of_inputs, gradients, strict=True):
+        assert float((left - right).norm()) <= 2e-2 * float(right.norm())
 
 
 @pytest.mark.gpu
