@@ -92,6 +92,9 @@ def test_runs_of_one_split_have_the_same_links() -> None:
             ranks = run.ranks()
             assert ranks is not None and len(ranks) == scores["num_links"]["test"]
     assert all(len(links) == 1 for links in by_split.values())
+    former = {split[:-1]: links for split, links in by_split.items() if split[-1]}
+    again = [split for split in former if (*split, False) in by_split]
+    assert again and all(former[split] != by_split[(*split, False)] for split in again)
     assert len({min(map(str, links)) for links in by_split.values()}) == len(by_split)
 
 
