@@ -82,7 +82,7 @@ MAX_SMALL_SORT = 4096
 
 
 def _random_order(size: int, device: torch.device) -> Tensor:
-    """Return a random permutation; equal random numbers are too rare to matter."""
+    """Return a random permutation. Few random numbers are equal, so their order does not matter."""
     if device.type == "cuda" and size <= MAX_SMALL_SORT:
         return torch.rand(size, device=device).argsort()
     return torch.randperm(size, device=device)

@@ -93,7 +93,7 @@ class GraphedStep(OptimisationStep):
     """Replays the same step as one CUDA graph, so that no kernel waits for Python.
 
     A full-batch step has some hundred small kernels. Launching them one by one takes longer than
-    running them. The first steps run eagerly and count like all others.
+    running them. The first step runs eagerly and counts like all others.
 
     Args:
         loss: Returns the loss of one step.
