@@ -55,8 +55,8 @@ class RowChunks(NamedTuple):
     hubs: Tensor  # rows of several chunks, whose sums start from zero
 
     def zeroed(self, out: Tensor) -> Tensor:
-        """Return ``out`` with zeros in the rows (next to last dimension) that kernels add to."""
-        return out.index_fill_(out.dim() - 2, self.hubs, 0.0)
+        """Return ``out`` with zeros in the rows that kernels add to."""
+        return out.index_fill_(0, self.hubs, 0.0)
 
 
 def whole_rows(starts: Tensor, hubs: Tensor) -> RowChunks:
@@ -102,30 +102,28 @@ def matmul(chunks: RowChunks, num_rows: int, cols: Tensor, values: Tensor, dense
 
 
 def row_softmax(starts: Tensor, hubs: Tensor, logits: Tensor) -> Tensor:
-    """Return the softmax of the logits along each row; ``[edges]`` or ``[channels, edges]``.
+    """Return the softmax of the logits along each row.
 
     Args:
         starts: Position of each row's first edge.
         hubs: Rows that have more edges than fit into a chunk.
-        logits: The logits of all edges.
+        logits: ``[edges]`` logits.
     """
     logits = logits.contiguous()
     out = torch.empty_like(logits)
-    num_rows, num_edges = len(starts) - 1, logits.shape[-1]
-    num_channels = logits.numel() // max(1, num_edges)
-    if num_channels and num_rows:
-        _kernels()["short_softmax"][(-(-num_rows // SOFTMAX_ROWS), num_channels)](
+    num_rows = len(starts) - 1
+    if num_rows:
+        _kernels()["short_softmax"][(-(-num_rows // SOFTMAX_ROWS),)](
             starts,
             logits,
             out,
             num_rows,
-            num_edges,
             ROWS=SOFTMAX_ROWS,
             LONGEST=power_of_two(EDGES_PER_CHUNK),
         )
-    if num_channels and len(hubs):
-        _kernels()["hub_softmax"][(len(hubs), num_channels)](
-            hubs, starts, logits, out, num_edges, BLOCK=SOFTMAX_BLOCK, num_warps=1
+    if len(hubs):
+        _kernels()["hub_softmax"][(len(hubs),)](
+            hubs, starts, logits, out, BLOCK=SOFTMAX_BLOCK, num_warps=1
         )
     return out
 

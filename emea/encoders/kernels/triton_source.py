@@ -50,12 +50,8 @@ def matmul_kernel(
 
 
 @triton.jit(do_not_specialize=SIZES)
-def short_softmax_kernel(
-    starts, logits, out, num_rows, num_edges, ROWS: tl.constexpr, LONGEST: tl.constexpr
-):
-    """Compute the softmax of short rows; one program per tile of rows and channel."""
-    logits += tl.program_id(1).to(tl.int64) * num_edges
-    out += tl.program_id(1).to(tl.int64) * num_edges
+def short_softmax_kernel(starts, logits, out, num_rows, ROWS: tl.constexpr, LONGEST: tl.constexpr):
+    """Compute the softmax of short rows; one program per tile of rows."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     begin = tl.load(starts + row, mask=row < num_rows, other=0)
     end = tl.load(starts + row + 1, mask=row < num_rows, other=0)
@@ -67,12 +63,10 @@ def short_softmax_kernel(
     tl.store(out + place, weight / tl.where(total > 0.0, total, 1.0), mask=inside)
 
 
-@triton.jit(do_not_specialize=SIZES)
-def hub_softmax_kernel(hubs, starts, logits, out, num_edges, BLOCK: tl.constexpr):
-    """Compute the softmax of long rows; one program per row and channel."""
+@triton.jit
+def hub_softmax_kernel(hubs, starts, logits, out, BLOCK: tl.constexpr):
+    """Compute the softmax of long rows; one program per row."""
     row = tl.load(hubs + tl.program_id(0))
-    logits += tl.program_id(1).to(tl.int64) * num_edges
-    out += tl.program_id(1).to(tl.int64) * num_edges
     begin = tl.load(starts + row)
     end = tl.load(starts + row + 1)
     lane = tl.arange(0, BLOCK)
