@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import FloatArray, IntArray
-from emea.evaluation import bounded_counts, rough_counts
+from emea.evaluation import int8_counts, tf32_counts
 from emea.evaluation.all_counts import all_counts
 from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.similarity import Similarity
@@ -44,10 +44,10 @@ def link_ranks(similarity: Similarity, links: IntArray, pool: IntArray | None = 
     num_pooled = len(pooled.unique())
     given = similarity, sources, place[targets], num_pooled
     counts = None
-    if bounded_counts.is_quick(similarity, len(links)):
-        counts = bounded_counts.bounded_counts(*given)
-    elif rough_counts.is_quick(similarity, len(links)):
-        counts = rough_counts.rough_counts(*given)
+    if int8_counts.is_quick(similarity, len(links)):
+        counts = int8_counts.int8_counts(*given)
+    elif tf32_counts.is_quick(similarity, len(links)):
+        counts = tf32_counts.tf32_counts(*given)
     ranks = realistic_ranks(*(counts or all_counts(*given))).double().cpu().numpy()
     return Ranks(in_pool=ranks[0], in_all=ranks[1])
 

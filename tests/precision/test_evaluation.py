@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from emea.answer.decoding import accepted
-from emea.evaluation.bounded_counts import bounded_counts
 from emea.evaluation.calibration import NUM_BINS, answer_calibration
 from emea.evaluation.compatibility import compatibility_metrics
+from emea.evaluation.int8_counts import int8_counts
 from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
 from emea.evaluation.ranks import Ranks, link_ranks, ranking_metrics, realistic_ranks
 from emea.evaluation.target_precision import JudgedAnswer
@@ -50,7 +50,7 @@ def test_bounded_ranks_differ_by_near_ties_alone(embeddings: tuple[Tensor, Tenso
     single, double = both(CSLS(10), *embeddings)
     scores, error = all_scores(double), 2 * csls_error(10)
     right = scores.diagonal().unsqueeze(1)
-    counts = bounded_counts(single, torch.arange(40), torch.arange(40), 40)
+    counts = int8_counts(single, torch.arange(40), torch.arange(40), 40)
     assert counts is not None
     for columns, ranks in zip((slice(0, 40), slice(0, 50)), realistic_ranks(*counts), strict=True):
         assert (1 + (scores[:, columns] > right + error).sum(1) <= ranks).all()
@@ -64,7 +64,7 @@ def test_equal_targets_tie_in_bounded_ranks(num_target: int, dim: int) -> None:
     generator = torch.Generator().manual_seed(dim)
     source, one = (torch.randn(size, dim, generator=generator) for size in (16, 1))
     similarity = Cosine()(source, one.repeat(num_target, 1))
-    counts = bounded_counts(similarity, torch.arange(16), torch.full((16,), num_target - 1), 3)
+    counts = int8_counts(similarity, torch.arange(16), torch.full((16,), num_target - 1), 3)
     assert counts is not None
     assert (realistic_ranks(*counts)[1] == (num_target + 1) / 2).all()
 

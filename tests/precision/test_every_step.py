@@ -55,7 +55,7 @@ NOTHING_TO_ROUND = {
     "emea.em.protocol": "holds links",
     "emea.rules.rule": "lays values side by side",
     "emea.evaluation.all_counts": "counts comparisons of scores",
-    "emea.evaluation.rough_counts": "equal to the scores of all pairs in tests/evaluation",
+    "emea.evaluation.tf32_counts": "equal to the scores of all pairs in tests/evaluation",
     "emea.evaluation.triton_compare": "equal to the scores of all pairs in tests/evaluation",
     "emea.evaluation.metrics": "shares of counts",
     "emea.evaluation.compatibility": "shares of counts",

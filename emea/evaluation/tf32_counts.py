@@ -107,7 +107,7 @@ def row_margins(similarity: Similarity, links: Links, rows: TF32Vectors) -> Tens
     )
 
 
-def rough_counts(
+def tf32_counts(
     similarity: Similarity, sources: Tensor, right: Tensor, num_pooled: int
 ) -> tuple[Tensor, Tensor] | None:
     """Count the targets with a better score than the right one, and those with an equal score.

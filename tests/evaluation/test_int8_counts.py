@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from emea.evaluation import bounded_counts as module
-from emea.evaluation.bounded_counts import bounded_counts, is_quick
+from emea.evaluation import int8_counts as module
+from emea.evaluation.int8_counts import int8_counts, is_quick
 from emea.evaluation.ranks import link_ranks
 from emea.matching import compiled, int8_vectors
 from emea.matching.int8_vectors import LOOP_INSTRUCTIONS, TORCH_INSTRUCTIONS
@@ -60,7 +60,7 @@ def test_counts_are_exact(
     monkeypatch.setattr(module, "available_threads", lambda: num_threads)
     similarity = noisy_copies(noise, length)
     sources = torch.randperm(200, generator=torch.Generator().manual_seed(1))[:130]
-    better, equal = bounded_counts(similarity, sources, sources, NUM_POOLED)
+    better, equal = int8_counts(similarity, sources, sources, NUM_POOLED)
     expected = exact_counts(similarity, sources, sources)
     assert torch.equal(better, expected[0])
     assert torch.equal(equal, expected[1])
@@ -77,7 +77,7 @@ def test_products_decide_most_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(compiled, "pair_dots", counted)
     sources = torch.arange(200)
-    bounded_counts(noisy_copies(), sources, sources, NUM_POOLED)
+    int8_counts(noisy_copies(), sources, sources, NUM_POOLED)
     assert 200 <= sum(compared) - 200 < 0.1 * 200 * 300
 
 
@@ -96,7 +96,7 @@ def test_ranks_are_those_of_all_scores(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_finite_numbers_all_scores_are_compared(side: str) -> None:
     similarity, sources = noisy_copies(), torch.arange(200)
     getattr(similarity, side)[7] = torch.nan
-    assert bounded_counts(similarity, sources, sources, NUM_POOLED) is None
+    assert int8_counts(similarity, sources, sources, NUM_POOLED) is None
     ranks = link_ranks(similarity, np.stack([np.arange(200)] * 2, axis=1))
     assert ranks.in_all[7] == 301
 

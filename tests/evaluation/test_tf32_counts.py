@@ -13,18 +13,18 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from emea.evaluation import bounded_counts
-from emea.evaluation import rough_counts as module
+from emea.evaluation import int8_counts
+from emea.evaluation import tf32_counts as module
 from emea.evaluation.ranks import link_ranks
-from emea.evaluation.rough_counts import (
+from emea.evaluation.tf32_counts import (
     ROUNDING,
     WORD,
     Links,
     Margins,
     compare,
     is_quick,
-    rough_counts,
     row_margins,
+    tf32_counts,
     undecided,
 )
 from emea.matching.similarity import Similarity
@@ -110,7 +110,7 @@ def some_sources() -> Tensor:
 
 def check(similarity: Similarity) -> None:
     sources = some_sources().to(similarity.source.device)
-    found = rough_counts(similarity, sources, sources, NUM_POOLED)
+    found = tf32_counts(similarity, sources, sources, NUM_POOLED)
     assert found is not None
     expected = exact_counts(similarity, sources, sources)
     assert torch.equal(found[0], expected[0])
@@ -209,16 +209,16 @@ def test_without_finite_numbers_there_are_no_bounds(side: str, number: float) ->
     similarity, sources = noisy_copies(length=3.0), torch.arange(NUM_SOURCE)
     getattr(similarity, side)[7] = number
     getattr(similarity, side)[9] = -number
-    assert rough_counts(similarity, sources, sources, NUM_POOLED) is None
+    assert tf32_counts(similarity, sources, sources, NUM_POOLED) is None
     others = sources[10:]
     if side.startswith("source"):
-        assert rough_counts(similarity, others, others, NUM_POOLED) is not None
+        assert tf32_counts(similarity, others, others, NUM_POOLED) is not None
 
 
 @pytest.mark.usefixtures("in_small_blocks")
 def test_ranks_are_those_of_all_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     similarity, links = noisy_copies(), np.stack([np.arange(150)] * 2, axis=1)
-    monkeypatch.setattr(bounded_counts, "is_quick", lambda *given: False)
+    monkeypatch.setattr(int8_counts, "is_quick", lambda *given: False)
     expected = link_ranks(similarity, links, pool=np.arange(180))
     monkeypatch.setattr(module, "is_quick", lambda *given: True)
     found = link_ranks(similarity, links, pool=np.arange(180))
@@ -235,12 +235,12 @@ def test_it_is_not_used_on_a_cpu() -> None:
 INTERPRETED = """
 import sys
 import torch
-from emea.evaluation.rough_counts import Margins, compare, rough_counts
+from emea.evaluation.tf32_counts import Margins, compare, tf32_counts
 from emea.matching.similarity import Similarity
 given = torch.load(sys.argv[1], weights_only=False)
 similarity, sources = Similarity(*given["similarity"], scale=given["scale"]), given["sources"]
 found = {}
-found["counts"] = rough_counts(similarity, sources, sources, given["num_pooled"])
+found["counts"] = tf32_counts(similarity, sources, sources, given["num_pooled"])
 found["words"] = torch.zeros_like(given["words"])
 found["compared"] = compare(Margins(*given["margins"]), given["dots"], 40, found["words"], 2)
 torch.save(found, sys.argv[1])

@@ -76,7 +76,7 @@ class Bounds:
         return bool(self.rows.isfinite().all() and self.columns.isfinite().all())
 
 
-def bounded_counts(
+def int8_counts(
     similarity: Similarity, sources: Tensor, right: Tensor, num_pooled: int
 ) -> tuple[Tensor, Tensor] | None:
     """Count the targets with a better score than the right one, and those with an equal score.
