@@ -1,18 +1,13 @@
 """Checkpoints of a run, in a format that is safe to load from untrusted sources."""
 
-import hashlib
 import json
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 
 from emea.em.em_callback import EMCallback
@@ -20,9 +15,10 @@ from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import DataError
 from emea.matching.matching import Matching
-from emea.record.atomic import json_object, write_atomic
+from emea.record.atomic import write_atomic
 from emea.record.background_writer import BackgroundWriter
 from emea.record.run_folder import CHECKPOINT_FILE
+from emea.run.tensor_file import checkpoint_errors, copied, read_tensors, serialised
 from emea.training.training_state import (
     TURN_FILE,
     TurnState,
@@ -36,18 +32,6 @@ from emea.training.training_state import (
 logger = logging.getLogger(__name__)
 
 PREVIOUS_FILE = f"previous-{CHECKPOINT_FILE}"
-
-CONTENT_ERRORS = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    OSError,
-    RuntimeError,
-    SafetensorError,
-    TypeError,
-    ValueError,
-)
-"""Errors that missing or malformed content of a file can raise."""
 
 
 class Progress(NamedTuple):
@@ -104,7 +88,7 @@ def save_checkpoint(
             tensors[f"em.{name}"] = value
         else:
             plain["em"][name] = value
-    write = partial(_write_checkpoint, path, _copied(tensors), json.dumps(plain))
+    write = partial(_write_checkpoint, path, copied(tensors), json.dumps(plain))
     if writer is None:
         write()
     else:
@@ -112,7 +96,7 @@ def save_checkpoint(
 
 
 def _write_checkpoint(path: Path, tensors: dict[str, Tensor], state: str) -> None:
-    content = _serialised(tensors, state)
+    content = serialised(tensors, state)  # if this fails, no file has changed
     if path.exists():
         path.replace(path.with_name(PREVIOUS_FILE))
     write_atomic(path, content)
@@ -122,7 +106,7 @@ def _write_checkpoint(path: Path, tensors: dict[str, Tensor], state: str) -> Non
 def save_turn(path: Path, stage: int, state: TurnState) -> None:
     """Write the state of a stage's training, atomically."""
     plain = json.dumps(state.plain | {"stage": stage})
-    write_atomic(path, _serialised(_copied(state.tensors), plain))
+    write_atomic(path, serialised(copied(state.tensors), plain))
 
 
 def load_turn(path: Path, stage: int) -> TurnState | None:
@@ -133,7 +117,7 @@ def load_turn(path: Path, stage: int) -> TurnState | None:
     if not path.exists():
         return None
     try:
-        tensors, plain = _read(path)
+        tensors, plain = read_tensors(path)
     except DataError as error:
         logger.warning("%s. Resuming from the checkpoint before it instead.", error)
         path.unlink()
@@ -165,7 +149,7 @@ def resumable(folder: Path) -> Path | None:
 
 def load_progress(path: Path) -> Progress | None:
     """Return the progress in a checkpoint; ``None`` if the run had finished its last fit."""
-    tensors, plain = _read(path)
+    tensors, plain = read_tensors(path)
     saved = plain.get("progress")
     if saved is None:
         return None
@@ -182,7 +166,7 @@ def save_matching(path: Path, matching: Matching, module: AlignmentModule | None
     tensors = {"pairs": matching.pairs(), "probs": matching.probs[matching.sources]}
     if module is not None:
         tensors |= prefixed("module.", module.state_dict())
-    write_atomic(path, _serialised(_copied(tensors), "{}"))
+    write_atomic(path, serialised(copied(tensors), "{}"))
 
 
 def read_module(path: Path) -> dict[str, Tensor]:
@@ -191,7 +175,7 @@ def read_module(path: Path) -> dict[str, Tensor]:
     Raises:
         DataError: If the file is damaged.
     """
-    tensors, _ = _read(path)
+    tensors, _ = read_tensors(path)
     return below(tensors, "module.")
 
 
@@ -203,7 +187,7 @@ def load_checkpoint(
     Raises:
         DataError: If the file is damaged, or belongs to another model or pair of graphs.
     """
-    tensors, plain = _read(path)
+    tensors, plain = read_tensors(path)
     with checkpoint_errors(path):
         _restore_module(module, tensors, plain, generators=True)
         module.losses = [(int(step), float(loss)) for step, loss in plain.get("losses", ())]
@@ -221,7 +205,7 @@ def load_weights(path: Path, module: AlignmentModule, data: LabelDataModule) -> 
     Raises:
         DataError: If the file is damaged, or belongs to another model or training.
     """
-    tensors, plain = _read(path)
+    tensors, plain = read_tensors(path)
     with checkpoint_errors(path):
         if not torch.equal(tensors["links"], data.links):
             raise DataError(
@@ -230,81 +214,6 @@ def load_weights(path: Path, module: AlignmentModule, data: LabelDataModule) -> 
             )
         same_seed = plain["seed"] == torch.initial_seed()
         _restore_module(module, tensors, plain, generators=same_seed)
-
-
-@contextmanager
-def checkpoint_errors(path: Path) -> Iterator[None]:
-    """Report missing or malformed content of a checkpoint as one error.
-
-    Raises:
-        DataError: If the content of the file is damaged or belongs to another program.
-    """
-    try:
-        yield
-    except CONTENT_ERRORS as error:
-        problem = f"it lacks {error}" if isinstance(error, KeyError) else error
-        raise DataError(f"{path} is not a valid checkpoint of emea: {problem}") from error
-
-
-def _copied(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return copies in the main memory, of which no two share memory."""
-    return {
-        name: tensor.detach().to("cpu", copy=True, memory_format=torch.contiguous_format)
-        for name, tensor in tensors.items()
-    }
-
-
-def _serialised(tensors: dict[str, Tensor], state: str) -> Iterator[bytes | memoryview]:
-    """Yield the parts of a safetensors file, without copies of the tensors.
-
-    The metadata have a fixed order; safetensors itself writes them in a random one.
-    """
-    metadata = {"sha256": _checksum(tensors, state), "state": state}
-    # a file of empty tensors has the names of the types and the order of the tensors
-    empty = save({name: tensor.new_empty(0) for name, tensor in tensors.items()})
-    kinds = json.loads(empty[8 : 8 + int.from_bytes(empty[:8], "little")])
-    header: dict[str, Any] = {"__metadata__": metadata}
-    end = 0
-    for name, kind in kinds.items():
-        start, end = end, end + tensors[name].nbytes
-        shape = list(tensors[name].shape)
-        header[name] = {"dtype": kind["dtype"], "shape": shape, "data_offsets": [start, end]}
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)  # the tensors stay aligned
-    yield len(text).to_bytes(8, "little") + text
-    for name in kinds:
-        if tensors[name].numel():
-            yield _values(tensors[name])
-
-
-def _checksum(tensors: dict[str, Tensor], state: str) -> str:
-    """Return the SHA-256 of names, types, shapes and values."""
-    digest = hashlib.sha256(state.encode())
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        if tensor.numel():  # torch cannot view an empty tensor as bytes
-            digest.update(_values(tensor))
-    return digest.hexdigest()
-
-
-def _values(tensor: Tensor) -> memoryview:
-    """Return the bytes of a contiguous tensor that is not empty."""
-    values = tensor.reshape(-1)
-    if values.stride(0) != 1:  # possible if there is only one value
-        values = values.clone(memory_format=torch.contiguous_format)
-    return values.view(torch.uint8).numpy().data
-
-
-def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    with checkpoint_errors(path), safe_open(path, framework="pt") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        metadata = file.metadata() or {}
-        # files of earlier versions have no checksum
-        written = metadata.get("sha256")
-        if written is not None and written != _checksum(tensors, metadata["state"]):
-            raise ValueError("its content has another checksum")
-        return tensors, json_object(metadata["state"].encode())
 
 
 def _restore_module(

@@ -19,7 +19,6 @@ from emea.errors import ConfigError
 from emea.record.background_writer import BackgroundWriter
 from emea.run.checkpoint import (
     Progress,
-    checkpoint_errors,
     load_checkpoint,
     load_progress,
     load_turn,
@@ -33,6 +32,7 @@ from emea.run.observer import EvaluationObserver
 from emea.run.parts import Parts, member_models
 from emea.run.progress import StepProgress
 from emea.run.resident_strategy import placement
+from emea.run.tensor_file import checkpoint_errors
 from emea.training.training_state import TURN_FILE, TrainingCheckpoint, TurnState
 
 logger = logging.getLogger(__name__)
