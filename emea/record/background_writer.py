@@ -1,15 +1,18 @@
 """Writing of files in a thread, while the run continues."""
 
+import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
+
+logger = logging.getLogger(__name__)
 
 
 class BackgroundWriter:
     """Runs one write at a time in a thread.
 
     An error of a write is raised by the next call. At the end of the context, the last write is
-    finished even if an error ended the context.
+    finished even if an error ended the context; an error of the write is then logged.
     """
 
     def __init__(self) -> None:
@@ -25,11 +28,11 @@ class BackgroundWriter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        try:
-            if error is None:
-                self.wait()
-        finally:
-            self._threads.shutdown()
+        self._threads.shutdown()
+        if error is None:
+            self.wait()
+        elif self._pending is not None and (failure := self._pending.exception()):
+            logger.warning("The last write failed, too: %s", failure)
 
     def write(self, work: Callable[[], None]) -> None:
         """Start a write after the previous one has ended.

@@ -1,7 +1,6 @@
 """The run of an encoder with EM; with ``em=none`` only the encoder."""
 
 import math
-from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,6 @@ from emea.evaluation.pool_assignment import pool_assignment
 from emea.evaluation.ranks import Ranks, both_pools, link_ranks
 from emea.matching.candidates import Candidates, mutual_best, top_candidates
 from emea.matching.pair_table import PairRanking
-from emea.record.background_writer import BackgroundWriter
 from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.judgement import candidate_warning, score_warning
 from emea.run.observer import EvaluationObserver, compatibility_section, hard_mapping
@@ -42,7 +40,7 @@ class EMRun:
         self.knows_pool = inputs.visible.label_targets is not None
         self.device = inputs.device
         self.start = inputs.start
-        self._writer = BackgroundWriter()
+        self.writer = inputs.writer
         self.observer = EvaluationObserver(
             self.split.test,
             self.split.supervision.validation,
@@ -67,11 +65,8 @@ class EMRun:
         if self.start is not None and self.start.local is not None:
             self.parts.em.local, self.observer.first_stage = self.start.local, "Local update"
             plan = local_stages(self.config)
-        with ExitStack() as stack:
-            writer = stack.enter_context(self._writer)
-            objects = (self.config, self.parts, self.observer, self.device)
-            train(*objects, checkpoint, writer, resume_from, plan)
-            stack.pop_all()  # the last checkpoint is written during the evaluation
+        objects = (self.config, self.parts, self.observer, self.device)
+        train(*objects, checkpoint, self.writer, resume_from, plan)
 
     def _refuse_without_start(self, resume_from: Path | None) -> None:
         """Raise an error if the state of the earlier run is needed to resume an update.
@@ -87,10 +82,6 @@ class EMRun:
 
     def outcome(self, pair: GraphPair) -> Outcome:
         """Return the last beliefs, measured on all test links."""
-        with self._writer:
-            return self._outcome(pair)
-
-    def _outcome(self, pair: GraphPair) -> Outcome:
         observer, certain = self.observer, self.parts.em.certain
         kept = self.parts.em.kept(self.device)
         answered = observer.finish(kept)

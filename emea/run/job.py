@@ -30,6 +30,7 @@ from emea.errors import UserError
 from emea.matching.block_memory import is_out_of_memory, limit_blocks
 from emea.matching.threads import SMALL_GRAPHS, one_thread
 from emea.record import run_folder
+from emea.record.background_writer import BackgroundWriter
 from emea.record.earlier_runs import refuse_recorded
 from emea.record.pair_file import pair_of_run, write_pair
 from emea.record.run_header import Launch, make_header, without_secrets
@@ -125,14 +126,20 @@ def run_job(
     shown = without_secrets(config)
     header = make_header(shown, pair, visible.uses_test_links, launch)
     folder = _folder_of(config, folder, header, tracker, launch)
-    with _recorded(shown, pair, folder, header, tracker, resumes) as start:
-        run = make_run(RunInputs(config, graphs, visible, split, tracker.log, device, start_from))
+    with (
+        _recorded(shown, pair, folder, header, tracker, resumes) as start,
+        BackgroundWriter() as writer,
+    ):
+        run = make_run(
+            RunInputs(config, graphs, visible, split, tracker.log, device, writer, start_from)
+        )
         answering = build_answering(config)  # reports wrong settings before training
         built = time.perf_counter()
         run.train(folder, start.checkpoint)
         trained = time.perf_counter()
         with shown_phase("final evaluation"):
             found = run.outcome(pair)
+            writer.wait()  # without its last checkpoint, the run writes no results
             validation = split.supervision.validation
             decision = decide(answering, found.beliefs, found.labels, export, validation)
             schema = schema_mapping(graphs, decision, export.least_inclusion)

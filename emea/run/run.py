@@ -14,6 +14,7 @@ from emea.data.split import Split
 from emea.em.protocol import Visible
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
+from emea.record.background_writer import BackgroundWriter
 
 if TYPE_CHECKING:
     from emea.run.warm_start import WarmStart
@@ -36,6 +37,7 @@ class RunInputs:
         split: The split of the links; its test and validation links are used for evaluation only.
         log: A function that records the metrics of a step.
         device: The device to compute on.
+        writer: Writes checkpoints while the run continues. The caller waits for the last one.
         start: The state of an earlier run to start from; ``None`` means a new run.
     """
 
@@ -45,6 +47,7 @@ class RunInputs:
     split: Split
     log: Log
     device: torch.device
+    writer: BackgroundWriter
     start: "WarmStart | None" = None
 
 

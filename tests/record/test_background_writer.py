@@ -63,3 +63,12 @@ def test_an_error_of_the_caller_lets_the_last_write_end() -> None:
         may_end.set()
         raise KeyboardInterrupt
     assert done == ["written"]
+
+
+def test_an_error_of_the_caller_does_not_hide_that_of_the_last_write(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with pytest.raises(KeyboardInterrupt), BackgroundWriter() as writer:
+        writer.write(fail)
+        raise KeyboardInterrupt
+    assert "The last write failed, too: disk full" in caplog.text

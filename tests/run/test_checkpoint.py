@@ -1,5 +1,6 @@
 import errno
 import json
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,7 @@ from emea.run.checkpoint import (
     resumable,
     save_checkpoint,
 )
+from emea.run.em_run import EMRun
 from emea.run.job import run_job
 from emea.run.parts import Parts, build_parts, draw_split
 from emea.run.training_loop import fit_stage, stages
@@ -291,3 +293,26 @@ def test_an_error_of_the_last_checkpoint_ends_the_run(
     with pytest.raises(UserError, match="disk is full"):
         run_job(tiny_config("em=none", *SHORT), tmp_path)
     assert not (tmp_path / METRICS_FILE).exists()
+
+
+@pytest.mark.parametrize("step", ["outcome", "_scores"])
+def test_an_error_after_the_training_waits_for_the_last_checkpoint(
+    step: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, may_write = checkpoint._write_checkpoint, threading.Event()
+
+    def slowly(*arguments: Any) -> None:
+        assert may_write.wait(10)
+        time.sleep(0.2)
+        write(*arguments)
+
+    def fail(*_: object) -> None:
+        assert not (tmp_path / CHECKPOINT_FILE).exists()
+        may_write.set()
+        raise ValueError("between training and results")
+
+    monkeypatch.setattr(checkpoint, "_write_checkpoint", slowly)
+    monkeypatch.setattr(EMRun, step, fail)
+    with pytest.raises(ValueError, match="between training"):
+        run_job(tiny_config("em=none", *SHORT), tmp_path)
+    assert (tmp_path / CHECKPOINT_FILE).exists()
