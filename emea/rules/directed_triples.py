@@ -52,7 +52,8 @@ class DirectedTriples(nn.Module):
 _ARRAYS: WeakKeyDictionary[KnowledgeGraph, dict[str, np.ndarray]] = WeakKeyDictionary()
 """The values of each graph; rules, the evaluation and the mapping of relations use the same ones.
 
-No function changes them.
+They stay in the main memory as long as the graph, also if the rules are on a GPU: up to 64 bytes
+per triple. On a CPU, all modules of a graph share this memory, so no function may change a buffer.
 """
 
 

@@ -1,12 +1,18 @@
 """Triples in both directions."""
 
 import gc
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
+from omegaconf import DictConfig
 
 from emea.data.graph import KnowledgeGraph
+from emea.rules import directed_triples
 from emea.rules.directed_triples import _ARRAYS, DirectedTriples
+from emea.run.job import run_job
 
 from .literal_paris import both_directions, graphs, inverse_functionality
 
@@ -61,3 +67,33 @@ def test_a_graph_is_read_once_and_its_values_are_released() -> None:
     del graph
     gc.collect()
     assert len(_ARRAYS) < num_graphs
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("em=paper", "rule=paris_avoid_conflict", "em.iterations=1"),
+        ("em=dual", "em.iterations=1"),
+        ("method=paris",),
+    ],
+    ids=["paper", "dual", "paris"],
+)
+def test_a_run_changes_no_shared_value(
+    options: tuple[str, ...],
+    tiny_config: Callable[..., DictConfig],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shared: list[tuple[np.ndarray, np.ndarray]] = []
+    read = directed_triples._directed
+
+    def recorded(graph: KnowledgeGraph) -> dict[str, np.ndarray]:
+        values = read(graph)
+        shared.extend((value, value.copy()) for value in values.values())
+        return values
+
+    monkeypatch.setattr(directed_triples, "_directed", recorded)
+    run_job(tiny_config(*options), tmp_path)
+    assert len(shared) >= 12
+    for values, before in shared:
+        np.testing.assert_array_equal(values, before)
