@@ -94,7 +94,7 @@ def shares(overrides: list[str]) -> dict[str, Any]:
         "total_s": total,
         **named,
         "rest_s": total - sum(named.values()),
-        **{f"{part}_seconds": spent[part] for part in DETAILS},
+        **{f"{part}_s": spent[part] for part in DETAILS},
         "share_of_overhead": added / total,
     }
 

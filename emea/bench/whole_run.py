@@ -1,9 +1,10 @@
-"""Measures time, memory and accuracy of a run, after a short run that compiles the kernels.
+"""Measures time, memory and accuracy of a run, after short runs that compile the kernels.
 
     emea bench whole-run data=zh ratio=0.05 [--json FILE]
 
-The run is not tracked. The time includes reading the files and writing the records. The CPU time of
-the M- and E-steps is compared with its estimate.
+A short run on synthetic graphs compiles the kernels; on a GPU, a shortened version of the measured
+run follows it. The measured run is not tracked. Its time includes reading the files and writing the
+records. The CPU time of the M- and E-steps is compared with its estimate.
 """
 
 import argparse
@@ -23,13 +24,17 @@ from emea.record.atomic import write_json
 from emea.record.provenance import provenance
 from emea.run.device import choose_device
 from emea.run.job import run_job
+from emea.run.parts import member_models
 from emea.run.reasoning_time import estimate_reasoning
 
 SHORT = ["data=synthetic", "data.num_entities=1000", "em.iterations=1"]
 SHORT += ["model.initial_epochs=5", "model.epochs_per_iteration=5", "search=exact"]
 
+EPOCHS = ("initial_epochs", "epochs_per_iteration")
+"""Settings of a model that are numbers of epochs."""
+
 FEW_EPOCHS = 5
-"""Epochs of each fit of a shortened run."""
+"""Largest number of epochs of each fit, and of each turn, of a shortened run."""
 
 KEPT: tuple[str, ...] = (
     "data",
@@ -106,10 +111,15 @@ def compile_kernels(overrides: list[str], folder: Path) -> None:
 
 
 def shortened(config: Any) -> Any:
-    """Return a config with a few epochs and at most one EM iteration."""
+    """Return a config with few epochs, at most one EM iteration and one turn of self-training."""
     short = config.copy()
-    short.em.iterations = min(1, config.em.iterations)
-    short.model.initial_epochs = short.model.epochs_per_iteration = FEW_EPOCHS
+    limits = [(short.em, "iterations", 1), (short.training, "epochs_per_turn", FEW_EPOCHS)]
+    limits += [(short.training, name, 1) for name in ("turns", "turns_per_iteration")]
+    for model in member_models(short):
+        limits += [(model, name, FEW_EPOCHS) for name in EPOCHS]
+    for section, name, most in limits:
+        if name in section:
+            section[name] = min(most, section[name])
     return short
 
 
