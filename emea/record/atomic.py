@@ -16,6 +16,9 @@ SUFFIX = ".tmp"
 LINES_PER_BLOCK = 4096
 """Lines that are encoded and written at once."""
 
+Bytes = bytes | bytearray | memoryview
+"""The types of bytes-like objects that can be written."""
+
 _UMASK = threading.Lock()
 
 
@@ -48,17 +51,18 @@ def open_atomic(path: Path | str) -> Iterator[BinaryIO]:
         raise
 
 
-def write_atomic(path: Path | str, content: str | bytes | Iterable[bytes | memoryview]) -> None:
+def write_atomic(path: Path | str, content: str | Bytes | Iterable[Bytes]) -> None:
     """Replace a file in one step, so that a killed process leaves no half-written file.
 
     Args:
         path: The file to write; its folder is created if it is missing.
-        content: Text (written as UTF-8), bytes, or several parts of them.
+        content: Text (written as UTF-8), bytes, a bytearray, a memoryview, or an iterable of chunks
+            of these three types.
     """
     if isinstance(content, str):
         content = content.encode()
     with open_atomic(path) as file:
-        file.writelines([content] if isinstance(content, bytes) else content)
+        file.writelines([content] if isinstance(content, Bytes) else content)
 
 
 def write_lines(path: Path | str, lines: Iterable[str]) -> None:

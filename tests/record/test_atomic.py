@@ -6,20 +6,43 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from emea.record import atomic
 from emea.record.atomic import open_atomic, remove_leftovers, write_atomic, write_json, write_lines
 
 
-@pytest.mark.parametrize("content", ["naïve\n", b"\x00\xff"])
-def test_content_arrives_and_nothing_else_stays(tmp_path: Path, content: str | bytes) -> None:
+@pytest.mark.parametrize(
+    "content", ["naïve\n", b"\x00\xff", bytearray(b"\x00\xff"), memoryview(b"\x00\xff"), b""]
+)
+def test_content_arrives_and_nothing_else_stays(
+    tmp_path: Path, content: str | bytes | bytearray | memoryview
+) -> None:
     path = tmp_path / "new" / "file"
     write_atomic(path, "old")
     write_atomic(path, content)
     expected = content.encode() if isinstance(content, str) else content
     assert path.read_bytes() == expected
     assert os.listdir(path.parent) == ["file"]
+
+
+def test_chunks_are_written_in_their_order(tmp_path: Path) -> None:
+    numbers = memoryview(np.arange(3, dtype=np.uint16).reshape(3, 1))
+    chunks = [b"ab", bytearray(b"c"), memoryview(b"de"), numbers, b""]
+    for content in (chunks, tuple(chunks), iter(chunks)):
+        write_atomic(tmp_path / "file", content)
+        assert (tmp_path / "file").read_bytes() == b"abcde" + np.arange(
+            3, dtype=np.uint16
+        ).tobytes()
+
+
+def test_chunks_of_text_are_an_error(tmp_path: Path) -> None:
+    write_atomic(tmp_path / "file", "old")
+    with pytest.raises(TypeError, match="bytes-like"):
+        write_atomic(tmp_path / "file", ["new"])  # type: ignore[list-item]
+    assert (tmp_path / "file").read_text() == "old"
+    assert os.listdir(tmp_path) == ["file"]
 
 
 def test_json_reads_back(tmp_path: Path) -> None:
