@@ -17,7 +17,9 @@ INT64_LIMIT = 2**63
 
 @dataclass(frozen=True, eq=False)
 class TableRows:
-    """Names the rows of a file in messages. Row ``i`` is line ``i + 1`` of the file.
+    """Base class of tables read from a file, which formats errors with the file and the line.
+
+    Row ``i`` is line ``i + 1`` of the file.
 
     Args:
         label: The name of the file in messages.
