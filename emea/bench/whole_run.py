@@ -101,8 +101,8 @@ def measure(overrides: list[str]) -> dict[str, Any]:
 def compile_kernels(overrides: list[str], folder: Path) -> None:
     """Run a short job; on a GPU, also a short version of the measured run.
 
-    Triton compiles a kernel again for other sizes if they are divisible by 16 and the earlier ones
-    are not, or the other way round.
+    Triton compiles some kernels again for other sizes: if those are divisible by 16 and the earlier
+    ones are not, or the other way round.
     """
     run_job(composed(["tracking=none", *SHORT]), folder / "short")
     config = composed(overrides)

@@ -65,8 +65,16 @@ class EMRun:
         if self.start is not None and self.start.local is not None:
             self.parts.em.local, self.observer.first_stage = self.start.local, "Local update"
             plan = local_stages(self.config)
-        objects = (self.config, self.parts, self.observer, self.device)
-        train(*objects, checkpoint, self.writer, resume_from, plan)
+        train(
+            self.config,
+            self.parts,
+            self.observer,
+            self.device,
+            checkpoint,
+            self.writer,
+            resume_from,
+            plan,
+        )
 
     def _refuse_without_start(self, resume_from: Path | None) -> None:
         """Raise an error if the state of the earlier run is needed to resume an update.

@@ -23,8 +23,8 @@ class TrainerSettings:
     half_precision: bool = setting(
         False,
         "let the edges of RREA and Dual-AMN read features and gradients in half precision in "
-        "training (only on a GPU); steps are a little shorter, and the effect on accuracy has no "
-        "recorded runs",
+        "training (only on a GPU); steps are a little shorter; its effect on accuracy is not "
+        "recorded",
     )
     block_memory: float = setting(
         1.0,

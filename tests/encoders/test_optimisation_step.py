@@ -157,7 +157,7 @@ def test_large_memory_is_released_between_fits(
     fake_cuda: mock.Mock, reserved: int, num_kept: int
 ) -> None:
     memory = GraphMemory()
-    memory.release_if_large()  # there is no graph yet
+    memory.release_if_large()  # does nothing without a graph
     memory.capture(lambda: torch.zeros(()))
     with mock.patch.object(torch.cuda, "memory_reserved", lambda: reserved):
         memory.release_if_large()

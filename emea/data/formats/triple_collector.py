@@ -11,7 +11,7 @@ from emea.data.attributes import LABEL_ATTRIBUTES, AttributeTriples, Kind, chose
 from emea.data.formats.literal_terms import literal_parts
 from emea.data.graph import KnowledgeGraph
 from emea.data.reading import GraphReading
-from emea.data.sorting import distinct_ids
+from emea.data.sorting import distinct_ids, distinct_rows
 from emea.errors import DataError
 
 
@@ -30,10 +30,8 @@ def distinct_triples(triples: IntArray) -> IntArray:
     """Return the distinct triples, sorted by head, relation and tail."""
     if not len(triples):
         return triples
-    keys = distinct_ids(_keys(triples))
-    rest, tail = np.divmod(keys, triples[:, 2].max() + 1)
-    head, relation = np.divmod(rest, triples[:, 1].max() + 1)
-    return np.stack([head, relation, tail], axis=1)
+    sizes = (triples.max(axis=0) + 1).tolist()
+    return np.stack(distinct_rows(list(triples.T), sizes), axis=1)
 
 
 def _keys(triples: IntArray) -> IntArray:
