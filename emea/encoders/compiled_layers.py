@@ -82,7 +82,9 @@ class _CompiledLayers(torch.autograd.Function):
         edges, sets, activation = ctx.settings
         reflectors, w, v, *saved = ctx.saved_tensors
         outputs, flat = saved[: ctx.num_outputs], saved[ctx.num_outputs :]
-        of_outputs = _of_columns(grads[0].contiguous(), outputs, ctx.num_kept, ctx.random)
+        of_outputs, last_active = _of_columns(
+            grads[0].contiguous(), outputs, ctx.num_kept, ctx.random
+        )
         through = ACTIVATION_GRADIENTS[activation]
         num_channels, depth, dim = w.shape
         of_parts = reflectors.new_zeros(cpu_kernels.num_parts(edges), *reflectors.shape)
@@ -91,6 +93,7 @@ class _CompiledLayers(torch.autograd.Function):
         of_starts = []
         for channel in range(num_channels):
             first = channel * (depth + 1)
+            active = last_active.clone()
             for layer in reversed(range(depth)):
                 here, place = first + layer, 3 * (channel * depth + layer)
                 of_w[channel, layer], sums[channel, layer] = cpu_kernels.attend_backward(
@@ -101,6 +104,7 @@ class _CompiledLayers(torch.autograd.Function):
                     w[channel, layer],
                     Attended(outputs[here + 1], *flat[place : place + 3]),
                     activation is torch.relu,
+                    active,
                     of_outputs[here + 1],
                     of_outputs[here],
                     of_parts,
@@ -120,18 +124,24 @@ def _concatenated(outputs: list[Tensor], dropout: float) -> tuple[Tensor, int, T
         return torch.cat(outputs, dim=1), 256, None
     wide = outputs[0].new_empty(len(outputs[0]), sum(part.shape[1] for part in outputs))
     num_kept, random = kept_bytes(dropout), random_bytes(wide.numel()).view(wide.shape)
-    cpu_kernels.dropped_copy(outputs, wide, random, num_kept, backward=False)
+    cpu_kernels.dropped_copy(outputs, wide, random, num_kept)
     return wide, num_kept, random
 
 
 def _of_columns(
     grad: Tensor, outputs: list[Tensor], num_kept: int, random: Tensor | None
-) -> list[Tensor]:
-    """Return the gradient of each output, given that of their dropped concatenation."""
+) -> tuple[list[Tensor], Tensor]:
+    """Return the gradient of each output, given that of their dropped concatenation.
+
+    Late in training most pairs are outside the margin, so that few rows have a gradient. The second
+    result tells which rows these are.
+    """
     if random is None:
         # copies, because the layers overwrite them
         columns = grad.chunk(len(outputs), dim=1)
-        return [part.clone(memory_format=torch.contiguous_format) for part in columns]
+        parts = [part.clone(memory_format=torch.contiguous_format) for part in columns]
+        return parts, (grad != 0).any(1)
     parts = [torch.empty_like(out) for out in outputs]
-    cpu_kernels.dropped_copy(parts, grad, random, num_kept, backward=True)
-    return parts
+    active = torch.empty(len(grad), dtype=torch.bool)
+    cpu_kernels.dropped_copy_backward(grad, random, num_kept, parts, active)
+    return parts, active

@@ -9,7 +9,7 @@ from torch import Tensor
 from emea.encoders.kernels import activation_kernels, reflection_kernels
 from emea.encoders.kernels.activation_kernels import Columns, NextGradients
 from emea.encoders.kernels.edge_orders import EdgeOrders
-from emea.encoders.kernels.reflection_kernels import Layer
+from emea.encoders.kernels.reflection_kernels import Layer, RowGradients
 
 SINGLE = (torch.float32, torch.float32)
 HALF = (torch.float16, torch.bfloat16)
@@ -141,18 +141,18 @@ class _FusedLayers(torch.autograd.Function):
         for level in reversed(range(depth)):
             layer, edge_values, out = ctx.layers[level]
             grad = wide.new_empty(num_channels, num_rows, dim, dtype=settings.gradient_type)
-            activation_kernels.activate_backward(
+            active = activation_kernels.activate_backward(
                 columns, ctx.features[level + 1], following, grad, level + 1
             )
-            given = (settings.orders, layer)
-            scalars = reflection_kernels.edge_gradients(*given, edge_values, out, grad)
-            of_features, of_terms = reflection_kernels.feature_gradient(*given, scalars, grad)
+            of_rows, given = RowGradients(grad, active), (settings.orders, layer)
+            scalars = reflection_kernels.edge_gradients(*given, edge_values, out, of_rows)
+            of_inputs = reflection_kernels.feature_gradient(*given, scalars, of_rows)
             sums = reflection_kernels.add_reflector_gradient(
-                *given, scalars, grad, of_units, level == depth - 1
+                *given, scalars, of_rows, of_units, level == depth - 1
             )
             of_v[level], of_products = (sums.flatten(0, 1) @ reflectors).unflatten(0, (2, -1))
             of_w[level] = -2 * of_products
-            following = NextGradients(of_features, of_terms, of_w[level])
+            following = NextGradients(*of_inputs, of_w[level])
         of_starts = wide.new_empty(num_channels, num_rows, dim)
         activation_kernels.activate_backward(columns, ctx.features[0], following, of_starts, 0)
         return None, None, of_units, of_w.transpose(0, 1), of_v.transpose(0, 1), *of_starts

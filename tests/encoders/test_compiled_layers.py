@@ -27,11 +27,14 @@ def inputs(graph: JointGraph, num_channels: int, dim: int, dtype: torch.dtype) -
     return [tensor.to(dtype).requires_grad_() for tensor in tensors]
 
 
-def rows_and_gradients(layers: ReflectionLayers, given: list[Tensor]) -> list[Tensor]:
-    """The output and the gradients of all inputs, for random weights of the output."""
+def rows_and_gradients(
+    layers: ReflectionLayers, given: list[Tensor], share: float = 1.0
+) -> list[Tensor]:
+    """The output and the gradients of all inputs, for random weights of a share of the rows."""
     torch.manual_seed(1)  # of the dropout
     rows = layers(given[:-3], *given[-3:])
     weights = torch.randn(rows.shape, generator=torch.Generator().manual_seed(2))
+    weights[int(share * len(rows)) :] = 0
     rows.backward(weights.to(rows.dtype))
     return [rows.detach(), *(tensor.grad for tensor in given if tensor.grad is not None)]
 
@@ -39,19 +42,21 @@ def rows_and_gradients(layers: ReflectionLayers, given: list[Tensor]) -> list[Te
 @pytest.mark.parametrize("activation", [torch.relu, torch.tanh])
 @pytest.mark.parametrize(("num_channels", "dim", "dropout"), [(1, 3, 0.0), (2, 37, 0.3)])
 @pytest.mark.parametrize("edges_per_part", [100, 100_000])
+@pytest.mark.parametrize("share", [1.0, 0.02, 0.0])
 def test_against_double_precision(
     activation: Callable[[Tensor], Tensor],
     num_channels: int,
     dim: int,
     dropout: float,
     edges_per_part: int,
+    share: float,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cpu_kernels, "EDGES_PER_PART", edges_per_part)
     graph = join_graphs(synthetic_pair(num_entities=100))
     layers = ReflectionLayers(graph, activation, dropout)
     found, expected = (
-        rows_and_gradients(layers, inputs(graph, num_channels, dim, dtype))
+        rows_and_gradients(layers, inputs(graph, num_channels, dim, dtype), share)
         for dtype in (torch.float32, torch.float64)
     )
     assert len(found) == len(expected) == num_channels + 4
@@ -75,9 +80,10 @@ def test_the_number_of_threads_does_not_change_a_bit(monkeypatch: pytest.MonkeyP
         attended = cpu_kernels.attend(edges, sets.int(), features, reflectors, w, v, is_relu=True)
         of_features = torch.zeros_like(features)
         of_reflectors = torch.zeros(cpu_kernels.num_parts(edges), *reflectors.shape)
-        given = (edges, sets.int(), features, reflectors, w, attended, True, grad.clone())
+        active = torch.arange(graph.num_entities) % 3 > 0
+        given = (edges, sets.int(), features, reflectors, w, attended, True, active, grad.clone())
         sums = cpu_kernels.attend_backward(*given, of_features, of_reflectors)
-        results.append([*attended, *sums, of_features, of_reflectors])
+        results.append([*attended, *sums, active, of_features, of_reflectors])
     for one, three in zip(*results, strict=True):
         assert torch.equal(one, three)
 

@@ -87,11 +87,12 @@ graphs = [
 ]
 graph = join_graphs(GraphPair("random", *graphs, np.zeros((0, 2))))
 for activation in fused_layers.ACTIVATIONS:
-    for num_channels in (1, 2):
+    for num_channels, share in ((1, 1.0), (2, 1.0), (1, 0.2), (2, 0.2), (2, 0.0)):
         layers = ReflectionLayers(graph, activation, 0.0)
         shapes = [(12, 5)] * num_channels + [(12, 5)] + [(num_channels, 2, 5)] * 2
         values = [0.5 * torch.randn(*shape).double() for shape in shapes]
         weights = torch.randn(12, num_channels * 15).double()
+        weights[torch.rand(12) >= share] = 0  # rows without a gradient
         results = []
         for dtype in (torch.float64, torch.float32):
             fused_layers.usable = lambda *_: dtype == torch.float32
@@ -125,11 +126,13 @@ def test_the_kernels_in_an_interpreter() -> None:
 @pytest.mark.parametrize("num_channels", [1, 2])
 @pytest.mark.parametrize("dim", [3, 100, 128, 200])
 @pytest.mark.parametrize("chunk", [2, 32])
+@pytest.mark.parametrize("share", [1.0, 0.03])
 def test_kernels_against_double_precision(
     activation: Any,
     num_channels: int,
     dim: int,
     chunk: int,
+    share: float,
     cuda: torch.device,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -138,6 +141,7 @@ def test_kernels_against_double_precision(
     layers = ReflectionLayers(graph, activation, 0.0)
     given = inputs(graph, num_channels, dim, 2)
     weights = torch.randn(graph.num_entities, num_channels * 3 * dim).double()
+    weights[torch.rand(graph.num_entities) >= share] = 0  # rows without a gradient
     rows, gradients = with_gradients(layers, given, weights)
     layers.to(cuda)
     single = [tensor.float().to(cuda) for tensor in given]

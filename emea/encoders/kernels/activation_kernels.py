@@ -7,6 +7,7 @@ computes it again instead of storing it.
 import functools
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from emea.encoders.kernels.sparse_kernels import power_of_two
@@ -88,18 +89,21 @@ class NextGradients(NamedTuple):
     Args:
         of_features: ``[num_channels, num_rows, dim]``.
         of_terms: ``[num_channels, num_rows]`` gradient of the products of the features with w.
+        reached: ``[num_rows]`` bytes: whether both gradients of a row were written. All others are
+            zero.
         of_kernel: ``[num_channels, dim]`` gradient of w, to which the share of these products is
             added.
     """
 
     of_features: Tensor
     of_terms: Tensor
+    reached: Tensor
     of_kernel: Tensor
 
 
 def activate_backward(
     columns: Columns, features: Tensor, following: NextGradients | None, out: Tensor, depth: int
-) -> None:
+) -> Tensor:
     """Write the gradient of the values before the activation.
 
     Args:
@@ -108,21 +112,28 @@ def activate_backward(
         following: Gradients by the next layer; ``None`` if there is none.
         out: Tensor of the same shape in any precision.
         depth: Depth of the features.
+
+    Returns:
+        ``[num_channels, num_rows]`` bytes: whether a row of ``out`` has other elements than zeros.
     """
     grid = _grid(features)
-    num_channels, _, dim = features.shape
+    num_channels, num_rows, dim = features.shape
+    active = features.new_empty(num_channels, num_rows, dtype=torch.int8)
     shares = columns.wide.new_empty(num_channels, grid[0] if following else 0, dim)
     _kernels()["activate_backward"][grid](
         features=features,
+        reached=following.reached if following else active,
         added=following.of_features if following else columns.wide,
         of_terms=following.of_terms if following else columns.wide,
         out=out,
+        active=active,
         shares=shares,
         WITH_ADDED=following is not None,
         **columns.arguments(depth, 0, features.shape),
     )
     if following is not None:
         following.of_kernel.add_(shares.sum(1))
+    return active
 
 
 def _grid(values: Tensor) -> tuple[int, int]:

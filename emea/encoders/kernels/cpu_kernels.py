@@ -94,6 +94,7 @@ def attend_backward(
     by_neighbour: Tensor,
     attended: Attended,
     is_relu: bool,
+    active: Tensor,
     grad: Tensor,
     of_features: Tensor,
     of_reflectors: Tensor,
@@ -108,6 +109,8 @@ def attend_backward(
         by_neighbour: ``[dim]`` w of the layer.
         attended: The layer's results.
         is_relu: Whether the activation is a ReLU.
+        active: ``[num_entities]`` whether a row of the output has a gradient. Their neighbours,
+            whose features receive one, are added to them.
         grad: ``[num_entities, dim]`` gradient of the activated output, which is overwritten.
         of_features: Gradient of the features, which is added to.
         of_reflectors: ``[num_parts, num_sets, dim]`` gradient of the reflectors without that of
@@ -117,20 +120,18 @@ def attend_backward(
     grad_dot_out = features.new_empty(len(features))
     rows = index_ranges(len(features), _num_threads(features.numel()))
     activation = (*_arrays(attended.activated, attended.out), is_relu)
-    _run("through_activation", rows, *activation, *_arrays(grad, grad_dot_out))
+    _run("through_activation", rows, *activation, *_arrays(active, grad, grad_dot_out))
     spans = _even_ranges(edges.transposed_starts.numpy(), num_parts)
     of_kernel = features.new_zeros(num_parts, dim)
     set_sums = features.new_zeros(num_parts, 2, len(reflectors))
-    # in the order in which the kernel visits the edges
-    sets, along, attention = (
-        values.index_select(0, edges.to_transposed)
-        for values in (sets, attended.along, attended.attention)
-    )
-    pattern = (edges.transposed_starts, edges.transposed_rows, sets)
-    dots = reflectors @ by_neighbour, along, attention
-    given = (*pattern, features, reflectors, by_neighbour, *dots, grad, grad_dot_out, of_features)
+    reached = active.clone()
+    pattern = (edges.transposed_starts, edges.transposed_rows, edges.to_transposed, sets)
+    dots = reflectors @ by_neighbour, attended.along, attended.attention
+    given = (*pattern, features, reflectors, by_neighbour, *dots)
+    gradients = (active, grad, grad_dot_out, reached, of_features)
     own = list(zip(*_arrays(of_reflectors, of_kernel, set_sums), strict=True))
-    _run("attend_backward", spans, *_arrays(*given), own=own)
+    _run("attend_backward", spans, *_arrays(*given, *gradients), own=own)
+    active.copy_(reached)
     return KernelGradients(of_kernel.sum(0), set_sums.sum(0))
 
 
@@ -150,22 +151,38 @@ def pair_distances_backward(rows: Tensor, first: Tensor, second: Tensor, grad: T
     return out
 
 
-def dropped_copy(
-    parts: Sequence[Tensor], wide: Tensor, random: Tensor, num_kept: int, backward: bool
-) -> None:
-    """Concatenate matrices along the row and drop elements, or copy back the gradients.
+def dropped_copy(parts: Sequence[Tensor], wide: Tensor, random: Tensor, num_kept: int) -> None:
+    """Concatenate matrices along the row and drop elements.
 
     Args:
         parts: ``[num_rows, dim]`` matrices of the same shape.
-        wide: ``[num_rows, len(parts) * dim]`` matrix.
+        wide: ``[num_rows, len(parts) * dim]`` matrix, which is written.
         random: Random bytes in the shape of ``wide``.
         num_kept: Number of byte values whose elements are kept.
-        backward: Copy from ``wide`` to ``parts``.
     """
     ranges = index_ranges(len(wide), _num_threads(wide.numel()))
-    scale, last_kept = np.float32(256 / num_kept), np.uint8(num_kept - 1)
-    arrays = (tuple(_arrays(*parts)), *_arrays(wide, random))
-    _run("dropped_copy", ranges, *arrays, last_kept, scale, backward)
+    _run("dropped_copy", ranges, tuple(_arrays(*parts)), *_dropout(wide, random, num_kept))
+
+
+def dropped_copy_backward(
+    wide: Tensor, random: Tensor, num_kept: int, parts: Sequence[Tensor], active: Tensor
+) -> None:
+    """Write the gradients of the concatenated matrices, and which rows have any.
+
+    Args:
+        wide: ``[num_rows, len(parts) * dim]`` gradient of the concatenation.
+        random: The random bytes.
+        num_kept: Number of byte values whose elements are kept.
+        parts: ``[num_rows, dim]`` matrices for the gradients.
+        active: ``[num_rows]`` whether a row of ``wide`` has other elements than zeros.
+    """
+    ranges = index_ranges(len(wide), _num_threads(wide.numel()))
+    results = (tuple(_arrays(*parts)), *_arrays(active))
+    _run("dropped_copy_backward", ranges, *_dropout(wide, random, num_kept), *results)
+
+
+def _dropout(wide: Tensor, random: Tensor, num_kept: int) -> tuple[Any, ...]:
+    return (*_arrays(wide, random), np.uint8(num_kept - 1), np.float32(256 / num_kept))
 
 
 def _arrays(*tensors: Tensor) -> list[Any]:
@@ -206,6 +223,7 @@ def _run(name: str, ranges: list[Range], *shared: Any, own: list[Any] | None = N
 def _kernels() -> dict[str, Callable[..., None]]:
     from emea.encoders.kernels import numba_source
 
-    layers = ("attend", "through_activation", "attend_backward", "dropped_copy")
-    names = (*layers, "pair_distances", "pair_distances_backward")
+    layers = ("attend", "through_activation", "attend_backward")
+    copies = ("dropped_copy", "dropped_copy_backward")
+    names = (*layers, *copies, "pair_distances", "pair_distances_backward")
     return {name: getattr(numba_source, name) for name in names}

@@ -13,6 +13,9 @@ EDGES_PER_CHUNK = 32
 LARGE = 2**19
 """Edges of a graph from which on chunks are twice as long: there are enough of them anyway."""
 
+MAX_CHUNK = 64
+"""Largest number of edges of a chunk; the kernels mark them by the bits of an integer."""
+
 
 class Chunks(NamedTuple):
     """Holds runs of edges, cut into chunks of bounded length, so that hubs are read in parallel.
@@ -51,8 +54,8 @@ class EdgeOrders(NamedTuple):
         columns: Chunks of the edges of each neighbour.
         by_column: ``[3, num_edges]`` edge, entity and set, sorted by neighbour and set.
         groups: Chunks of the edges of each set.
-        by_set: ``[4, num_edges]`` edge and neighbour, sorted by set and neighbour; then edge and
-            entity, sorted by set and entity.
+        by_set: ``[5, num_edges]`` edge, neighbour and entity, sorted by set and neighbour; then
+            edge and entity, sorted by set and entity.
     """
 
     rows: Chunks
@@ -76,7 +79,8 @@ def edge_orders(edges: SparsePattern, edge_sets: SparsePattern) -> EdgeOrders:
     by_column = torch.argsort(neighbours * num_sets + sets, stable=True)
     by_neighbour = torch.argsort(sets * num_entities + neighbours, stable=True)
     by_entity = torch.argsort(sets, stable=True)
-    of_set = [by_neighbour, neighbours[by_neighbour], by_entity, rows[by_entity]]
+    of_set = [by_neighbour, neighbours[by_neighbour], rows[by_neighbour]]
+    of_set += [by_entity, rows[by_entity]]
     return EdgeOrders(
         rows=chunks(rows, num_entities),
         neighbours=edges.cols,

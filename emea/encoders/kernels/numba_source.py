@@ -122,9 +122,14 @@ def attend(
 
 
 @compiled
-def through_activation(begin, end, activated, out, is_relu, grad, dots):
-    """Turn gradients of activated rows into those of rows, and compute ``grad . out``."""
+def through_activation(begin, end, activated, out, is_relu, active, grad, dots):
+    """Turn gradients of activated rows into those of rows, and compute ``grad . out``.
+
+    Only active rows have a gradient; the others are not written.
+    """
     for i in range(begin, end):
+        if not active[i]:
+            continue
         total = np.float32(0)
         for x in range(out.shape[1]):
             value = activated[i, x]
@@ -140,6 +145,7 @@ def attend_backward(
     end,
     starts,
     rows,
+    edges,
     sets,
     features,
     reflectors,
@@ -147,8 +153,10 @@ def attend_backward(
     by_reflector,
     along,
     attention,
+    active,
     grad,
     grad_dot_out,
+    reached,
     of_features,
     of_reflectors,
     of_kernel,
@@ -156,7 +164,8 @@ def attend_backward(
 ):
     """Compute gradients for the neighbours from begin to end.
 
-    Edges are visited by neighbour, and all data of edges is in the order of the transposed pattern.
+    Edges are visited by neighbour; ``rows`` and ``edges`` have the order of the transposed pattern.
+    Edges of rows that are not active have no gradient. Neighbours of active rows become reached.
     The gradients are added to ``of_features``, ``of_reflectors`` and, for w in
     ``features @ w``, ``of_kernel``. Those of ``reflectors @ w`` and ``reflectors @ v`` are added to
     ``set_sums``.
@@ -164,17 +173,24 @@ def attend_backward(
     dim = features.shape[1]
     for j in range(begin, end):
         sum_logits = np.float32(0)
+        is_reached = False
         for place in range(starts[j], starts[j + 1]):
             if place + AHEAD < len(rows):
                 ahead = rows[place + AHEAD]
-                for x in range(0, dim, FLOATS_PER_LINE):
-                    prefetch(grad, ahead, x)
-            i, s = rows[place], sets[place]
+                if active[ahead]:
+                    for x in range(0, dim, FLOATS_PER_LINE):
+                        prefetch(grad, ahead, x)
+            i = rows[place]
+            if not active[i]:
+                continue
+            is_reached = True
+            edge = edges[place]
+            s = sets[edge]
             to_neighbour, to_reflector = np.float32(0), np.float32(0)
             for x in range(dim):
                 to_neighbour += grad[i, x] * features[j, x]
                 to_reflector += grad[i, x] * reflectors[s, x]
-            weight, dot = attention[place], along[place]
+            weight, dot = attention[edge], along[edge]
             of_logit = weight * (to_neighbour - TWO * dot * to_reflector - grad_dot_out[i])
             of_dot = -TWO * (weight * to_reflector + of_logit * by_reflector[s])
             reflected = -TWO * weight * dot
@@ -185,10 +201,12 @@ def attend_backward(
             sum_logits += of_logit
             set_sums[0, s] -= TWO * dot * of_logit
             set_sums[1, s] += of_logit
-        for x in range(dim):
-            of_features[j, x] += sum_logits * by_neighbour[x]
-        for x in range(dim):
-            of_kernel[x] += sum_logits * features[j, x]
+        if is_reached:
+            reached[j] = True
+            for x in range(dim):
+                of_features[j, x] += sum_logits * by_neighbour[x]
+            for x in range(dim):
+                of_kernel[x] += sum_logits * features[j, x]
 
 
 @compiled
@@ -220,17 +238,35 @@ def pair_distances_backward(begin, end, rows, first, second, grad, out):
 
 
 @compiled
-def dropped_copy(begin, end, parts, wide, random, last_kept, scale, backward):
-    """Copy matrices to columns of a wide one, or back, and drop elements by their random byte."""
+def dropped_copy(begin, end, parts, wide, random, last_kept, scale):
+    """Copy matrices to columns of a wide one, and drop elements by their random byte."""
     dim = parts[0].shape[1]
     for number, part in enumerate(parts):
         first, last = number * dim, (number + 1) * dim
         for row in range(begin, end):
             byte = random[row, first:last]
             inner, outer = part[row], wide[row, first:last]
-            if backward:
-                for x in range(dim):
-                    inner[x] = outer[x] * scale if byte[x] <= last_kept else np.float32(0)
-            else:
-                for x in range(dim):
-                    outer[x] = inner[x] * scale if byte[x] <= last_kept else np.float32(0)
+            for x in range(dim):
+                outer[x] = inner[x] * scale if byte[x] <= last_kept else np.float32(0)
+
+
+@compiled
+def dropped_copy_backward(begin, end, wide, random, last_kept, scale, parts, active):
+    """Compute the gradient of the copied matrices, and mark the rows that have one."""
+    dim = parts[0].shape[1]
+    for row in range(begin, end):
+        whole = wide[row]
+        is_active = False
+        for x in range(len(whole)):
+            is_active |= whole[x] != 0
+        active[row] = is_active
+    for number, part in enumerate(parts):
+        first, last = number * dim, (number + 1) * dim
+        for row in range(begin, end):
+            inner = part[row]
+            if not active[row]:
+                inner[:] = 0
+                continue
+            byte, outer = random[row, first:last], wide[row, first:last]
+            for x in range(dim):
+                inner[x] = outer[x] * scale if byte[x] <= last_kept else np.float32(0)

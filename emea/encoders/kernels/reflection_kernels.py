@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from emea.encoders.kernels import sparse_kernels
-from emea.encoders.kernels.edge_orders import Chunks, EdgeOrders
+from emea.encoders.kernels.edge_orders import MAX_CHUNK, Chunks, EdgeOrders
 
 MAX_CHANNELS = 2
 """Channels the kernels take at once."""
@@ -72,6 +72,18 @@ class EdgeValues(NamedTuple):
     log_mass: Tensor
 
 
+class RowGradients(NamedTuple):
+    """Holds the gradient of a layer's output before the activation.
+
+    Args:
+        values: ``[num_channels, num_entities, dim]`` gradient, in any precision.
+        active: ``[num_channels, num_entities]`` bytes: whether a row has other elements than zeros.
+    """
+
+    values: Tensor
+    active: Tensor
+
+
 def usable(features: Tensor, num_channels: int) -> bool:
     """Return whether the kernels support these features; otherwise torch's products are used."""
     fits = num_channels <= MAX_CHANNELS and features.shape[-1] <= MAX_DIM
@@ -104,23 +116,25 @@ def attend(orders: EdgeOrders, layer: Layer) -> tuple[Tensor, EdgeValues]:
 
 
 def edge_gradients(
-    orders: EdgeOrders, layer: Layer, edge_values: EdgeValues, out: Tensor, grad: Tensor
+    orders: EdgeOrders, layer: Layer, edge_values: EdgeValues, out: Tensor, grad: RowGradients
 ) -> Tensor:
     """Return the scalars of the edges: attention, n.r, and the gradients of logit and n.r.
+
+    Those of edges of rows without a gradient are not written.
 
     Args:
         orders: The edges.
         layer: Inputs of the layer.
         edge_values: Logits and products of the edges.
         out: The layer's output in any precision, before or after a ReLU.
-        grad: Gradient of the output before the activation.
+        grad: Gradient of the output.
     """
     scalars = edge_values.logits.new_empty(*edge_values.logits.shape, 4)
     _run(
         "edge_gradients",
         orders.rows,
         *(orders.neighbours, orders.sets, layer.features, layer.reflectors, layer.set_terms),
-        *(*edge_values, out, grad, scalars),
+        *(*edge_values, out, grad.active, grad.values, scalars),
         layer.features.shape[1],
         TERMS=layer.set_terms.stride(0),
         **layer.sizes(),
@@ -129,32 +143,41 @@ def edge_gradients(
 
 
 def feature_gradient(
-    orders: EdgeOrders, layer: Layer, scalars: Tensor, grad: Tensor
-) -> tuple[Tensor, Tensor]:
+    orders: EdgeOrders, layer: Layer, scalars: Tensor, grad: RowGradients
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradient of the features, and of n.w of each entity.
 
     Returns:
-        ``[num_channels, num_entities, dim]`` and ``[num_channels, num_entities]``.
+        ``[num_channels, num_entities, dim]`` and ``[num_channels, num_entities]`` gradients, and
+        ``[num_entities]`` bytes: whether those of an entity were written. All others are zero.
     """
     num_channels, num_rows, dim = layer.features.shape
     chunks, num_slots = orders.columns, orders.columns.num_slots
     new = scalars.new_empty
     out, sums = new(num_channels, num_rows, dim), new(num_channels, num_rows)
     parts, part_sums = new(num_channels, num_slots, dim), new(num_channels, num_slots)
+    reached = grad.active.new_empty(num_rows)
     _run(
         "feature_gradient",
         chunks,
-        *(*orders.by_column, scalars, grad, layer.reflectors, layer.by_neighbour),
-        *(out, sums, parts, part_sums, num_rows, num_slots),
+        *(*orders.by_column, scalars, grad.active, grad.values),
+        *(layer.reflectors, layer.by_neighbour),
+        *(reached, out, sums, parts, part_sums, num_rows, num_slots),
+        LONGEST=MAX_CHUNK,
         **layer.sizes(),
     )
     pieces = (parts, part_sums, out, sums, num_rows, num_slots)
     _run_hubs("combine_sums", chunks, num_channels, *pieces, ADD=False, SUMS=1, **_widths(dim))
-    return out, sums
+    return out, sums, reached
 
 
 def add_reflector_gradient(
-    orders: EdgeOrders, layer: Layer, scalars: Tensor, grad: Tensor, out: Tensor, is_first: bool
+    orders: EdgeOrders,
+    layer: Layer,
+    scalars: Tensor,
+    grad: RowGradients,
+    out: Tensor,
+    is_first: bool,
 ) -> Tensor:
     """Add the gradient of the reflectors to ``out``, or write it there.
 
@@ -162,7 +185,7 @@ def add_reflector_gradient(
         orders: The edges.
         layer: Inputs of the layer.
         scalars: Scalars of the edges.
-        grad: Gradient of the layer's output before the activation.
+        grad: Gradient of the layer's output.
         out: ``[num_sets, dim]`` gradient of the reflectors.
         is_first: Whether ``out`` has no values yet.
 
@@ -177,9 +200,11 @@ def add_reflector_gradient(
     _run(
         "reflector_gradient",
         chunks,
-        *(*orders.by_set, scalars, grad, layer.features, layer.by_neighbour, layer.by_relation),
+        *(*orders.by_set, scalars, grad.active, grad.values),
+        *(layer.features, layer.by_neighbour, layer.by_relation),
         *(out, sums, parts, part_sums, num_rows, num_sets, num_slots),
         ADD=not is_first,
+        LONGEST=MAX_CHUNK,
         **layer.sizes(),
     )
     pieces = (parts, part_sums, out, sums, num_sets, num_slots)

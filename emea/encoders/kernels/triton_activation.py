@@ -95,10 +95,12 @@ def activate_kernel(
 @triton.jit(do_not_specialize=SIZES)
 def activate_backward_kernel(
     features,
+    reached,
     added,
     of_terms,
     wide,
     out,
+    active,
     shares,
     seeds,
     num_rows,
@@ -115,17 +117,23 @@ def activate_backward_kernel(
 ):
     """Compute the gradient before the activation from those of the wide rows and the next layer.
 
+    Only reached rows have a gradient by the next layer. Rows that have any gradient become active.
     Each program also stores its part of the gradient of the next layer's w.
     """
     channel, row, column, wide_column, narrow, broad, mask = places(
         num_rows, NUM_COLUMNS, FIRST_COLUMN, CHANNEL_COLUMNS, DIM, TILE, WIDTH
     )
+    inside = row < num_rows
     kept = keep(tl.load(seeds), row, wide_column, NUM_COLUMNS, threshold)
     grad = tl.where(kept, tl.load(wide + broad, mask=mask, other=0.0), 0.0) * scale
-    value = tl.load(features + narrow, mask=mask, other=0.0).to(tl.float32)
+    has_grad = tl.max((grad != 0.0).to(tl.int32), axis=1) != 0
     if WITH_ADDED:
-        grad += tl.load(added + narrow, mask=mask, other=0.0)
-        of_term = tl.load(of_terms + channel * num_rows + row, mask=row < num_rows, other=0.0)
+        is_reached = tl.load(reached + row, mask=inside, other=0) != 0
+        grad += tl.load(added + narrow, mask=mask & is_reached[:, None], other=0.0)
+        has_grad |= is_reached
+    value = tl.load(features + narrow, mask=mask & has_grad[:, None], other=0.0).to(tl.float32)
+    if WITH_ADDED:
+        of_term = tl.load(of_terms + channel * num_rows + row, mask=inside & is_reached, other=0.0)
         share = tl.sum(of_term[:, None] * value, axis=0)
         program = channel * tl.num_programs(0) + tl.program_id(0)
         tl.store(shares + program * DIM + column, share, mask=column < DIM)
@@ -134,3 +142,5 @@ def activate_backward_kernel(
     else:
         grad = grad * (1.0 - value * value)
     tl.store(out + narrow, grad, mask=mask)
+    is_active = tl.max((grad != 0.0).to(tl.int32), axis=1)
+    tl.store(active + channel * num_rows + row, is_active.to(tl.int8), mask=inside)

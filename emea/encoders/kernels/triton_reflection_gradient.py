@@ -3,6 +3,9 @@
 The scalars of an edge are ``[edges, CHANNELS, 4]``: attention a, product d = n.r, and the gradients
 of the logit and of d. They lie next to each other, because the kernels that sum over neighbours
 and sets read them in another order.
+
+A row is active if its gradient has other elements than zeros. Late in training few rows are. The
+edges of all others have no gradients, and their scalars are neither computed nor read.
 """
 
 import triton
@@ -17,6 +20,35 @@ from emea.encoders.kernels.triton_reflection import (
     store_features,
     store_scalars,
 )
+
+
+@triton.jit
+def are_active(active, row, exists, num_rows, CHANNELS: tl.constexpr):
+    """Return whether rows are active in any channel."""
+    found = tl.load(active + row, mask=exists, other=0)
+    for channel in tl.static_range(1, CHANNELS):
+        found |= tl.load(active + channel * num_rows + row, mask=exists, other=0)
+    return found != 0
+
+
+@triton.jit
+def active_edges(rows, begin, end, active, num_rows, CHANNELS: tl.constexpr, LONGEST: tl.constexpr):
+    """Return which edges of each chunk belong to active rows, a bit for each, and their number."""
+    lane = tl.arange(0, LONGEST)
+    place = begin[:, None] + lane[None, :]
+    inside = place < end[:, None]
+    row = tl.load(rows + place, mask=inside, other=0).to(tl.int64)
+    chosen = are_active(active, row, inside, num_rows, CHANNELS)
+    bit = tl.full([LONGEST], 1, dtype=tl.int64) << lane
+    bits = tl.sum(tl.where(chosen, bit[None, :], 0), axis=1)
+    return bits, tl.sum(chosen.to(tl.int32), axis=1)
+
+
+@triton.jit
+def first_edge(bits):
+    """Return the position of the lowest bit; that of 0 is not defined."""
+    lowest = (bits & -bits).to(tl.float32)  # a power of two, whose exponent is exact
+    return ((lowest.to(tl.int32, bitcast=True) >> 23) & 0xFF) - 127
 
 
 @triton.jit
@@ -42,6 +74,7 @@ def edge_gradients_kernel(
     logits,
     log_mass,
     out,
+    active,
     grad,
     scalars,
     num_rows,
@@ -51,8 +84,10 @@ def edge_gradients_kernel(
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Compute the attention of each edge and the gradients of its logit and of n.r."""
+    """Compute the attention of active rows' edges and the gradients of their logits and of n.r."""
     row, begin, end, _, exists = load_chunks(runs, starts, ends, slots, num_chunks, TILE)
+    exists &= are_active(active, row, exists, num_rows, CHANNELS)
+    end = tl.where(exists, end, begin)
     column = tl.arange(0, WIDTH)
     channel = tl.arange(0, CHANNELS)
     g = load_features(grad, row, channel, column, exists, num_rows, DIM)
@@ -93,9 +128,11 @@ def feature_gradient_kernel(
     rows,
     sets,
     scalars,
+    active,
     grad,
     reflectors,
     by_neighbour,
+    reached,
     out,
     sums,
     parts,
@@ -104,18 +141,24 @@ def feature_gradient_kernel(
     num_slots,
     CHANNELS: tl.constexpr,
     DIM: tl.constexpr,
+    LONGEST: tl.constexpr,
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Compute the gradient of the features, and the sum of the gradients of their logits."""
+    """Compute the gradient of the features, and the sum of the gradients of their logits.
+
+    Entities that an active row reaches have them; for the others nothing is stored.
+    """
     run, begin, end, slot, exists = load_chunks(runs, starts, ends, slots, num_chunks, TILE)
     column = tl.arange(0, WIDTH)
     channel = tl.arange(0, CHANNELS)
     total = tl.zeros([TILE, CHANNELS, WIDTH], dtype=tl.float32)
     of_logits = tl.zeros([TILE, CHANNELS], dtype=tl.float32)
-    for step in range(tl.max(end - begin, axis=0)):
-        place = begin + step
-        inside = place < end
+    bits, count = active_edges(rows, begin, end, active, num_rows, CHANNELS, LONGEST)
+    for _ in range(tl.max(count, axis=0)):
+        inside = bits != 0
+        place = begin + first_edge(bits)
+        bits &= bits - 1
         row = tl.load(rows + place, mask=inside, other=0).to(tl.int64)
         chosen = tl.load(sets + place, mask=inside, other=0).to(tl.int64)
         edge = tl.load(edges + place, mask=inside, other=0).to(tl.int64)
@@ -128,6 +171,10 @@ def feature_gradient_kernel(
         of_logits += tl.load(own + 2, mask=inside[:, None], other=0.0)
     total += of_logits[:, :, None] * load_kernels(by_neighbour, channel, column, DIM)
     is_whole, is_part = exists & (slot < 0), exists & (slot >= 0)
+    # all chunks of a hub are stored, so it always counts as reached
+    is_reached = (count > 0) | is_part
+    tl.store(reached + run, is_reached.to(tl.int8), mask=exists)
+    is_whole &= is_reached
     store_features(out, run, channel, column, is_whole, num_rows, total, DIM)
     store_scalars(sums, run, channel, is_whole, num_rows, of_logits)
     store_features(parts, slot, channel, column, is_part, num_slots, total, DIM)
@@ -143,9 +190,11 @@ def reflector_gradient_kernel(
     num_chunks,
     edges_by_neighbour,
     neighbours,
+    rows_by_neighbour,
     edges_by_row,
     rows,
     scalars,
+    active,
     grad,
     features,
     by_neighbour,
@@ -160,6 +209,7 @@ def reflector_gradient_kernel(
     ADD: tl.constexpr,
     CHANNELS: tl.constexpr,
     DIM: tl.constexpr,
+    LONGEST: tl.constexpr,
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
@@ -168,15 +218,16 @@ def reflector_gradient_kernel(
     The sums are those of the logits' gradients and of their products with n.r.
     """
     run, begin, end, slot, exists = load_chunks(runs, starts, ends, slots, num_chunks, TILE)
-    longest = tl.max(end - begin, axis=0)
     column = tl.arange(0, WIDTH)
     channel = tl.arange(0, CHANNELS)
     total = tl.zeros([TILE, CHANNELS, WIDTH], dtype=tl.float32)
     of_logits = tl.zeros([TILE, CHANNELS], dtype=tl.float32)
     of_products = tl.zeros([TILE, CHANNELS], dtype=tl.float32)
-    for step in range(longest):
-        place = begin + step
-        inside = place < end
+    bits, count = active_edges(rows_by_neighbour, begin, end, active, num_rows, CHANNELS, LONGEST)
+    for _ in range(tl.max(count, axis=0)):
+        inside = bits != 0
+        place = begin + first_edge(bits)
+        bits &= bits - 1
         neighbour = tl.load(neighbours + place, mask=inside, other=0).to(tl.int64)
         edge = tl.load(edges_by_neighbour + place, mask=inside, other=0).to(tl.int64)
         n = load_features(features, neighbour, channel, column, inside, num_rows, DIM)
@@ -187,9 +238,11 @@ def reflector_gradient_kernel(
         total += of_along[:, :, None] * n
         of_logits += of_logit
         of_products += of_logit * d
-    for step in range(longest):
-        place = begin + step
-        inside = place < end
+    bits, count = active_edges(rows, begin, end, active, num_rows, CHANNELS, LONGEST)
+    for _ in range(tl.max(count, axis=0)):
+        inside = bits != 0
+        place = begin + first_edge(bits)
+        bits &= bits - 1
         row = tl.load(rows + place, mask=inside, other=0).to(tl.int64)
         edge = tl.load(edges_by_row + place, mask=inside, other=0).to(tl.int64)
         g = load_features(grad, row, channel, column, inside, num_rows, DIM)

@@ -79,8 +79,8 @@ def test_orders_of_a_graph() -> None:
     check_order(orders.by_column, [by_column] * 3, [numbers, *columns(edges, 0, 2)])
     by_neighbour = sorted(numbers, key=lambda e: (edges[e][2], edges[e][1], e))
     by_entity = sorted(numbers, key=lambda e: (edges[e][2], edges[e][0], e))
-    sorted_by = [by_neighbour, by_neighbour, by_entity, by_entity]
-    values = [numbers, *columns(edges, 1), numbers, *columns(edges, 0)]
+    sorted_by = [by_neighbour] * 3 + [by_entity] * 2
+    values = [numbers, *columns(edges, 1, 0), numbers, *columns(edges, 0)]
     check_order(orders.by_set, sorted_by, values)
 
 
