@@ -138,6 +138,7 @@ class _FusedLayers(torch.autograd.Function):
         following: NextGradients | None = None
         of_units = torch.empty_like(reflectors) if depth else torch.zeros_like(reflectors)
         of_w, of_v = wide.new_empty(2, depth, num_channels, dim)
+        reached = wide.new_zeros(depth, num_rows, dtype=torch.int8)
         for level in reversed(range(depth)):
             layer, edge_values, out = ctx.layers[level]
             grad = wide.new_empty(num_channels, num_rows, dim, dtype=settings.gradient_type)
@@ -145,14 +146,18 @@ class _FusedLayers(torch.autograd.Function):
                 columns, ctx.features[level + 1], following, grad, level + 1
             )
             of_rows, given = RowGradients(grad, active), (settings.orders, layer)
-            scalars = reflection_kernels.edge_gradients(*given, edge_values, out, of_rows)
-            of_inputs = reflection_kernels.feature_gradient(*given, scalars, of_rows)
+            scalars = reflection_kernels.edge_gradients(
+                *given, edge_values, out, of_rows, reached[level]
+            )
+            of_inputs = reflection_kernels.feature_gradient(
+                *given, scalars, of_rows, reached[level]
+            )
             sums = reflection_kernels.add_reflector_gradient(
                 *given, scalars, of_rows, of_units, level == depth - 1
             )
             of_v[level], of_products = (sums.flatten(0, 1) @ reflectors).unflatten(0, (2, -1))
             of_w[level] = -2 * of_products
-            following = NextGradients(*of_inputs, of_w[level])
+            following = NextGradients(*of_inputs, reached[level], of_w[level])
         of_starts = wide.new_empty(num_channels, num_rows, dim)
         activation_kernels.activate_backward(columns, ctx.features[0], following, of_starts, 0)
         return None, None, of_units, of_w.transpose(0, 1), of_v.transpose(0, 1), *of_starts

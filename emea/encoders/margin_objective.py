@@ -30,7 +30,10 @@ class MarginObjective(Objective):
         """Return the loss of one step."""
         rows = encoder()
         size = self.batch_size or len(rows)
-        picked = drawn_links(links, size, self.link_weights)
+        # false entities are random, so the order of the links does not matter; sorting takes longer
+        # than the loss on a GPU
+        keep_order = rows.is_cuda and size >= len(links)
+        picked = drawn_links(links, size, self.link_weights, keep_order)
         source, target = (ids.index_select(0, picked) for ids in links.unbind(1))
         false_source, false_target = torch.randint(len(rows), (2, size), device=rows.device)
         # the distance of a repeated link is computed once

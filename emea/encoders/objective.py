@@ -54,7 +54,9 @@ class Objective(nn.Module, ABC):
         return None
 
 
-def drawn_links(links: Tensor, size: int, weights: Tensor | None = None) -> Tensor:
+def drawn_links(
+    links: Tensor, size: int, weights: Tensor | None = None, keep_order: bool = False
+) -> Tensor:
     """Return ``[size]`` positions of links, in random order.
 
     Without weights all links occur equally often, and links repeat if there are fewer than
@@ -66,15 +68,22 @@ def drawn_links(links: Tensor, size: int, weights: Tensor | None = None) -> Tens
         links: ``[num_links, 2]`` links.
         size: Number of links to sample.
         weights: ``[num_links]`` weights, not negative.
+        keep_order: Keep the order of the links, and draw only where to start. This takes less time
+            on a GPU, but the links of a small batch are then next to each other.
     """
-    order = _random_order(len(links), links.device)
+    num_links, device = len(links), links.device
     if weights is None:
-        return order.repeat(-(-size // len(links)))[:size]
-    ends = _running_sums(weights.index_select(0, order).double())
-    places = torch.arange(size, device=links.device) + torch.rand(1, device=links.device)
+        if keep_order:
+            start = torch.randint(num_links, (1,), device=device)
+            return (torch.arange(size, device=device) + start) % num_links
+        return _random_order(num_links, device).repeat(-(-size // num_links))[:size]
+    order = None if keep_order else _random_order(num_links, device)
+    ends = _running_sums((weights if order is None else weights.index_select(0, order)).double())
+    places = torch.arange(size, device=device) + torch.rand(1, device=device)
     picked = torch.searchsorted(ends, places * (ends[-1] / size), right=True)
     # rounding may put the last position after the last end
-    return order[picked.clamp_(max=len(links) - 1)]
+    picked = picked.clamp_(max=num_links - 1)
+    return picked if order is None else order[picked]
 
 
 MAX_SMALL_SORT = 4096

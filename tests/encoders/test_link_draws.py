@@ -19,9 +19,26 @@ def test_each_link_occurs_as_often_as_any_other(num_links: int, size: int, seed:
     source, target = random_batch(links, size)
     assert len(source) == len(target) == size
     assert (target - source == 100).all()
-    counts = Counter(source.tolist())
-    often = [counts[link] for link in range(num_links)]
-    assert max(often) - min(often) <= 1
+    for picked in (source, drawn_links(links, size, keep_order=True)):
+        counts = Counter(picked.tolist())
+        often = [counts[link] for link in range(num_links)]
+        assert sum(often) == size
+        assert max(often) - min(often) <= 1
+
+
+def test_links_in_their_order_start_anywhere() -> None:
+    torch.manual_seed(0)
+    batches = {tuple(drawn_links(LINKS, 6, keep_order=True).tolist()) for _ in range(60)}
+    assert batches == {tuple((start + place) % 4 for place in range(6)) for start in range(4)}
+    weights = torch.tensor([1.0, 2.0, 0.0, 3.0])
+    counts: Counter[int] = Counter()
+    for _ in range(600):
+        picked = drawn_links(LINKS, 3, weights, keep_order=True)
+        assert (picked.diff() >= 0).all()
+        counts.update(picked.tolist())
+    assert counts.total() == 1800
+    for link, expected in enumerate((300, 600, 0, 900)):
+        assert abs(counts[link] - expected) <= 60
 
 
 def test_more_links_than_fit_into_a_batch_are_drawn_at_random() -> None:
@@ -44,11 +61,14 @@ def test_order_is_random_where_links_repeat() -> None:
     weights=st.lists(st.floats(0, 1), min_size=1, max_size=9).filter(lambda w: sum(w) > 0.01),
     size=st.integers(1, 40),
     seed=st.integers(0, 99),
+    keep_order=st.booleans(),
 )
-def test_places_follow_the_weights(weights: list[float], size: int, seed: int) -> None:
+def test_places_follow_the_weights(
+    weights: list[float], size: int, seed: int, keep_order: bool
+) -> None:
     torch.manual_seed(seed)
     links = torch.arange(2 * len(weights)).reshape(-1, 2)
-    counts = Counter(drawn_links(links, size, torch.tensor(weights)).tolist())
+    counts = Counter(drawn_links(links, size, torch.tensor(weights), keep_order).tolist())
     assert sum(counts.values()) == size
     for link, weight in enumerate(weights):
         share = size * weight / sum(weights)

@@ -89,8 +89,8 @@ class NextGradients(NamedTuple):
     Args:
         of_features: ``[num_channels, num_rows, dim]``.
         of_terms: ``[num_channels, num_rows]`` gradient of the products of the features with w.
-        reached: ``[num_rows]`` bytes: whether both gradients of a row were written. All others are
-            zero.
+        reached: ``[num_rows]`` bytes: whether a row has such gradients; those of other rows are
+            zero, but not written.
         of_kernel: ``[num_channels, dim]`` gradient of w, to which the share of these products is
             added.
     """

@@ -18,14 +18,12 @@ MAX_CHANNELS = 2
 MAX_DIM = 512
 """Widest row the kernels hold in registers."""
 
-CHUNKS_PER_PROGRAM = {
-    "attend": 1,
-    "edge_gradients": 1,
-    "feature_gradient": 2,
-    "reflector_gradient": 2,
-}
+SIDE_BY_SIDE = {"attend": 1, "reflector_gradient": 2}
 """Chunks of edges that one program of a kernel reads side by side, the fastest on an H200. More
 chunks need more registers, so that fewer programs run at a time."""
+
+IN_TURN = {"edge_gradients": 8, "feature_gradient": 8}
+"""Chunks that one program of a kernel checks, and then reads those that have gradients in turn."""
 
 COMBINED = 32
 """Chunks of a hub that one program combines at a time."""
@@ -116,7 +114,12 @@ def attend(orders: EdgeOrders, layer: Layer) -> tuple[Tensor, EdgeValues]:
 
 
 def edge_gradients(
-    orders: EdgeOrders, layer: Layer, edge_values: EdgeValues, out: Tensor, grad: RowGradients
+    orders: EdgeOrders,
+    layer: Layer,
+    edge_values: EdgeValues,
+    out: Tensor,
+    grad: RowGradients,
+    reached: Tensor,
 ) -> Tensor:
     """Return the scalars of the edges: attention, n.r, and the gradients of logit and n.r.
 
@@ -128,13 +131,14 @@ def edge_gradients(
         edge_values: Logits and products of the edges.
         out: The layer's output in any precision, before or after a ReLU.
         grad: Gradient of the output.
+        reached: ``[num_entities]`` bytes; those of neighbours of rows with a gradient become 1.
     """
     scalars = edge_values.logits.new_empty(*edge_values.logits.shape, 4)
     _run(
         "edge_gradients",
         orders.rows,
         *(orders.neighbours, orders.sets, layer.features, layer.reflectors, layer.set_terms),
-        *(*edge_values, out, grad.active, grad.values, scalars),
+        *(*edge_values, out, grad.active, grad.values, reached, scalars),
         layer.features.shape[1],
         TERMS=layer.set_terms.stride(0),
         **layer.sizes(),
@@ -143,20 +147,20 @@ def edge_gradients(
 
 
 def feature_gradient(
-    orders: EdgeOrders, layer: Layer, scalars: Tensor, grad: RowGradients
-) -> tuple[Tensor, Tensor, Tensor]:
+    orders: EdgeOrders, layer: Layer, scalars: Tensor, grad: RowGradients, reached: Tensor
+) -> tuple[Tensor, Tensor]:
     """Return the gradient of the features, and of n.w of each entity.
 
+    Those of entities that are not reached are zero, but not written.
+
     Returns:
-        ``[num_channels, num_entities, dim]`` and ``[num_channels, num_entities]`` gradients, and
-        ``[num_entities]`` bytes: whether those of an entity were written. All others are zero.
+        ``[num_channels, num_entities, dim]`` and ``[num_channels, num_entities]``.
     """
     num_channels, num_rows, dim = layer.features.shape
     chunks, num_slots = orders.columns, orders.columns.num_slots
     new = scalars.new_empty
     out, sums = new(num_channels, num_rows, dim), new(num_channels, num_rows)
     parts, part_sums = new(num_channels, num_slots, dim), new(num_channels, num_slots)
-    reached = grad.active.new_empty(num_rows)
     _run(
         "feature_gradient",
         chunks,
@@ -168,7 +172,7 @@ def feature_gradient(
     )
     pieces = (parts, part_sums, out, sums, num_rows, num_slots)
     _run_hubs("combine_sums", chunks, num_channels, *pieces, ADD=False, SUMS=1, **_widths(dim))
-    return out, sums, reached
+    return out, sums
 
 
 def add_reflector_gradient(
@@ -215,10 +219,12 @@ def add_reflector_gradient(
 
 def _run(name: str, chunks: Chunks, *arguments: Any, **constants: int) -> None:
     """Run a kernel that sums over edges, with one program per group of chunks."""
-    num_chunks, tile = len(chunks.runs), CHUNKS_PER_PROGRAM[name]
+    size = SIDE_BY_SIDE.get(name) or IN_TURN[name]
+    constants["TILE" if name in SIDE_BY_SIDE else "GROUP"] = size
+    num_chunks = len(chunks.runs)
     if num_chunks:
-        grid = (-(-num_chunks // tile),)
-        _kernels()[name][grid](*chunks[:4], num_chunks, *arguments, TILE=tile, **constants)
+        grid = (-(-num_chunks // size),)
+        _kernels()[name][grid](*chunks[:4], num_chunks, *arguments, **constants)
 
 
 def _run_hubs(

@@ -30,6 +30,9 @@ DOTS_PER_TILE = 16
 PAIRS_PER_TILE = 8
 """Pairs of rows compared side by side."""
 
+PAIRS_PER_GRADIENT = 32
+"""Pairs of rows whose gradients one program adds up; at most 64, as they are marked by bits."""
+
 MARGIN_BLOCK = 1024
 """Pairs of which one program adds up the loss."""
 
@@ -163,7 +166,7 @@ def pair_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """Return the Manhattan distances of pairs of rows."""
     rows = rows.contiguous()
     out = rows.new_empty(len(first))
-    _launch_on_pairs("distances", rows, first, second, out)
+    _launch_on_pairs("distances", PAIRS_PER_TILE, rows, first, second, out)
     return out
 
 
@@ -171,7 +174,7 @@ def pair_distances_backward(rows: Tensor, first: Tensor, second: Tensor, grad: T
     """Return the gradient of the distances; atomic sums make its last bits vary between runs."""
     rows = rows.contiguous()
     out = torch.zeros_like(rows)
-    _launch_on_pairs("distances_backward", rows, first, second, grad, out)
+    _launch_on_pairs("distances_backward", PAIRS_PER_GRADIENT, rows, first, second, grad, out)
     return out
 
 
@@ -186,12 +189,14 @@ def rmsprop(
     )
 
 
-def _launch_on_pairs(name: str, rows: Tensor, first: Tensor, second: Tensor, *rest: Tensor) -> None:
+def _launch_on_pairs(
+    name: str, tile: int, rows: Tensor, first: Tensor, second: Tensor, *rest: Tensor
+) -> None:
     num_pairs, dim = len(first), rows.shape[1]
-    grid = ((num_pairs + PAIRS_PER_TILE - 1) // PAIRS_PER_TILE,)
+    grid = (-(-num_pairs // tile),)
     width = _tile_width(dim)
     kernel = _kernels()[name]
-    kernel[grid](rows, first, second, *rest, num_pairs, DIM=dim, TILE=PAIRS_PER_TILE, WIDTH=width)
+    kernel[grid](rows, first, second, *rest, num_pairs, DIM=dim, TILE=tile, WIDTH=width)
 
 
 def margin_loss(

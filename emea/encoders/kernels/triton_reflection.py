@@ -1,6 +1,6 @@
 """Triton source of the reflected attention (imported only if Triton is installed).
 
-A program handles several chunks of edges side by side (see ``edge_orders``), for all channels, and
+A program handles some chunks of edges side by side (see ``edge_orders``), for all channels, and
 reads one edge of each at a time. Its tiles are ``[TILE, CHANNELS, WIDTH]``: chunks, channels and
 columns. Features are ``[channels, rows, DIM]``. As in ``triton_source``, the width of a row is a
 constant. Tables may have reduced precision; sums have single precision.
@@ -47,9 +47,9 @@ def store_scalars(table, row, channel, inside, num_rows, values):
 
 
 @triton.jit
-def load_chunks(runs, starts, ends, slots, num_chunks, TILE: tl.constexpr):
-    """Return run, first edge, end and slot of a program's chunks, and which of them exist."""
-    chunk = tl.program_id(0) * TILE + tl.arange(0, TILE)
+def load_chunks(runs, starts, ends, slots, first, num_chunks, TILE: tl.constexpr):
+    """Return run, first edge, end and slot of some chunks, and which of them exist."""
+    chunk = first + tl.arange(0, TILE)
     exists = chunk < num_chunks
     run = tl.load(runs + chunk, mask=exists, other=0).to(tl.int64)
     begin = tl.load(starts + chunk, mask=exists, other=0)
@@ -112,7 +112,8 @@ def attend_kernel(
     The logit ``(n - 2 d r).w + r.v`` is computed from n.w of the neighbour, and from r.w and r.v of
     the set. Sums are relative to the largest logit so far.
     """
-    row, begin, end, slot, exists = load_chunks(runs, starts, ends, slots, num_chunks, TILE)
+    first = tl.program_id(0) * TILE
+    row, begin, end, slot, exists = load_chunks(runs, starts, ends, slots, first, num_chunks, TILE)
     column = tl.arange(0, WIDTH)
     channel = tl.arange(0, CHANNELS)
     total = tl.zeros([TILE, CHANNELS, WIDTH], dtype=tl.float32)

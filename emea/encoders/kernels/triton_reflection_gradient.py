@@ -20,6 +20,7 @@ from emea.encoders.kernels.triton_reflection import (
     store_features,
     store_scalars,
 )
+from emea.encoders.kernels.triton_source import as_bits, lowest_bit
 
 
 @triton.jit
@@ -39,16 +40,7 @@ def active_edges(rows, begin, end, active, num_rows, CHANNELS: tl.constexpr, LON
     inside = place < end[:, None]
     row = tl.load(rows + place, mask=inside, other=0).to(tl.int64)
     chosen = are_active(active, row, inside, num_rows, CHANNELS)
-    bit = tl.full([LONGEST], 1, dtype=tl.int64) << lane
-    bits = tl.sum(tl.where(chosen, bit[None, :], 0), axis=1)
-    return bits, tl.sum(chosen.to(tl.int32), axis=1)
-
-
-@triton.jit
-def first_edge(bits):
-    """Return the position of the lowest bit; that of 0 is not defined."""
-    lowest = (bits & -bits).to(tl.float32)  # a power of two, whose exponent is exact
-    return ((lowest.to(tl.int32, bitcast=True) >> 23) & 0xFF) - 127
+    return as_bits(chosen, lane[None, :]), tl.sum(chosen.to(tl.int32), axis=1)
 
 
 @triton.jit
@@ -76,45 +68,55 @@ def edge_gradients_kernel(
     out,
     active,
     grad,
+    reached,
     scalars,
     num_rows,
     TERMS: tl.constexpr,
     CHANNELS: tl.constexpr,
     DIM: tl.constexpr,
-    TILE: tl.constexpr,
+    GROUP: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Compute the attention of active rows' edges and the gradients of their logits and of n.r."""
-    row, begin, end, _, exists = load_chunks(runs, starts, ends, slots, num_chunks, TILE)
-    exists &= are_active(active, row, exists, num_rows, CHANNELS)
-    end = tl.where(exists, end, begin)
+    """Compute the attention of active rows' edges and the gradients of their logits and of n.r.
+
+    Their neighbours become reached. A program checks GROUP chunks; it has long and short ones.
+    """
+    lane = tl.arange(0, GROUP)
+    chunk = tl.program_id(0) + lane * tl.num_programs(0)
+    of_chunk = tl.load(runs + chunk, mask=chunk < num_chunks, other=0).to(tl.int64)
+    chosen = are_active(active, of_chunk, chunk < num_chunks, num_rows, CHANNELS)
+    bits = as_bits(chosen, lane)
     column = tl.arange(0, WIDTH)
     channel = tl.arange(0, CHANNELS)
-    g = load_features(grad, row, channel, column, exists, num_rows, DIM)
-    y = load_features(out, row, channel, column, exists, num_rows, DIM)
-    total = tl.sum(g * y, axis=2)
-    place = channel[None, :] * num_rows + row[:, None]
-    mass = tl.load(log_mass + place, mask=exists[:, None], other=0.0)
-    for step in range(tl.max(end - begin, axis=0)):
-        edge = (begin + step).to(tl.int64)
-        inside = edge < end
-        _, chosen, n, r = load_edges(
-            neighbours, sets, features, reflectors, edge, channel, column, inside, num_rows, DIM
+    for _ in range(tl.sum(chosen.to(tl.int32), axis=0)):
+        first = tl.program_id(0) + lowest_bit(bits) * tl.num_programs(0)
+        bits &= bits - 1
+        row, begin, end, _slot, exists = load_chunks(
+            runs, starts, ends, slots, first, num_chunks, 1
         )
-        place = edge[:, None] * CHANNELS + channel[None, :]
-        mask = inside[:, None]
-        d = tl.load(along + place, mask=mask, other=0.0)
-        a = tl.exp(tl.load(logits + place, mask=mask, other=-float("inf")) - mass)
-        by_reflector = tl.sum(g * r, axis=2)
-        by_message = tl.sum(g * n, axis=2) - 2.0 * d * by_reflector
-        of_logit = a * (by_message - total)
-        by_w = chosen[:, None] * TERMS + 2 * channel[None, :]
-        by_w = tl.load(set_terms + by_w, mask=mask, other=0.0)
-        of_along = -2.0 * (a * by_reflector + of_logit * by_w)
-        tl.store(scalars + 4 * place, a, mask=mask)
-        tl.store(scalars + 4 * place + 1, d, mask=mask)
-        tl.store(scalars + 4 * place + 2, of_logit, mask=mask)
-        tl.store(scalars + 4 * place + 3, of_along, mask=mask)
+        g = load_features(grad, row, channel, column, exists, num_rows, DIM)
+        y = load_features(out, row, channel, column, exists, num_rows, DIM)
+        total = tl.sum(g * y, axis=2)
+        place = channel[None, :] * num_rows + row[:, None]
+        mass = tl.load(log_mass + place)
+        for step in range(tl.max(end - begin, axis=0)):
+            edge = (begin + step).to(tl.int64)
+            neighbour, chosen_set, n, r = load_edges(
+                neighbours, sets, features, reflectors, edge, channel, column, exists, num_rows, DIM
+            )
+            tl.store(reached + neighbour, tl.full([1], 1, dtype=tl.int8))
+            place = edge[:, None] * CHANNELS + channel[None, :]
+            d = tl.load(along + place)
+            a = tl.exp(tl.load(logits + place) - mass)
+            by_reflector = tl.sum(g * r, axis=2)
+            by_message = tl.sum(g * n, axis=2) - 2.0 * d * by_reflector
+            of_logit = a * (by_message - total)
+            by_w = tl.load(set_terms + chosen_set[:, None] * TERMS + 2 * channel[None, :])
+            of_along = -2.0 * (a * by_reflector + of_logit * by_w)
+            tl.store(scalars + 4 * place, a)
+            tl.store(scalars + 4 * place + 1, d)
+            tl.store(scalars + 4 * place + 2, of_logit)
+            tl.store(scalars + 4 * place + 3, of_along)
 
 
 @triton.jit(do_not_specialize=SIZES)
@@ -142,43 +144,46 @@ def feature_gradient_kernel(
     CHANNELS: tl.constexpr,
     DIM: tl.constexpr,
     LONGEST: tl.constexpr,
-    TILE: tl.constexpr,
+    GROUP: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Compute the gradient of the features, and the sum of the gradients of their logits.
+    """Compute the gradient of reached features, and the sum of the gradients of their logits.
 
-    Entities that an active row reaches have them; for the others nothing is stored.
+    For other entities, nothing is stored. Of a hub, all chunks are stored.
     """
-    run, begin, end, slot, exists = load_chunks(runs, starts, ends, slots, num_chunks, TILE)
+    lane = tl.arange(0, GROUP)
+    chunk = tl.program_id(0) + lane * tl.num_programs(0)
+    of_chunk = tl.load(runs + chunk, mask=chunk < num_chunks, other=0)
+    chosen = tl.load(reached + of_chunk, mask=chunk < num_chunks, other=0) != 0
+    chosen |= tl.load(slots + chunk, mask=chunk < num_chunks, other=-1) >= 0
+    bits = as_bits(chosen, lane)
     column = tl.arange(0, WIDTH)
     channel = tl.arange(0, CHANNELS)
-    total = tl.zeros([TILE, CHANNELS, WIDTH], dtype=tl.float32)
-    of_logits = tl.zeros([TILE, CHANNELS], dtype=tl.float32)
-    bits, count = active_edges(rows, begin, end, active, num_rows, CHANNELS, LONGEST)
-    for _ in range(tl.max(count, axis=0)):
-        inside = bits != 0
-        place = begin + first_edge(bits)
+    w = load_kernels(by_neighbour, channel, column, DIM)
+    for _ in range(tl.sum(chosen.to(tl.int32), axis=0)):
+        first = tl.program_id(0) + lowest_bit(bits) * tl.num_programs(0)
         bits &= bits - 1
-        row = tl.load(rows + place, mask=inside, other=0).to(tl.int64)
-        chosen = tl.load(sets + place, mask=inside, other=0).to(tl.int64)
-        edge = tl.load(edges + place, mask=inside, other=0).to(tl.int64)
-        r = load_reflectors(reflectors, chosen, column, inside, DIM)
-        g = load_features(grad, row, channel, column, inside, num_rows, DIM)
-        own = scalars + 4 * (edge[:, None] * CHANNELS + channel[None, :])
-        a = tl.load(own, mask=inside[:, None], other=0.0)
-        of_along = tl.load(own + 3, mask=inside[:, None], other=0.0)
-        total += a[:, :, None] * g + of_along[:, :, None] * r
-        of_logits += tl.load(own + 2, mask=inside[:, None], other=0.0)
-    total += of_logits[:, :, None] * load_kernels(by_neighbour, channel, column, DIM)
-    is_whole, is_part = exists & (slot < 0), exists & (slot >= 0)
-    # all chunks of a hub are stored, so it always counts as reached
-    is_reached = (count > 0) | is_part
-    tl.store(reached + run, is_reached.to(tl.int8), mask=exists)
-    is_whole &= is_reached
-    store_features(out, run, channel, column, is_whole, num_rows, total, DIM)
-    store_scalars(sums, run, channel, is_whole, num_rows, of_logits)
-    store_features(parts, slot, channel, column, is_part, num_slots, total, DIM)
-    store_scalars(part_sums, slot, channel, is_part, num_slots, of_logits)
+        run, begin, end, slot, exists = load_chunks(runs, starts, ends, slots, first, num_chunks, 1)
+        total = tl.zeros([1, CHANNELS, WIDTH], dtype=tl.float32)
+        of_logits = tl.zeros([1, CHANNELS], dtype=tl.float32)
+        edge_bits, count = active_edges(rows, begin, end, active, num_rows, CHANNELS, LONGEST)
+        for _ in range(tl.max(count, axis=0)):
+            place = begin + lowest_bit(edge_bits)
+            edge_bits &= edge_bits - 1
+            row = tl.load(rows + place).to(tl.int64)
+            chosen_set = tl.load(sets + place).to(tl.int64)
+            edge = tl.load(edges + place).to(tl.int64)
+            r = load_reflectors(reflectors, chosen_set, column, exists, DIM)
+            g = load_features(grad, row, channel, column, exists, num_rows, DIM)
+            own = scalars + 4 * (edge[:, None] * CHANNELS + channel[None, :])
+            total += tl.load(own)[:, :, None] * g + tl.load(own + 3)[:, :, None] * r
+            of_logits += tl.load(own + 2)
+        total += of_logits[:, :, None] * w
+        is_whole, is_part = slot < 0, slot >= 0
+        store_features(out, run, channel, column, is_whole, num_rows, total, DIM)
+        store_scalars(sums, run, channel, is_whole, num_rows, of_logits)
+        store_features(parts, slot, channel, column, is_part, num_slots, total, DIM)
+        store_scalars(part_sums, slot, channel, is_part, num_slots, of_logits)
 
 
 @triton.jit(do_not_specialize=SIZES)
@@ -217,7 +222,8 @@ def reflector_gradient_kernel(
 
     The sums are those of the logits' gradients and of their products with n.r.
     """
-    run, begin, end, slot, exists = load_chunks(runs, starts, ends, slots, num_chunks, TILE)
+    first = tl.program_id(0) * TILE
+    run, begin, end, slot, exists = load_chunks(runs, starts, ends, slots, first, num_chunks, TILE)
     column = tl.arange(0, WIDTH)
     channel = tl.arange(0, CHANNELS)
     total = tl.zeros([TILE, CHANNELS, WIDTH], dtype=tl.float32)
@@ -226,7 +232,7 @@ def reflector_gradient_kernel(
     bits, count = active_edges(rows_by_neighbour, begin, end, active, num_rows, CHANNELS, LONGEST)
     for _ in range(tl.max(count, axis=0)):
         inside = bits != 0
-        place = begin + first_edge(bits)
+        place = begin + lowest_bit(bits)
         bits &= bits - 1
         neighbour = tl.load(neighbours + place, mask=inside, other=0).to(tl.int64)
         edge = tl.load(edges_by_neighbour + place, mask=inside, other=0).to(tl.int64)
@@ -238,10 +244,11 @@ def reflector_gradient_kernel(
         total += of_along[:, :, None] * n
         of_logits += of_logit
         of_products += of_logit * d
-    bits, count = active_edges(rows, begin, end, active, num_rows, CHANNELS, LONGEST)
+    if tl.max(count, axis=0) > 0:
+        bits, _count = active_edges(rows, begin, end, active, num_rows, CHANNELS, LONGEST)
     for _ in range(tl.max(count, axis=0)):
         inside = bits != 0
-        place = begin + first_edge(bits)
+        place = begin + lowest_bit(bits)
         bits &= bits - 1
         row = tl.load(rows + place, mask=inside, other=0).to(tl.int64)
         edge = tl.load(edges_by_row + place, mask=inside, other=0).to(tl.int64)

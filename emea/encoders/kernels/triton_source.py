@@ -13,6 +13,20 @@ multiples of 16, which does not make it faster."""
 
 
 @triton.jit
+def as_bits(chosen, lane):
+    """Return numbers with one bit for each chosen lane of the last axis, of which there are 64."""
+    bit = tl.full(lane.shape, 1, dtype=tl.int64) << lane
+    return tl.sum(tl.where(chosen, bit, 0), axis=len(chosen.shape) - 1)
+
+
+@triton.jit
+def lowest_bit(bits):
+    """Return the position of the lowest bit; that of 0 is not defined."""
+    lowest = (bits & -bits).to(tl.float32)  # a power of two, whose exponent is exact
+    return ((lowest.to(tl.int32, bitcast=True) >> 23) & 0xFF) - 127
+
+
+@triton.jit
 def matmul_kernel(
     chunk_rows,
     chunk_starts,
@@ -161,25 +175,27 @@ def distances_backward_kernel(
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Add ``grad * sign(difference)`` to both rows' gradients; one program per tile of pairs."""
-    pair = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    weight = tl.load(grad + pair, mask=pair < num_pairs, other=0.0)
-    active = weight != 0.0
-    if tl.max(active.to(tl.int32), axis=0) == 0:
-        return  # late in training, these are most programs
-    a = tl.load(first + pair, mask=active, other=0)
-    b = tl.load(second + pair, mask=active, other=0)
-    for offset in range(0, DIM, WIDTH):
-        column = offset + tl.arange(0, WIDTH)
-        mask = active[:, None] & (column < DIM)[None, :]
-        at_a = a[:, None] * DIM + column[None, :]
-        at_b = b[:, None] * DIM + column[None, :]
-        x = tl.load(rows + at_a, mask=mask, other=0.0)
-        y = tl.load(rows + at_b, mask=mask, other=0.0)
-        sign = tl.where(x > y, 1.0, 0.0) - tl.where(x < y, 1.0, 0.0)
-        step = weight[:, None] * sign
-        tl.atomic_add(out + at_a, step, mask=mask & (step != 0.0))
-        tl.atomic_add(out + at_b, -step, mask=mask & (step != 0.0))
+    """Add ``grad * sign(difference)`` to both rows' gradients; one program per tile of pairs.
+
+    Late in training few pairs have a gradient, so that most programs only read those of a tile.
+    """
+    lane = tl.arange(0, TILE)
+    before = tl.program_id(0) * TILE
+    active = tl.load(grad + before + lane, mask=before + lane < num_pairs, other=0.0) != 0.0
+    bits = as_bits(active, lane)
+    for _ in range(tl.sum(active.to(tl.int32), axis=0)):
+        pair = before + lowest_bit(bits)
+        bits &= bits - 1
+        weight = tl.load(grad + pair)
+        a = tl.load(first + pair) * DIM
+        b = tl.load(second + pair) * DIM
+        for offset in tl.static_range(0, DIM, WIDTH):
+            column = offset + tl.arange(0, WIDTH)
+            x = tl.load(rows + a + column, mask=column < DIM, other=0.0)
+            y = tl.load(rows + b + column, mask=column < DIM, other=0.0)
+            step = weight * (tl.where(x > y, 1.0, 0.0) - tl.where(x < y, 1.0, 0.0))
+            tl.atomic_add(out + a + column, step, mask=(column < DIM) & (step != 0.0))
+            tl.atomic_add(out + b + column, -step, mask=(column < DIM) & (step != 0.0))
 
 
 @triton.jit(do_not_specialize=SIZES)
