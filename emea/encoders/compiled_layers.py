@@ -133,8 +133,8 @@ def _of_columns(
 ) -> tuple[list[Tensor], Tensor]:
     """Return the gradient of each output, given that of their dropped concatenation.
 
-    Late in training most pairs are outside the margin, so that few rows have a gradient. The second
-    result tells which rows these are.
+    The second result marks the rows that have a gradient. Late in training these are few, because
+    most pairs are outside the margin.
     """
     if random is None:
         # copies, because the layers overwrite them

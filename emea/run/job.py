@@ -4,7 +4,7 @@ import errno
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -127,6 +127,7 @@ def run_job(
     header = make_header(shown, pair, visible.uses_test_links, launch)
     folder = _folder_of(config, folder, header, tracker, launch)
     with (
+        _few_threads(pair, device),
         _recorded(shown, pair, folder, header, tracker, resumes) as start,
         BackgroundWriter() as writer,
     ):
@@ -192,6 +193,12 @@ def _folder_of(
     return folder
 
 
+def _few_threads(pair: GraphPair, device: torch.device) -> AbstractContextManager[None]:
+    """Let torch use one thread for small graphs; on a GPU, too, as tensors on the CPU are small."""
+    num_entities = pair.source.num_entities + pair.target.num_entities
+    return one_thread(num_entities <= SMALL_GRAPHS or device.type == "cuda")
+
+
 @contextmanager
 def _recorded(
     config: DictConfig,
@@ -206,7 +213,6 @@ def _recorded(
     with (
         locked_folder(folder),
         signals_as_interrupt(),
-        one_thread(pair.source.num_entities + pair.target.num_entities <= SMALL_GRAPHS),
         _tracked(tracker, folder),
         deterministic_mode(deterministic),
     ):

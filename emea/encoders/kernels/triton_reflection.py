@@ -9,6 +9,8 @@ constant. Tables may have reduced precision; sums have single precision.
 import triton
 import triton.language as tl
 
+from emea.encoders.kernels.triton_source import as_bits
+
 SIZES = ("num_chunks", "num_rows", "num_sets", "num_slots")
 """Numbers that depend on the data. Without this list, Triton would compile a kernel again for
 multiples of 16, which does not make it faster."""
@@ -77,6 +79,26 @@ def load_edges(
     r = load_reflectors(reflectors, chosen, column, inside, DIM)
     n = load_features(features, neighbour, channel, column, inside, num_rows, DIM)
     return neighbour, chosen, n, r
+
+
+@triton.jit
+def are_active(active, row, exists, num_rows, CHANNELS: tl.constexpr):
+    """Return whether rows are active in any channel."""
+    found = tl.load(active + row, mask=exists, other=0)
+    for channel in tl.static_range(1, CHANNELS):
+        found |= tl.load(active + channel * num_rows + row, mask=exists, other=0)
+    return found != 0
+
+
+@triton.jit
+def active_edges(rows, begin, end, active, num_rows, CHANNELS: tl.constexpr, LONGEST: tl.constexpr):
+    """Return which edges of each chunk belong to active rows, a bit for each, and their number."""
+    lane = tl.arange(0, LONGEST)
+    place = begin[:, None] + lane[None, :]
+    inside = place < end[:, None]
+    row = tl.load(rows + place, mask=inside, other=0).to(tl.int64)
+    chosen = are_active(active, row, inside, num_rows, CHANNELS)
+    return as_bits(chosen, lane[None, :]), tl.sum(chosen.to(tl.int32), axis=1)
 
 
 @triton.jit(do_not_specialize=SIZES)

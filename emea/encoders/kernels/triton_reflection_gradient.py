@@ -13,6 +13,8 @@ import triton.language as tl
 
 from emea.encoders.kernels.triton_reflection import (
     SIZES,
+    active_edges,
+    are_active,
     load_chunks,
     load_edges,
     load_features,
@@ -21,26 +23,6 @@ from emea.encoders.kernels.triton_reflection import (
     store_scalars,
 )
 from emea.encoders.kernels.triton_source import as_bits, lowest_bit
-
-
-@triton.jit
-def are_active(active, row, exists, num_rows, CHANNELS: tl.constexpr):
-    """Return whether rows are active in any channel."""
-    found = tl.load(active + row, mask=exists, other=0)
-    for channel in tl.static_range(1, CHANNELS):
-        found |= tl.load(active + channel * num_rows + row, mask=exists, other=0)
-    return found != 0
-
-
-@triton.jit
-def active_edges(rows, begin, end, active, num_rows, CHANNELS: tl.constexpr, LONGEST: tl.constexpr):
-    """Return which edges of each chunk belong to active rows, a bit for each, and their number."""
-    lane = tl.arange(0, LONGEST)
-    place = begin[:, None] + lane[None, :]
-    inside = place < end[:, None]
-    row = tl.load(rows + place, mask=inside, other=0).to(tl.int64)
-    chosen = are_active(active, row, inside, num_rows, CHANNELS)
-    return as_bits(chosen, lane[None, :]), tl.sum(chosen.to(tl.int32), axis=1)
 
 
 @triton.jit
