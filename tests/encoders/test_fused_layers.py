@@ -82,14 +82,15 @@ from emea.encoders.reflection_layers import ReflectionLayers
 edge_orders.EDGES_PER_CHUNK = 3
 rng = np.random.default_rng(0)
 graphs = [
-    KnowledgeGraph(np.stack([rng.integers(0, high, 20) for high in (6, 3, 6)], axis=1), 6, 3)
+    KnowledgeGraph(np.stack([rng.integers(0, high, 20) for high in (6, 1, 6)], axis=1), 6, 1)
     for _ in range(2)
 ]
 graph = join_graphs(GraphPair("random", *graphs, np.zeros((0, 2))))
+assert np.bincount(graph.edge_sets).max() > 6  # a set of several chunks
 for activation in fused_layers.ACTIVATIONS:
-    for num_channels, share in ((1, 1.0), (2, 1.0), (1, 0.2), (2, 0.2), (2, 0.0)):
+    for num_channels, share in ((1, 1.0), (2, 1.0), (1, 0.3), (2, 0.3), (2, 0.0)):
         layers = ReflectionLayers(graph, activation, 0.0)
-        shapes = [(12, 5)] * num_channels + [(12, 5)] + [(num_channels, 2, 5)] * 2
+        shapes = [(12, 5)] * num_channels + [(4, 5)] + [(num_channels, 2, 5)] * 2
         values = [0.5 * torch.randn(*shape).double() for shape in shapes]
         weights = torch.randn(12, num_channels * 15).double()
         weights[torch.rand(12) >= share] = 0  # rows without a gradient
@@ -105,7 +106,7 @@ for activation in fused_layers.ACTIVATIONS:
 
 layers = ReflectionLayers(graph, torch.relu, 0.3)
 starts = [torch.rand(12, 5).add(1).requires_grad_() for _ in range(2)]
-rows = layers(starts, torch.randn(12, 5), *torch.zeros(2, 2, 0, 5))
+rows = layers(starts, torch.randn(4, 5), *torch.zeros(2, 2, 0, 5))
 kept = rows.detach() != 0
 assert 0.5 < float(kept.float().mean()) < 0.9
 torch.testing.assert_close(rows, torch.cat(starts, dim=1) * kept / 0.7)

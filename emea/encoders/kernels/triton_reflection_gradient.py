@@ -226,8 +226,8 @@ def reflector_gradient_kernel(
         total += of_along[:, :, None] * n
         of_logits += of_logit
         of_products += of_logit * d
-    if tl.max(count, axis=0) > 0:
-        bits, _count = active_edges(rows, begin, end, active, num_rows, CHANNELS, LONGEST)
+    # the same places of the other order have other edges of the set
+    bits, count = active_edges(rows, begin, end, active, num_rows, CHANNELS, LONGEST)
     for _ in range(tl.max(count, axis=0)):
         inside = bits != 0
         place = begin + lowest_bit(bits)
