@@ -23,7 +23,8 @@ from emea.run.judgement import candidate_warning, score_warning
 from emea.run.observer import EvaluationObserver, compatibility_section, hard_mapping
 from emea.run.parts import build_parts
 from emea.run.run import LinkRanks, Numbers, Outcome, RunInputs, RunScores
-from emea.run.training_loop import local_stages, stages, train
+from emea.run.stages import local_stages, stages
+from emea.run.training_loop import train
 
 
 class EMRun:

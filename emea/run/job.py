@@ -44,6 +44,7 @@ from emea.run.device import (
     peak_memory_mb,
 )
 from emea.run.em_run import EMRun
+from emea.run.fitting import quieten_lightning
 from emea.run.heartbeat import HEARTBEAT, reading_data, shown_phase
 from emea.run.judgement import data_warnings, probability_warning, structure_warning
 from emea.run.memory_estimate import check_costs
@@ -62,7 +63,6 @@ from emea.run.resuming import Start, forget_previous, locked_folder
 from emea.run.run import Outcome, Run, RunInputs
 from emea.run.schema_mapping import schema_mapping
 from emea.run.signals import signals_as_interrupt, was_terminated
-from emea.run.training_loop import quieten_lightning
 from emea.run.warm_start import WarmStart
 
 logger = logging.getLogger(__name__)

@@ -28,12 +28,12 @@ from emea.matching.matching import Matching
 from emea.matching.similarity import Similarity
 from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.checkpoint import save_matching
+from emea.run.fitting import announce, fit
 from emea.run.heartbeat import HEARTBEAT
 from emea.run.observer import compatibility_section, flattened
 from emea.run.parts import Parts, build_parts
 from emea.run.progress import StepProgress
 from emea.run.run import LinkRanks, Log, Numbers, Outcome, RunInputs, RunScores
-from emea.run.training_loop import announce, fit
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from emea.bench import overhead, whole_run
 from emea.config.checks import check_config
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
-from emea.run.training_loop import stages
+from emea.run.stages import stages
 
 QUICK = ["data.num_entities=150", "split.num_validation=10", "model.initial_epochs=4"]
 QUICK += ["model.epochs_per_iteration=2", "em.iterations=1", "trainer=cpu"]

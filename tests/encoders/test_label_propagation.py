@@ -14,7 +14,7 @@ from emea.encoders.light_ea import LabelPropagation, LightEA
 from emea.encoders.rrea import RREA
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
-from emea.run.training_loop import fit, quieten_lightning
+from emea.run.fitting import fit, quieten_lightning
 
 
 class Remembers(nn.Module):

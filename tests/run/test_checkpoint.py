@@ -33,7 +33,8 @@ from emea.run.checkpoint import (
 from emea.run.em_run import EMRun
 from emea.run.job import run_job
 from emea.run.parts import Parts, build_parts, draw_split
-from emea.run.training_loop import fit_stage, stages
+from emea.run.stages import stages
+from emea.run.training_loop import fit_stage
 
 from ..small_runs import TINY
 

@@ -17,7 +17,7 @@ from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
 from emea.run import training_loop
 from emea.run.job import run_job
-from emea.run.training_loop import stages
+from emea.run.stages import stages
 from emea.training.training_state import TURN_FILE
 
 Configs = Callable[..., DictConfig]

@@ -18,8 +18,8 @@ from emea.encoders.margin_objective import MarginObjective
 from emea.encoders.rmsprop import RMSprop
 from emea.encoders.rrea import RREA
 from emea.encoders.step_block import LabelDataModule
+from emea.run.fitting import fit
 from emea.run.resident_strategy import ResidentAccelerator, ResidentStrategy, placement
-from emea.run.training_loop import fit
 
 LINKS = np.array([[0, 0], [1, 1], [2, 2]])
 

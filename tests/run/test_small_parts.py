@@ -28,10 +28,10 @@ from emea.run.device import (
     forget_peak_memory,
     peak_memory_mb,
 )
+from emea.run.fitting import seconds_per_step
 from emea.run.observer import flattened
 from emea.run.parts import build_parts, draw_split
 from emea.run.result_table import result_table
-from emea.run.training_loop import seconds_per_step
 
 Configs = Callable[..., DictConfig]
 

@@ -13,7 +13,7 @@ from emea.config.instantiate import load_pair
 from emea.em.protocol import Strict
 from emea.run.job import run_job
 from emea.run.parts import Parts, build_parts, draw_split
-from emea.run.training_loop import stages
+from emea.run.stages import stages
 
 Configs = Callable[..., DictConfig]
 
