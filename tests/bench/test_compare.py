@@ -37,6 +37,8 @@ def test_a_step_is_compared_with_former_products() -> None:
     numbers = compare.step_ratio(synthetic_pair(num_entities=100), 1, CPU)
     ours, former = numbers["step, ms"], numbers["step with former sparse products, ms"]
     assert numbers["step ratio to one with former sparse products"] == pytest.approx(former / ours)
+    late = numbers[f"step after {compare.LATE} steps, ms"]
+    assert numbers["ratio of the first steps to late ones"] == pytest.approx(ours / late)
 
 
 def test_former_products_are_the_same_step() -> None:
