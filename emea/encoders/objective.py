@@ -81,8 +81,8 @@ def drawn_links(
     ends = _running_sums((weights if order is None else weights.index_select(0, order)).double())
     places = torch.arange(size, device=device) + torch.rand(1, device=device)
     picked = torch.searchsorted(ends, places * (ends[-1] / size), right=True)
-    # rounding may put the last position after the last end
-    picked = picked.clamp_(max=num_links - 1)
+    # rounding may put the last position after the last end, where links may have no weight
+    picked = torch.minimum(picked, torch.searchsorted(ends[:-1], ends[-1:]))
     return picked if order is None else order[picked]
 
 

@@ -75,6 +75,14 @@ def test_places_follow_the_weights(
         assert share - 1 - 1e-4 < counts[link] < share + 1 + 1e-4
 
 
+def test_rounding_draws_no_link_without_a_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    below_one = torch.ones(1).nextafter(torch.zeros(1))
+    monkeypatch.setattr(torch, "rand", lambda *_, **__: below_one)
+    for size in (2, 100, 40_000):
+        picked = drawn_links(LINKS, size, torch.tensor([1.0, 1.0, 0.0, 0.0]), keep_order=True)
+        assert picked.max() == 1
+
+
 def test_which_links_a_small_weighted_batch_holds_is_random() -> None:
     torch.manual_seed(0)
     links = torch.arange(80).reshape(40, 2)
