@@ -1,9 +1,12 @@
 """The margin loss against a loop over the same random draws."""
 
+import functools
+
 import pytest
 import torch
 from torch import Tensor, nn
 
+from emea.encoders import margin_objective
 from emea.encoders.margin_objective import MarginObjective
 from emea.encoders.objective import drawn_links
 
@@ -21,9 +24,14 @@ class Table(nn.Module):
         return self.rows
 
 
-def looped_loss(rows: Tensor, links: Tensor, size: int, margin: float) -> Tensor:
+def looped_loss(
+    rows: Tensor, links: Tensor, size: int, margin: float, keep_order: bool = False
+) -> Tensor:
     """The loss pair by pair, drawing in the objective's order."""
-    order = torch.randperm(len(links))
+    if keep_order:
+        order = torch.arange(len(links)).roll(-int(torch.randint(len(links), (1,))))
+    else:
+        order = torch.randperm(len(links))
     false_source, false_target = torch.randint(len(rows), (2, size))
     total = rows.new_zeros(())
     for i in range(size):
@@ -41,12 +49,18 @@ LINKS = torch.tensor([[0, 5], [1, 6], [2, 7], [4, 9]])
 
 @pytest.mark.parametrize("batch_size", [None, 1, 3, 4, 7, 8])
 @pytest.mark.parametrize("margin", [0.1, 3.0])
-def test_loss_and_gradient(batch_size: int | None, margin: float) -> None:
+@pytest.mark.parametrize("keep_order", [False, True])
+def test_loss_and_gradient(
+    batch_size: int | None, margin: float, keep_order: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # links keep their order on a GPU
+    draw = functools.partial(drawn_links, keep_order=keep_order)
+    monkeypatch.setattr(margin_objective, "drawn_links", lambda *given: draw(*given[:3]))
     encoder, twin = Table(10), Table(10)
     torch.manual_seed(5)
     loss = MarginObjective(margin, batch_size)(encoder, LINKS)
     torch.manual_seed(5)
-    expected = looped_loss(twin.rows, LINKS, batch_size or 10, margin)
+    expected = looped_loss(twin.rows, LINKS, batch_size or 10, margin, keep_order)
     torch.testing.assert_close(loss, expected, rtol=0, atol=1e-12)
     loss.backward()
     expected.backward()
