@@ -138,7 +138,8 @@ class _FusedLayers(torch.autograd.Function):
         following: NextGradients | None = None
         of_units = torch.empty_like(reflectors) if depth else torch.zeros_like(reflectors)
         of_w, of_v = wide.new_empty(2, depth, num_channels, dim)
-        reached = wide.new_zeros(depth, num_rows, dtype=torch.int8)
+        # Triton would compile a kernel again for tensors that are not aligned
+        reached = wide.new_zeros(depth, -(-num_rows // 16) * 16, dtype=torch.int8)[:, :num_rows]
         for level in reversed(range(depth)):
             layer, edge_values, out = ctx.layers[level]
             grad = wide.new_empty(num_channels, num_rows, dim, dtype=settings.gradient_type)

@@ -77,8 +77,9 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.encoders import fused_layers
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.kernels import edge_orders
+from emea.encoders.kernels import edge_orders, reflection_kernels, sparse_kernels
 from emea.encoders.reflection_layers import ReflectionLayers
+torch.use_deterministic_algorithms(True)  # fills new memory with NaN, which shows if it is read
 edge_orders.EDGES_PER_CHUNK = 3
 rng = np.random.default_rng(0)
 graphs = [
@@ -87,22 +88,58 @@ graphs = [
 ]
 graph = join_graphs(GraphPair("random", *graphs, np.zeros((0, 2))))
 assert np.bincount(graph.edge_sets).max() > 6  # a set of several chunks
+
+
+def compare(graph, activation, num_channels, depth, is_weighted):
+    # rows and gradients against double precision; only some rows of some channels have a gradient
+    layers = ReflectionLayers(graph, activation, 0.0)
+    size, dim = graph.num_entities, 5
+    shapes = [(size, dim)] * num_channels + [(2 * graph.num_relations, dim)]
+    shapes += [(num_channels, depth, dim)] * 2
+    values = [0.5 * torch.randn(*shape).double() for shape in shapes]
+    weights = torch.randn(size, num_channels, depth + 1, dim).double()
+    weights[~is_weighted.expand(weights.shape[:2])] = 0
+    results = []
+    for dtype in (torch.float64, torch.float32):
+        fused_layers.usable = lambda *_: dtype == torch.float32
+        given = [value.to(dtype).requires_grad_() for value in values]
+        rows = layers(given[:-3], *given[-3:])
+        loss = (rows * weights.view(size, -1).to(dtype)).sum()
+        results.append([rows.double(), *torch.autograd.grad(loss, given)])
+    for expected, found in zip(*results):
+        torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+
+
+alignments = set()
+edge_gradients = reflection_kernels.edge_gradients
+
+
+def with_alignment(*arguments):
+    alignments.add(arguments[-1].data_ptr() % 16)
+    return edge_gradients(*arguments)
+
+
+reflection_kernels.edge_gradients = with_alignment
 for activation in fused_layers.ACTIVATIONS:
     for num_channels, share in ((1, 1.0), (2, 1.0), (1, 0.3), (2, 0.3), (2, 0.0)):
-        layers = ReflectionLayers(graph, activation, 0.0)
-        shapes = [(12, 5)] * num_channels + [(4, 5)] + [(num_channels, 2, 5)] * 2
-        values = [0.5 * torch.randn(*shape).double() for shape in shapes]
-        weights = torch.randn(12, num_channels * 15).double()
-        weights[torch.rand(12) >= share] = 0  # rows without a gradient
-        results = []
-        for dtype in (torch.float64, torch.float32):
-            fused_layers.usable = lambda *_: dtype == torch.float32
-            given = [value.to(dtype).requires_grad_() for value in values]
-            rows = layers(given[:-3], *given[-3:])
-            loss = (rows * weights.to(dtype)).sum()
-            results.append([rows.double(), *torch.autograd.grad(loss, given)])
-        for expected, found in zip(*results):
-            torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+        compare(graph, activation, num_channels, 2, torch.rand(12, 1) < share)
+compare(graph, torch.tanh, 2, 2, torch.rand(12, 2) < 0.2)  # rows active in one channel
+assert alignments == {0}  # otherwise Triton compiles the kernels again
+
+# chunks of 64 edges, which use all bits
+star = np.stack([np.zeros(66), np.arange(66) > 64, np.arange(1, 67)], axis=1).astype(np.int64)
+star = KnowledgeGraph(star, 67, 2)
+edge_orders.EDGES_PER_CHUNK = edge_orders.MAX_CHUNK
+star = join_graphs(GraphPair("star", star, graphs[0], np.zeros((0, 2))))
+compare(star, torch.relu, 1, 1, torch.ones(star.num_entities, 1) > 0)
+
+pairs, grad = torch.randint(12, (2, 70)), torch.randn(70)
+grad[torch.rand(70) < 0.5] = 0
+rows = torch.randn(12, 150, requires_grad=True)
+loss = grad @ (rows[pairs[0]] - rows[pairs[1]]).abs().sum(1)
+(expected,) = torch.autograd.grad(loss, rows)
+found = sparse_kernels.pair_distances_backward(rows.detach(), *pairs, grad)
+torch.testing.assert_close(found, expected)
 
 layers = ReflectionLayers(graph, torch.relu, 0.3)
 starts = [torch.rand(12, 5).add(1).requires_grad_() for _ in range(2)]
