@@ -100,7 +100,7 @@ def chunks(ids: Tensor, num_runs: int) -> Chunks:
         num_runs: Number of ids. An id without edges has an empty chunk.
     """
     lengths = torch.bincount(ids, minlength=num_runs)
-    size = EDGES_PER_CHUNK if len(ids) < LARGE else 2 * EDGES_PER_CHUNK
+    size = min(MAX_CHUNK, EDGES_PER_CHUNK if len(ids) < LARGE else 2 * EDGES_PER_CHUNK)
     counts = (-(-lengths // size)).clamp(min=1)
     runs = torch.repeat_interleave(counts)
     before = counts.cumsum(0) - counts

@@ -68,6 +68,13 @@ def test_no_edges() -> None:
     assert empty.num_slots == 0
 
 
+def test_no_chunk_is_longer_than_the_bits_of_an_integer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge_orders, "EDGES_PER_CHUNK", edge_orders.MAX_CHUNK)
+    monkeypatch.setattr(edge_orders, "LARGE", 0)
+    ids = [0] * 130 + [1] * 64 + [2]
+    check(chunks(torch.tensor(ids), 3), slow_chunks(ids, 3, 64))
+
+
 def test_orders_of_a_graph() -> None:
     graph = join_graphs(synthetic_pair(num_entities=100))
     layers = ReflectionLayers(graph, torch.relu, 0.0)
