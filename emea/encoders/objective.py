@@ -57,7 +57,7 @@ class Objective(nn.Module, ABC):
 def drawn_links(
     links: Tensor, size: int, weights: Tensor | None = None, keep_order: bool = False
 ) -> Tensor:
-    """Return ``[size]`` positions of links, in random order.
+    """Return ``[size]`` positions of links, in random order unless ``keep_order`` is set.
 
     Without weights all links occur equally often, and links repeat if there are fewer than
     ``size``. With weights a link occurs in proportion to its weight, rounded up or down by one
@@ -68,8 +68,9 @@ def drawn_links(
         links: ``[num_links, 2]`` links.
         size: Number of links to sample.
         weights: ``[num_links]`` weights, not negative.
-        keep_order: Keep the order of the links, and draw only where to start. This takes less time
-            on a GPU, but the links of a small batch are then next to each other.
+        keep_order: Keep the order of the links. Without weights only the first position is random,
+            with weights only the offset. This takes less time on a GPU, but a batch that is
+            smaller than the number of links then contains neighbouring links.
     """
     num_links, device = len(links), links.device
     if weights is None:

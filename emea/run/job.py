@@ -194,7 +194,7 @@ def _folder_of(
 
 
 def _few_threads(pair: GraphPair, device: torch.device) -> AbstractContextManager[None]:
-    """Let torch use one thread for small graphs; on a GPU, too, as tensors on the CPU are small."""
+    """Let torch use one thread for small graphs and on a GPU, where CPU tensors are small."""
     num_entities = pair.source.num_entities + pair.target.num_entities
     return one_thread(num_entities <= SMALL_GRAPHS or device.type == "cuda")
 

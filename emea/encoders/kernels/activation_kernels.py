@@ -89,8 +89,8 @@ class NextGradients(NamedTuple):
     Args:
         of_features: ``[num_channels, num_rows, dim]``.
         of_terms: ``[num_channels, num_rows]`` gradient of the products of the features with w.
-        reached: ``[num_rows]`` bytes: whether a row has such gradients; those of other rows are
-            zero, but not written.
+        reached: ``[num_rows]`` bytes: whether a row has such gradients. For other rows they are
+            not written, and count as zero.
         of_kernel: ``[num_channels, dim]`` gradient of w, to which the share of these products is
             added.
     """
@@ -114,7 +114,7 @@ def activate_backward(
         depth: Depth of the features.
 
     Returns:
-        ``[num_channels, num_rows]`` bytes: whether a row of ``out`` has other elements than zeros.
+        ``[num_channels, num_rows]`` bytes: whether a row of ``out`` has nonzero elements.
     """
     grid = _grid(features)
     num_channels, num_rows, dim = features.shape

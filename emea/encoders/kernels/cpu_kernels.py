@@ -109,8 +109,8 @@ def attend_backward(
         by_neighbour: ``[dim]`` w of the layer.
         attended: The layer's results.
         is_relu: Whether the activation is a ReLU.
-        active: ``[num_entities]`` whether a row of the output has a gradient. Their neighbours,
-            whose features receive one, are added to them.
+        active: ``[num_entities]`` whether a row of the output has a gradient. The neighbours of
+            these rows, whose features receive a gradient, are marked, too.
         grad: ``[num_entities, dim]`` gradient of the activated output, which is overwritten.
         of_features: Gradient of the features, which is added to.
         of_reflectors: ``[num_parts, num_sets, dim]`` gradient of the reflectors without that of
@@ -174,7 +174,7 @@ def dropped_copy_backward(
         random: The random bytes.
         num_kept: Number of byte values whose elements are kept.
         parts: ``[num_rows, dim]`` matrices for the gradients.
-        active: ``[num_rows]`` whether a row of ``wide`` has other elements than zeros.
+        active: ``[num_rows]`` whether a row of ``wide`` has nonzero elements, which is written.
     """
     ranges = index_ranges(len(wide), _num_threads(wide.numel()))
     results = (tuple(_arrays(*parts)), *_arrays(active))

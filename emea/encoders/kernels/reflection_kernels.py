@@ -23,7 +23,7 @@ SIDE_BY_SIDE = {"attend": 1, "reflector_gradient": 2}
 chunks need more registers, so that fewer programs run at a time."""
 
 IN_TURN = {"edge_gradients": 8, "feature_gradient": 8}
-"""Chunks that one program of a kernel checks, and then reads those that have gradients in turn."""
+"""Chunks that one program of a kernel checks. It reads those with gradients one after the other."""
 
 COMBINED = 32
 """Chunks of a hub that one program combines at a time."""
@@ -75,7 +75,7 @@ class RowGradients(NamedTuple):
 
     Args:
         values: ``[num_channels, num_entities, dim]`` gradient, in any precision.
-        active: ``[num_channels, num_entities]`` bytes: whether a row has other elements than zeros.
+        active: ``[num_channels, num_entities]`` bytes: whether a row has nonzero elements.
     """
 
     values: Tensor
@@ -151,7 +151,7 @@ def feature_gradient(
 ) -> tuple[Tensor, Tensor]:
     """Return the gradient of the features, and of n.w of each entity.
 
-    Those of entities that are not reached are zero, but not written.
+    They are not written for entities that are not reached, which have no gradient.
 
     Returns:
         ``[num_channels, num_entities, dim]`` and ``[num_channels, num_entities]``.

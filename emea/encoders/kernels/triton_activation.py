@@ -117,7 +117,7 @@ def activate_backward_kernel(
 ):
     """Compute the gradient before the activation from those of the wide rows and the next layer.
 
-    Only reached rows have a gradient by the next layer. Rows that have any gradient become active.
+    Only reached rows have a gradient from the next layer. Rows with a gradient are marked active.
     Each program also stores its part of the gradient of the next layer's w.
     """
     channel, row, column, wide_column, narrow, broad, mask = places(

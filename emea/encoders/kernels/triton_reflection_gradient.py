@@ -4,8 +4,8 @@ The scalars of an edge are ``[edges, CHANNELS, 4]``: attention a, product d = n.
 of the logit and of d. They lie next to each other, because the kernels that sum over neighbours
 and sets read them in another order.
 
-A row is active if its gradient has other elements than zeros. Late in training few rows are. The
-edges of all others have no gradients, and their scalars are neither computed nor read.
+A row is active if its gradient has nonzero elements. Late in training, few rows are active. The
+edges of all other rows have no gradients, and their scalars are neither computed nor read.
 """
 
 import triton
@@ -61,7 +61,8 @@ def edge_gradients_kernel(
 ):
     """Compute the attention of active rows' edges and the gradients of their logits and of n.r.
 
-    Their neighbours become reached. A program checks GROUP chunks; it has long and short ones.
+    The neighbours of these rows are marked as reached. A program checks GROUP chunks, which are far
+    apart, so that every program has long and short ones.
     """
     lane = tl.arange(0, GROUP)
     chunk = tl.program_id(0) + lane * tl.num_programs(0)
@@ -131,7 +132,7 @@ def feature_gradient_kernel(
 ):
     """Compute the gradient of reached features, and the sum of the gradients of their logits.
 
-    For other entities, nothing is stored. Of a hub, all chunks are stored.
+    Nothing is stored for other entities, except for the chunks of hubs, which are combined later.
     """
     lane = tl.arange(0, GROUP)
     chunk = tl.program_id(0) + lane * tl.num_programs(0)

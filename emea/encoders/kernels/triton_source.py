@@ -14,7 +14,7 @@ multiples of 16, which does not make it faster."""
 
 @triton.jit
 def as_bits(chosen, lane):
-    """Return numbers with one bit for each chosen lane of the last axis, of which there are 64."""
+    """Return numbers with one bit for each chosen lane of the last axis, at most 64 lanes."""
     bit = tl.full(lane.shape, 1, dtype=tl.int64) << lane
     return tl.sum(tl.where(chosen, bit, 0), axis=len(chosen.shape) - 1)
 
@@ -177,7 +177,7 @@ def distances_backward_kernel(
 ):
     """Add ``grad * sign(difference)`` to both rows' gradients; one program per tile of pairs.
 
-    Late in training few pairs have a gradient, so that most programs only read those of a tile.
+    Late in training, few pairs have a gradient, so most programs only read the gradients of a tile.
     """
     lane = tl.arange(0, TILE)
     before = tl.program_id(0) * TILE
