@@ -10,11 +10,12 @@ import pytest
 import torch
 from omegaconf import DictConfig
 
+from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import ConfigError, DataError, DivergedError, UserError
 from emea.record.run_folder import finite, read_metrics
 from emea.record.run_header import without_secrets
 from emea.record.run_record import read_closing, read_header, read_series
-from emea.run.job import run_job
+from emea.run.job import _few_threads, run_job
 
 Configs = Callable[..., DictConfig]
 
@@ -221,3 +222,18 @@ def test_out_of_memory_ends_with_one_sentence_of_advice(
         run_job(tiny_config(), tmp_path)
     closing = read_closing(tmp_path)
     assert closing is not None and str(error) in closing.reason
+
+
+@pytest.mark.parametrize(
+    ("num_entities", "device", "expected"), [(100, "cpu", 1), (1500, "cpu", 2), (1500, "cuda", 1)]
+)
+def test_small_graphs_and_gpus_need_one_thread(
+    num_entities: int, device: str, expected: int
+) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with _few_threads(synthetic_pair(num_entities=num_entities), torch.device(device)):
+            assert torch.get_num_threads() == expected
+    finally:
+        torch.set_num_threads(before)
