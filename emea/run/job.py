@@ -127,7 +127,7 @@ def run_job(
     header = make_header(shown, pair, visible.uses_test_links, launch)
     folder = _folder_of(config, folder, header, tracker, launch)
     with (
-        _few_threads(pair, device),
+        _thread_limit(pair, device),
         _recorded(shown, pair, folder, header, tracker, resumes) as start,
         BackgroundWriter() as writer,
     ):
@@ -193,7 +193,7 @@ def _folder_of(
     return folder
 
 
-def _few_threads(pair: GraphPair, device: torch.device) -> AbstractContextManager[None]:
+def _thread_limit(pair: GraphPair, device: torch.device) -> AbstractContextManager[None]:
     """Let torch use one thread for small graphs and on a GPU, where CPU tensors are small."""
     num_entities = pair.source.num_entities + pair.target.num_entities
     return one_thread(num_entities <= SMALL_GRAPHS or device.type == "cuda")

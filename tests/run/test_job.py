@@ -15,7 +15,7 @@ from emea.errors import ConfigError, DataError, DivergedError, UserError
 from emea.record.run_folder import finite, read_metrics
 from emea.record.run_header import without_secrets
 from emea.record.run_record import read_closing, read_header, read_series
-from emea.run.job import _few_threads, run_job
+from emea.run.job import _thread_limit, run_job
 
 Configs = Callable[..., DictConfig]
 
@@ -233,7 +233,7 @@ def test_small_graphs_and_gpus_need_one_thread(
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        with _few_threads(synthetic_pair(num_entities=num_entities), torch.device(device)):
+        with _thread_limit(synthetic_pair(num_entities=num_entities), torch.device(device)):
             assert torch.get_num_threads() == expected
     finally:
         torch.set_num_threads(before)
