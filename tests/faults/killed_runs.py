@@ -7,10 +7,12 @@ a finished run. Each run is a forked process, so that torch is imported once.
 
 import json
 import os
+import re
 import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,40 +27,55 @@ Work = Callable[[Path], None]
 CHANGING = ("os.rename", "os.remove", "os.mkdir", "os.chmod", "os.truncate", "os.link")
 
 
-class Killer:
-    """Ends the process with SIGKILL before a file operation in a folder.
+def operation(folder: Path, event: str, arguments: tuple[Any, ...]) -> str | None:
+    """Return the name of an operation that changes files in a folder; ``None`` for other events.
+
+    The name does not contain the random part of a temporary file's name.
+    """
+    if event == "open":
+        _, mode, flags = arguments
+        writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        if not writes and not set(mode or "") & set("wax+"):
+            return None
+    elif event not in CHANGING:
+        return None
+    path = str(arguments[0])
+    changes_nothing = (event, os.path.lexists(path)) in (("os.mkdir", True), ("os.remove", False))
+    if changes_nothing or not path.startswith(str(folder)):
+        return None
+    return f"{event} {re.sub(r'[.][a-z0-9_]{8}[.]tmp$', '.tmp', Path(path).name)}"
+
+
+def log_operations(folder: Path, log: Path) -> None:
+    """Write the name of each operation in a folder to a file, until the process ends."""
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+
+    def noted(event: str, arguments: tuple[Any, ...]) -> None:
+        if name := operation(folder, event, arguments):
+            os.write(file, f"{name}\n".encode())
+
+    sys.addaudithook(noted)
+
+
+def kill_before(folder: Path, name: str, occurrence: int) -> None:
+    """End the process with SIGKILL before an operation in a folder.
+
+    Threads write files in any order, so an operation is identified by its name.
 
     Args:
-        folder: Operations elsewhere are not counted.
-        number: The operation before which the process ends, from 0.
-        log: A file that receives the name of the operation.
+        folder: The folder.
+        name: The name of the operation.
+        occurrence: Which of several operations of this name, from 0.
     """
+    earlier = [0]
 
-    def __init__(self, folder: Path, number: int, log: Path) -> None:
-        self.folder = str(folder)
-        self.left = number
-        self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    def counted(event: str, arguments: tuple[Any, ...]) -> None:
+        if operation(folder, event, arguments) == name:
+            if earlier[0] == occurrence:
+                os.kill(os.getpid(), signal.SIGKILL)
+            earlier[0] += 1
 
-    def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Count an operation that changes files; the other events of Python are ignored."""
-        if event == "open":
-            path, mode, flags = arguments
-            writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND)
-            if not writes and not set(mode or "") & set("wax+"):
-                return
-        elif event not in CHANGING:
-            return
-        path = str(arguments[0])
-        changes_nothing = (event, os.path.lexists(path)) in (
-            ("os.mkdir", True),
-            ("os.remove", False),
-        )
-        if changes_nothing or not path.startswith(self.folder):
-            return
-        if self.left == 0:
-            os.write(self.log, f"{event} {Path(path).name}".encode())
-            os.kill(os.getpid(), signal.SIGKILL)
-        self.left -= 1
+    sys.addaudithook(counted)
 
 
 def in_process(work: Callable[[], None]) -> int:
@@ -130,7 +147,7 @@ def _update(arguments: list[str]) -> tuple[Work, Work]:
 def kill_everywhere(
     base: Path, start: Work, resume: Work, results: Sequence[str], every: int = 1
 ) -> None:
-    """Kill the work before its first, second, third ... file operation until it finishes.
+    """Kill the work before each of its file operations.
 
     Args:
         base: Folder of the work's folders.
@@ -141,16 +158,21 @@ def kill_everywhere(
     """
     whole, half, log = base / "whole", base / "half", base / "log"
 
-    def killed(number: int) -> None:
-        sys.addaudithook(Killer(half, number, log))
+    def logged() -> None:
+        log_operations(half, log)
+        start(half)
+
+    def killed(name: str, occurrence: int) -> None:
+        kill_before(half, name, occurrence)
         start(half)
 
     assert in_process(lambda: start(whole)) == 0
-    for number in range(0, 10_000, every):
+    assert in_process(logged) == 0
+    names = log.read_text().splitlines()
+    occurrences = [(name, names[:place].count(name)) for place, name in enumerate(names)]
+    for name, occurrence in occurrences[::every]:
         shutil.rmtree(half, ignore_errors=True)
-        status = in_process(lambda number=number: killed(number))
-        if status == 0:
-            return
+        status = in_process(partial(killed, name, occurrence))
         outcome = f"status {status}"
         if status == -signal.SIGKILL:
             is_resumed = in_process(lambda: resume(half)) == 0
@@ -159,7 +181,7 @@ def kill_everywhere(
             left = sorted(set(os.listdir(half)) ^ set(os.listdir(whole)))
             if differing or left:
                 outcome = f"other files: {', '.join([*differing, *left])}"
-        print(json.dumps({"operation": log.read_text(), "outcome": outcome}), flush=True)
+        print(json.dumps({"operation": name, "outcome": outcome}), flush=True)
 
 
 def _same(one: Path, other: Path) -> bool:
