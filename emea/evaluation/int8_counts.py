@@ -79,20 +79,10 @@ class Bounds:
 def int8_counts(
     similarity: Similarity, sources: Tensor, right: Tensor, num_pooled: int
 ) -> tuple[Tensor, Tensor] | None:
-    """Count the targets with a better score than the right one, and those with an equal score.
+    """Return the counts of ``all_counts``, or ``None`` if a vector or an offset is not finite.
 
     Pairs that the 8-bit products do not decide are scored exactly, like the right ones, so that
-    ties are exact.
-
-    Args:
-        similarity: Scores all pairs.
-        sources: ``[num_links]`` source ids.
-        right: ``[num_links]`` target ids.
-        num_pooled: Number of targets of the pool, which come first.
-
-    Returns:
-        Two ``[2, num_links]`` counts, in the pool and among all targets; ``None`` if a vector or
-        an offset is not finite.
+    ties are exact. The arguments are those of ``all_counts``.
     """
     reference = similarity.of_pairs(sources, right)
     rows, columns = rounded(similarity.source[sources]), rounded(similarity.target)

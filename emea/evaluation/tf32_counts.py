@@ -110,17 +110,10 @@ def row_margins(similarity: Similarity, links: Links, rows: TF32Vectors) -> Tens
 def tf32_counts(
     similarity: Similarity, sources: Tensor, right: Tensor, num_pooled: int
 ) -> tuple[Tensor, Tensor] | None:
-    """Count the targets with a better score than the right one, and those with an equal score.
+    """Return the counts of ``all_counts``, or ``None`` if a number could be infinite or NaN.
 
-    Args:
-        similarity: Scores all pairs.
-        sources: ``[num_links]`` source ids.
-        right: ``[num_links]`` target ids.
-        num_pooled: Number of targets of the pool, which come first.
-
-    Returns:
-        Two ``[2, num_links]`` counts, in the pool and among all targets; ``None`` if a vector or
-        an offset is not finite or a product could overflow.
+    This is the case if a vector or an offset is not finite, or if a product could overflow. The
+    arguments are those of ``all_counts``.
     """
     reference = similarity.of_pairs(sources, right)
     if not _is_finite(similarity, sources, reference):
