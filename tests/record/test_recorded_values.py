@@ -75,10 +75,6 @@ def test_all_checksums_match_and_all_links_are_known(study: str) -> None:
     assert all(run.links_checksum for run in read_study(EXPERIMENTS / study))
 
 
-FORMER_SPLITS = {("table5", "contea_fr_en")}
-"""Studies and pairs whose random splits are from the former reader of OpenEA's layout."""
-
-
 def test_runs_of_one_split_have_the_same_links() -> None:
     """Ranks can be paired exactly where data, ratio and split are the same."""
     by_split: dict[tuple[object, ...], set[object]] = {}
@@ -87,14 +83,10 @@ def test_runs_of_one_split_have_the_same_links() -> None:
             scores = run.scores
             split = tuple(scores[key] for key in ("data", "ratio", "split", "split_seed"))
             split += (scores["num_links"]["test"], run.entry["config"]["data"].get("fold"))
-            split += ((folder.name, scores["data"]) in FORMER_SPLITS,)
             by_split.setdefault(split, set()).add(run.links_checksum)
             ranks = run.ranks()
             assert ranks is not None and len(ranks) == scores["num_links"]["test"]
     assert all(len(links) == 1 for links in by_split.values())
-    former = {split[:-1]: links for split, links in by_split.items() if split[-1]}
-    again = [split for split in former if (*split, False) in by_split]
-    assert again and all(former[split] != by_split[(*split, False)] for split in again)
     assert len({min(map(str, links)) for links in by_split.values()}) == len(by_split)
 
 
