@@ -12,6 +12,7 @@ from emea.encoders.kernels.constant_product import ConstantProduct
 from emea.encoders.kernels.dropout import ByteDropout
 from emea.encoders.kernels.edge_orders import EdgeOrders, edge_orders
 from emea.encoders.kernels.sparse_pattern import SparsePattern
+from emea.encoders.kernels.unit_rows import unit_rows
 
 
 class NeighbourhoodMeans(nn.Module):
@@ -99,7 +100,7 @@ class ReflectionLayers(nn.Module):
         Returns:
             ``[num_entities, num_channels * (depth + 1) * dim]``.
         """
-        reflectors = nn.functional.normalize(self.members(relations))
+        reflectors = unit_rows(self.members(relations))
         dropout = self.dropout.share if self.training else 0.0
         kernels = (by_neighbour, by_relation)
         if fused_layers.usable(reflectors, len(starts), self.activation):
