@@ -10,6 +10,7 @@ from emea.encoders.kernels import activation_kernels, reflection_kernels
 from emea.encoders.kernels.activation_kernels import Columns, NextGradients
 from emea.encoders.kernels.edge_orders import EdgeOrders
 from emea.encoders.kernels.reflection_kernels import Layer, RowGradients
+from emea.encoders.kernels.row_marks import RowMarks, marks_of, no_marks
 
 SINGLE = (torch.float32, torch.float32)
 HALF = (torch.float16, torch.bfloat16)
@@ -124,7 +125,8 @@ class _FusedLayers(torch.autograd.Function):
             terms = torch.empty_like(terms)
             activation_kernels.activate(columns, out, features[-1], level + 1, 0, kernel, terms)
             ctx.layers.append((layer, edge_values, features[-1] if settings.is_relu else out))
-        ctx.settings, ctx.seed, ctx.features = settings, seed, features
+        ctx.settings, ctx.seed, ctx.features, ctx.marks = settings, seed, features, RowMarks()
+        ctx.marks_of_starts = [marks_of(start) for start in starts]
         ctx.save_for_backward(reflectors)
         return wide
 
@@ -134,12 +136,12 @@ class _FusedLayers(torch.autograd.Function):
         (reflectors,) = ctx.saved_tensors
         depth, (num_channels, num_rows, dim) = len(ctx.layers), ctx.features[0].shape
         wide = grads[0].contiguous()
-        columns = Columns(wide, ctx.seed, settings.dropout, depth + 1, settings.is_relu)
+        marks = ctx.marks.taken(wide)
+        columns = Columns(wide, ctx.seed, settings.dropout, depth + 1, settings.is_relu, marks)
         following: NextGradients | None = None
         of_units = torch.empty_like(reflectors) if depth else torch.zeros_like(reflectors)
         of_w, of_v = wide.new_empty(2, depth, num_channels, dim)
-        # Triton would compile a kernel again for tensors that are not aligned
-        reached = wide.new_zeros(depth, -(-num_rows // 16) * 16, dtype=torch.int8)[:, :num_rows]
+        reached = no_marks(num_rows, wide.device, depth)
         for level in reversed(range(depth)):
             layer, edge_values, out = ctx.layers[level]
             grad = wide.new_empty(num_channels, num_rows, dim, dtype=settings.gradient_type)
@@ -160,5 +162,10 @@ class _FusedLayers(torch.autograd.Function):
             of_w[level] = -2 * of_products
             following = NextGradients(*of_inputs, reached[level], of_w[level])
         of_starts = wide.new_empty(num_channels, num_rows, dim)
-        activation_kernels.activate_backward(columns, ctx.features[0], following, of_starts, 0)
+        active = activation_kernels.activate_backward(
+            columns, ctx.features[0], following, of_starts, 0
+        )
+        for channel, noted in enumerate(ctx.marks_of_starts):
+            if noted is not None:
+                noted.note(of_starts[channel], active[channel])
         return None, None, of_units, of_w.transpose(0, 1), of_v.transpose(0, 1), *of_starts

@@ -14,7 +14,8 @@ from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders import fused_layers
 from emea.encoders.joint_graph import JointGraph, join_graphs
 from emea.encoders.kernels import edge_orders
-from emea.encoders.reflection_layers import ReflectionLayers
+from emea.encoders.kernels.pair_distance import pair_distances
+from emea.encoders.reflection_layers import NeighbourhoodMeans, ReflectionLayers
 
 
 def inputs(graph: JointGraph, num_channels: int, dim: int, depth: int) -> list[Tensor]:
@@ -77,8 +78,10 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.encoders import fused_layers
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.kernels import edge_orders, reflection_kernels, sparse_kernels
-from emea.encoders.reflection_layers import ReflectionLayers
+from emea.encoders.kernels import activation_kernels, constant_product, edge_orders
+from emea.encoders.kernels import reflection_kernels, sparse_kernels
+from emea.encoders.kernels.pair_distance import pair_distances
+from emea.encoders.reflection_layers import NeighbourhoodMeans, ReflectionLayers
 torch.use_deterministic_algorithms(True)  # fills new memory with NaN, which shows if it is read
 edge_orders.EDGES_PER_CHUNK = 3
 rng = np.random.default_rng(0)
@@ -120,6 +123,28 @@ def with_alignment(*arguments):
 
 
 reflection_kernels.edge_gradients = with_alignment
+
+marked = []
+activate_backward = activation_kernels.activate_backward
+
+
+def with_marks(columns, *rest):
+    marked.append(columns.marks)
+    return activate_backward(columns, *rest)
+
+
+activation_kernels.activate_backward = with_marks
+means_marks = []
+product = constant_product.product_of_transposed
+
+
+def of_means(pattern, values, dense, marks):
+    if len(dense) == 12:  # entities
+        means_marks.append(marks)
+    return product(pattern, values, dense, marks)
+
+
+constant_product.product_of_transposed = of_means
 for activation in fused_layers.ACTIVATIONS:
     for num_channels, share in ((1, 1.0), (2, 1.0), (1, 0.3), (2, 0.3), (2, 0.0)):
         compare(graph, activation, num_channels, 2, torch.rand(12, 1) < share)
@@ -140,6 +165,29 @@ loss = grad @ (rows[pairs[0]] - rows[pairs[1]]).abs().sum(1)
 (expected,) = torch.autograd.grad(loss, rows)
 found = sparse_kernels.pair_distances_backward(rows.detach(), *pairs, grad)
 torch.testing.assert_close(found, expected)
+
+# the loss marks the rows of its pairs, and the gradients of all other rows are not read
+torch.are_deterministic_algorithms_enabled = lambda: False
+first, second = torch.tensor([[0, 0, 3, 7, 5], [1, 2, 3, 8, 6]])
+for activation in fused_layers.ACTIVATIONS:
+    means, layers = NeighbourhoodMeans(graph), ReflectionLayers(graph, activation, 0.0)
+    values = [0.5 * torch.randn(*shape).double() for shape in ((12, 5), (4, 5))]
+    values += 0.5 * torch.randn(2, 2, 2, 5).double()
+    grad, results = torch.tensor([1.0, -2.0, 1.0, 0.5, 0.0]).double(), []
+    for dtype in (torch.float64, torch.float32):
+        fused_layers.usable = sparse_kernels.usable = lambda *_: dtype == torch.float32
+        given = [value.to(dtype).requires_grad_() for value in values]
+        rows = layers(means(*given[:2]), *given[1:])
+        distances = pair_distances(rows, first, second)
+        results.append(torch.autograd.grad(distances @ grad.to(dtype), given))
+    for expected, found in zip(*results):
+        torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+    for columns in marked[-3:]:
+        assert columns.nonzero().squeeze(1).tolist() == [0, 1, 2, 3, 7, 8]
+    assert [marks is None for marks in means_marks] == [True, True, False, False]
+    means_marks.clear()
+sparse_kernels.usable = lambda *_: False
+fused_layers.usable = lambda *_: True
 
 layers = ReflectionLayers(graph, torch.relu, 0.3)
 starts = [torch.rand(12, 5).add(1).requires_grad_() for _ in range(2)]
@@ -232,3 +280,28 @@ def test_the_mask_is_even_and_new_each_time(cuda: torch.device) -> None:
     assert float((first == second).float().mean()) == pytest.approx(0.58, abs=0.005)
     neighbours = (first[:, 1:] == first[:, :-1]).float().mean()
     assert float(neighbours) == pytest.approx(0.58, abs=0.005)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("activation", fused_layers.ACTIVATIONS)
+@pytest.mark.parametrize("num_pairs", [0, 3, 2000])
+def test_distances_of_some_rows(activation: Any, num_pairs: int, cuda: torch.device) -> None:
+    torch.manual_seed(num_pairs)
+    graph = join_graphs(synthetic_pair(num_entities=300))
+    layers = ReflectionLayers(graph, activation, 0.0)
+    means = NeighbourhoodMeans(graph)
+    entities, *given = inputs(graph, 1, 100, 2)
+    given = [entities, given[0], *(kernel.expand(2, -1, -1) for kernel in given[1:])]
+    first, second = torch.randint(graph.num_entities, (2, num_pairs))
+    results = []
+    for device, dtype in (("cpu", torch.float64), (cuda, torch.float32)):
+        tensors = [tensor.to(device, dtype).requires_grad_() for tensor in given]
+        means.to(device)
+        layers.to(device)
+        rows = layers(means(*tensors[:2]), *tensors[1:])
+        distances = pair_distances(rows, first.to(device), second.to(device))
+        gradients = torch.autograd.grad(distances.sum(), tensors)
+        results.append([gradient.double().cpu() for gradient in gradients])
+    for expected, found in zip(*results, strict=True):
+        # where two rows are nearly equal, rounding may change the sign of a difference
+        assert float((found - expected).norm()) <= 2e-3 * float(expected.norm())

@@ -26,6 +26,8 @@ class Columns(NamedTuple):
         dropout: Share of the elements to drop.
         num_depths: Number of depths, including the inputs.
         is_relu: Whether the activation is a ReLU; otherwise it is the hyperbolic tangent.
+        marks: ``[num_rows]`` bytes: whether a row of a gradient can differ from zero; ``None`` if
+            all can.
     """
 
     wide: Tensor
@@ -33,6 +35,7 @@ class Columns(NamedTuple):
     dropout: float
     num_depths: int
     is_relu: bool
+    marks: Tensor | None = None
 
     def arguments(self, depth: int, channel: int, shape: tuple[int, ...]) -> dict[str, Any]:
         """Return the arguments of a kernel that describe the columns of some features."""
@@ -110,7 +113,8 @@ def activate_backward(
         columns: The gradient of the wide rows.
         features: ``[num_channels, num_rows, dim]`` values after the activation.
         following: Gradients by the next layer; ``None`` if there is none.
-        out: Tensor of the same shape in any precision.
+        out: Tensor of the same shape in any precision. Rows without a gradient are written at
+            depth 0 only.
         depth: Depth of the features.
 
     Returns:
@@ -122,13 +126,16 @@ def activate_backward(
     shares = columns.wide.new_empty(num_channels, grid[0] if following else 0, dim)
     _kernels()["activate_backward"][grid](
         features=features,
+        marks=active if columns.marks is None else columns.marks,
         reached=following.reached if following else active,
         added=following.of_features if following else columns.wide,
         of_terms=following.of_terms if following else columns.wide,
         out=out,
         active=active,
         shares=shares,
+        WITH_MARKS=columns.marks is not None,
         WITH_ADDED=following is not None,
+        ALL_ROWS=depth == 0,
         **columns.arguments(depth, 0, features.shape),
     )
     if following is not None:

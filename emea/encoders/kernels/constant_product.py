@@ -5,6 +5,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from emea.encoders.kernels.row_marks import RowMarks
 from emea.encoders.kernels.sparse_pattern import SparsePattern, matmul, product_of_transposed
 
 
@@ -47,10 +48,11 @@ class _Product(torch.autograd.Function):
     def forward(
         ctx: Any, dense: Tensor, pattern: SparsePattern, values: Tensor, transposed: Tensor
     ) -> Tensor:
-        ctx.pattern, ctx.transposed = pattern, transposed
+        ctx.pattern, ctx.transposed, ctx.marks = pattern, transposed, RowMarks()
         return matmul(pattern, values, dense)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
         grad = grads[0].contiguous()
-        return product_of_transposed(ctx.pattern, ctx.transposed, grad), None, None, None
+        marks = ctx.marks.taken(grad)
+        return product_of_transposed(ctx.pattern, ctx.transposed, grad, marks), None, None, None

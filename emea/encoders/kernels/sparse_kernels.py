@@ -83,8 +83,24 @@ def row_chunks(starts: IntArray) -> tuple[IntArray, ...]:
     return rows, begins, ends, alone, np.flatnonzero(counts > 1)
 
 
-def matmul(chunks: RowChunks, num_rows: int, cols: Tensor, values: Tensor, dense: Tensor) -> Tensor:
-    """Multiply a CSR matrix by a dense matrix; rows of several chunks are summed atomically."""
+def matmul(
+    chunks: RowChunks,
+    num_rows: int,
+    cols: Tensor,
+    values: Tensor,
+    dense: Tensor,
+    marks: Tensor | None = None,
+) -> Tensor:
+    """Multiply a CSR matrix by a dense matrix; rows of several chunks are summed atomically.
+
+    Args:
+        chunks: Chunks of the rows.
+        num_rows: Number of rows.
+        cols: Column of each nonzero.
+        values: Value of each nonzero.
+        dense: The dense matrix.
+        marks: Bytes: whether a row of the dense matrix can differ from zero; ``None`` if all can.
+    """
     dense = dense.contiguous()
     dim = dense.shape[1]
     out = chunks.zeroed(dense.new_empty(num_rows, dim))
@@ -95,7 +111,9 @@ def matmul(chunks: RowChunks, num_rows: int, cols: Tensor, values: Tensor, dense
             cols,
             values.contiguous(),
             dense,
+            cols if marks is None else marks,
             out,
+            WITH_MARKS=marks is not None,
             DIM=dim,
             TILE=EDGES_PER_TILE,
             WIDTH=width,
@@ -170,11 +188,26 @@ def pair_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
     return out
 
 
-def pair_distances_backward(rows: Tensor, first: Tensor, second: Tensor, grad: Tensor) -> Tensor:
-    """Return the gradient of the distances; atomic sums make its last bits vary between runs."""
+def pair_distances_backward(
+    rows: Tensor, first: Tensor, second: Tensor, grad: Tensor, marks: Tensor | None = None
+) -> Tensor:
+    """Return the gradient of the distances; atomic sums make its last bits vary between runs.
+
+    Args:
+        rows: The rows.
+        first: First row of each pair.
+        second: Second row of each pair.
+        grad: Gradient of each distance.
+        marks: ``[num_rows]`` bytes; those of rows with a gradient become 1.
+    """
     rows = rows.contiguous()
     out = torch.zeros_like(rows)
-    _launch_on_pairs("distances_backward", PAIRS_PER_GRADIENT, rows, first, second, grad, out)
+    _launch_on_pairs(
+        "distances_backward",
+        PAIRS_PER_GRADIENT,
+        *(rows, first, second, grad, out, out if marks is None else marks),
+        WITH_MARKS=marks is not None,
+    )
     return out
 
 
@@ -190,13 +223,19 @@ def rmsprop(
 
 
 def _launch_on_pairs(
-    name: str, tile: int, rows: Tensor, first: Tensor, second: Tensor, *rest: Tensor
+    name: str,
+    tile: int,
+    rows: Tensor,
+    first: Tensor,
+    second: Tensor,
+    *rest: Tensor,
+    **constants: int,
 ) -> None:
     num_pairs, dim = len(first), rows.shape[1]
     grid = (-(-num_pairs // tile),)
     width = _tile_width(dim)
-    kernel = _kernels()[name]
-    kernel[grid](rows, first, second, *rest, num_pairs, DIM=dim, TILE=tile, WIDTH=width)
+    constants |= {"DIM": dim, "TILE": tile, "WIDTH": width}
+    _kernels()[name][grid](rows, first, second, *rest, num_pairs, **constants)
 
 
 def margin_loss(

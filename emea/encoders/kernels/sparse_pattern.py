@@ -113,12 +113,21 @@ def transposed_matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> 
     return product_of_transposed(pattern, sorted_values, dense)
 
 
-def product_of_transposed(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
-    """Multiply the transposed sparse matrix, whose values have its own order, by a dense one."""
+def product_of_transposed(
+    pattern: SparsePattern, values: Tensor, dense: Tensor, marks: Tensor | None = None
+) -> Tensor:
+    """Multiply the transposed sparse matrix, whose values have its own order, by a dense one.
+
+    Args:
+        pattern: Positions of the nonzeros.
+        values: Values in the order of the transposed matrix.
+        dense: The dense matrix.
+        marks: Bytes: whether a row of the dense matrix can differ from zero; ``None`` if all can.
+    """
     cols = pattern.transposed_rows
     if sparse_kernels.usable(dense):
         return sparse_kernels.matmul(
-            pattern.chunks("transposed"), pattern.shape[1], cols, values, dense
+            pattern.chunks("transposed"), pattern.shape[1], cols, values, dense, marks
         )
     shape = (pattern.shape[1], pattern.shape[0])
     return _product(pattern.transposed_starts, cols, values, shape, dense)

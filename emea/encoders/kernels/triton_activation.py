@@ -95,6 +95,7 @@ def activate_kernel(
 @triton.jit(do_not_specialize=SIZES)
 def activate_backward_kernel(
     features,
+    marks,
     reached,
     added,
     of_terms,
@@ -110,28 +111,38 @@ def activate_backward_kernel(
     FIRST_COLUMN: tl.constexpr,
     CHANNEL_COLUMNS: tl.constexpr,
     IS_RELU: tl.constexpr,
+    WITH_MARKS: tl.constexpr,
     WITH_ADDED: tl.constexpr,
+    ALL_ROWS: tl.constexpr,
     DIM: tl.constexpr,
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
     """Compute the gradient before the activation from those of the wide rows and the next layer.
 
-    Only reached rows have a gradient from the next layer. Rows with a gradient are marked active.
-    Each program also stores its part of the gradient of the next layer's w.
+    Only marked rows have a gradient from the wide rows, and only reached rows one from the next
+    layer. Other rows need not be stored, except with ALL_ROWS. Rows with a gradient are marked
+    active. Each program also stores its part of the gradient of the next layer's w.
     """
     channel, row, column, wide_column, narrow, broad, mask = places(
         num_rows, NUM_COLUMNS, FIRST_COLUMN, CHANNEL_COLUMNS, DIM, TILE, WIDTH
     )
     inside = row < num_rows
-    kept = keep(tl.load(seeds), row, wide_column, NUM_COLUMNS, threshold)
-    grad = tl.where(kept, tl.load(wide + broad, mask=mask, other=0.0), 0.0) * scale
-    has_grad = tl.max((grad != 0.0).to(tl.int32), axis=1) != 0
+    given = inside
+    if WITH_MARKS:
+        given = tl.load(marks + row, mask=inside, other=0) != 0
+    grad = tl.zeros([TILE, WIDTH], dtype=tl.float32)
+    if tl.max(given.to(tl.int32), axis=0) != 0:
+        kept = keep(tl.load(seeds), row, wide_column, NUM_COLUMNS, threshold)
+        loaded = tl.load(wide + broad, mask=mask & given[:, None], other=0.0)
+        grad = tl.where(kept, loaded, 0.0) * scale
+    if not WITH_MARKS:
+        given = tl.max((grad != 0.0).to(tl.int32), axis=1) != 0
     if WITH_ADDED:
         is_reached = tl.load(reached + row, mask=inside, other=0) != 0
         grad += tl.load(added + narrow, mask=mask & is_reached[:, None], other=0.0)
-        has_grad |= is_reached
-    value = tl.load(features + narrow, mask=mask & has_grad[:, None], other=0.0).to(tl.float32)
+        given |= is_reached
+    value = tl.load(features + narrow, mask=mask & given[:, None], other=0.0).to(tl.float32)
     if WITH_ADDED:
         of_term = tl.load(of_terms + channel * num_rows + row, mask=inside & is_reached, other=0.0)
         share = tl.sum(of_term[:, None] * value, axis=0)
@@ -141,6 +152,8 @@ def activate_backward_kernel(
         grad = tl.where(value <= 0.0, 0.0, grad)
     else:
         grad = grad * (1.0 - value * value)
+    if WITH_MARKS and not ALL_ROWS:  # marks are the same for all channels
+        mask = mask & given[:, None]
     tl.store(out + narrow, grad, mask=mask)
     is_active = tl.max((grad != 0.0).to(tl.int32), axis=1)
     tl.store(active + channel * num_rows + row, is_active.to(tl.int8), mask=inside)

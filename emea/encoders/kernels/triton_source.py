@@ -26,7 +26,7 @@ def lowest_bit(bits):
     return ((lowest.to(tl.int32, bitcast=True) >> 23) & 0xFF) - 127
 
 
-@triton.jit
+@triton.jit(do_not_specialize_on_alignment=("marks",))
 def matmul_kernel(
     chunk_rows,
     chunk_starts,
@@ -35,12 +35,17 @@ def matmul_kernel(
     cols,
     values,
     dense,
+    marks,
     out,
+    WITH_MARKS: tl.constexpr,
     DIM: tl.constexpr,
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Add ``values[e] * dense[cols[e]]``; one program per chunk of a row and WIDTH columns."""
+    """Add ``values[e] * dense[cols[e]]``; one program per chunk of a row and WIDTH columns.
+
+    Dense rows that are not marked are zero.
+    """
     chunk = tl.program_id(0)
     row = tl.load(chunk_rows + chunk).to(tl.int64)
     begin = tl.load(chunk_starts + chunk)
@@ -52,6 +57,8 @@ def matmul_kernel(
         edge = offset + lane
         inside = edge < end
         neighbour = tl.load(cols + edge, mask=inside, other=0).to(tl.int64)
+        if WITH_MARKS:
+            inside = inside & (tl.load(marks + neighbour, mask=inside, other=0) != 0)
         weight = tl.load(values + edge, mask=inside, other=0.0)
         where = neighbour[:, None] * DIM + column[None, :]
         mask = inside[:, None] & (column < DIM)[None, :]
@@ -60,7 +67,7 @@ def matmul_kernel(
     if tl.load(chunk_alone + chunk) != 0:
         tl.store(where, total, mask=column < DIM)
     else:
-        tl.atomic_add(where, total, mask=column < DIM)
+        tl.atomic_add(where, total, mask=(column < DIM) & (total != 0.0))
 
 
 @triton.jit(do_not_specialize=SIZES)
@@ -170,12 +177,16 @@ def distances_backward_kernel(
     second,
     grad,
     out,
+    marks,
     num_pairs,
+    WITH_MARKS: tl.constexpr,
     DIM: tl.constexpr,
     TILE: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
     """Add ``grad * sign(difference)`` to both rows' gradients; one program per tile of pairs.
+
+    The rows are marked, too.
 
     Late in training, few pairs have a gradient, so most programs only read the gradients of a tile.
     """
@@ -187,8 +198,13 @@ def distances_backward_kernel(
         pair = before + lowest_bit(bits)
         bits &= bits - 1
         weight = tl.load(grad + pair)
-        a = tl.load(first + pair) * DIM
-        b = tl.load(second + pair) * DIM
+        a = tl.load(first + pair)
+        b = tl.load(second + pair)
+        if WITH_MARKS:
+            tl.store(marks + a, 1)
+            tl.store(marks + b, 1)
+        a = a * DIM
+        b = b * DIM
         for offset in tl.static_range(0, DIM, WIDTH):
             column = offset + tl.arange(0, WIDTH)
             x = tl.load(rows + a + column, mask=column < DIM, other=0.0)

@@ -1,0 +1,88 @@
+"""Marks reach the function that needs them only with the gradient they belong to."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from emea.encoders.kernels.row_marks import RowMarks, marks_of, no_marks
+
+SEEN: list[Tensor | None] = []
+
+
+class Doubled(torch.autograd.Function):
+    """Notes which marks its gradient has."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor) -> Tensor:
+        ctx.marks = RowMarks()
+        return 2 * rows
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        SEEN.append(ctx.marks.taken(grads[0].contiguous()))
+        return 2 * grads[0]
+
+
+class FirstRow(torch.autograd.Function):
+    """Sums the first row and marks it."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, marks: RowMarks) -> Tensor:
+        ctx.shape, ctx.marks_of_rows = rows.shape, marks
+        return rows[0].sum()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        gradient, marks = torch.zeros(ctx.shape), no_marks(len(ctx.shape), torch.device("cpu"))[0]
+        gradient[0], marks[0] = grads[0], 1
+        ctx.marks_of_rows.note(gradient, marks)
+        return gradient, None
+
+
+def gradients(with_sum: bool) -> Tensor:
+    start = torch.ones(2, 3, requires_grad=True)
+    rows = Doubled.apply(start)  # type: ignore[no-untyped-call]
+    loss = FirstRow.apply(rows, marks_of(rows))  # type: ignore[no-untyped-call]
+    if with_sum:
+        loss = loss + rows.sum()
+    (found,) = torch.autograd.grad(loss, start)
+    assert isinstance(found, Tensor)
+    return found
+
+
+def test_a_gradient_comes_with_its_marks() -> None:
+    SEEN.clear()
+    assert gradients(with_sum=False).tolist() == [[2.0] * 3, [0.0] * 3]
+    assert SEEN[0] is not None
+    assert SEEN[0].tolist() == [1, 0]
+
+
+def test_a_sum_of_gradients_has_no_marks() -> None:
+    SEEN.clear()
+    assert gradients(with_sum=True).tolist() == [[4.0] * 3, [2.0] * 3]
+    assert SEEN == [None]
+
+
+def test_marks_are_taken_once() -> None:
+    marks, gradient, noted = RowMarks(), torch.zeros(2), torch.ones(2)
+    marks.note(gradient, noted)
+    assert marks.taken(gradient) is noted
+    assert marks.taken(gradient) is None
+    marks.note(gradient, noted)
+    assert marks.taken(torch.zeros(2)) is None
+    assert marks.taken(gradient) is None
+
+
+def test_functions_without_marks() -> None:
+    rows = torch.ones(2, requires_grad=True)
+    assert marks_of(rows) is None
+    assert marks_of(rows + 1) is None
+
+
+def test_marks_are_aligned() -> None:
+    marks = no_marks(17, torch.device("cpu"), number=3)
+    assert marks.shape == (3, 17)
+    assert marks.dtype == torch.int8
+    assert not marks.any()
+    assert {row.data_ptr() % 16 for row in marks} == {marks.data_ptr() % 16}
