@@ -7,7 +7,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from emea.matching.candidates import search_recall, top_candidates
 from emea.matching.search import SearchGroup
+from emea.matching.similarity import Similarity
 
 ROUNDS = 8
 """Rounds of k-means. More rounds hardly change the cells."""
@@ -61,6 +63,24 @@ class KMeansCells:
     def reversed(self) -> "KMeansCells":
         """Return the same cells with the two sides exchanged."""
         return replace(self, source=self.target, target=self.source)
+
+    def recall(self, source: Tensor, target: Tensor, k: int, num_rows: int, seed: int = 0) -> float:
+        """Return the share of the nearest targets that the cells contain, by a sample.
+
+        Args:
+            source: ``[num_source, dim]`` unit vectors.
+            target: ``[num_target, dim]`` unit vectors.
+            k: Number of targets per source entity.
+            num_rows: Number of source entities.
+            seed: Seed of the sample.
+        """
+        generator = torch.Generator().manual_seed(seed)
+        sample = torch.randperm(len(source), generator=generator)[:num_rows].to(source.device)
+        cells, offsets = replace(self, source=self.source[sample]), source.new_zeros
+        similarity = Similarity(
+            source[sample], target, offsets(len(sample)), offsets(len(target)), scope=cells
+        )
+        return search_recall(similarity, top_candidates(similarity, k).targets, len(sample))
 
 
 def _by_cell(cells: Tensor, num_cells: int) -> tuple[Tensor, Tensor]:

@@ -9,6 +9,13 @@ from torch import Tensor
 MAX_EXACT_PAIRS = 2 * 10**9
 """Pairs of entities up to which ``search=auto`` is exact on a CPU: about 45,000 per side."""
 
+MAX_EXACT_PAIRS_GPU = 2 * 10**11
+"""The same on a GPU: about 450,000 entities per side."""
+
+LEAST_CELL_RECALL, RECALL_SAMPLE, RECALL_SIZE = 0.95, 200, 10
+"""Recall from which ``search=auto`` uses k-means cells; it is measured for this many source
+entities and their nearest targets."""
+
 
 class SearchGroup(NamedTuple):
     """Holds some source entities and the targets to compare them with.
@@ -53,20 +60,32 @@ class ExactSearch:
 
 @dataclass(frozen=True)
 class AutoSearch:
-    """Searches exactly in graphs of moderate size and with ``OnePassSearch`` in larger ones.
+    """Searches exactly in graphs of moderate size and approximately in larger ones.
 
-    A GPU always searches exactly.
+    On a CPU, the approximate search is ``OnePassSearch``. On a GPU, it is ``KMeansSearch`` if its
+    cells contain most of the nearest targets, as those of trained encoders do; otherwise the
+    search is exact.
 
     Args:
         max_exact_pairs: Largest number of pairs of entities that are compared exactly on a CPU.
+        max_exact_pairs_gpu: The same on a GPU.
     """
 
     max_exact_pairs: int = MAX_EXACT_PAIRS
+    max_exact_pairs_gpu: int = MAX_EXACT_PAIRS_GPU
 
     def __call__(self, source: Tensor, target: Tensor) -> Scope | None:
         """Return the scope that suits two sets of unit vectors."""
-        if source.device.type != "cpu" or len(source) * len(target) <= self.max_exact_pairs:
+        is_cpu = source.device.type == "cpu"
+        most = self.max_exact_pairs if is_cpu else self.max_exact_pairs_gpu
+        if len(source) * len(target) <= most:
             return None
-        from emea.matching.one_pass_search import OnePassSearch  # avoids a circular import
+        # imported here to avoid a circular import
+        from emea.matching.kmeans_search import KMeansSearch
+        from emea.matching.one_pass_search import OnePassSearch
 
-        return OnePassSearch()(source, target)
+        if is_cpu:
+            return OnePassSearch()(source, target)
+        cells = KMeansSearch()(source, target)
+        recall = cells.recall(source, target, RECALL_SIZE, RECALL_SAMPLE)
+        return cells if recall >= LEAST_CELL_RECALL else None

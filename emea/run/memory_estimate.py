@@ -21,7 +21,7 @@ from emea.data.graph_pair import GraphPair
 from emea.errors import ConfigError
 from emea.matching.block_memory import block_budget
 from emea.matching.scanned_search import block_rows
-from emea.matching.search import MAX_EXACT_PAIRS
+from emea.matching.search import MAX_EXACT_PAIRS, MAX_EXACT_PAIRS_GPU
 from emea.matching.similarity import BLOCK_BYTES
 from emea.run.parts import member_models
 from emea.run.reasoning_time import announce_reasoning
@@ -245,14 +245,11 @@ def _phases(config: DictConfig, sizes: Sizes, models: list[EncoderMemory]) -> It
 
 def _search_memory(config: DictConfig, sizes: Sizes) -> tuple[float, str]:
     """Return the memory of a candidate search without embeddings, and the setting to change."""
-    name, blocks = config.search.name, NUM_BLOCKS * sizes.block
+    name, blocks = _search_name(config, sizes), NUM_BLOCKS * sizes.block
     if not sizes.is_cpu:
         num_rows = min(block_budget(block_rows(sizes.num_target), sizes.device), sizes.num_source)
         blocks = max(blocks, FLOAT * num_rows * sizes.num_target)
-    is_large = sizes.num_source * sizes.num_target > OmegaConf.select(
-        config, "search.max_exact_pairs", default=MAX_EXACT_PAIRS
-    )
-    if name in ("faiss", "one_pass") or (name == "auto" and is_large and sizes.is_cpu):
+    if name in ("faiss", "one_pass"):
         length = min(OmegaConf.select(config, "search.shortlist", default=100), sizes.num_target)
         return blocks + sizes.num_entities * length * (ID + FLOAT), " or search.shortlist"
     if name == "kmeans":
@@ -260,6 +257,19 @@ def _search_memory(config: DictConfig, sizes: Sizes) -> tuple[float, str]:
         assigned = min(ASSIGNED_SCORES, max(sizes.num_source, sizes.num_target) * num_cells)
         return blocks + FLOAT * assigned, ""
     return blocks, ""
+
+
+def _search_name(config: DictConfig, sizes: Sizes) -> str:
+    """Return the name of the search; that of ``search=auto`` depends on the size."""
+    name = str(config.search.name)
+    if name != "auto":
+        return name
+    most = config.search.get("max_exact_pairs", MAX_EXACT_PAIRS)
+    if not sizes.is_cpu:
+        most = config.search.get("max_exact_pairs_gpu", MAX_EXACT_PAIRS_GPU)
+    if sizes.num_source * sizes.num_target <= most:
+        return "exact"
+    return "one_pass" if sizes.is_cpu else "kmeans"
 
 
 def _encoder_memory(model: DictConfig, sizes: Sizes) -> EncoderMemory | None:

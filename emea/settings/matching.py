@@ -46,11 +46,17 @@ class HungarianSettings:
 
 @dataclass(frozen=True)
 class AutoSearchSettings:
-    """Exact search up to a size, one pass with 8-bit vectors above it on a CPU."""
+    """Exact search up to a size, an approximate one above it."""
 
     max_exact_pairs: int = setting(
         2_000_000_000,
-        "pairs of entities up to which the search is exact: about 45,000 entities per side",
+        "pairs of entities up to which a CPU searches exactly: about 45,000 entities per side",
+        up_to(10**15),
+        source="ours",
+    )
+    max_exact_pairs_gpu: int = setting(
+        200_000_000_000,
+        "pairs of entities up to which a GPU searches exactly: about 450,000 entities per side",
         up_to(10**15),
         source="ours",
     )

@@ -3,21 +3,25 @@
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from emea.matching.candidates import search_recall, top_candidates
 from emea.matching.csls import CSLS, neighbourhood_means
 from emea.matching.kmeans_search import KMeansCells, KMeansSearch
+from emea.matching.search import AutoSearch
 from emea.matching.similarity import Cosine
 
 
-def clustered(num_source: int = 400, num_target: int = 300, dim: int = 16) -> tuple[Tensor, Tensor]:
+def clustered(
+    num_source: int = 400, num_target: int = 300, dim: int = 16, spread: float = 0.4
+) -> tuple[Tensor, Tensor]:
     """Two sides around twelve common points."""
     generator = torch.Generator().manual_seed(0)
     points = torch.randn(12, dim, generator=generator)
 
     def side(size: int) -> Tensor:
         of = torch.randint(12, (size,), generator=generator)
-        return points[of] + 0.4 * torch.randn(size, dim, generator=generator)
+        return points[of] + spread * torch.randn(size, dim, generator=generator)
 
     return side(num_source), side(num_target)
 
@@ -80,3 +84,36 @@ def test_the_same_seed_gives_the_same_cells() -> None:
     first, again, other = (KMeansSearch(seed=seed)(*clustered()) for seed in (0, 0, 1))
     assert torch.equal(first.source, again.source)
     assert not torch.equal(first.source, other.source)
+
+
+def test_the_recall_of_a_sample() -> None:
+    source, target = (normalize(side) for side in clustered())
+    cells = KMeansSearch(num_probes=2)(source, target)
+    similarity = Cosine(KMeansSearch(num_probes=2))(source, target)
+    whole = search_recall(similarity, top_candidates(similarity, 5).targets, 400)
+    assert cells.recall(source, target, 5, 400) == pytest.approx(whole)
+    assert cells.recall(source, target, 5, 40) == pytest.approx(whole, abs=0.15)
+    everywhere = KMeansSearch(num_probes=10_000)(source, target)
+    assert everywhere.recall(source, target, 5, 40) == 1
+
+
+@pytest.mark.parametrize("spread", [0.4, 100.0])
+def test_a_gpu_uses_cells_of_large_graphs_if_they_find_most(
+    spread: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class OnGPU(Tensor):
+        """Says that it is on a GPU."""
+
+        @property
+        def device(self) -> torch.device:  # type: ignore[override]
+            return torch.device("cuda")
+
+    source, target = (normalize(side) for side in clustered(spread=spread))
+    is_clustered = spread < 1
+    cells = KMeansSearch(num_probes=8)(source, target)
+    assert (cells.recall(source, target, 10, 200) >= 0.95) == is_clustered
+    monkeypatch.setattr(KMeansSearch, "__call__", lambda *_: cells)
+    monkeypatch.setattr(KMeansCells, "recall", lambda *_: 0.95 if is_clustered else 0.94)
+    given = source.as_subclass(OnGPU), target
+    assert AutoSearch(1, 120_000)(*given) is None
+    assert AutoSearch(1, 119_999)(*given) is (cells if is_clustered else None)
