@@ -26,8 +26,8 @@ MIN_PAIRS = 10**8
 BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**29}
 """Memory of one block of products, and of the marks of undecided pairs, per type of device."""
 
-MAX_ROWS = 4096
-"""Links that are compared at a time. With more of them, products are not faster."""
+MAX_ROWS = 2**14
+"""Links that are compared at a time."""
 
 ROWS, TILE, NUM_WARPS = 8, 512, 4
 """Rows and columns that one program of the kernel compares, and its groups of 32 threads."""

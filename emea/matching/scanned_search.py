@@ -30,14 +30,14 @@ LEAST_SHARE = 4
 """Groups per selected group from which on the scan is faster than ``topk``."""
 
 BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**29}
-"""Memory of one block of scores, per type of device. Larger products are faster."""
+"""Memory of one block of scores, per type of device. Fewer blocks launch fewer kernels."""
 
 ALIGNED = 16
 """Divisor of the number of columns of a product. With unaligned rows, cuBLAS uses slow kernels, and
 Triton reads single numbers."""
 
-LEAST_ROWS, MAX_ROWS = 512, 4096
-"""Rows of a block. Products of fewer rows mostly wait for the targets; more are not faster."""
+LEAST_ROWS, MAX_ROWS = 512, 2**14
+"""Rows of a block. Products of fewer rows mostly wait for the targets."""
 
 MAX_BYTES = 2**32
 """Memory of a block that has the least number of rows; with more targets, it has fewer rows."""
@@ -79,19 +79,21 @@ def scanned(similarity: Similarity, k: int, sharpness: float | None = None) -> S
     log_mass = similarity.source.new_zeros(num_source)
     size = block_budget(block_rows(num_target), scores.device)
     target = _padded(similarity.target)
-    for rows in torch.split(torch.arange(num_source, device=scores.device), size):
-        dots = rough_dots(similarity.source.index_select(0, rows), target)
+    all_rows = torch.arange(num_source, device=scores.device)
+    for start in range(0, num_source, size):
+        block = slice(start, start + size)
+        dots = rough_dots(similarity.source[block], target)
         maxima, mass = scan(dots, similarity.target_offset, similarity.scale, sharpness)
         columns, rough = _selected(similarity, dots, maxima, k + SPARE)
-        pairs = rows.repeat_interleave(k + SPARE), columns.flatten()
+        pairs = all_rows[block].repeat_interleave(k + SPARE), columns.flatten()
         exact = similarity.of_pairs(*pairs).view(columns.shape)
         best = exact.topk(k, dim=1)
-        scores[rows], targets[rows] = best.values, columns.gather(1, best.indices)
+        scores[block], targets[block] = best.values, columns.gather(1, best.indices)
         if sharpness is not None:
-            offset = similarity.source_offset[rows].unsqueeze(1)
+            offset = similarity.source_offset[block].unsqueeze(1)
             rough = sharpness * (rough - offset)
             mass -= sharpness * offset.squeeze(1)
-            log_mass[rows] = _corrected(mass, rough, sharpness * exact)
+            log_mass[block] = _corrected(mass, rough, sharpness * exact)
     return Scanned(targets, scores, log_mass)
 
 

@@ -107,7 +107,7 @@ def test_small_blocks_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(
     ("num_target", "num_rows"),
-    [(1000, 4096), (100_000, 1342), (1_000_000, 512), (10_000_000, 107), (2**31, 1)],
+    [(1000, 16384), (100_000, 1342), (1_000_000, 512), (10_000_000, 107), (2**31, 1)],
 )
 def test_rows_of_a_block(num_target: int, num_rows: int) -> None:
     assert scanned_search.block_rows(num_target)["cuda"] == num_rows
