@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
+from emea.em.examples import Examples, source_examples, stacked_examples, target_examples
 from emea.em.m_step import fit_weights
 from emea.matching.beliefs import Beliefs
-from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable, places_in_groups
+from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable
 from emea.settings.em import ALL_FEATURES, FEATURES
 
 PRIORS = dict(zip(ALL_FEATURES, (0.5, 3.0, 1.0, 6.0, 3.0, 2.0), strict=True))
@@ -68,12 +70,15 @@ class MatchModel:
         self.prior = torch.tensor([PRIORS.get(name, UNMATCHED_PRIOR) for name in self.names])
         self.weights = self.prior.double()
 
-    def fit(self, features: PairFeatures, links: Tensor) -> None:
-        """Fit the weights on links that the encoder has not been trained on."""
-        sides = [source_examples(features, links)]
-        sides += [target_examples(features, links)] if self.both else []
-        examples = [self._example_values(features, side, *part) for side, part in enumerate(sides)]
-        values, offsets, slots = stacked_examples(examples)
+    def examples(self, table: PairTable, links: Tensor) -> list[Examples]:
+        """Return what a fit on these links needs of a table: the examples of each side."""
+        sides = [source_examples(table, links)]
+        return [*sides, target_examples(table, links)] if self.both else sides
+
+    def fit(self, features: PairFeatures, examples: Sequence[Examples]) -> None:
+        """Fit the weights on the examples of links that the encoder has not been trained on."""
+        given = [self._example_values(features, side, part) for side, part in enumerate(examples)]
+        values, offsets, slots = stacked_examples(given)
         known = slots >= 0
         least = torch.tensor([0.0 if name in PRIORS else -torch.inf for name in self.names])
         self.weights = fit_weights(
@@ -125,89 +130,26 @@ class MatchModel:
         return rest * seen + weights[-1]
 
     def _example_values(
-        self, features: PairFeatures, side: int, places: Tensor, ids: Tensor, slots: Tensor
+        self, features: PairFeatures, side: int, examples: Examples
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return features, offsets and correct slots of some entities of one side, on the CPU.
+        """Return features, offsets and correct slots of the examples of one side, on the CPU.
 
         Args:
             features: Features of all pairs.
             side: 0 for source entities, 1 for target entities.
-            places: ``[n, k]`` positions of each entity's pairs in the flattened table, -1 for none.
-            ids: ``[n]`` the entities.
-            slots: ``[n]`` the correct pair of each entity, -1 if it is not in the table.
+            examples: The entities of that side.
         """
         named = {"similarity": features.log_probs[side], **features.evidence}
-        last = torch.zeros(len(places), 1, len(self.names))
-        columns = []
-        for index, name in enumerate(self.names):
-            if name == UNMATCHED:
-                columns.append(torch.zeros(places.shape))
-                last[:, 0, index] = 1
-                continue
-            columns.append(named[name].flatten()[places.clamp(min=0)].cpu())
-            if name == "similarity":
-                last[:, 0, index] = features.log_rest[side][ids].cpu()
-        offsets = torch.where(places.cpu() >= 0, 0.0, -torch.inf)
-        none = torch.full((len(places), 1), 0.0 if self.unmatched else -torch.inf)
-        values = torch.cat([torch.stack(columns, dim=2), last], dim=1)
-        slots = slots.cpu()
-        if self.unmatched:
-            slots = torch.where(slots < 0, places.shape[1], slots)
-        # features of empty slots must be finite; their values do not matter
-        values[:, :-1] = torch.where(offsets.unsqueeze(2) == 0, values[:, :-1], 0.0)
-        return values, torch.cat([offsets, none], dim=1), slots
-
-
-def source_examples(features: PairFeatures, links: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return positions of the pairs, ids and correct slots of the links' source entities.
-
-    Positions refer to the flattened table and are -1 for empty slots. The correct slot is -1 if the
-    link is not among the pairs.
-    """
-    table, (sources, targets) = features.table, links.T
-    width = table.targets.shape[1]
-    places = sources.unsqueeze(1) * width + torch.arange(width, device=links.device)
-    filled = table.filled[sources]
-    right = (table.targets[sources] == targets.unsqueeze(1)) & filled
-    slots = torch.where(right.any(1), right.int().argmax(1), -1)
-    return torch.where(filled, places, -1), sources, slots
-
-
-def target_examples(features: PairFeatures, links: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the same as ``source_examples`` for the links' target entities."""
-    table, (sources, targets) = features.table, links.T
-    wanted = torch.zeros(table.num_target, dtype=torch.bool, device=links.device)
-    wanted[targets] = True
-    flat = (table.filled & wanted[table.targets]).flatten().nonzero().squeeze(1)
-    of_target = table.targets.flatten()[flat]
-    order = torch.argsort(of_target, stable=True)
-    flat, of_target = flat[order], of_target[order]
-    slots = places_in_groups(of_target, table.num_target)
-    width = int(slots.max()) + 1 if len(slots) else 1
-    # rows for the links' entities only: there may be a million others
-    number = wanted.cumsum(0) - 1
-    places = torch.full((int(wanted.sum()), width), -1, device=links.device)
-    places[number[of_target], slots] = flat
-    places = places[number[targets]]
-    right = (places // table.targets.shape[1] == sources.unsqueeze(1)) & (places >= 0)
-    return places, targets, torch.where(right.any(1), right.int().argmax(1), -1)
-
-
-def stacked_examples(
-    examples: Sequence[tuple[Tensor, Tensor, Tensor]],
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Concatenate features, offsets and correct slots, padded with empty slots to one width."""
-    width = max(values.shape[1] for values, _, _ in examples)
-    values = torch.cat([_widened(values, width, 0.0) for values, _, _ in examples])
-    offsets = torch.cat([_widened(offset, width, -torch.inf) for _, offset, _ in examples])
-    return values, offsets, torch.cat([slots for _, _, slots in examples])
-
-
-def _widened(values: Tensor, width: int, filler: float) -> Tensor:
-    """Return the values, padded with fillers for empty slots to the width."""
-    shape = list(values.shape)
-    shape[1] = width - shape[1]
-    return torch.cat([values, values.new_full(shape, filler)], dim=1)
+        columns = [named[name] for name in self.names if name != UNMATCHED]
+        none = columns[0].new_zeros(len(examples.ids), len(columns))
+        if "similarity" in self.names:
+            none[:, self.names.index("similarity")] = features.log_rest[side][examples.ids]
+        values = examples.values(columns, none)
+        if not self.unmatched:
+            return values, examples.offsets(-torch.inf), examples.slots
+        values = pad(values, (0, 1))
+        values[:, -1, -1] = 1
+        return values, examples.offsets(0.0), examples.slots_or_none()
 
 
 MARGIN = 1e-6

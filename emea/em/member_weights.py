@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from emea.em.examples import stacked_examples
 from emea.em.m_step import fit_weights
-from emea.em.match_model import stacked_examples
 from emea.em.normaliser import DEFAULT_SHARPNESS
 
 NUM_RIVALS = 100

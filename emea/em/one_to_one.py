@@ -5,17 +5,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from emea.em.examples import Examples, stacked_examples
 from emea.em.m_step import fit_weights
-from emea.em.match_model import (
-    PRIORS,
-    UNMATCHED,
-    UNMATCHED_PRIOR,
-    MatchModel,
-    PairFeatures,
-    source_examples,
-    stacked_examples,
-    target_examples,
-)
+from emea.em.match_model import PRIORS, UNMATCHED, UNMATCHED_PRIOR, MatchModel, PairFeatures
 from emea.matching.matching_marginals import MatchingMessages, log_marginals, matching_messages
 from emea.matching.pair_table import PairTable
 from emea.settings.em import FEATURES
@@ -59,21 +51,20 @@ class OneToOneModel(MatchModel):
         self.weights = self.prior.double()
         self._last: tuple[PairTable, MatchingMessages] | None = None
 
-    def fit(self, features: PairFeatures, links: Tensor) -> None:
-        """Fit the weights on links that the encoder has not been trained on."""
+    def fit(self, features: PairFeatures, examples: Sequence[Examples]) -> None:
+        """Fit the weights on the examples of links that the encoder has not been trained on."""
         self.weights, self._last = self.prior.double(), None
-        if not len(links):
+        if not len(examples[0].ids):
             return
-        sides = source_examples(features, links), target_examples(features, links)
         columns = self._columns(features)
         for _ in range(NUM_FITS):
             messages = self._messages(features.table, self._potentials(columns))
             received = messages.from_target, messages.from_source
-            examples = [
-                _example_values([*columns, of_others], places, slots)
-                for of_others, (places, _, slots) in zip(received, sides, strict=True)
+            given = [
+                _example_values([*columns, of_others], part)
+                for of_others, part in zip(received, examples, strict=True)
             ]
-            self.weights = self._fitted(*stacked_examples(examples))
+            self.weights = self._fitted(*stacked_examples(given))
 
     def beliefs(self, features: PairFeatures) -> tuple[Tensor, Tensor, Tensor]:
         """Return the log marginal of each pair, ``[num_source, width]``.
@@ -146,26 +137,7 @@ def _similarity_odds(features: PairFeatures) -> Tensor:
     return odds / 2
 
 
-def _example_values(
-    columns: list[Tensor], places: Tensor, slots: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return features, offsets and correct slots of some entities; the last slot means no match.
-
-    The tensors are on the CPU.
-
-    Args:
-        columns: One tensor ``[num_source, width]`` per feature.
-        places: ``[n, k]`` positions of each entity's pairs in the flattened table, -1 for none.
-        slots: ``[n]`` the correct pair of each entity, -1 if it is not in the table.
-    """
-    there = (places >= 0).cpu()
-    values = torch.stack([column.flatten()[places.clamp(min=0)].cpu() for column in columns], dim=2)
-    values = torch.where(there.unsqueeze(2), values, 0.0)
-    offsets = torch.where(there, 0.0, -torch.inf)
-    no_match = torch.zeros(len(values), 1, len(columns), dtype=values.dtype)
-    slots = slots.cpu()
-    return (
-        torch.cat([values, no_match], dim=1),
-        torch.cat([offsets, torch.zeros(len(values), 1)], dim=1),
-        torch.where(slots < 0, places.shape[1], slots),
-    )
+def _example_values(columns: list[Tensor], examples: Examples) -> tuple[Tensor, Tensor, Tensor]:
+    """Return features, offsets and correct slots of the examples of one side, on the CPU."""
+    none = columns[0].new_zeros(len(examples.ids), len(columns))
+    return examples.values(columns, none), examples.offsets(0.0), examples.slots_or_none()

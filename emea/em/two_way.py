@@ -288,10 +288,11 @@ class TwoWay:
         if former is not None:
             probs = former.put_into(probs)
             num_rows -= int(former.rows.sum())
+        examples = self.model.examples(table, links)
         for num_updates in range(1, self.max_updates + 1):  # noqa: B007
             evidence = self.evidence(table, probs)
             features = PairFeatures(table, log_probs, log_rest, _named(evidence))
-            self.model.fit(features, links)
+            self.model.fit(features, examples)
             from_source, _, belief = self.model.beliefs(features)
             belief = certain(belief, table, labels)
             if former is not None:

@@ -145,7 +145,7 @@ def test_fit_equals_a_general_optimiser(
     missing = [tuple(link) not in pairs_of(features.table) for link in links.tolist()]
     assert any(missing) and not all(missing)
     model = MatchModel(names, unmatched, both, ridge=0.05)
-    model.fit(features, links)
+    model.fit(features, model.examples(features.table, links))
     bounds = [(None if name == UNMATCHED else 0.0, None) for name in model.names]
     arguments = (model, features, links)
     best = minimize(loss, np.ones(len(bounds)), arguments, method="L-BFGS-B", bounds=bounds)
@@ -161,7 +161,7 @@ def test_the_weight_of_no_match_may_have_any_sign() -> None:
     signs = []
     for links in (there, torch.tensor(absent)[::4]):
         model = MatchModel(ridge=1e-4)
-        model.fit(features, links)
+        model.fit(features, model.examples(features.table, links))
         signs.append(float(model.weights[-1]) > 0)
     assert signs == [False, True]
 
@@ -172,7 +172,8 @@ def test_without_links_it_is_the_prior(unmatched: bool) -> None:
     prior = [PRIORS.get(name, UNMATCHED_PRIOR) for name in model.names]
     assert model.weights.tolist() == prior
     model.weights = model.weights + 1
-    model.fit(random_features(0), NO_LINKS)
+    features = random_features(0)
+    model.fit(features, model.examples(features.table, NO_LINKS))
     assert model.weights.tolist() == prior
 
 
@@ -180,7 +181,7 @@ def test_links_to_no_candidate_say_nothing_without_room_for_them() -> None:
     features = random_features(2)
     absent = [pair for pair in product(range(8), range(9)) if pair not in pairs_of(features.table)]
     model = MatchModel(unmatched=False)
-    model.fit(features, torch.tensor(absent))
+    model.fit(features, model.examples(features.table, torch.tensor(absent)))
     assert model.weights.tolist() == [PRIORS[name] for name in model.names]
 
 

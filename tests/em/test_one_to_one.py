@@ -91,7 +91,7 @@ def test_fit_equals_a_general_optimiser(monkeypatch: pytest.MonkeyPatch) -> None
         strength = 0.05 * max(1.0, 100 / len(losses))
         return float(np.mean(losses) + strength / 2 * ((weights - prior) ** 2).sum())
 
-    model.fit(features, links)
+    model.fit(features, model.examples(features.table, links))
     bounds = [(None if name == UNMATCHED else 0.0, None) for name in model.names[:-1]]
     best = minimize(loss, prior, method="L-BFGS-B", bounds=[*bounds, (0.0, 1.0)])
     assert loss(model.weights.numpy()) <= best.fun + 1e-6
@@ -102,7 +102,8 @@ def test_the_weight_of_the_competition_stays_between_0_and_1() -> None:
     weights = []
     for seed in range(6):
         model = OneToOneModel(ridge=1e-4)
-        model.fit(random_features(seed), random_links(seed))
+        features = random_features(seed)
+        model.fit(features, model.examples(features.table, random_links(seed)))
         weights.append(float(model.weights[-1]))
     assert min(weights) >= 0 and max(weights) == 1 and min(weights) < 1
 
@@ -110,7 +111,9 @@ def test_the_weight_of_the_competition_stays_between_0_and_1() -> None:
 def test_without_links_the_weights_are_the_prior() -> None:
     model = OneToOneModel()
     model.weights = model.weights + 1
-    model.fit(random_features(0), torch.zeros(0, 2, dtype=torch.int64))
+    features = random_features(0)
+    no_links = torch.zeros(0, 2, dtype=torch.int64)
+    model.fit(features, model.examples(features.table, no_links))
     assert model.weights.tolist() == model.prior.tolist()
 
 

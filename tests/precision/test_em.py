@@ -168,7 +168,7 @@ def test_weights_of_the_match_model(logit: float) -> None:
 
     def fitted(features: PairFeatures) -> Tensor:
         model = MatchModel()
-        model.fit(features, links)
+        model.fit(features, model.examples(features.table, links))
         return model.weights
 
     assert_near(*both(fitted, hard_features(logit)), relative=1e-9)
