@@ -13,7 +13,7 @@ from emea.em.normaliser import DEFAULT_SHARPNESS, FittedSearch, sharpness_of
 from emea.em.propagation import Propagation
 from emea.em.running_scores import RunningScores
 from emea.matching.matching import Matching
-from emea.matching.pair_table import PairTable, ScoredPairs, tabulate
+from emea.matching.pair_table import LabelledSlots, PairTable, ScoredPairs, tabulate
 from emea.matching.similarity import Similarity
 from emea.matching.subset import Subset
 from emea.matching.two_sided import OneSided, TwoSided, two_sided
@@ -278,9 +278,10 @@ class TwoWay:
         log_probs = sides.log_probs(table)
         log_rest = sides.log_rest(table, log_probs)
         log_probs = self.past.blended(table, log_probs)
+        labelled = LabelledSlots.of(table, labels)
         if known is None:
             start = self.model.encoder_beliefs(PairFeatures(table, log_probs, log_rest, {}))
-            probs = certain(start, table, labels).exp()
+            probs = labelled.put_into(start).exp()
         else:
             probs = _of_matching(known, table)
         former = None if local is None else local.kept_rows(table)
@@ -294,16 +295,16 @@ class TwoWay:
             features = PairFeatures(table, log_probs, log_rest, _named(evidence))
             self.model.fit(features, examples)
             from_source, _, belief = self.model.beliefs(features)
-            belief = certain(belief, table, labels)
+            belief = labelled.put_into(belief)
             if former is not None:
                 belief = former.put_into(belief, log=True)
-            change = float((belief.exp() - probs).abs().sum() / num_rows)
-            probs = belief.exp()
+            before, probs = probs, belief.exp()
+            change = float((probs - before).abs().sum() / num_rows)
             if change <= self.tolerance:
                 break
         return TwoWayBeliefs(
             table,
-            certain(from_source, table, labels),
+            labelled.put_into(from_source),
             belief,
             log_probs,
             evidence,
@@ -327,17 +328,6 @@ def fitted_sharpness(
         return DEFAULT_SHARPNESS, DEFAULT_SHARPNESS
     first = sharpness_of(similarity, links) if forth is None else forth.sharpness
     return first, sharpness_of(similarity.reversed(), links.flip(1))
-
-
-def certain(log_probs: Tensor, table: PairTable, labels: Tensor) -> Tensor:
-    """Make labelled pairs certain and the other pairs of their entities impossible."""
-    of_source = torch.zeros(table.num_source, dtype=torch.bool, device=labels.device)
-    of_target = torch.zeros(table.num_target, dtype=torch.bool, device=labels.device)
-    of_source[labels[:, 0]] = True
-    of_target[labels[:, 1]] = True
-    excluded = of_source.unsqueeze(1) | of_target[table.targets] | ~table.filled
-    impossible = torch.where(excluded, -torch.inf, log_probs)
-    return torch.where(table.marked(labels), 0.0, impossible)
 
 
 def _named(evidence: PairEvidence) -> dict[str, Tensor]:

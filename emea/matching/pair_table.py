@@ -87,6 +87,36 @@ class PairTable:
 
 
 @dataclass(frozen=True, eq=False)
+class LabelledSlots:
+    """Holds the slots of a table whose beliefs follow from the labels.
+
+    Args:
+        certain: ``[num_source, width]`` whether a slot contains a label.
+        impossible: ``[num_source, width]`` whether a slot is empty or contains another pair of a
+            labelled entity.
+    """
+
+    certain: Tensor
+    impossible: Tensor
+
+    @classmethod
+    def of(cls, table: PairTable, labels: Tensor) -> "LabelledSlots":
+        """Find the slots of a table."""
+        of_source = torch.zeros(table.num_source, dtype=torch.bool, device=labels.device)
+        of_target = torch.zeros(table.num_target, dtype=torch.bool, device=labels.device)
+        of_source[labels[:, 0]] = True
+        of_target[labels[:, 1]] = True
+        certain = table.marked(labels)
+        excluded = of_source.unsqueeze(1) | of_target[table.targets] | ~table.filled
+        return cls(certain, excluded & ~certain)
+
+    def put_into(self, log_probs: Tensor) -> Tensor:
+        """Make labelled pairs certain and the other pairs of their entities impossible."""
+        possible = log_probs.masked_fill(self.impossible, -torch.inf)
+        return possible.masked_fill_(self.certain, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
 class PairRanking:
     """Holds pairs with scores; from both sides, they rank before all other pairs.
 

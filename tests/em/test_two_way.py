@@ -15,8 +15,8 @@ from emea.em import normaliser
 from emea.em.m_step import FEW_EXAMPLES
 from emea.em.match_model import MatchModel
 from emea.em.normaliser import DEFAULT_SHARPNESS
-from emea.em.two_way import TwoWayBeliefs, certain, fitted_sharpness
-from emea.matching.pair_table import PairTable
+from emea.em.two_way import TwoWayBeliefs, fitted_sharpness
+from emea.matching.pair_table import LabelledSlots, PairTable
 from emea.matching.similarity import Similarity
 from emea.rules.pair_evidence import PairEvidence
 from emea.rules.subsumption import Subsumption
@@ -88,7 +88,7 @@ def test_the_first_sweep_starts_from_the_encoders_beliefs(both: bool) -> None:
     )
     (table, probs) = seen[0]
     expected = torch.from_numpy(forth * back if both else forth).gather(1, table.targets)
-    expected = certain(expected.log(), table, problem.labels).exp()
+    expected = LabelledSlots.of(table, problem.labels).put_into(expected.log()).exp()
     torch.testing.assert_close(probs, expected)
     assert settled.num_updates == 1
 
