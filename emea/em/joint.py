@@ -35,7 +35,7 @@ def conditional(values: Tensor, weights: Tensor) -> Tensor:
     Returns:
         ``[num_source, k]`` probabilities, each row summing to 1.
     """
-    return torch.softmax(values @ weights.to(values.dtype), dim=1)
+    return torch.softmax(values @ weights.to(values), dim=1)
 
 
 def compatible_beliefs(

@@ -43,41 +43,71 @@ def fit_weights(
         least: Lower bound of the weights: one number for all weights, or one number per weight.
         offsets: ``[num_examples, k]`` added to the candidates' logits; minus infinity for empty
             slots.
+
+    Returns:
+        ``[num_rules]`` weights on the CPU.
     """
-    num_rules = values.shape[2]
-    zeros = torch.zeros(num_rules, dtype=torch.float64, device=values.device)
+    zeros = torch.zeros(values.shape[2], dtype=torch.float64)
     bound = zeros + least
     weights = torch.maximum(zeros + prior, bound)
     if not len(values):
         return weights
-    values = values.double()
-    shift = torch.zeros((), dtype=torch.float64) if offsets is None else offsets.double()
-    shift = shift.to(values.device)
-    right = values[torch.arange(len(slots), device=slots.device), slots]
+    likelihood = _Likelihood(values, slots, offsets)
     ridge *= max(1.0, FEW_EXAMPLES / len(values))
-
-    flat = values.flatten(0, 1)
 
     def evaluated(w: Tensor) -> tuple[Tensor, Tensor]:
         """Return the candidates' logits and the negative objective."""
-        logits = values @ w + shift
-        fit = torch.logsumexp(logits, dim=1) - right @ w
-        return logits, fit.mean() + ridge / 2 * (w - prior).square().sum()
+        logits, loss = likelihood.loss(w)
+        return logits, loss + ridge / 2 * (w - prior).square().sum()
 
     logits, loss = evaluated(weights)
     for _ in range(num_steps):
-        probs = torch.softmax(logits, dim=1)
-        mean = torch.bmm(probs.unsqueeze(1), values).squeeze(1)
-        slope = (mean - right).mean(0) + ridge * (weights - prior)
-        second = (probs.view(-1, 1) * flat).T @ flat / len(values)
-        curvature = second - mean.T @ mean / len(values)
-        curvature += ridge * torch.eye(num_rules, dtype=torch.float64, device=values.device)
+        slope, curvature = likelihood.derivatives(logits)
+        slope = slope + ridge * (weights - prior)
+        curvature = curvature + ridge * torch.eye(len(weights), dtype=torch.float64)
         step = _newton_step(curvature, slope, weights - bound)
         updated, logits, loss = _descend(evaluated, (weights, logits, loss), step, bound)
         if (updated - weights).abs().max() < 1e-8 * (1 + weights.abs().max()):
             return updated
         weights = updated
     return weights
+
+
+class _Likelihood:
+    """Computes the negative log-likelihood of the weights and its derivatives.
+
+    The sums over the examples are computed on their device. The results are small and on the CPU,
+    where steps with them do not wait for a GPU.
+
+    Args:
+        values: ``[num_examples, k, num_rules]`` indicator values.
+        slots: ``[num_examples]`` the right candidate of each example.
+        offsets: ``[num_examples, k]`` added to the candidates' logits; ``None`` means 0.
+    """
+
+    def __init__(self, values: Tensor, slots: Tensor, offsets: Tensor | None) -> None:
+        self.values = values.double()
+        self.flat = self.values.flatten(0, 1)
+        self.right = self.values[torch.arange(len(slots), device=slots.device), slots]
+        shift = torch.zeros((), dtype=torch.float64) if offsets is None else offsets.double()
+        self.shift = shift.to(values.device)
+
+    def loss(self, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the candidates' logits and the mean negative log-likelihood."""
+        weights = weights.to(self.values.device)
+        logits = self.values @ weights + self.shift
+        fit = torch.logsumexp(logits, dim=1) - self.right @ weights
+        return logits, fit.mean().cpu()
+
+    def derivatives(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the first and second derivatives of the mean negative log-likelihood."""
+        probs = torch.softmax(logits, dim=1)
+        mean = torch.bmm(probs.unsqueeze(1), self.values).squeeze(1)
+        slope = (mean - self.right).mean(0)
+        second = (probs.view(-1, 1) * self.flat).T @ self.flat / len(self.values)
+        curvature = second - mean.T @ mean / len(self.values)
+        both = torch.cat([slope.unsqueeze(0), curvature]).cpu()
+        return both[0], both[1:]
 
 
 def link_examples(beliefs: Beliefs, links: Tensor) -> tuple[Tensor, Tensor]:
@@ -109,7 +139,11 @@ def _newton_step(curvature: Tensor, slope: Tensor, room: Tensor) -> Tensor:
         slope: First derivatives.
         room: Distance of each weight from its bound.
     """
+    step: Tensor
     at_bound = room <= AT_ZERO
+    if not at_bound.any():
+        step = torch.linalg.solve(curvature, slope)
+        return step
     free = ~at_bound | (slope < 0)
     while True:
         step = torch.where(at_bound & (slope >= 0), room, 0.0)

@@ -216,3 +216,16 @@ def test_few_examples_move_the_weights_little(num: int) -> None:
     moved = fitted(values, np.zeros(num, dtype=np.int64), 0.01).item() - 1
     slope = 1 / (1 + np.exp(1 + moved))  # of the mean at the optimum
     assert moved == pytest.approx(num / 100 * slope / 0.01, rel=1e-5)
+
+
+@pytest.mark.gpu
+def test_on_a_gpu(cuda: torch.device) -> None:
+    generator = torch.Generator().manual_seed(0)
+    values = torch.randn(500, 7, 3, generator=generator)
+    slots = torch.randint(7, (500,), generator=generator)
+    offsets = torch.where(torch.rand(500, 7, generator=generator) < 0.3, -torch.inf, 0.0)
+    offsets[torch.arange(500), slots] = 0
+    expected = fit_weights(values, slots, 0.01, offsets=offsets)
+    weights = fit_weights(values.to(cuda), slots.to(cuda), 0.01, offsets=offsets.to(cuda))
+    assert weights.device.type == "cpu"
+    torch.testing.assert_close(weights, expected, rtol=1e-9, atol=1e-9)
