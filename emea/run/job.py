@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
 
@@ -58,6 +59,7 @@ from emea.run.result import (
     RunSettings,
     Seconds,
     literal_numbers,
+    write_arrays,
 )
 from emea.run.resuming import Start, forget_previous, locked_folder
 from emea.run.run import Outcome, Run, RunInputs
@@ -140,7 +142,8 @@ def run_job(
         trained = time.perf_counter()
         with shown_phase("final evaluation"):
             found = run.outcome(pair)
-            writer.wait()  # without its last checkpoint, the run writes no results
+            # waits for the last checkpoint: without it, the run writes no results
+            writer.write(partial(write_arrays, folder, split, found))
             validation = split.supervision.validation
             decision = decide(answering, found.beliefs, found.labels, export, validation)
             schema = schema_mapping(graphs, decision, export.least_inclusion)
@@ -159,7 +162,7 @@ def run_job(
         )
         _log_curves(found.losses, metrics, tracker)
         with shown_phase("writing results"):
-            result.write(folder)
+            result.write_others(folder, writer)
     return result
 
 

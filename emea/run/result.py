@@ -246,17 +246,32 @@ class RunResult:
     end_time: int = field(default_factory=now_ms)
 
     def write(self, folder: Path) -> None:
-        """Write the files of the result; ``metrics.json`` comes last."""
+        """Write all files of the result; ``metrics.json`` comes last."""
         with BackgroundWriter() as writer:
-            # zlib compresses the arrays without Python's lock
-            writer.write(partial(self._write_arrays, folder))
-            decoder = decoder_name(self.config)
-            write_alignment(folder, self.pair, self.header, decoder, self.decision, self.export)
-            origin = origin_of(self.header, decoder, self.decision.threshold)
-            write_schema(folder, self.schema, origin, self.export.formats)
+            writer.write(partial(write_arrays, folder, self.split, self.outcome))
+            self.write_others(folder, writer)
+
+    def write_others(self, folder: Path, writer: BackgroundWriter) -> None:
+        """Write all files except for the arrays; ``metrics.json`` comes last.
+
+        Args:
+            folder: The folder.
+            writer: Writes the arrays. The metrics are written when it has finished.
+        """
+        decoder = decoder_name(self.config)
+        write_alignment(folder, self.pair, self.header, decoder, self.decision, self.export)
+        origin = origin_of(self.header, decoder, self.decision.threshold)
+        write_schema(folder, self.schema, origin, self.export.formats)
+        writer.wait()
         run_folder.write_metrics(folder, self.metrics.as_dict())
 
-    def _write_arrays(self, folder: Path) -> None:
-        found, ranks = self.outcome, self.outcome.ranks
-        run_folder.write_ranks(folder, self.split.test, ranks.initial, ranks.final, ranks.embedding)
-        run_folder.write_beliefs(folder, found.neural, found.joint, found.labels)
+
+def write_arrays(folder: Path, split: Split, found: Outcome) -> None:
+    """Write the ranks and the beliefs of a run.
+
+    They are compressed without Python's lock, so a thread can do that while a run decodes its
+    answer.
+    """
+    ranks = found.ranks
+    run_folder.write_ranks(folder, split.test, ranks.initial, ranks.final, ranks.embedding)
+    run_folder.write_beliefs(folder, found.neural, found.joint, found.labels)
