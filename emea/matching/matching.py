@@ -1,6 +1,7 @@
 """One-to-one matchings with probabilities."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -32,7 +33,7 @@ class Matching:
         probs[links[:, 0]] = 1
         return cls(targets, probs, num_target)
 
-    @property
+    @cached_property
     def sources(self) -> Tensor:
         """``[num_pairs]`` source entities that have a match, ascending."""
         return (self.targets >= 0).nonzero().squeeze(1)

@@ -21,6 +21,8 @@ class DirectedTriples(nn.Module):
     Attributes:
         pair_heads, pair_tails: Distinct neighbouring (head, tail) pairs, ascending.
         pair_starts: Start of each pair's relations in ``relations``.
+        pair_sizes: Number of relations of each pair.
+        pair_of_triple: Pair of each directed triple.
         relations: Directed relation of each directed triple.
         inverse_functionality: ``fun^-1`` of each directed relation: the number of its distinct
             tails divided by the number of its triples.
@@ -30,6 +32,8 @@ class DirectedTriples(nn.Module):
     pair_heads: Tensor
     pair_tails: Tensor
     pair_starts: Tensor
+    pair_sizes: Tensor
+    pair_of_triple: Tensor
     relations: Tensor
     inverse_functionality: Tensor
     relation_sizes: Tensor
@@ -43,16 +47,11 @@ class DirectedTriples(nn.Module):
         for name, values in _ARRAYS[graph].items():
             self.register_buffer(name, torch.from_numpy(values), persistent=False)
 
-    @property
-    def pair_sizes(self) -> Tensor:
-        """Number of relations of each pair."""
-        return torch.diff(self.pair_starts)
-
 
 _ARRAYS: WeakKeyDictionary[KnowledgeGraph, dict[str, np.ndarray]] = WeakKeyDictionary()
 """The values of each graph; rules, the evaluation and the mapping of relations use the same ones.
 
-They stay in the main memory as long as the graph, also if the rules are on a GPU: up to 64 bytes
+They stay in the main memory as long as the graph, also if the rules are on a GPU: up to 96 bytes
 per triple. On a CPU, all modules of a graph share this memory, so no function may change a buffer.
 """
 
@@ -70,11 +69,14 @@ def _directed(graph: KnowledgeGraph) -> dict[str, np.ndarray]:
         [graph.num_entities, graph.num_entities, num_directed],
     )
     starts = run_starts(heads, tails)
+    pair_sizes = np.diff(starts, append=len(heads))
     sizes = np.bincount(relations, minlength=num_directed)
     return {
         "pair_heads": heads[starts],
         "pair_tails": tails[starts],
         "pair_starts": np.append(starts, len(heads)),
+        "pair_sizes": pair_sizes,
+        "pair_of_triple": np.repeat(np.arange(len(starts)), pair_sizes),
         "relations": relations,
         "relation_sizes": sizes.astype(np.float32),
         "inverse_functionality": _inverse_functionality(

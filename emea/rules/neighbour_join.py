@@ -60,8 +60,8 @@ class TailGroups:
     """
 
     def __init__(self, triples: DirectedTriples) -> None:
-        self.heads = torch.repeat_interleave(triples.pair_heads, triples.pair_sizes)
-        tails = torch.repeat_interleave(triples.pair_tails, triples.pair_sizes)
+        self.heads = triples.pair_heads[triples.pair_of_triple]
+        tails = triples.pair_tails[triples.pair_of_triple]
         keys, order = torch.sort(tails * triples.num_directed + triples.relations, stable=True)
         groups, sizes = torch.unique_consecutive(keys, return_counts=True)
         self.owners: Tensor = groups // triples.num_directed

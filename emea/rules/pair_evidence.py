@@ -304,8 +304,7 @@ def _expected_neighbours(
     """Return the matched neighbours, weighted by the best inclusion of their relations."""
     best = likelier.new_zeros(triples.num_directed)
     best.scatter_reduce_(0, relations, likelier, "amax")
-    pair = torch.repeat_interleave(triples.pair_sizes)
     of_pair = likelier.new_zeros(len(triples.pair_heads))
-    of_pair.scatter_reduce_(0, pair, best[triples.relations], "amax")
+    of_pair.scatter_reduce_(0, triples.pair_of_triple, best[triples.relations], "amax")
     worth = of_pair * matched[triples.pair_tails]
     return worth.new_zeros(triples.num_entities).index_add_(0, triples.pair_heads, worth)

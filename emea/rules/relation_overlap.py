@@ -35,7 +35,7 @@ class EntityRelations:
     """
 
     def __init__(self, triples: DirectedTriples) -> None:
-        heads = torch.repeat_interleave(triples.pair_heads, triples.pair_sizes)
+        heads = triples.pair_heads[triples.pair_of_triple]
         keys = torch.unique(heads * triples.num_directed + triples.relations)
         self.num_directed = triples.num_directed
         self.entities: Tensor = keys // triples.num_directed

@@ -93,7 +93,7 @@ def matched_sizes(triples: DirectedTriples, probs: Tensor) -> Tensor:
         probs: ``[num_entities]`` probability of each entity's match, 0 if it has no match.
     """
     per_pair = probs[triples.pair_heads] * probs[triples.pair_tails]
-    weight = torch.repeat_interleave(per_pair, triples.pair_sizes)
+    weight = per_pair.index_select(0, triples.pair_of_triple)
     return weight.new_zeros(triples.num_directed).index_add_(0, triples.relations, weight)
 
 

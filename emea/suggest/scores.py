@@ -57,7 +57,7 @@ class Influence:
             weights: ``[num_directed]`` weight of each relation (:func:`relation_weights`).
         """
         doubt = torch.log1p(-weights[triples.relations].clamp(max=1 - 1e-6))
-        pair = torch.repeat_interleave(triples.pair_sizes)
+        pair = triples.pair_of_triple
         doubts = doubt.new_zeros(len(triples.pair_heads)).index_add_(0, pair, doubt)
         # r(n, e) is evidence for n if e is matched, so the known entity is the tail
         return cls(
