@@ -54,6 +54,7 @@ class TailGroups:
         owners: ``[num_groups]`` n of each group, ascending.
         relations: ``[num_groups]`` r of each group.
         member_starts: ``[num_groups + 1]`` start of each group's members.
+        num_members: ``[num_groups]`` number of members of each group.
         members: ``[num_triples]`` x of each triple, by group.
         heads: ``[num_triples]`` x of each triple, ascending.
         group_of_head: ``[num_triples]`` group of each triple of ``heads``.
@@ -68,14 +69,10 @@ class TailGroups:
         self.relations: Tensor = groups % triples.num_directed
         self.starts = run_ends(torch.bincount(self.owners, minlength=triples.num_entities))
         self.member_starts = run_ends(sizes)
+        self.num_members = sizes
         self.members = self.heads[order]
         self.group_of_head = torch.empty_like(order)
         self.group_of_head[order] = torch.repeat_interleave(sizes)
-
-    @property
-    def num_members(self) -> Tensor:
-        """``[num_groups]`` number of members of each group."""
-        return torch.diff(self.member_starts)
 
 
 def run_ends(sizes: Tensor) -> Tensor:
@@ -100,6 +97,7 @@ class NeighbourJoin:
         neighbour_slot: The slot of n' among n's candidates.
         relation: Directed r of the source graph.
         target_relation: Directed r' of the target graph.
+        target_pair: Number of the pair (e', n') in the target graph.
     """
 
     entity: Tensor
@@ -108,6 +106,7 @@ class NeighbourJoin:
     neighbour_slot: Tensor
     relation: Tensor
     target_relation: Tensor
+    target_pair: Tensor
 
     def __len__(self) -> int:
         return len(self.entity)
@@ -207,7 +206,9 @@ def join_neighbours(
         _join_block(source, target, edges, (beliefs, neighbours), block, skip_impossible, filled)
         for block in torch.split(pairs, max(1, limit // per_pair))
     ]
-    columns = zip(*blocks, strict=True) if blocks else [[pairs]] * 6
+    if len(blocks) == 1:
+        return NeighbourJoin(*blocks[0])
+    columns = zip(*blocks, strict=True) if blocks else [[pairs]] * 7
     return NeighbourJoin(*(torch.cat(list(column)) for column in columns))
 
 
@@ -232,7 +233,8 @@ def _compiled_join(
     pairs = pairs[index]
     entity, neighbour = source.pair_heads[pairs], source.pair_tails[pairs]
     slots = slot[index], neighbour_slot[index]
-    return NeighbourJoin(entity, slots[0], neighbour, slots[1], relation, target_relation)
+    relations = relation, target_relation
+    return NeighbourJoin(entity, slots[0], neighbour, slots[1], *relations, found[index])
 
 
 def _join_block(
@@ -255,8 +257,9 @@ def _join_block(
     keys = heads[row, slot] * edges.num_entities + tails[row, neighbour_slot]
     maybe = edges.maybe(keys).nonzero().squeeze(1)
     found = edges.find(keys[maybe])
-    hit = maybe[found >= 0]
-    row, slot, neighbour_slot, found = row[hit], slot[hit], neighbour_slot[hit], found[found >= 0]
+    is_edge = (found >= 0).nonzero().squeeze(1)
+    hit, found = maybe[is_edge], found[is_edge]
+    row, slot, neighbour_slot = row[hit], slot[hit], neighbour_slot[hit]
     index, relation, target_relation = relation_products(source, target, pairs[row], found)
     row = row[index]
     return (
@@ -266,6 +269,7 @@ def _join_block(
         neighbour_slot[index],
         relation,
         target_relation,
+        found[index],
     )
 
 

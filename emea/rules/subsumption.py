@@ -72,9 +72,7 @@ def estimate_subsumption(
     pair = join.relation * target.num_directed + join.target_relation
     keys, index = torch.unique(pair, return_inverse=True)
     matched = weight.new_zeros(len(keys)).index_add_(0, index, weight)
-    heads = beliefs.targets[join.entity, join.slot]
-    tails = (neighbours or beliefs).targets[join.neighbour, join.neighbour_slot]
-    of_triples = once_each(weight, index, heads * target.num_entities + tails, len(keys))
+    of_triples = once_each(weight, index, join.target_pair, len(target.pair_heads), len(keys))
     of_source = source_sizes[keys // target.num_directed]
     of_target = target_sizes[keys % target.num_directed]
     return Subsumption(
@@ -97,14 +95,21 @@ def matched_sizes(triples: DirectedTriples, probs: Tensor) -> Tensor:
     return weight.new_zeros(triples.num_directed).index_add_(0, triples.relations, weight)
 
 
-def once_each(weight: Tensor, index: Tensor, edge: Tensor, size: int) -> Tensor:
-    """Return the sum of the weights by index, in which an edge counts at most once."""
-    counts = weight > 0  # hard beliefs leave only a few rows
-    weight, index = weight[counts], index[counts]
-    edges, edge = torch.unique(edge[counts], return_inverse=True)
-    claims, claim = torch.unique(index * len(edges) + edge, return_inverse=True)
+def once_each(weight: Tensor, index: Tensor, edge: Tensor, num_edges: int, size: int) -> Tensor:
+    """Return the sum of the weights by index, in which an edge counts at most once.
+
+    Args:
+        weight: ``[n]`` weights.
+        index: ``[n]`` index of each weight.
+        edge: ``[n]`` number of each weight's edge.
+        num_edges: Number of all edges.
+        size: Number of indices.
+    """
+    counts = (weight > 0).nonzero().squeeze(1)  # hard beliefs leave only a few rows
+    weight, index, edge = weight[counts], index[counts], edge[counts]
+    claims, claim = torch.unique(index * num_edges + edge, return_inverse=True)
     total = weight.new_zeros(len(claims)).index_add_(0, claim, weight).clamp_(max=1)
-    return weight.new_zeros(size).index_add_(0, claims // max(1, len(edges)), total)
+    return weight.new_zeros(size).index_add_(0, claims // max(1, num_edges), total)
 
 
 def share_of(matched: Tensor, sizes: Tensor) -> Tensor:

@@ -120,7 +120,7 @@ def class_inclusions(
     of_target = _claimed(typed, target.num_entities)[others]
     target_size = probs.new_zeros(target.num_entities).index_add_(0, target_classes, of_target)
     matched = probs.new_zeros(len(keys)).index_add_(0, inverse, weight)
-    once = once_each(weight, inverse, counterparts[index], len(keys))
+    once = once_each(weight, inverse, counterparts[index], target.num_entities, len(keys))
     sources, targets = keys // target.num_entities, keys % target.num_entities
     counts, examples = _examples(keys[inverse], weight, entities[index], entities[index], answer)
     examples[:, 1], examples[:, 3] = sources, targets

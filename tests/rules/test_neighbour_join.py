@@ -67,6 +67,11 @@ def joined(
     assert rows(by_loops) == rows(join)
     with patch.object(compiled, "thread_ranges", lambda size: index_ranges(size, 3)):
         assert rows(join_neighbours(*given)) == rows(join)
+    heads = beliefs.targets[join.entity, join.slot]
+    tails = (neighbours or beliefs).targets[join.neighbour, join.neighbour_slot]
+    assert torch.equal(by_loops.target_pair, join.target_pair)
+    assert torch.equal(target.pair_heads[join.target_pair], heads)
+    assert torch.equal(target.pair_tails[join.target_pair], tails)
     return join
 
 
