@@ -8,7 +8,7 @@ from torch import Tensor
 from emea.matching import compiled
 from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.matching import Matching
-from emea.matching.pair_table import places_in_groups
+from emea.matching.pair_table import group_sizes, group_starts, places_in_groups
 from emea.matching.similarity import Similarity
 from emea.matching.subset import Subset
 from emea.rules.directed_triples import DirectedTriples
@@ -84,10 +84,11 @@ class Propagation:
         if self.literals is not None:
             matching, wanted = self.literals.matching(matching), self.literals.wanted(wanted)
         blocks = implied_pairs(*self.groups, matching, wanted, doubt, self.least_evidence)
-        entities = (pairs.to_targets_below(similarity.num_target) for pairs in blocks)
+        if self.literals is not None:
+            blocks = (pairs.to_targets_below(similarity.num_target) for pairs in blocks)
         if free is not None:
-            entities = (pairs.kept(free.target[pairs.targets]) for pairs in entities)
-        pairs = self._selected(entities, similarity)
+            blocks = (pairs.kept(free.target[pairs.targets]) for pairs in blocks)
+        pairs = self._selected(blocks, similarity)
         return pairs.sources, pairs.targets
 
     def _selected(self, blocks: Iterator[ImpliedPairs], similarity: Similarity) -> ImpliedPairs:
@@ -118,13 +119,11 @@ class Propagation:
         doubts = pairs.log_doubt
         # 1 is above all doubts: with few pairs, all are kept
         last = smallest_of_groups(doubts, entities, num_entities, self.num_pairs, filler=1)
-        kept = doubts < last[entities]
-        room = self.num_pairs - torch.bincount(entities[kept], minlength=num_entities)
-        tied = (doubts == last[entities]).nonzero().squeeze(1)
-        number = torch.bincount(entities[tied], minlength=num_entities)
-        fits = (number <= room)[entities[tied]]
-        kept[tied[fits]] = True
-        tied = tied[~fits]
+        kept, is_tied = doubts < last[entities], doubts == last[entities]
+        room = self.num_pairs - group_sizes(entities, num_entities, kept)
+        fits = (group_sizes(entities, num_entities, is_tied) <= room)[entities]
+        kept |= is_tied & fits
+        tied = (is_tied & ~fits).nonzero().squeeze(1)
         scores = similarity.of_pairs(pairs.sources[tied], pairs.targets[tied])
         tied = tied[torch.argsort(scores, descending=True, stable=True)]
         tied = tied[torch.argsort(entities[tied], stable=True)]
@@ -147,9 +146,11 @@ def smallest_of_groups(
     """
     if compiled.usable(values):
         return compiled.smallest_of_groups(values, groups, num_groups, place, filler)
+    if not len(values):
+        return values.new_full((num_groups,), filler)
     order = torch.argsort(values, stable=True)
     order = order[torch.argsort(groups[order], stable=True)]
-    found = order[places_in_groups(groups[order], num_groups) == place - 1]
-    smallest = values.new_full((num_groups,), filler)
-    smallest[groups[found]] = values[found]
-    return smallest
+    starts = group_starts(groups, num_groups)
+    found = starts[:-1] + place - 1
+    smallest = values[order[found.clamp(max=len(order) - 1)]]
+    return torch.where(found < starts[1:], smallest, filler)

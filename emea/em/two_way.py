@@ -13,7 +13,13 @@ from emea.em.normaliser import DEFAULT_SHARPNESS, FittedSearch, sharpness_of
 from emea.em.propagation import Propagation
 from emea.em.running_scores import RunningScores
 from emea.matching.matching import Matching
-from emea.matching.pair_table import LabelledSlots, PairTable, ScoredPairs, tabulate
+from emea.matching.pair_table import (
+    LabelledSlots,
+    PairTable,
+    ScoredPairs,
+    group_sizes,
+    tabulate,
+)
 from emea.matching.similarity import Similarity
 from emea.matching.subset import Subset
 from emea.matching.two_sided import OneSided, TwoSided, two_sided
@@ -359,7 +365,7 @@ def _without_rivals(targets: Tensor, probs: Tensor, chosen: Tensor, num_target: 
 
     In many datasets, counterparts have equal ids. Ids must therefore not break ties.
     """
-    rivals = torch.bincount(targets[chosen], minlength=num_target)
+    rivals = group_sizes(targets, num_target, chosen)
     chosen = chosen & (rivals[targets] == 1)
     return Matching(
         torch.where(chosen, targets, NO_MATCH), torch.where(chosen, probs, 0.0).double(), num_target

@@ -28,7 +28,8 @@ class ScoredPairs(NamedTuple):
 
     def kept(self, chosen: Tensor) -> "ScoredPairs":
         """Return some of the pairs."""
-        return ScoredPairs(self.sources[chosen], self.targets[chosen], self.scores[chosen])
+        places = chosen.nonzero().squeeze(1)
+        return ScoredPairs(self.sources[places], self.targets[places], self.scores[places])
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +152,7 @@ def tabulate(
     order = order[torch.argsort(keys[order] // num_target, stable=True)]
     keys, scores = keys[order], scores[order]
     rows, slots = keys // num_target, places_in_groups(keys // num_target, num_source)
-    kept = slots < width
+    kept = (slots < width).nonzero().squeeze(1)
     rows, slots, keys, scores = rows[kept], slots[kept], keys[kept], scores[kept]
     shape = num_source, int(slots.max()) + 1 if len(slots) else 1
     table = PairTable(
@@ -174,8 +175,22 @@ def places_in_groups(groups: Tensor, num_groups: int) -> Tensor:
 
 def group_starts(groups: Tensor, num_groups: int) -> Tensor:
     """Return the start of each group in a list ordered by group, and the list's length."""
-    sizes = torch.bincount(groups, minlength=num_groups)
+    sizes = group_sizes(groups, num_groups)
     return torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
+
+
+def group_sizes(groups: Tensor, num_groups: int, counts: Tensor | None = None) -> Tensor:
+    """Return the number of entries of each group, ``[num_groups]``.
+
+    Unlike ``torch.bincount``, the function does not wait for the values on a GPU.
+
+    Args:
+        groups: ``[n]`` group of each entry.
+        num_groups: Number of groups.
+        counts: ``[n]`` bool: which entries count; ``None`` means all.
+    """
+    numbers = torch.ones_like(groups) if counts is None else counts.to(groups.dtype)
+    return groups.new_zeros(num_groups).scatter_add_(0, groups, numbers)
 
 
 def _largest(values: Tensor, index: Tensor, size: int) -> Tensor:

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from emea.matching.block_memory import block_budget
 from emea.matching.matching import Matching
+from emea.matching.pair_table import group_sizes
 from emea.rules.neighbour_join import TailGroups, expand_ranges, run_ends
 
 EVIDENCE_PER_BLOCK = {"cpu": 2**20, "cuda": 2**25}
@@ -62,7 +63,8 @@ class ImpliedPairs(NamedTuple):
         Args:
             kept: ``[num_pairs]`` bool.
         """
-        return ImpliedPairs(*(column[kept] for column in self))
+        places = kept.nonzero().squeeze(1)
+        return ImpliedPairs(*(column[places] for column in self))
 
 
 class _GroupEvidence(NamedTuple):
@@ -126,11 +128,12 @@ def _group_evidence(
     groups = groups[index]
     probs = matching.probs[source.owners[groups]]
     log = doubt(source.relations[groups], target.relations[target_groups], probs)
-    heard = -torch.expm1(log) > least_evidence
-    heard &= target.num_members[target_groups] <= MAX_MEMBERS
-    num_rows = torch.bincount(groups[heard], minlength=len(source.owners))
+    is_heard = -torch.expm1(log) > least_evidence
+    is_heard &= target.num_members[target_groups] <= MAX_MEMBERS
+    starts = run_ends(group_sizes(groups, len(source.owners), is_heard))
+    heard = is_heard.nonzero().squeeze(1)
     fixed = (log[heard] * FIXED_POINT).round().long()
-    return _GroupEvidence(run_ends(num_rows), target_groups[heard], fixed)
+    return _GroupEvidence(starts, target_groups[heard], fixed)
 
 
 def _blocks(heads: Tensor, num_pieces: Tensor) -> Iterator[slice]:
@@ -140,8 +143,7 @@ def _blocks(heads: Tensor, num_pieces: Tensor) -> Iterator[slice]:
     limit = block_budget(EVIDENCE_PER_BLOCK, heads.device)
     _, num_triples = torch.unique_consecutive(heads, return_counts=True)
     ends = num_triples.cumsum(0)
-    made = num_pieces.cumsum(0)[ends - 1].cpu()
-    ends = ends.cpu()
+    made, ends = torch.stack([num_pieces.cumsum(0)[ends - 1], ends]).cpu()
     head, start, done = 0, 0, 0
     while head < len(ends):
         # as many heads as the limit allows, but at least one

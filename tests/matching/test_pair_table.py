@@ -9,7 +9,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.matching.pair_table import PairTable, ScoredPairs, places_in_groups, tabulate
+from emea.matching.pair_table import (
+    LabelledSlots,
+    PairTable,
+    ScoredPairs,
+    group_sizes,
+    places_in_groups,
+    tabulate,
+)
 
 from .random_tables import pairs_of, random_table
 
@@ -116,3 +123,27 @@ def test_places_count_those_before_in_the_group(given: list[int]) -> None:
     groups = sorted(given)
     places = places_in_groups(torch.tensor(groups, dtype=torch.int64), 5).tolist()
     assert places == [groups[:i].count(group) for i, group in enumerate(groups)]
+
+
+def test_sizes_of_groups_equal_counts() -> None:
+    rng = np.random.default_rng(0)
+    groups, counts = rng.integers(0, 6, 40), rng.random(40) < 0.5
+    for part in (slice(0), slice(None)):
+        some, chosen = torch.from_numpy(groups[part]), torch.from_numpy(counts[part])
+        assert group_sizes(some, 8).tolist() == np.bincount(groups[part], minlength=8).tolist()
+        expected = np.bincount(groups[part][counts[part]], minlength=8)
+        assert group_sizes(some, 8, chosen).tolist() == expected.tolist()
+
+
+def test_labels_decide_the_slots_of_their_entities() -> None:
+    table = random_table(np.random.default_rng(0), 8, 9, 5, 0.6)
+    places = pairs_of(table)
+    labels = [next(iter(places)), (7, 8)]
+    log_probs = torch.full(table.targets.shape, -2.0)
+    found = LabelledSlots.of(table, torch.tensor(labels)).put_into(log_probs)
+    expected = torch.full_like(found, -torch.inf)
+    for (source, target), place in places.items():
+        is_other = all(source != label[0] and target != label[1] for label in labels)
+        expected[place] = 0.0 if (source, target) in labels else -2.0 if is_other else -torch.inf
+    assert torch.equal(found, expected)
+    assert (log_probs == -2).all()
