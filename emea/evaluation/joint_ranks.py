@@ -11,7 +11,7 @@ from emea.data.arrays import IntArray
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
 from emea.matching.block_memory import block_budget, in_smaller_blocks
-from emea.matching.pair_table import PairRanking
+from emea.matching.pair_table import PairRanking, group_sizes
 from emea.matching.similarity import Similarity
 
 PAIRS_PER_BLOCK = {"cpu": 2**20, "cuda": 2**24}
@@ -99,7 +99,7 @@ def _ranked_before(
     """Compare the listed pairs of some links' sources with the links."""
     link, entry = _entries(listed.rows, sources)
     columns, scores = listed.columns[entry], listed.scores[entry]
-    hits = columns == right[link]
+    hits = (columns == right[link]).nonzero().squeeze(1)
     found = torch.zeros(len(sources), dtype=torch.bool, device=sources.device)
     found[link[hits]] = True
     own = scores.new_full((len(sources),), torch.inf)
@@ -113,7 +113,7 @@ def _ranked_before(
     before = []
     for inside in (pooled[columns], torch.ones_like(better)):
         num_better, num_equal = (
-            torch.bincount(link[counted & inside], minlength=len(sources)).double()
+            group_sizes(link, len(sources), counted & inside).double()
             for counted in (better, equal)
         )
         # The neural rank already contains half of each tied pair.

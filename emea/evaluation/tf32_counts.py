@@ -16,6 +16,7 @@ from torch import Tensor
 from emea.evaluation.all_counts import all_counts
 from emea.matching.block_memory import block_budget
 from emea.matching.compiled import supports_triton
+from emea.matching.pair_table import group_sizes
 from emea.matching.scanned_search import rough_dots
 from emea.matching.similarity import Similarity
 from emea.matching.tf32_vectors import TF32Vectors, tf32_vectors
@@ -141,7 +142,7 @@ def _is_finite(similarity: Similarity, sources: Tensor, reference: Tensor) -> bo
     largest = [abs(similarity.scale) * lengths[0] * lengths[1]]
     largest += [values.abs().max() for values in (*offsets, reference)]
     # the factor covers the sum of all of them, and the rounding of vectors
-    return all(bool((8 * value).isfinite()) for value in (*largest, *lengths))
+    return bool((8 * torch.stack([*largest, *lengths])).isfinite().all())
 
 
 def _of_links(
@@ -155,20 +156,21 @@ def _of_links(
     rows = tf32_vectors(similarity.source.index_select(0, links.sources))
     margins = Margins(similarity.scale, row_margins(similarity, links, rows), of_columns)
     num_links = len(links.sources)
-    better, equal = torch.zeros(2, 2, num_links, dtype=torch.int64, device=rows.values.device)
-    for place, columns in enumerate(((0, num_pooled), (num_pooled, similarity.num_target))):
+    both = (0, num_pooled), (num_pooled, similarity.num_target)
+    parts = [compared(margins, rows.values, vectors.values, columns) for columns in both]
+    better, open_counts = torch.stack([counts for counts, _ in parts], dim=1)
+    if int(open_counts.sum()) > MAX_SHARE * num_links * similarity.num_target:
+        return None
+    equal = torch.zeros_like(better)
+    for place, (columns, (_, words)) in enumerate(zip(both, parts, strict=True)):
         if columns[0] == columns[1]:
             continue
-        counts, words = compared(margins, rows.values, vectors.values, columns)
-        better[place] = counts[0]
-        if int(counts[1].sum()) > MAX_SHARE * num_links * similarity.num_target:
-            return None
         for row, column in undecided(words):
             column += columns[0]
             scores = similarity.of_pairs(links.sources[row], column)
             right = links.reference[row]
-            better[place] += torch.bincount(row[scores > right], minlength=num_links)
-            equal[place] += torch.bincount(row[scores == right], minlength=num_links)
+            better[place] += group_sizes(row, num_links, scores > right)
+            equal[place] += group_sizes(row, num_links, scores == right)
     return better.cumsum(0), equal.cumsum(0)
 
 
