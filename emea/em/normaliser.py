@@ -223,9 +223,9 @@ def fit_sharpness(
     for _ in range(num_steps):
         probs = torch.softmax(beta * scores, dim=1)
         mean = (probs * scores).sum(1)
-        slope = float((mean - right).mean()) + prior * (rate - 1 / beta)
-        curvature = float(((probs * scores.square()).sum(1) - mean.square()).mean())
-        curvature += prior / beta**2
+        second = (probs * scores.square()).sum(1) - mean.square()
+        slope, curvature = torch.stack([(mean - right).mean(), second.mean()]).tolist()
+        slope, curvature = slope + prior * (rate - 1 / beta), curvature + prior / beta**2
         low, high = (low, beta) if slope > 0 else (beta, high)
         step = beta - slope / curvature if curvature > 0 else low - 1
         step = step if low < step < high else (low + high) / 2
