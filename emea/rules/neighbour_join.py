@@ -201,15 +201,15 @@ def join_neighbours(
         return _compiled_join(source, target, edges, (beliefs, neighbours), skip_impossible, filled)
     per_pair = beliefs.num_candidates * neighbours.num_candidates
     limit = block_budget(LOOKUPS_PER_BLOCK, beliefs.targets.device)
-    pairs = torch.arange(len(source.pair_heads), device=beliefs.targets.device)
+    size = max(1, limit // per_pair)
+    starts = range(0, max(1, len(source.pair_heads)), size)
     blocks = [
-        _join_block(source, target, edges, (beliefs, neighbours), block, skip_impossible, filled)
-        for block in torch.split(pairs, max(1, limit // per_pair))
+        _join_block(source, target, edges, (beliefs, neighbours), part, skip_impossible, filled)
+        for part in (slice(start, start + size) for start in starts)
     ]
     if len(blocks) == 1:
         return NeighbourJoin(*blocks[0])
-    columns = zip(*blocks, strict=True) if blocks else [[pairs]] * 7
-    return NeighbourJoin(*(torch.cat(list(column)) for column in columns))
+    return NeighbourJoin(*(torch.cat(column) for column in zip(*blocks, strict=True)))
 
 
 def _compiled_join(
@@ -242,10 +242,11 @@ def _join_block(
     target: DirectedTriples,
     edges: TargetEdges,
     beliefs: tuple[Beliefs, Beliefs],
-    pairs: Tensor,
+    pairs: slice,
     skip_impossible: bool,
     filled: Tensor | None,
 ) -> tuple[Tensor, ...]:
+    """Return the columns of the join of some neighbouring pairs of the source graph."""
     entity, neighbour = source.pair_heads[pairs], source.pair_tails[pairs]
     heads, tails = beliefs[0].targets[entity], beliefs[1].targets[neighbour]
     possible = edges.may_join(heads, tails)
@@ -260,7 +261,7 @@ def _join_block(
     is_edge = (found >= 0).nonzero().squeeze(1)
     hit, found = maybe[is_edge], found[is_edge]
     row, slot, neighbour_slot = row[hit], slot[hit], neighbour_slot[hit]
-    index, relation, target_relation = relation_products(source, target, pairs[row], found)
+    index, relation, target_relation = relation_products(source, target, row + pairs.start, found)
     row = row[index]
     return (
         entity[row],
