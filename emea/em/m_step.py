@@ -60,12 +60,12 @@ def fit_weights(
         logits, loss = likelihood.loss(w)
         return logits, loss + ridge / 2 * (w - prior).square().sum()
 
+    of_prior = ridge * torch.eye(len(weights), dtype=torch.float64)
     logits, loss = evaluated(weights)
     for _ in range(num_steps):
         slope, curvature = likelihood.derivatives(logits)
         slope = slope + ridge * (weights - prior)
-        curvature = curvature + ridge * torch.eye(len(weights), dtype=torch.float64)
-        step = _newton_step(curvature, slope, weights - bound)
+        step = _newton_step(curvature + of_prior, slope, weights - bound)
         updated, logits, loss = _descend(evaluated, (weights, logits, loss), step, bound)
         if (updated - weights).abs().max() < 1e-8 * (1 + weights.abs().max()):
             return updated

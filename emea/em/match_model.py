@@ -79,15 +79,17 @@ class MatchModel:
         """Fit the weights on the examples of links that the encoder has not been trained on."""
         given = [self._example_values(features, side, part) for side, part in enumerate(examples)]
         values, offsets, slots = stacked_examples(given)
-        known = slots >= 0
+        if not self.unmatched:
+            known = slots >= 0
+            values, offsets, slots = values[known], offsets[known], slots[known]
         least = torch.tensor([0.0 if name in PRIORS else -torch.inf for name in self.names])
         self.weights = fit_weights(
-            values[known],
-            slots[known],
+            values,
+            slots,
             self.ridge,
             prior=self.prior.double(),
             least=least.double(),
-            offsets=offsets[known],
+            offsets=offsets,
         )
 
     def encoder_beliefs(self, features: PairFeatures) -> Tensor:

@@ -152,10 +152,11 @@ class PaperStep(JointStep):
             targets = compatible.best_targets().numpy()
         else:
             targets = compatible.sampled_targets(self.generator).numpy()
-        pool = np.arange(compatible.num_source)
+        is_free = np.full(compatible.num_source, visible.label_pool is None)
         if visible.label_pool is not None:
-            pool = visible.label_pool
-        unlabelled = np.setdiff1d(pool, visible.train[:, 0])
+            is_free[visible.label_pool] = True
+        is_free[visible.train[:, 0]] = False
+        unlabelled = np.flatnonzero(is_free)
         return np.stack([unlabelled, targets[unlabelled]], axis=1)
 
 
