@@ -74,12 +74,14 @@ NOTE = (
     f"*slight* gain is at most {SLIGHT}.\n\n"
     "PARIS and PRASE are our own implementations and stronger than those in the paper. They answer "
     "among all targets, while the paper compares them with rankings among test targets; rows with "
-    "*among all targets* compare like with like. Most runs of Figures 4, 6 and 7 are `strict`, so "
-    "a claim that fails there may still hold for the paper's released code."
+    "*among all targets* compare like with like. *Better models, better results* compares runs "
+    "with ten EM iterations: four models under `released`, RREA and Dual-AMN under `strict`."
 )
 
 
-IN_PAPER = [MODELS[key] for key in (("rrea", 10), ("dual_amn", 10), ("alinet", 1), ("iptranse", 1))]
+TEN_ITERATIONS = tuple(MODELS[model, 10] for model in ("rrea", "dual_amn", "alinet", "iptranse"))
+"""The models of the paper's Figure 4 with ten EM iterations, as in the paper (IPTransE: 30)."""
+
 SUP, SEMI = WITH_RULE["sup", "avoid_conflict"], WITH_RULE["semi", "avoid_conflict"]
 dbp15k, everywhere = partial(better, places=DBP15K_CELLS), partial(better, places=CELLS)
 
@@ -148,7 +150,17 @@ CLAIMS = (
         tuple(
             Case(
                 percent(ratio),
-                (KeepsOrder(*zip(*(before_and_after(m, ratio) for m in IN_PAPER), strict=True)),),
+                (
+                    KeepsOrder(
+                        *zip(
+                            *(
+                                before_and_after(model, ratio, shared=TEN_ITERATIONS)
+                                for model in TEN_ITERATIONS
+                            ),
+                            strict=True,
+                        )
+                    ),
+                ),
             )
             for ratio in RATIOS
         ),
