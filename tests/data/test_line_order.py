@@ -11,6 +11,7 @@ from emea.data.attributes import AttributeTriples
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.data.sources.id_format import read_id_format
+from emea.data.sources.oaei import read_oaei
 from emea.data.sources.openea_format import read_openea_format
 from emea.data.sources.own_files import read_own_files
 from emea.data.split import known_split, official_split, random_split
@@ -120,6 +121,11 @@ def rdf_lines(side: str) -> list[str]:
     return [*lines, f"<{iri(side, 1)}> <http://r/0> _:x .", lines[0]]
 
 
+def oaei_files() -> Files:
+    links = [f"{iri('a', s)}\t{iri('b', t)}" for s, t in LINKS]
+    return {"source.nt": rdf_lines("a"), "target.nt": rdf_lines("b"), "links.tsv": links}
+
+
 def rows(side: str, mark: str) -> list[str]:
     lines = [mark.join((iri(side, h), f"r{r}", iri(side, t))) for h, r, t in sorted(EDGES)]
     return [*lines, lines[3], mark.join((iri(side, 2), "name", "Zwei")), "only one cell"]
@@ -176,6 +182,7 @@ CASES: dict[str, tuple[Files, Callable[[Path], GraphPair], tuple[str, ...]]] = {
         lambda folder: read_openea_format(folder, keep_literals=True, iri_names=True),
         (),
     ),
+    "oaei": (oaei_files(), lambda folder: read_oaei(folder, keep_literals=True), ()),
     **{
         f"{graph} and {link}": (own_files(graph, link), read_own, ())
         for graph, link in (("nt", "nt"), ("ttl", "csv"), ("tsv", "sssom.tsv"), ("csv", "csv"))
@@ -204,6 +211,33 @@ def test_the_order_of_rows_in_parquet_changes_nothing(tmp_path: Path) -> None:
             parquet.write_table(table, folder / f"{side}.parquet", row_group_size=7)
         files = [folder / name for name in ("a.parquet", "b.parquet", "links.tsv")]
         found.append(everything(read_own_files(*files)))
+    assert found[0] == found[1]
+
+
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+
+
+def described(side: str) -> list[str]:
+    about = '<rdf:Description rdf:about="{}">{}</rdf:Description>\n'
+    edges = [
+        about.format(iri(side, h), f'<r:r{r} rdf:resource="{iri(side, t)}"/>')
+        for h, r, t in sorted(EDGES)
+    ]
+    names = [about.format(iri(side, e), f"<r:name>name {e % 5}</r:name>") for e in range(SIZE)]
+    return edges + names
+
+
+def test_the_order_of_descriptions_in_rdf_xml_changes_nothing(tmp_path: Path) -> None:
+    links = [f"{iri('a', s)}\t{iri('b', t)}" for s, t in LINKS]
+    found = []
+    for name, step in (("one", 1), ("two", -1)):
+        folder = written(tmp_path / name, {"links.tsv": links[::step]})
+        for side in ("a", "b"):
+            parts = "".join(described(side)[::step])
+            text = f'<rdf:RDF xmlns:rdf="{RDF}" xmlns:r="http://r/">\n{parts}</rdf:RDF>\n'
+            (folder / f"{side}.rdf").write_text(text, encoding="utf-8")
+        files = [folder / name for name in ("a.rdf", "b.rdf", "links.tsv")]
+        found.append(everything(read_own_files(*files, keep_literals=True)))
     assert found[0] == found[1]
 
 
