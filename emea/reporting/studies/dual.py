@@ -49,8 +49,8 @@ DUAL_NOTE = (
     "also reports this cell, but the number was not available to us. Neither were the tables of "
     "EAFM, ContextEA and EREM."
     "\n\nThe runs of `em=dual` on DBP15K with five splits are older than the current computation "
-    "of relation inclusions (commit 45d28a5). The runs of `em=paper` and `em=one_to_one`, those with "
-    "other validation links, with knowledge of the test pool and on other pairs are not. "
+    "of relation inclusions (commit 45d28a5). The runs of `em=paper` and `em=one_to_one`, those "
+    "with other validation links, with knowledge of the test pool and on other pairs are not. "
     "Differences between the two include the effect of this change, which was 0.001 ± 0.007 for "
     "`em=paper` (`experiments/README.md`)."
 )
