@@ -11,7 +11,7 @@ from emea.reporting.significance import p_of_splits
 
 HIT = "{stage}.hit@1"
 TIE = 0.003
-"""Smaller differences of Hit@1 or compatibility are ties: repeated training varies by as much."""
+"""Smaller differences of Hit@1 or compatibility are ties, like repeated first trainings."""
 
 MR_TIE = 0.01
 """The same for mean ranks, relative to the smaller one."""
