@@ -183,14 +183,14 @@ class Runs:
         return [] if ratio is None else self._found[key].get((data, ratio), [])
 
     def shared_splits(self, places: Iterable[tuple[Method, str, str, float]]) -> set[int]:
-        """Return the splits that all places with runs share, or all their splits if none is.
+        """Return the splits that all places with runs share.
 
         Args:
             places: Arguments of :meth:`of`.
         """
         found = [self.of(*place) for place in places]
         seeds = [{run.split_seed for run in runs} for runs in found if runs] or [set()]
-        return set.intersection(*seeds) or set.union(*seeds)
+        return set.intersection(*seeds)
 
     def _select(self, method: Method, protocol: str) -> list[SplitRun]:
         if self.table.empty:

@@ -200,7 +200,7 @@ def _filled(spec: TableSpec, scope: _Scope) -> tuple[Entry, ...]:
 
 
 def _common_splits(spec: TableSpec, runs: Runs, rows: Sequence[Row]) -> dict[Row, frozenset[int]]:
-    """By row, the splits that it shares with the rows of its group, or all if they share none."""
+    """By row, the splits that it shares with the rows of its group, if they share any."""
     places = [spec.keys.index(title) for title in spec.common]
     if not places:
         return {}
@@ -214,5 +214,7 @@ def _common_splits(spec: TableSpec, runs: Runs, rows: Sequence[Row]) -> dict[Row
             for row in group
             if row.method is not None and row.ratio is not None
         ]
-        kept |= dict.fromkeys(group, frozenset(runs.shared_splits(asked)))
+        shared = frozenset(runs.shared_splits(asked))
+        if shared:
+            kept |= dict.fromkeys(group, shared)
     return kept

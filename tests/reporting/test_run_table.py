@@ -8,6 +8,7 @@ from omegaconf import OmegaConf
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.record.run_header import flat_params
+from emea.reporting.checks import Mean
 from emea.reporting.methods import (
     CHANGES,
     COMMON,
@@ -283,6 +284,15 @@ def test_splits_that_methods_share() -> None:
     place = ("strict", "dbp15k_zh", 0.01)
     shared = viewed(runs).shared_splits([(EMEA, *place), (PARIS, *place), (PRASE, *place)])
     assert shared == {1}
-    # without a common split, all splits count
     apart = [made("em"), reasoned("paris", 0.3, split_seed=1)]
-    assert viewed(apart).shared_splits([(EMEA, *place), (PARIS, *place)]) == {0, 1}
+    assert viewed(apart).shared_splits([(EMEA, *place), (PARIS, *place)]) == set()
+
+
+def test_means_on_common_splits_are_unknown_without_a_common_split() -> None:
+    place = ("dbp15k_zh", 0.01)
+    apart = viewed([made("em"), reasoned("paris", 0.3, split_seed=1)])
+    together = viewed([made("em"), reasoned("paris", 0.3, split_seed=0)])
+    mean = Mean(EMEA, *place, shared=(EMEA, PARIS))
+    assert mean.value(apart, "strict") is None
+    assert mean.value(together, "strict") is not None
+    assert Mean(EMEA, *place).value(apart, "strict") is not None
