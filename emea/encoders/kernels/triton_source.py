@@ -26,7 +26,7 @@ def lowest_bit(bits):
     return ((lowest.to(tl.int32, bitcast=True) >> 23) & 0xFF) - 127
 
 
-@triton.jit(do_not_specialize_on_alignment=("marks",))
+@triton.jit(do_not_specialize=("marks",))  # one program for aligned and other marks
 def matmul_kernel(
     chunk_rows,
     chunk_starts,
@@ -186,7 +186,7 @@ def distances_backward_kernel(
 ):
     """Add ``grad * sign(difference)`` to both rows' gradients; one program per tile of pairs.
 
-    The rows are marked, too.
+    Rows of pairs with a gradient are marked, too.
 
     Late in training, few pairs have a gradient, so most programs only read the gradients of a tile.
     """

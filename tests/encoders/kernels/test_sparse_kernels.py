@@ -1,6 +1,8 @@
 """Triton kernels against the CPU path in double precision, values and gradients."""
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,14 @@ from emea.encoders.kernels.sparse_pattern import SparsePattern
 
 DIMS = [1, 3, 100, 128, 200, 600, 1200]
 NUM_ROWS, NUM_COLS, HUB_EDGES = 50, 40, 10_000
+PACKAGE = Path(__file__).resolve().parents[3] / "emea"
+
+
+def test_kernels_use_only_options_of_the_oldest_triton() -> None:
+    """torch 2.4 comes with Triton 3.0, which cannot ignore only the alignment of a tensor."""
+    sources = [path.read_text() for path in sorted(PACKAGE.rglob("triton_*.py"))]
+    options = {name for text in sources for name in re.findall(r"@triton\.jit\((\w+)=", text)}
+    assert options == {"do_not_specialize"}
 
 
 def test_kernels_serve_no_cpu_tensor() -> None:
