@@ -1,7 +1,9 @@
 """Marks reach the function that needs them only with the gradient they belong to."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -34,34 +36,51 @@ class FirstRow(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        gradient, marks = torch.zeros(ctx.shape), no_marks(len(ctx.shape), torch.device("cpu"))[0]
+        gradient, marks = torch.zeros(ctx.shape), no_marks(ctx.shape[0], torch.device("cpu"))[0]
         gradient[0], marks[0] = grads[0], 1
         ctx.marks_of_rows.note(gradient, marks)
         return gradient, None
 
 
-def gradients(with_sum: bool) -> Tensor:
-    start = torch.ones(2, 3, requires_grad=True)
-    rows = Doubled.apply(start)  # type: ignore[no-untyped-call]
-    loss = FirstRow.apply(rows, marks_of(rows))  # type: ignore[no-untyped-call]
-    if with_sum:
-        loss = loss + rows.sum()
-    (found,) = torch.autograd.grad(loss, start)
+def first_row(rows: Tensor) -> Tensor:
+    found = FirstRow.apply(rows, marks_of(rows))  # type: ignore[no-untyped-call]
     assert isinstance(found, Tensor)
     return found
 
 
+def gradients(consumers: Sequence[Callable[[Tensor], Tensor]]) -> Tensor:
+    """Return the gradient of the sum of some functions, computed twice."""
+    SEEN.clear()
+    start = torch.ones(2, 3, requires_grad=True)
+    rows = Doubled.apply(start)  # type: ignore[no-untyped-call]
+    loss = torch.stack([consumer(rows) for consumer in consumers]).sum()
+    (first,) = torch.autograd.grad(loss, start, retain_graph=True)
+    (second,) = torch.autograd.grad(loss, start)
+    assert torch.equal(first, second)
+    assert isinstance(first, Tensor)
+    return first
+
+
 def test_a_gradient_comes_with_its_marks() -> None:
-    SEEN.clear()
-    assert gradients(with_sum=False).tolist() == [[2.0] * 3, [0.0] * 3]
-    assert SEEN[0] is not None
-    assert SEEN[0].tolist() == [1, 0]
+    assert gradients([first_row]).tolist() == [[2.0] * 3, [0.0] * 3]
+    assert [marks is not None and marks.tolist() for marks in SEEN] == [[1, 0], [1, 0]]
 
 
-def test_a_sum_of_gradients_has_no_marks() -> None:
-    SEEN.clear()
-    assert gradients(with_sum=True).tolist() == [[4.0] * 3, [2.0] * 3]
-    assert SEEN == [None]
+# the gradient of the last consumer comes first, and autograd could add the others to it in place
+@pytest.mark.parametrize(
+    ("consumers", "expected"),
+    [
+        ([first_row, Tensor.sum], [4, 2]),
+        ([Tensor.sum, first_row], [4, 2]),
+        ([first_row, first_row], [4, 0]),
+        ([lambda rows: rows.square().sum(), first_row], [10, 8]),
+    ],
+)
+def test_a_sum_of_gradients_has_no_marks(
+    consumers: Sequence[Callable[[Tensor], Tensor]], expected: list[int]
+) -> None:
+    assert gradients(consumers).tolist() == [[value] * 3 for value in expected]
+    assert SEEN == [None, None]
 
 
 def test_marks_are_taken_once() -> None:
