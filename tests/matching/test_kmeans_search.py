@@ -97,6 +97,13 @@ def test_the_recall_of_a_sample() -> None:
     assert everywhere.recall(source, target, 5, 40) == 1
 
 
+@pytest.mark.parametrize("num_target", [1, 3, 10])
+def test_the_recall_of_few_targets(num_target: int) -> None:
+    source, target = (normalize(side) for side in clustered(num_target=num_target))
+    cells = KMeansSearch(num_probes=1)(source, target)
+    assert cells.recall(source, target, 10, 40) == 1
+
+
 @pytest.mark.parametrize("spread", [0.4, 100.0])
 def test_a_gpu_uses_cells_of_large_graphs_if_they_find_most(
     spread: float, monkeypatch: pytest.MonkeyPatch

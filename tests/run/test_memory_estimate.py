@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from omegaconf import DictConfig
+from omegaconf import DictConfig, open_dict
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
@@ -128,6 +128,26 @@ def test_more_candidates_and_encoders_need_more(tiny_config: Configs, pair: Grap
         peak(tiny_config("em=none", f"ensemble={name}"), pair) for name in ("none", "seeds")
     )
     assert three > one
+
+
+@pytest.mark.parametrize(
+    ("device", "key", "large"),
+    [("cpu", "max_exact_pairs", "one_pass"), ("cuda", "max_exact_pairs_gpu", "kmeans")],
+)
+def test_the_automatic_search_needs_as_much_as_the_one_it_uses(
+    device: str, key: str, large: str, tiny_config: Configs, pair: GraphPair
+) -> None:
+    earlier = tiny_config("search=auto")
+    with open_dict(earlier):
+        del earlier.search[key]  # runs from before the setting was added
+    configs = [tiny_config(f"search={name}") for name in ("exact", "auto", large)]
+    configs += [earlier, tiny_config("search=auto", f"search.{key}=1")]
+    exact, auto, approximate, default, limited = (
+        estimate_memory(config, pair, torch.device(device)) for config in configs
+    )
+    assert exact == auto == default
+    assert limited == approximate
+    assert limited != exact
 
 
 def test_candidates_of_iptranse_fill_a_part_of_the_join(tiny_config: Configs) -> None:

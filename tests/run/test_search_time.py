@@ -22,7 +22,7 @@ CPU = torch.device("cpu")
         (["em=dual", "em.iterations=1"], 10_000, "about 23 min"),
         (["em=none"], 2_000, None),
         (["em=none", "search=kmeans"], 10_000, None),
-        (["em=none"], 100_000, None),  # search=auto uses faiss
+        (["em=none"], 100_000, None),  # search=auto uses one_pass
     ],
 )
 def test_the_time_grows_with_pairs_and_iterations(
