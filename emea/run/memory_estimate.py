@@ -251,7 +251,8 @@ def _search_memory(config: DictConfig, sizes: Sizes) -> tuple[float, str]:
         blocks = max(blocks, FLOAT * num_rows * sizes.num_target)
     if name in ("faiss", "one_pass"):
         length = min(OmegaConf.select(config, "search.shortlist", default=100), sizes.num_target)
-        return blocks + sizes.num_entities * length * (ID + FLOAT), " or search.shortlist"
+        advice = " or search.shortlist" if "shortlist" in config.search else ""
+        return blocks + sizes.num_entities * length * (ID + FLOAT), advice
     if name == "kmeans":
         num_cells = OmegaConf.select(config, "search.num_cells") or math.isqrt(sizes.num_target)
         assigned = min(ASSIGNED_SCORES, max(sizes.num_source, sizes.num_target) * num_cells)

@@ -24,6 +24,7 @@ from emea.run.memory_estimate import (
     ACCURACY,
     ENCODERS,
     GIB,
+    Phase,
     available_memory,
     check_costs,
     estimate_memory,
@@ -42,10 +43,14 @@ def pair() -> GraphPair:
     return synthetic_pair(num_entities=200)
 
 
-def peak(config: DictConfig, pair: GraphPair) -> float:
-    estimate = estimate_memory(config, pair, CPU)
+def phases_of(config: DictConfig, pair: GraphPair, device: torch.device) -> tuple[Phase, ...]:
+    estimate = estimate_memory(config, pair, device)
     assert estimate is not None
-    return estimate.peak.num_bytes
+    return estimate.phases
+
+
+def peak(config: DictConfig, pair: GraphPair) -> float:
+    return max(phase.num_bytes for phase in phases_of(config, pair, CPU))
 
 
 def test_wide_embeddings_are_refused_before_training(
@@ -142,12 +147,15 @@ def test_the_automatic_search_needs_as_much_as_the_one_it_uses(
         del earlier.search[key]  # runs from before the setting was added
     configs = [tiny_config(f"search={name}") for name in ("exact", "auto", large)]
     configs += [earlier, tiny_config("search=auto", f"search.{key}=1")]
+    phases = [phases_of(config, pair, torch.device(device)) for config in configs]
     exact, auto, approximate, default, limited = (
-        estimate_memory(config, pair, torch.device(device)) for config in configs
+        [phase.num_bytes for phase in estimate] for estimate in phases
     )
     assert exact == auto == default
     assert limited == approximate
     assert limited != exact
+    advice = {phase.advice for estimate in (phases[1], phases[-1]) for phase in estimate}
+    assert not any("search." in text for text in advice)  # search=auto has no such settings
 
 
 def test_candidates_of_iptranse_fill_a_part_of_the_join(tiny_config: Configs) -> None:
