@@ -152,7 +152,9 @@ def activate_backward_kernel(
         grad = tl.where(value <= 0.0, 0.0, grad)
     else:
         grad = grad * (1.0 - value * value)
-    if WITH_MARKS and not ALL_ROWS:  # marks are the same for all channels
+    if WITH_MARKS and not ALL_ROWS:
+        # later kernels read all channels of a row that is active in one; this does not depend on
+        # the channel
         mask = mask & given[:, None]
     tl.store(out + narrow, grad, mask=mask)
     is_active = tl.max((grad != 0.0).to(tl.int32), axis=1)
