@@ -3,10 +3,12 @@
 import contextlib
 import copy
 import gc
+import importlib.util
 import json
 import os
 import pickle
 import re
+import subprocess
 import sys
 import warnings
 from collections import Counter
@@ -244,6 +246,19 @@ def cuda() -> Any:
     if not torch.cuda.is_available():
         pytest.skip("needs a CUDA device")
     return torch.device("cuda")
+
+
+@pytest.fixture
+def interpreted() -> Callable[..., None]:
+    """Runs code in a process that interprets Triton kernels on the CPU; skips without Triton."""
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("Triton is not installed")
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+
+    def run(code: str, *arguments: str | Path) -> None:
+        subprocess.run([sys.executable, "-c", code, *arguments], check=True, env=environment)
+
+    return run
 
 
 @pytest.fixture

@@ -1,9 +1,6 @@
 """The layers on a GPU against double precision on a CPU, and their dropout."""
 
-import importlib.util
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -201,10 +198,8 @@ for start, mask in zip(starts, kept.chunk(2, dim=1)):
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
-def test_the_kernels_in_an_interpreter() -> None:
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    subprocess.run([sys.executable, "-c", INTERPRETED], check=True, env=environment)
+def test_the_kernels_in_an_interpreter(interpreted: Callable[..., None]) -> None:
+    interpreted(INTERPRETED)
 
 
 @pytest.mark.gpu

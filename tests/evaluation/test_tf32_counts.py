@@ -1,9 +1,7 @@
 """Counts by TF32 products, compared with the scores of all pairs."""
 
-import importlib.util
-import os
-import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -247,8 +245,7 @@ torch.save(found, sys.argv[1])
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
-def test_the_kernel_in_an_interpreter(tmp_path: Path) -> None:
+def test_the_kernel_in_an_interpreter(tmp_path: Path, interpreted: Callable[..., None]) -> None:
     similarity = noisy_copies(spread=1.0, dim=130)
     sources = torch.arange(NUM_SOURCE)[:37]
     margins = margins_of(similarity, sources)
@@ -266,8 +263,7 @@ def test_the_kernel_in_an_interpreter(tmp_path: Path) -> None:
         "words": words,
     }
     torch.save(given, file)
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    subprocess.run([sys.executable, "-c", INTERPRETED, file], check=True, env=environment)
+    interpreted(INTERPRETED, file)
     found = torch.load(file)
     for counts, expected in zip(
         found["counts"], exact_counts(similarity, sources, sources), strict=True

@@ -1,9 +1,6 @@
 """The search of a GPU, compared with ``topk`` and ``logsumexp`` over all scores."""
 
-import importlib.util
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from typing import Any
 from unittest.mock import Mock
 
@@ -194,11 +191,9 @@ for num_columns in (40, {tile}, {tile} + 70):
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
-def test_the_kernel_in_an_interpreter() -> None:
+def test_the_kernel_in_an_interpreter(interpreted: Callable[..., None]) -> None:
     code = INTERPRETED.format(tile=TILE, group=GROUP, path=__file__)
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    interpreted(code)
 
 
 @pytest.mark.gpu

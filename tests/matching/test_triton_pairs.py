@@ -1,9 +1,6 @@
 """Scores of single pairs on a GPU, compared with sums in double precision."""
 
-import importlib.util
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -29,10 +26,8 @@ for dim in (1, 37, 128, 300):
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
-def test_the_kernel_in_an_interpreter() -> None:
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    subprocess.run([sys.executable, "-c", INTERPRETED], check=True, env=environment)
+def test_the_kernel_in_an_interpreter(interpreted: Callable[..., None]) -> None:
+    interpreted(INTERPRETED)
 
 
 @pytest.mark.gpu

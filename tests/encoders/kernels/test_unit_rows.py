@@ -1,9 +1,6 @@
 """Unit rows and their gradient against double precision."""
 
-import importlib.util
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -48,11 +45,8 @@ tests["test_nan_is_not_hidden"]()
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
-def test_the_kernels_in_an_interpreter() -> None:
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    code = INTERPRETED.format(path=__file__)
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+def test_the_kernels_in_an_interpreter(interpreted: Callable[..., None]) -> None:
+    interpreted(INTERPRETED.format(path=__file__))
 
 
 @pytest.mark.gpu
