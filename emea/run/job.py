@@ -59,7 +59,7 @@ from emea.run.result import (
     RunSettings,
     Seconds,
     literal_numbers,
-    write_arrays,
+    write_ranks_and_beliefs,
 )
 from emea.run.resuming import Start, forget_previous, locked_folder
 from emea.run.run import Outcome, Run, RunInputs
@@ -143,7 +143,7 @@ def run_job(
         with shown_phase("final evaluation"):
             found = run.outcome(pair)
             # waits for the last checkpoint: without it, the run writes no results
-            writer.write(partial(write_arrays, folder, split, found))
+            writer.write(partial(write_ranks_and_beliefs, folder, split, found))
             validation = split.supervision.validation
             decision = decide(answering, found.beliefs, found.labels, export, validation)
             schema = schema_mapping(graphs, decision, export.least_inclusion)
@@ -162,7 +162,7 @@ def run_job(
         )
         _log_curves(found.losses, metrics, tracker)
         with shown_phase("writing results"):
-            result.write_others(folder, writer)
+            result.write_answer(folder, writer)
     return result
 
 

@@ -248,15 +248,15 @@ class RunResult:
     def write(self, folder: Path) -> None:
         """Write all files of the result; ``metrics.json`` comes last."""
         with BackgroundWriter() as writer:
-            writer.write(partial(write_arrays, folder, self.split, self.outcome))
-            self.write_others(folder, writer)
+            writer.write(partial(write_ranks_and_beliefs, folder, self.split, self.outcome))
+            self.write_answer(folder, writer)
 
-    def write_others(self, folder: Path, writer: BackgroundWriter) -> None:
-        """Write all files except for the arrays; ``metrics.json`` comes last.
+    def write_answer(self, folder: Path, writer: BackgroundWriter) -> None:
+        """Write the answer, the mapping of relations and classes, and the metrics.
 
         Args:
             folder: The folder.
-            writer: Writes the arrays. The metrics are written when it has finished.
+            writer: Writes ranks and beliefs. The metrics are written when it has finished.
         """
         decoder = decoder_name(self.config)
         write_alignment(folder, self.pair, self.header, decoder, self.decision, self.export)
@@ -266,10 +266,10 @@ class RunResult:
         run_folder.write_metrics(folder, self.metrics.as_dict())
 
 
-def write_arrays(folder: Path, split: Split, found: Outcome) -> None:
+def write_ranks_and_beliefs(folder: Path, split: Split, found: Outcome) -> None:
     """Write the ranks and the beliefs of a run.
 
-    They are compressed without Python's lock, so a thread can do that while a run decodes its
+    They are compressed without Python's lock, so a thread can do it while the run decodes its
     answer.
     """
     ranks = found.ranks
