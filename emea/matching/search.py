@@ -13,8 +13,8 @@ MAX_EXACT_PAIRS_GPU = 2 * 10**11
 """The same on a GPU: about 450,000 entities per side."""
 
 LEAST_CELL_RECALL, RECALL_SAMPLE, RECALL_SIZE = 0.95, 200, 10
-"""Recall from which ``search=auto`` uses k-means cells; it is measured for this many source
-entities and their nearest targets."""
+"""Recall from which ``search=auto`` uses k-means cells. It is measured on a sample of this many
+source entities, for this many nearest targets of each."""
 
 
 class SearchGroup(NamedTuple):
