@@ -21,11 +21,10 @@ from emea.data.graph_pair import GraphPair
 from emea.errors import ConfigError
 from emea.matching.block_memory import block_budget
 from emea.matching.scanned_search import block_rows
-from emea.matching.search import MAX_EXACT_PAIRS, MAX_EXACT_PAIRS_GPU
 from emea.matching.similarity import BLOCK_BYTES
 from emea.run.parts import member_models
 from emea.run.reasoning_time import announce_reasoning
-from emea.run.search_time import announce_searches
+from emea.run.search_time import announce_searches, search_name
 
 logger = logging.getLogger(__name__)
 
@@ -245,7 +244,8 @@ def _phases(config: DictConfig, sizes: Sizes, models: list[EncoderMemory]) -> It
 
 def _search_memory(config: DictConfig, sizes: Sizes) -> tuple[float, str]:
     """Return the memory of a candidate search without embeddings, and the setting to change."""
-    name, blocks = _search_name(config, sizes), NUM_BLOCKS * sizes.block
+    name = search_name(config, sizes.num_source * sizes.num_target, sizes.device)
+    blocks = NUM_BLOCKS * sizes.block
     if not sizes.is_cpu:
         num_rows = min(block_budget(block_rows(sizes.num_target), sizes.device), sizes.num_source)
         blocks = max(blocks, FLOAT * num_rows * sizes.num_target)
@@ -258,19 +258,6 @@ def _search_memory(config: DictConfig, sizes: Sizes) -> tuple[float, str]:
         assigned = min(ASSIGNED_SCORES, max(sizes.num_source, sizes.num_target) * num_cells)
         return blocks + FLOAT * assigned, ""
     return blocks, ""
-
-
-def _search_name(config: DictConfig, sizes: Sizes) -> str:
-    """Return the name of the search; that of ``search=auto`` depends on the size."""
-    name = str(config.search.name)
-    if name != "auto":
-        return name
-    most = config.search.get("max_exact_pairs", MAX_EXACT_PAIRS)
-    if not sizes.is_cpu:
-        most = config.search.get("max_exact_pairs_gpu", MAX_EXACT_PAIRS_GPU)
-    if sizes.num_source * sizes.num_target <= most:
-        return "exact"
-    return "one_pass" if sizes.is_cpu else "kmeans"
 
 
 def _encoder_memory(model: DictConfig, sizes: Sizes) -> EncoderMemory | None:

@@ -18,7 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 from emea.config.idle import uses_two_way
 from emea.data.graph_pair import GraphPair
 from emea.run.console import duration
-from emea.run.search_time import searches_exactly
+from emea.run.search_time import search_name
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def estimate_reasoning(config: DictConfig, pair: GraphPair, device: torch.device
     degrees = target.degrees().astype(np.float64)
     rows = 2 * source.num_triples * width * (degrees**2).sum() / max(1.0, degrees.sum())
     num_pairs = source.num_entities * target.num_entities
-    searched = num_pairs if searches_exactly(config, num_pairs) else 0
+    searched = num_pairs if search_name(config, num_pairs, device) == "exact" else 0
     step = cost.constant + rounds * rows * cost.per_row + searched * cost.per_pair
     members = OmegaConf.select(config, "ensemble.num_members", default=1)
     is_independent = OmegaConf.select(config, "ensemble.name") == "independent"

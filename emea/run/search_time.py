@@ -7,7 +7,7 @@ import torch
 from omegaconf import DictConfig
 
 from emea.config.idle import uses_two_way
-from emea.matching.search import MAX_EXACT_PAIRS
+from emea.matching.search import MAX_EXACT_PAIRS, MAX_EXACT_PAIRS_GPU
 from emea.run.console import duration
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ def announce_searches(
         device: The device to compute on.
     """
     num_pairs = num_source * num_target
-    is_exact = searches_exactly(config, num_pairs)
+    is_exact = search_name(config, num_pairs, device) == "exact"
     if device.type != "cpu" or not is_exact or num_pairs < NUM_ROWS * NUM_COLUMNS:
         return
     num_passes = NUM_PASSES + (NUM_PASSES_BACK if uses_two_way(config) else 0)
@@ -50,11 +50,20 @@ def announce_searches(
         )
 
 
-def searches_exactly(config: DictConfig, num_pairs: int) -> bool:
-    """Return whether candidate searches on a CPU compare all pairs of entities."""
-    if config.search.name == "auto":
-        return bool(num_pairs <= config.search.get("max_exact_pairs", MAX_EXACT_PAIRS))
-    return bool(config.search.name == "exact")
+def search_name(config: DictConfig, num_pairs: int, device: torch.device) -> str:
+    """Return the name of the search; that of ``search=auto`` depends on size and device.
+
+    On a GPU, ``search=auto`` may also search a large pair exactly, which depends on the embeddings.
+    """
+    name = str(config.search.name)
+    if name != "auto":
+        return name
+    if device.type == "cpu":
+        most, approximate = config.search.get("max_exact_pairs", MAX_EXACT_PAIRS), "one_pass"
+    else:
+        most = config.search.get("max_exact_pairs_gpu", MAX_EXACT_PAIRS_GPU)
+        approximate = "kmeans"
+    return "exact" if num_pairs <= most else approximate
 
 
 def seconds_per_pair(width: int, num_probes: int = 2) -> float:
