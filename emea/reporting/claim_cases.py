@@ -11,6 +11,7 @@ from emea.reporting.checks import (
     Below,
     Case,
     Differs,
+    KeepsOrder,
     Mean,
     Minus,
     Spread,
@@ -83,6 +84,15 @@ def before_and_after(
     """Return Hit@1 of a method's runs on zh before and after EM."""
     first, last = (_pool(pool).format(stage=stage) for stage in ("initial", "final"))
     return Mean(method, ZH, ratio, first, shared), Mean(method, ZH, ratio, last, shared)
+
+
+def keep_order(models: tuple[Method, ...], ratios: Sequence[float]) -> tuple[Case, ...]:
+    """Return the cases that check whether EM keeps the order of models, on common splits."""
+    cases = []
+    for ratio in ratios:
+        both = [before_and_after(model, ratio, shared=models) for model in models]
+        cases.append(Case(percent(ratio), (KeepsOrder(*zip(*both, strict=True)),)))
+    return tuple(cases)
 
 
 def gains(
