@@ -139,11 +139,10 @@ def _newton_step(curvature: Tensor, slope: Tensor, room: Tensor) -> Tensor:
         slope: First derivatives.
         room: Distance of each weight from its bound.
     """
-    step: Tensor
     at_bound = room <= AT_ZERO
     if not at_bound.any():
-        step = torch.linalg.solve(curvature, slope)
-        return step
+        solution: Tensor = torch.linalg.solve(curvature, slope)
+        return solution
     free = ~at_bound | (slope < 0)
     while True:
         step = torch.where(at_bound & (slope >= 0), room, 0.0)

@@ -113,8 +113,8 @@ def activate_backward(
         columns: The gradient of the wide rows.
         features: ``[num_channels, num_rows, dim]`` values after the activation.
         following: Gradients by the next layer; ``None`` if there is none.
-        out: Tensor of the same shape in any precision. Rows without a gradient are written at
-            depth 0 only.
+        out: Tensor of the same shape in any precision. Rows without a gradient may stay unset,
+            except at depth 0.
         depth: Depth of the features.
 
     Returns:

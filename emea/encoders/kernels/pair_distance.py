@@ -54,11 +54,12 @@ class _PairDistances(torch.autograd.Function):
 def _marked_gradient(
     rows: Tensor, first: Tensor, second: Tensor, grad: Tensor, noted: RowMarks | None
 ) -> Tensor:
-    """Return the gradient on CUDA, and note which rows have one."""
-    marks = None if noted is None else no_marks(len(rows), rows.device)[0]
+    """Return the gradient on CUDA; if its receiver wants to know, note which rows have one."""
+    if noted is None:
+        return sparse_kernels.pair_distances_backward(rows, first, second, grad)
+    (marks,) = no_marks(len(rows), rows.device)
     out = sparse_kernels.pair_distances_backward(rows, first, second, grad, marks)
-    if noted is not None and marks is not None:
-        noted.note(out, marks)
+    noted.note(out, marks)
     return out
 
 
