@@ -211,8 +211,9 @@ def _steps(
     objective = MarginObjective()
     links = torch.from_numpy(graph.joint_links(pair.links[: len(pair.links) // 20])).to(device)
     settings: dict[str, Any] = {"lr": 0.005, "alpha": 0.9, "eps": 1e-7}
-    kind = GraphedStep if device.type == "cuda" else OptimisationStep
-    ours = kind(partial(objective, model, links), RMSprop(model.parameters(), **settings))
+    optimizer = RMSprop(model.parameters(), **settings)
+    step = OptimisationStep(partial(objective, model, links), optimizer)
+    ours = GraphedStep(step) if device.type == "cuda" else step
     usual = torch.optim.RMSprop(model.parameters(), **settings)
     return ours, OptimisationStep(partial(objective, direct, links), usual)
 

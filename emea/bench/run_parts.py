@@ -17,6 +17,7 @@ from emea.config.instantiate import factory, load_pair
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.em.em_callback import IterationReport
+from emea.encoders.step_block import Labels
 from emea.record.atomic import write_json
 from emea.record.provenance import provenance
 from emea.run.device import choose_device, keep_freed_memory, peak_memory_mb
@@ -77,8 +78,8 @@ def measure(overrides: list[str], num_steps: int) -> dict[str, Any]:
 
 def ms_per_step(parts: Parts, links: Tensor, num_steps: int) -> float:
     """Return the mean time of an optimisation step, as training runs it."""
-    optimizer = parts.module.configure_optimizers()
-    step = parts.module.new_step(links, optimizer)
+    module = parts.module
+    step = module.new_step([Labels(links)], module.configure_optimizers())
     for _ in range(WARM_UP):
         step()
     _wait(links)

@@ -13,8 +13,13 @@ from torch import Tensor, nn
 
 from emea.encoders.ensemble import Ensemble, EnsembleObjective
 from emea.encoders.objective import Objective
-from emea.encoders.optimisation_step import GraphedStep, GraphMemory, OptimisationStep
-from emea.encoders.step_block import StepBlock
+from emea.encoders.optimisation_step import (
+    GraphedStep,
+    GraphMemory,
+    MemberSteps,
+    OptimisationStep,
+)
+from emea.encoders.step_block import Labels, StepBlock
 from emea.errors import ConfigError, DivergedError
 
 LOWER_THE_RATE = "A smaller learning rate (model.optimizer.lr) usually helps"
@@ -35,6 +40,10 @@ class AlignmentModule(pl.LightningModule):
     millisecond then occurs once per block, not once per step. One Lightning epoch is a turn: labels
     may change between turns, while weights and optimiser are kept.
 
+    A fit trains one encoder or several members of an ensemble. The members take each step side by
+    side: on a CPU in turn, and on a GPU in one CUDA graph in which their kernels overlap. Steps,
+    epochs and losses are counted as if the members ran each block one after the other.
+
     The output of the encoder is checked at its first call, which is part of the first step, and
     at every call of ``embeddings``.
 
@@ -43,7 +52,8 @@ class AlignmentModule(pl.LightningModule):
             floating-point embeddings of all entities, source entities first. It may return a
             parameter.
         objective: ``objective(encoder, links)`` returns the loss of a step. The constructor calls
-            its ``attach`` with the encoder, and each step of a fit calls its ``before_step``.
+            its ``attach`` with the encoder, and each step of a fit calls its ``before_step``. An
+            ensemble has one for each member.
         optimizer: Creates the optimiser from the parameters; ``None`` for an encoder without
             parameters. An ensemble has one for each member.
         num_source: Number of entities of the source graph.
@@ -58,7 +68,7 @@ class AlignmentModule(pl.LightningModule):
     def __init__(
         self,
         encoder: nn.Module,
-        objective: Objective,
+        objective: Objective | EnsembleObjective,
         optimizer: OptimizerFactory | Sequence[OptimizerFactory | None] | None,
         num_source: int,
         num_target: int,
@@ -75,9 +85,9 @@ class AlignmentModule(pl.LightningModule):
         self.num_source = num_source
         self.num_target = num_target
         self._optimizer_makers = makers
-        self._active = 0
+        self._active: tuple[int, ...] = (0,)
         self._cuda_graph = cuda_graph
-        self._step: OptimisationStep | None = None
+        self._step: Callable[[], Tensor] | None = None
         self._graph_memory = GraphMemory()
         self.num_steps_of_turn = 0
         self.turn_is_over = False
@@ -87,14 +97,12 @@ class AlignmentModule(pl.LightningModule):
         self.logs_losses = True
         self.renew(encoder, objective)
 
-    def configure_optimizers(self) -> torch.optim.Optimizer | None:
-        """Return a new optimiser for a fit, or ``None`` if there are no parameters."""
-        make_optimizer = self._optimizer_makers[self._active]
-        if make_optimizer is None:
-            return None
-        if self.num_members == 1:
-            return make_optimizer(self.parameters())
-        return make_optimizer(_members(self.encoder)[self._active].parameters())
+    def configure_optimizers(self) -> list[torch.optim.Optimizer]:
+        """Return a new optimiser for each active member; empty if there are no parameters."""
+        # the objective of a single encoder may have parameters, too
+        modules = [self] if self.num_members == 1 else _members(self.encoder)
+        makers = [(self._optimizer_makers[member], modules[member]) for member in self._active]
+        return [make(module.parameters()) for make, module in makers if make is not None]
 
     @property
     def num_members(self) -> int:
@@ -102,21 +110,36 @@ class AlignmentModule(pl.LightningModule):
         return len(self._optimizer_makers)
 
     @property
+    def active_members(self) -> tuple[int, ...]:
+        """The members of the ensemble that a fit trains; ``(0,)`` for a single encoder."""
+        return self._active
+
+    @property
     def is_last_member(self) -> bool:
-        """Whether the active member is the last one to be trained on the current labels."""
-        return self._active == self.num_members - 1
+        """Whether the current fit trains the last member, after which EM follows."""
+        return self._active[-1] == self.num_members - 1
 
-    def activate(self, member: int) -> None:
-        """Choose the member of the ensemble that the next fit trains."""
-        self._active = member
-        if isinstance(self.objective, EnsembleObjective):
-            self.objective.active = member
+    def activate(self, members: Sequence[int]) -> None:
+        """Choose the members of the ensemble that the next fit trains.
 
-    def renew(self, encoder: nn.Module, objective: Objective) -> None:
+        If there are several, each must have an optimiser.
+        """
+        self._active = tuple(members)
+
+    def trained(self) -> list[tuple[Objective, nn.Module]]:
+        """Return the objective and the encoder of each active member."""
+        pairs = list(zip(_objectives(self.objective), _members(self.encoder), strict=True))
+        return [pairs[member] for member in self._active]
+
+    def has_optimizer(self, member: int) -> bool:
+        """Return whether a member has parameters to train."""
+        return self._optimizer_makers[member] is not None
+
+    def renew(self, encoder: nn.Module, objective: Objective | EnsembleObjective) -> None:
         """Start the next fit with another encoder of the same type."""
         self.encoder, self.objective = encoder, objective
-        objective.attach(encoder)
-        for member in _members(encoder):
+        for one, member in zip(_objectives(objective), _members(encoder), strict=True):
+            one.attach(member)
             self._check_first_rows(member)
 
     def renew_member(self, member: int, encoder: nn.Module, objective: Objective) -> None:
@@ -176,17 +199,22 @@ class AlignmentModule(pl.LightningModule):
 
     def training_step(self, block: StepBlock, batch_idx: int) -> None:
         """Run a block of steps on the links of the block."""
+        trained = list(zip(self.trained(), block.labels, strict=True))
         if self._step is None:
-            self.objective.weigh(block.weights)
-            self._step = self.new_step(block.links, self.current_optimizer())
-        losses = block.links.new_empty(block.num_steps, dtype=torch.float32)
+            for (objective, _), labels in trained:
+                objective.weigh(labels.weights)
+            self._step = self.new_step(block.labels, self.current_optimizers())
+        like = block.labels[0].links
+        losses = like.new_empty(block.num_steps, len(trained), dtype=torch.float32)
         for step in range(block.num_steps):
-            self.objective.before_step(self.encoder, block.links, self.num_steps_of_turn)
+            for (objective, encoder), labels in trained:
+                objective.before_step(encoder, labels.links, self.num_steps_of_turn)
             losses[step] = self._step()
             self.num_steps_of_turn += 1
-        self._record(losses.tolist())
-        self.num_steps_done += block.num_steps
-        self.num_epochs_done += block.num_steps / block.steps_per_epoch
+        for member, of_member in zip(self._active, losses.T.tolist(), strict=True):
+            self._record(of_member, member)
+            self.num_steps_done += block.num_steps
+        self.num_epochs_done += block.total_steps / block.steps_per_epoch
         self._set_global_step()
         if self.logs_losses:
             self.log("loss", self.losses[-1][1], batch_size=1)
@@ -203,28 +231,42 @@ class AlignmentModule(pl.LightningModule):
         progress = self.trainer.fit_loop.epoch_loop.manual_optimization.optim_step_progress
         progress.total.ready = progress.total.completed = self.num_steps_done
 
-    def current_optimizer(self) -> torch.optim.Optimizer | None:
-        """Return the optimiser of the current fit; ``None`` if there are no parameters."""
-        if self._optimizer_makers[self._active] is None:
-            return None
-        optimizer: Any = self.optimizers(use_pl_optimizer=False)
-        return cast(torch.optim.Optimizer, optimizer)
+    def current_optimizers(self) -> list[torch.optim.Optimizer]:
+        """Return the optimisers of the current fit, in the order of ``configure_optimizers``."""
+        return self.trainer.optimizers
 
     @property
     def replays_graphs(self) -> bool:
         """Whether steps of encoders with parameters are replayed as CUDA graphs."""
         return self._cuda_graph and self.device.type == "cuda"
 
-    def new_step(self, links: Tensor, optimizer: torch.optim.Optimizer | None) -> OptimisationStep:
-        """Return the optimisation step on these links, as a CUDA graph if possible."""
-        loss = partial(self.objective, self.encoder, links)
-        if optimizer is not None and self._cuda_graph and links.is_cuda:
-            return GraphedStep(loss, optimizer, self._graph_memory)
-        return OptimisationStep(loss, optimizer)
+    def new_step(
+        self, labels: Sequence[Labels], optimizers: Sequence[torch.optim.Optimizer]
+    ) -> Callable[[], Tensor]:
+        """Return the step of the active members, as a CUDA graph if possible.
 
-    def num_steps(self, num_epochs: int, num_links: int) -> int:
-        """Return the number of optimisation steps in a number of epochs."""
-        return num_epochs * self.objective.steps_per_epoch(num_links)
+        Args:
+            labels: The labels of each active member.
+            optimizers: The optimiser of each active member; empty if there are no parameters.
+        """
+        given: Sequence[torch.optim.Optimizer | None] = optimizers or [None]
+        steps = [
+            OptimisationStep(partial(objective, encoder, links), optimizer)
+            for (objective, encoder), (links, _), optimizer in zip(
+                self.trained(), labels, given, strict=True
+            )
+        ]
+        is_graph = bool(optimizers) and self._cuda_graph and labels[0].links.is_cuda
+        step: OptimisationStep | MemberSteps = steps[0]
+        if len(steps) > 1:
+            streams = self._graph_memory.member_streams(len(steps)) if is_graph else ()
+            step = MemberSteps(steps, streams)
+        return GraphedStep(step, self._graph_memory) if is_graph else step
+
+    def steps_per_epoch(self, num_links: int, member: int | None = None) -> int:
+        """Return the steps of one epoch of a member; ``None`` means the first active one."""
+        member = self._active[0] if member is None else member
+        return _objectives(self.objective)[member].steps_per_epoch(num_links)
 
     def member_rows(self) -> list[Tensor]:
         """Return the unit vectors of all entities by each member, without gradient or dropout."""
@@ -281,18 +323,22 @@ class AlignmentModule(pl.LightningModule):
                 f"{name}.forward() returned NaN or infinite embeddings after step {step}. {advice}."
             )
 
-    def _record(self, losses: list[float]) -> None:
-        """Keep the last loss of a block, and check that all losses are finite."""
+    def _record(self, losses: list[float], member: int) -> None:
+        """Keep the last loss of a member's block, and check that all losses are finite."""
         bad = next((step for step, loss in enumerate(losses) if not math.isfinite(loss)), None)
         if bad is not None:
-            raise DivergedError(self._cause(losses[: bad + 1]))
+            raise DivergedError(self._cause(losses[: bad + 1], member))
         self.losses.append((self.num_steps_done + len(losses), losses[-1]))
 
-    def _cause(self, losses: list[float]) -> str:
+    def _cause(self, losses: list[float], member: int) -> str:
         """Return the likely cause of a NaN or infinite last loss."""
         step = self.num_steps_done + len(losses)
-        earlier = [loss for _, loss in self.losses] + losses[:-1]
-        became = f"The loss became {losses[-1]} at step {step}"
+        # the losses of the active members alternate
+        num_active = len(self._active)
+        before = self.losses[-num_active::-num_active][::-1]
+        earlier = [loss for _, loss in before] + losses[:-1]
+        name = f"The loss of encoder {member + 1}" if self.num_members > 1 else "The loss"
+        became = f"{name} became {losses[-1]} at step {step}"
         if not earlier:
             return (
                 f"{became}, the first step. Check the settings of model.objective and weights "
@@ -310,6 +356,13 @@ class AlignmentModule(pl.LightningModule):
 def _members(encoder: nn.Module) -> list[nn.Module]:
     """Return the members of an ensemble, or the encoder itself."""
     return list(encoder.members) if isinstance(encoder, Ensemble) else [encoder]
+
+
+def _objectives(objective: Objective | EnsembleObjective) -> list[Objective]:
+    """Return the objectives of an ensemble's members, or the objective itself."""
+    if not isinstance(objective, EnsembleObjective):
+        return [objective]
+    return cast(list[Objective], list(objective.objectives))
 
 
 def _check_encoder(encoder: Any) -> None:

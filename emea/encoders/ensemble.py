@@ -1,4 +1,4 @@
-"""Several encoders of the same graphs, trained one after another on the same labels."""
+"""Several encoders of the same graphs, and their objectives."""
 
 from collections.abc import Iterator, Sequence
 
@@ -43,51 +43,13 @@ class Ensemble(nn.Module):
             yield normalize(rows.to(torch.promote_types(rows.dtype, torch.float32)))
 
 
-class EnsembleObjective(Objective):
-    """The loss of the member in training.
+class EnsembleObjective(nn.Module):
+    """Holds the objectives of an ensemble's members.
 
     Args:
         objectives: The objective of each member.
-
-    Attributes:
-        active: Index of the member in training.
     """
 
     def __init__(self, objectives: Sequence[Objective]) -> None:
         super().__init__()
         self.objectives = nn.ModuleList(objectives)
-        self.active = 0
-
-    def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
-        """Return the loss of one step of the active member."""
-        loss: Tensor = self._current(self._member(encoder), links)
-        return loss
-
-    def weigh(self, link_weights: Tensor | None) -> None:
-        """Set the weights of the links before the first step of a turn."""
-        self._current.weigh(link_weights)
-
-    def steps_per_epoch(self, num_links: int) -> int:
-        """Return the steps of one epoch of the active member."""
-        return self._current.steps_per_epoch(num_links)
-
-    def attach(self, encoder: nn.Module) -> None:
-        """Give each objective its member."""
-        assert isinstance(encoder, Ensemble)
-        for objective, member in zip(self.objectives, encoder.members, strict=True):
-            assert isinstance(objective, Objective)
-            objective.attach(member)
-
-    def before_step(self, encoder: nn.Module, links: Tensor, step: int) -> None:
-        """Prepare a step of the active member."""
-        self._current.before_step(self._member(encoder), links, step)
-
-    @property
-    def _current(self) -> Objective:
-        objective = self.objectives[self.active]
-        assert isinstance(objective, Objective)
-        return objective
-
-    def _member(self, encoder: nn.Module) -> nn.Module:
-        assert isinstance(encoder, Ensemble)
-        return encoder.members[self.active]

@@ -12,26 +12,34 @@ from torch.utils.data import DataLoader, Dataset
 from emea.data.arrays import IntArray
 
 
-class StepBlock(NamedTuple):
-    """Holds links in joint entity ids, their weights, and the number of steps to run on them."""
+class Labels(NamedTuple):
+    """Holds links in joint entity ids and their weights; ``None`` means equal weights."""
 
     links: Tensor
-    num_steps: int
-    steps_per_epoch: int = 1
     weights: Tensor | None = None
 
 
+class StepBlock(NamedTuple):
+    """Holds the labels of each encoder in training, and the number of steps to run on them."""
+
+    labels: tuple[Labels, ...]
+    num_steps: int
+    steps_per_epoch: int = 1
+
+    @property
+    def total_steps(self) -> int:
+        """Number of steps of all encoders together."""
+        return self.num_steps * len(self.labels)
+
+
 class _Blocks(Dataset[StepBlock]):
-    def __init__(
-        self, links: Tensor, weights: Tensor | None, sizes: list[int], steps_per_epoch: int
-    ) -> None:
-        self.links = links
-        self.weights = weights
+    def __init__(self, labels: tuple[Labels, ...], sizes: list[int], steps_per_epoch: int) -> None:
+        self.labels = labels
         self.sizes = sizes
         self.steps_per_epoch = steps_per_epoch
 
     def __getitem__(self, index: int) -> StepBlock:
-        return StepBlock(self.links, self.sizes[index], self.steps_per_epoch, self.weights)
+        return StepBlock(self.labels, self.sizes[index], self.steps_per_epoch)
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -78,7 +86,8 @@ class LabelDataModule(pl.LightningDataModule):
         self.num_steps = 0
         self.steps_per_epoch = 1
         self.num_blocks_done = 0
-        self.member_labels: list[tuple[Tensor, Tensor | None]] = []
+        self.member_labels: list[Labels] = []
+        self._active: tuple[int, ...] = (0,)
         self.relabel(links)
 
     @property
@@ -106,12 +115,19 @@ class LabelDataModule(pl.LightningDataModule):
         self.member_labels = []
         for links, weights in labels:
             self.relabel(links, weights)
-            self.member_labels.append((self.links, self.weights))
+            self.member_labels.append(Labels(self.links, self.weights))
 
-    def activate(self, member: int) -> None:
-        """Choose the member of an ensemble whose links the next turn uses."""
+    def activate(self, members: Sequence[int]) -> None:
+        """Choose the members of an ensemble whose links the next turn uses."""
+        self._active = tuple(members)
         if self.member_labels:
-            self.links, self.weights = self.member_labels[member]
+            self.links, self.weights = self.member_labels[members[0]]
+
+    def labels_of(self, member: int) -> Labels:
+        """Return the links and weights of a member of an ensemble, which may be shared."""
+        if self.member_labels:
+            return self.member_labels[member]
+        return Labels(self.links, self.weights)
 
     def restore(self, links: Tensor, weights: Tensor | None) -> None:
         """Restore links and weights that were read from a file.
@@ -134,7 +150,7 @@ class LabelDataModule(pl.LightningDataModule):
         self.member_labels = []
         for links, weights in labels:
             self.restore(links, weights)
-            self.member_labels.append((self.links, self.weights))
+            self.member_labels.append(Labels(self.links, self.weights))
 
     def _holds(self, links: Tensor) -> bool:
         """Return whether source and target ids are within the ranges of these graphs."""
@@ -161,5 +177,8 @@ class LabelDataModule(pl.LightningDataModule):
         stop_every = self.check_every * self.steps_per_epoch if self.check_every else None
         sizes = block_sizes(self.num_steps, self.block_size, stop_every)[self.num_blocks_done :]
         self.num_blocks_done = 0
-        blocks = _Blocks(self.links, self.weights, sizes, self.steps_per_epoch)
+        labels = [Labels(self.links, self.weights)]
+        if len(self._active) > 1:
+            labels = [self.labels_of(member) for member in self._active]
+        blocks = _Blocks(tuple(labels), sizes, self.steps_per_epoch)
         return DataLoader(blocks, batch_size=None)

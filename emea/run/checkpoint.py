@@ -38,7 +38,7 @@ class Progress(NamedTuple):
     """Holds the progress of a run.
 
     Args:
-        num_stages: Number of finished fits.
+        num_stages: Number of finished stages; each encoder of an ensemble has its own.
         plain: The observer's measurements that are plain values.
         arrays: The observer's measurements that are arrays.
     """

@@ -55,7 +55,7 @@ def fit(
         lightning: Settings for Lightning from the config, if any.
     """
     if resumed is None:
-        data.plan(num_epochs, module.objective.steps_per_epoch(len(data.links)))
+        data.plan(num_epochs, module.steps_per_epoch(len(data.links)))
     else:
         resumed.plan(data)
         num_turns -= resumed.turn
@@ -92,7 +92,6 @@ def quieten_lightning() -> None:
         ".*does not have many workers.*",
         ".*treespec, LeafSpec.*",
         ".*GPU available.*",
-        ".*this fit will run with no optimizer.*",
     ):
         warnings.filterwarnings("ignore", message)
 
@@ -103,10 +102,11 @@ def seconds_per_step(module: AlignmentModule, data: LabelDataModule, num_probes:
     # a step without an optimiser stores what it derives from the links
     buffers = [(buffer, buffer.clone()) for buffer in module.buffers()]
     times = []
-    module.objective.before_step(module.encoder, data.links, 0)
+    objective, encoder = module.trained()[0]
+    objective.before_step(encoder, data.links, 0)
     for _ in range(num_probes):
         start = time.perf_counter()
-        loss = module.objective(module.encoder, data.links)
+        loss = objective(encoder, data.links)
         if loss.requires_grad:
             loss.backward()
         times.append(time.perf_counter() - start)

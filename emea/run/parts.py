@@ -169,7 +169,7 @@ def _build_model(model: DictConfig, graph: JointGraph) -> tuple[nn.Module, Objec
 
 def _build_models(
     make_models: Sequence[Callable[[], tuple[nn.Module, Objective]]],
-) -> tuple[nn.Module, Objective]:
+) -> tuple[nn.Module, Objective | EnsembleObjective]:
     """Return the only encoder with its objective, or an ensemble of all encoders."""
     if len(make_models) == 1:
         return make_models[0]()

@@ -36,8 +36,8 @@ class StepProgress(pl.Callback):
 
     Args:
         num_steps: Number of steps of the whole run.
-        num_stages: Number of remaining fits.
-        phases: Names of the phases that follow each fit, in order.
+        num_stages: Number of remaining stages. The encoders of an ensemble belong to one stage.
+        phases: Names of the phases that follow the training of a stage, in order.
         console: The console to show it on; ``None`` means standard error.
     """
 
@@ -81,8 +81,8 @@ class StepProgress(pl.Callback):
         self._shown.close()
 
     def say(self, stage: str) -> None:
-        """Start a stage with its training phase, and show its name."""
-        if self._stage:
+        """Start a training and show its name; a stage ends when a phase follows its training."""
+        if self._phase != TRAINING:
             self._stages_left -= 1
         self._stage = stage
         self.phase(TRAINING)
@@ -111,9 +111,9 @@ class StepProgress(pl.Callback):
         assert isinstance(batch, StepBlock)
         now = time.monotonic()
         self._trained_seconds += now - self._since
-        self._trained_steps += batch.num_steps
+        self._trained_steps += batch.total_steps
         self._since = now
-        self._progress.advance(self._task, batch.num_steps)
+        self._progress.advance(self._task, batch.total_steps)
 
     def share(self) -> float:
         """Return the share of the estimated time that has passed; it never falls."""

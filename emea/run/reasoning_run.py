@@ -161,7 +161,7 @@ class Embedder:
         parts = self._renewed()
         parts.data.relabel(links.cpu().numpy())
         num_epochs = self.config.model.initial_epochs
-        num_steps = parts.module.num_steps(num_epochs, len(links))
+        num_steps = num_epochs * parts.module.steps_per_epoch(len(links))
         announce(parts, num_steps, self.device)
         with StepProgress(num_steps) as progress:
             progress.say("training the embedding")

@@ -25,7 +25,7 @@ from emea.run.fitting import announce, fit
 from emea.run.observer import EvaluationObserver
 from emea.run.parts import Parts
 from emea.run.progress import StepProgress
-from emea.run.stages import Stage, stages
+from emea.run.stages import Stage, fits, stages
 from emea.run.tensor_file import checkpoint_errors
 from emea.training.training_state import TURN_FILE, TrainingCheckpoint, TurnState
 
@@ -42,7 +42,7 @@ def train(
     resume_from: Path | None = None,
     plan: Sequence[Stage] | None = None,
 ) -> None:
-    """Run one fit per stage; the EM callback runs at the end of each.
+    """Run the fits of the stages; the EM callback runs after all encoders of an ensemble.
 
     Args:
         config: The configuration of the run.
@@ -61,23 +61,24 @@ def train(
     expected = [_expected_steps(stage, parts) for stage in plan]
     announce(parts, sum(expected[num_done:]), device)
     turn_file = checkpoint.with_name(TURN_FILE)
-    num_left = len(plan) - num_done
+    num_left = sum(stage.is_last for stage in plan[num_done:])
     with StepProgress(sum(expected), num_left, parts.em.phases) as progress:
         parts.em.on_phase = progress.phase
         progress.skip(sum(expected[:num_done]))
-        first = _first_stage(turn_file, num_done, plan)
+        first = _first_stage(turn_file, num_done, plan, parts)
         start, epochs = time.perf_counter(), parts.module.num_epochs_done
-        for number, stage in enumerate(plan[first:], start=first):
+        for number, stage in fits(plan, first, parts):
             module = parts.module
-            module.activate(stage.member)
-            parts.data.activate(stage.member)
-            steps = module.num_steps_done
-            progress.say(stage.name)
+            module.activate(stage.members)
+            parts.data.activate(stage.members)
+            steps, num_after = module.num_steps_done, number + len(stage.members)
+            progress.say(stage.title)
             if stage.num_epochs:
                 if turn_file.exists():
                     writer.wait()  # the checkpoint of the last stage removes it
-                resumed = _resumed_turn(turn_file, number, parts.data)
+                resumed = _resumed_turn(turn_file, number, stage, parts.data)
                 if resumed is not None:
+                    logger.info("Resuming at step %d", resumed.num_steps_done)
                     progress.skip(resumed.num_steps_done - steps)
                 kept = _kept_turns(config, parts, turn_file, number, resumed, writer)
                 num_reports = parts.em.iteration
@@ -87,15 +88,16 @@ def train(
                     break
             elif stage.is_last:
                 _take_over(config.initial_from, parts, device)
-            progress.skip(max(0, expected[number] - (module.num_steps_done - steps)))
+            of_fit = sum(expected[number:num_after])
+            progress.skip(max(0, of_fit - (module.num_steps_done - steps)))
             if not stage.is_last:
                 continue
             elsewhere = sum(observer.history[-1]["seconds"].values())
             num_epochs = round(module.num_epochs_done - epochs)
             observer.tell(time.perf_counter() - start - elsewhere, num_epochs)
             start, epochs = time.perf_counter(), module.num_epochs_done
-            is_last = parts.em.converged or number + 1 == len(plan)
-            reached = None if is_last else Progress(number + 1, *observer.state())
+            is_last = parts.em.converged or num_after == len(plan)
+            reached = None if is_last else Progress(num_after, *observer.state())
             save_checkpoint(checkpoint, module, parts.data, parts.em, reached, writer=writer)
             if parts.em.converged:
                 logger.info("Converged: the MRR on the validation links stopped improving.")
@@ -103,15 +105,15 @@ def train(
     parts.module.release_graphs()
 
 
-def _first_stage(turn_file: Path, num_done: int, plan: Sequence[Stage]) -> int:
+def _first_stage(turn_file: Path, num_done: int, plan: Sequence[Stage], parts: Parts) -> int:
     """Return the stage to continue with, which may be the fit of a later member of an ensemble.
 
     A saved turn contains the weights of all members, so earlier fits on the same labels are done.
     """
-    for number in range(num_done, len(plan)):
-        if plan[number].member and load_turn(turn_file, number) is not None:
+    for number, stage in fits(plan, num_done, parts):
+        if _resumed_turn(turn_file, number, stage, parts.data) is not None:
             return number
-        if plan[number].is_last:
+        if stage.is_last:
             break
     return num_done
 
@@ -127,7 +129,7 @@ def _stopped_before(stage: Stage, number: int) -> None:
             "A callback in trainer.callbacks stopped the first training before its first step. "
             "Remove or change the callback."
         )
-    logger.warning("A callback in trainer.callbacks stopped the run before %s.", stage.name)
+    logger.warning("A callback in trainer.callbacks stopped the run before %s.", stage.title)
 
 
 def go_on(
@@ -151,17 +153,18 @@ def fit_stage(
     callbacks: Sequence[pl.Callback],
     resumed: TurnState | None = None,
 ) -> None:
-    """Run the fit of one stage.
+    """Run the fit of one stage, or of the joined stages of several members.
 
     Args:
-        stage: A stage of the run.
+        stage: A stage of the run; its members are active.
         parts: The objects of the run.
         device: The device to compute on.
         callbacks: Callbacks that only observe; they run after the others.
         resumed: The state that a callback restores; ``None`` means that the stage starts.
     """
     if stage.restart:
-        parts.restart(stage.member)
+        for member in stage.members:
+            parts.restart(member)
     # early stopping restores the best weights before labels are mined
     stopping = [parts.stopping] if parts.stopping else []
     fit(
@@ -176,13 +179,10 @@ def fit_stage(
     )
 
 
-def _resumed_turn(path: Path, stage: int, data: LabelDataModule) -> TurnState | None:
-    """Return the saved state of this stage if the run was interrupted during it."""
-    turn = load_turn(path, stage)
-    if turn is None or not turn.fits(data):
-        return None
-    logger.info("Resuming at step %d", turn.num_steps_done)
-    return turn
+def _resumed_turn(path: Path, number: int, stage: Stage, data: LabelDataModule) -> TurnState | None:
+    """Return the saved state of this fit if the run was interrupted during it."""
+    turn = load_turn(path, number)
+    return turn if turn is not None and turn.fits(data, stage.members) else None
 
 
 def _kept_turns(
@@ -204,8 +204,10 @@ def _kept_turns(
 
 def _expected_steps(stage: Stage, parts: Parts) -> int:
     num_epochs = stage.num_epochs + stage.num_turns * parts.training.epochs_per_turn
-    parts.module.activate(stage.member)
-    return parts.module.num_steps(num_epochs, len(parts.data.links))
+    num_links = len(parts.data.links)
+    return sum(
+        num_epochs * parts.module.steps_per_epoch(num_links, member) for member in stage.members
+    )
 
 
 def _take_over(checkpoint: str | None, parts: Parts, device: torch.device) -> None:

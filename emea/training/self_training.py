@@ -60,7 +60,7 @@ class SelfTraining(pl.Callback):
         labels = data.labels
         mined = self.mined(module, labels)
         data.add(mined)
-        data.plan(self.epochs_per_turn, module.objective.steps_per_epoch(len(data.links)))
+        data.plan(self.epochs_per_turn, module.steps_per_epoch(len(data.links)))
         logger.info("Self-training: added %d pairs to %d labels", len(mined), len(labels))
 
     def mined(self, module: AlignmentModule, labels: IntArray) -> IntArray:

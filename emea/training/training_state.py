@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from emea.encoders.alignment_module import AlignmentModule
-from emea.encoders.step_block import LabelDataModule, StepBlock
+from emea.encoders.step_block import LabelDataModule, Labels, StepBlock
 from emea.errors import DataError
 from emea.matching.block_memory import is_out_of_memory
 from emea.training.early_stopping import EarlyStopping
@@ -81,7 +81,7 @@ class TurnState:
     """Holds the state of a turn after some blocks.
 
     Args:
-        tensors: Weights, states of optimiser, objective and early stopping, labels and random
+        tensors: Weights, states of optimisers, objectives and early stopping, labels and random
             generators.
         plain: Counters and other values that JSON can store.
     """
@@ -104,11 +104,13 @@ class TurnState:
         Turns are counted from 0; ``num_epochs`` counts the epochs of the whole fit.
         """
         tensors = labels_and_generators(data) | prefixed(WEIGHTS, module.state_dict())
-        # Buffers that an objective derives from the labels are not in its state_dict.
-        weights = module.objective.state_dict()
-        buffers = dict(module.objective.named_buffers()).items()
-        tensors |= prefixed(BUFFERS, {key: held for key, held in buffers if key not in weights})
+        for index, (objective, _) in enumerate(module.trained()):
+            # Buffers that an objective derives from the labels are not in its state_dict.
+            weights = objective.state_dict()
+            buffers = {key: held for key, held in objective.named_buffers() if key not in weights}
+            tensors |= prefixed(f"{BUFFERS}{index}.", buffers)
         plain: dict[str, Any] = {
+            "members": list(module.active_members),
             "turn": turn,
             "num_blocks": num_blocks,
             "block_size": data.block_size,
@@ -119,12 +121,11 @@ class TurnState:
             "num_epochs_of_fit": num_epochs,
             "losses": module.losses,
         }
-        optimizer = module.current_optimizer()
-        if optimizer is not None:
-            state = optimizer.state_dict()
-            plain["param_groups"] = state["param_groups"]
-            for index, held in state["state"].items():
-                tensors |= prefixed(f"{OPTIMISER}{index}.", _as_tensors(held))
+        states = [optimizer.state_dict() for optimizer in module.current_optimizers()]
+        plain["param_groups"] = [state["param_groups"] for state in states]
+        for index, state in enumerate(states):
+            for parameter, held in state["state"].items():
+                tensors |= prefixed(f"{OPTIMISER}{index}.{parameter}.", _as_tensors(held))
         if stopping is not None:
             state = stopping.state_dict()
             tensors |= prefixed(BEST, state.pop("best_weights"))
@@ -151,9 +152,10 @@ class TurnState:
         """Number of optimisation steps of the whole run so far."""
         return self._number("num_steps_done")
 
-    def fits(self, data: LabelDataModule) -> bool:
-        """Return whether the block size is unchanged."""
-        return bool(self.plain.get("block_size") == data.block_size)
+    def fits(self, data: LabelDataModule, members: Sequence[int]) -> bool:
+        """Return whether the block size and the members of the ensemble in training are these."""
+        saved = self.plain.get("block_size"), self.plain.get("members")
+        return saved == (data.block_size, list(members))
 
     def plan(self, data: LabelDataModule) -> None:
         """Set up the next turn as the rest of this one."""
@@ -163,32 +165,35 @@ class TurnState:
             data.steps_per_epoch = self._number("steps_per_epoch")
             data.num_blocks_done = self.num_blocks
 
-    def restore(
-        self, module: AlignmentModule, links: Tensor, weights: Tensor | None, stopping: Any
-    ) -> None:
+    def restore(self, module: AlignmentModule, labels: Sequence[Labels], stopping: Any) -> None:
         """Restore the state after the turn has started.
 
         Args:
             module: The module in training.
-            links: Links of the turn, on the training device.
-            weights: Weights of the links.
+            labels: Labels of each encoder in training, on the training device.
             stopping: Early stopping of the fit, or ``None``.
 
         Raises:
             DataError: If the state does not fit the module.
         """
         # As in the first step of a turn: create what depends on the labels, then overwrite it.
-        module.objective.weigh(weights)
-        module.objective.before_step(module.encoder, links, 0)
+        for (objective, encoder), (links, weights) in zip(module.trained(), labels, strict=True):
+            objective.weigh(weights)
+            objective.before_step(encoder, links, 0)
         with _content_errors():
             self._overwrite(module, stopping)
 
     def _overwrite(self, module: AlignmentModule, stopping: Any) -> None:
         module.load_state_dict(below(self.tensors, WEIGHTS))
-        buffers = dict(module.objective.named_buffers())
-        for name, value in below(self.tensors, BUFFERS).items():
-            buffers[name].copy_(value)
-        self._restore_optimizer(module)
+        for index, (objective, _) in enumerate(module.trained()):
+            buffers = dict(objective.named_buffers())
+            for name, value in below(self.tensors, f"{BUFFERS}{index}.").items():
+                buffers[name].copy_(value)
+        all_groups = self.plain["param_groups"]
+        optimizers = zip(module.current_optimizers(), all_groups, strict=True)
+        for index, (optimizer, groups) in enumerate(optimizers):
+            tensors = below(self.tensors, f"{OPTIMISER}{index}.")
+            _restore_optimizer(optimizer, tensors, groups, module.replays_graphs)
         module.num_steps_done = self.num_steps_done
         module.num_steps_of_turn = self._number("num_steps_of_turn")
         module.losses = [(int(step), float(loss)) for step, loss in self.plain["losses"]]
@@ -198,24 +203,27 @@ class TurnState:
             stopping.load_state_dict(state)
         restore_generators(self.tensors)
 
-    def _restore_optimizer(self, module: AlignmentModule) -> None:
-        optimizer = module.current_optimizer()
-        if optimizer is None:
-            return
-        state: dict[int, dict[str, Tensor]] = {}
-        for name, value in below(self.tensors, OPTIMISER).items():
-            index, _, key = name.partition(".")
-            state.setdefault(int(index), {})[key] = value
-        groups = [dict(group) for group in self.plain["param_groups"]]
-        for group in groups:
-            # "capturable" depends on whether steps are replayed as CUDA graphs.
-            if "capturable" in group:
-                group["capturable"] = module.replays_graphs
-        optimizer.load_state_dict({"state": state, "param_groups": groups})
-
     def _number(self, name: str) -> int:
         with _content_errors():
             return int(self.plain[name])
+
+
+def _restore_optimizer(
+    optimizer: torch.optim.Optimizer,
+    tensors: Mapping[str, Tensor],
+    groups: Sequence[Mapping[str, Any]],
+    replays_graphs: bool,
+) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        parameter, _, key = name.partition(".")
+        state.setdefault(int(parameter), {})[key] = value
+    restored = [dict(group) for group in groups]
+    for group in restored:
+        # "capturable" depends on whether steps are replayed as CUDA graphs.
+        if "capturable" in group:
+            group["capturable"] = replays_graphs
+    optimizer.load_state_dict({"state": state, "param_groups": restored})
 
 
 @contextmanager
@@ -299,7 +307,7 @@ class TrainingCheckpoint(pl.Callback):
         if self._resumed is None:
             return
         assert isinstance(pl_module, AlignmentModule) and isinstance(batch, StepBlock)
-        self._resumed.restore(pl_module, batch.links, batch.weights, self.stopping)
+        self._resumed.restore(pl_module, batch.labels, self.stopping)
         self._resumed = None
 
     def on_train_batch_end(

@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 from emea.encoders.alinet import AliNet
 from emea.encoders.alinet_objective import AliNetObjective
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.optimisation_step import GraphedStep
+from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
 
 LINKS = torch.tensor([[0, 9], [1, 11], [2, 10], [3, 12], [4, 13], [5, 13]])
 PARTNER = dict(LINKS.tolist())
@@ -164,7 +164,7 @@ def test_captured_steps_see_what_is_written_between_them(
     )
     links = LINKS.to(cuda)
     optimizer = torch.optim.Adam(encoder.parameters(), lr=0.0)
-    step = GraphedStep(partial(objective, encoder, links), optimizer)
+    step = GraphedStep(OptimisationStep(partial(objective, encoder, links), optimizer))
     losses = []
     for index in range(24):
         objective.before_step(encoder, links, index)

@@ -140,12 +140,13 @@ def test_steps_can_be_captured(cuda: torch.device) -> None:
     links = torch.stack([torch.arange(60), torch.arange(60) + graph.num_source], dim=1).to(cuda)
     start = DualAMN(graph, dropout=0.0).state_dict()
     losses = []
-    for kind in (OptimisationStep, GraphedStep):
+    for graphed in (False, True):
         encoder = DualAMN(graph, dropout=0.0)
         encoder.load_state_dict(start)
         encoder.to(cuda)
         optimizer = torch.optim.RMSprop(encoder.parameters(), lr=0.005, alpha=0.9, eps=1e-7)
-        step = kind(lambda e=encoder: HardSampleObjective()(e, links), optimizer)
-        losses.append([float(step()) for _ in range(6)])
+        step = OptimisationStep(lambda e=encoder: HardSampleObjective()(e, links), optimizer)
+        run = GraphedStep(step) if graphed else step
+        losses.append([float(run()) for _ in range(6)])
     # the order of the batch and of atomic additions differs, and training amplifies it
     assert losses[1] == pytest.approx(losses[0], rel=1e-3)

@@ -1,13 +1,20 @@
-"""Ensembles: joined embeddings, and fits that train one member at a time."""
+"""Ensembles: joined embeddings, and fits of one member or of several side by side."""
 
+from functools import partial
+from typing import Any
+
+import numpy as np
 import pytest
+import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.ensemble import Ensemble, EnsembleObjective
 from emea.encoders.objective import Objective
-from emea.errors import ConfigError
+from emea.encoders.step_block import LabelDataModule, Labels
+from emea.errors import ConfigError, DivergedError
+from emea.run.fitting import fit
 
 
 class Rows(nn.Module):
@@ -74,17 +81,17 @@ def test_a_step_changes_the_active_member_only() -> None:
     module = module_of(3, 3)
     links = torch.tensor([[0, 2], [1, 3]])
     before = [member.rows.detach().clone() for member in module.encoder.members]
-    module.activate(1)
+    module.activate([1])
     assert module.is_last_member
-    assert module.num_steps(5, len(links)) == 10
-    optimizer = module.configure_optimizers()
-    module.new_step(links, optimizer)()
+    assert module.steps_per_epoch(len(links)) == 2
+    module.new_step([Labels(links)], module.configure_optimizers())()
     after = [member.rows.detach() for member in module.encoder.members]
     assert torch.equal(before[0], after[0])
     assert not torch.equal(before[1], after[1])
-    module.activate(0)
+    module.activate([0])
     assert not module.is_last_member
-    assert module.num_steps(5, len(links)) == 5
+    assert module.steps_per_epoch(len(links)) == 1
+    assert module.steps_per_epoch(len(links), member=1) == 2
 
 
 def test_each_objective_gets_its_own_member() -> None:
@@ -118,3 +125,140 @@ def test_each_member_with_weights_needs_an_optimizer() -> None:
             num_source=2,
             num_target=3,
         )
+
+
+class Noisy(Distance):
+    """Adds random numbers to the embeddings, on the CPU's generator."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.prepared: list[tuple[nn.Module, int]] = []
+
+    def before_step(self, encoder: nn.Module, links: Tensor, step: int) -> None:
+        self.prepared.append((encoder, step))
+        self.scale = float(torch.rand(()))
+
+    def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
+        rows = encoder() + self.scale * torch.randn_like(encoder())
+        weights = torch.ones(len(links)) if self.link_weights is None else self.link_weights
+        distances = (rows[links[:, 0]] - rows[links[:, 1]]).square().sum(1)
+        return (weights * distances).mean()
+
+
+ADAM = partial(torch.optim.Adam, lr=0.01)
+LINKS = [np.array([[0, 0], [1, 2]]), np.array([[1, 1]]), np.array([[0, 2], [1, 0]])]
+WEIGHTS = [torch.tensor([1.0, 0.3]), None, torch.tensor([0.2, 0.1])]
+
+
+SEED = 7
+
+
+class SeedFirstBlock(pl.Callback):
+    """Sets the seed after Lightning has drawn numbers for its own use."""
+
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        if batch_idx == 0:
+            torch.manual_seed(SEED)
+
+
+def noisy_module() -> AlignmentModule:
+    torch.manual_seed(0)
+    members = [Rows(5, width) for width in (3, 4, 3)]
+    objectives = [Noisy() for _ in members]
+    return AlignmentModule(Ensemble(members), EnsembleObjective(objectives), [ADAM] * 3, 2, 3)
+
+
+def data_of(own_links: bool, block_size: int = 3) -> LabelDataModule:
+    data = LabelDataModule(LINKS[0], num_source=2, block_size=block_size)
+    if own_links:
+        data.relabel_members(list(zip(LINKS, WEIGHTS, strict=True)))
+    return data
+
+
+@pytest.mark.parametrize("own_links", [False, True])
+@pytest.mark.parametrize("members", [(0, 1, 2), (1, 2), (1,)])
+def test_a_joint_fit_alternates_the_steps_of_its_members(
+    members: tuple[int, ...], own_links: bool
+) -> None:
+    module, data = noisy_module(), data_of(own_links)
+    module.activate(members)
+    data.activate(members)
+    fit(module, data, 8, "cpu", [SeedFirstBlock()])
+
+    twin, labels = noisy_module(), []
+    for member in range(3):
+        links = LINKS[member if own_links else 0] + np.array([0, 2])
+        labels.append(torch.from_numpy(links))
+        twin.objective.objectives[member].weigh(WEIGHTS[member] if own_links else None)
+    encoders, objectives = twin.encoder.members, twin.objective.objectives
+    optimizers = {member: ADAM(encoders[member].parameters()) for member in members}
+    losses: dict[int, list[float]] = {member: [] for member in members}
+    torch.manual_seed(SEED)
+    for step in range(8):
+        for member in members:
+            objectives[member].before_step(encoders[member], labels[member], step)
+        for member in members:
+            optimizers[member].zero_grad()
+            loss = objectives[member](encoders[member], labels[member])
+            loss.backward()
+            optimizers[member].step()
+            losses[member].append(float(loss.detach()))
+
+    for found, expected in zip(module.encoder.members, encoders, strict=True):
+        assert torch.equal(found.rows, expected.rows)
+    for member in members:
+        steps = [(module.encoder.members[member], step) for step in range(8)]
+        assert module.objective.objectives[member].prepared == steps
+    # counted as if the members ran each block one after the other
+    ends = [losses[member][end - 1] for end in (3, 6, 8) for member in members]
+    sizes = [size for size in (3, 3, 2) for _ in members]
+    assert [step for step, _ in module.losses] == np.cumsum(sizes).tolist()
+    assert [loss for _, loss in module.losses] == ends
+    assert module.num_steps_done == 8 * len(members)
+    assert module.num_epochs_done == pytest.approx(8 * len(members))
+    assert module.is_last_member is (members[-1] == 2)
+
+
+class Diverging(Distance):
+    """Returns given losses."""
+
+    def __init__(self, *losses: float) -> None:
+        super().__init__()
+        self.losses = iter(losses)
+
+    def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
+        return encoder().sum() * 0 + next(self.losses)
+
+
+def test_the_encoder_that_diverged_is_named_with_its_own_losses() -> None:
+    objectives = [Diverging(*range(100, 110)), Diverging(1, 2, 3, 40, float("nan"), 6)]
+    members = [Rows(5, 3), Rows(5, 3)]
+    optimizers = [torch.optim.SGD] * 2
+    module = AlignmentModule(Ensemble(members), EnsembleObjective(objectives), optimizers, 2, 3)
+    data = data_of(own_links=False, block_size=1)
+    module.activate((0, 1))
+    data.activate((0, 1))
+    expected = "The loss of encoder 2 became nan at step 10 after 2, 3, 40: training diverged"
+    with pytest.raises(DivergedError, match=expected):
+        fit(module, data, 6, "cpu", [])
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("cuda")
+def test_a_joint_cuda_graph_fit_is_an_eager_one() -> None:
+    weights = []
+    for cuda_graph in (True, False):
+        torch.manual_seed(0)
+        members = [Rows(5, 3) for _ in range(3)]
+        objectives = EnsembleObjective([Distance() for _ in members])
+        module = AlignmentModule(Ensemble(members), objectives, [ADAM] * 3, 2, 3, cuda_graph)
+        for active in ((0, 1, 2), (1, 2), (0,), (0, 1, 2)):
+            data = data_of(own_links=True)
+            module.activate(active)
+            data.activate(active)
+            fit(module, data, 9, "gpu", [])
+        module.release_graphs()
+        weights.append(torch.cat([member.rows.detach().cpu() for member in members], dim=1))
+    torch.testing.assert_close(*weights, rtol=1e-3, atol=1e-4)

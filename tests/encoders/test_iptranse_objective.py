@@ -14,7 +14,7 @@ from emea.data.graph_pair import GraphPair
 from emea.encoders.iptranse import IPTransE
 from emea.encoders.iptranse_objective import IPTransEObjective, random_neighbour
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.optimisation_step import GraphedStep
+from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
 
 LINKS = torch.tensor([[3, 12], [1, 11], [0, 9]])
 
@@ -185,7 +185,7 @@ def test_captured_steps_see_what_is_written_between_them(
     objective.attach(encoder)
     objective.to(cuda)
     optimizer = torch.optim.Adagrad(encoder.parameters(), lr=0.0)
-    step = GraphedStep(partial(objective, encoder, links), optimizer)
+    step = GraphedStep(OptimisationStep(partial(objective, encoder, links), optimizer))
     losses = []
     for index in range(24):
         objective.before_step(encoder, links, index)

@@ -68,7 +68,7 @@ def test_fits_without_an_optimiser_follow_the_labels(make_pair: Any) -> None:
             assert torch.equal(torch.cat(module.embeddings()), twin())
     assert not caught, [str(warning.message) for warning in caught]
     assert module.losses == [(1, 0.0), (2, 0.0)]
-    assert module.configure_optimizers() is None
+    assert module.configure_optimizers() == []
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -1,10 +1,11 @@
 """Optimisation steps by hand, and CUDA graphs against eager steps."""
 
+import copy
 import gc
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 import pytest
@@ -18,6 +19,7 @@ from emea.encoders.optimisation_step import (
     WARM_UP_STEPS,
     GraphedStep,
     GraphMemory,
+    MemberSteps,
     OptimisationStep,
 )
 from emea.encoders.rrea import RREA
@@ -28,6 +30,14 @@ OPTIMIZERS: list[Callable[..., torch.optim.Optimizer]] = [
     partial(torch.optim.RMSprop, lr=0.005, alpha=0.9, eps=1e-7, capturable=True),
     partial(torch.optim.Adam, lr=0.005, capturable=True),
 ]
+
+
+def graphed(
+    loss: Callable[[], Tensor],
+    optimizer: torch.optim.Optimizer,
+    memory: GraphMemory | None = None,
+) -> GraphedStep:
+    return GraphedStep(OptimisationStep(loss, optimizer), memory)
 
 
 def test_steps_are_those_of_gradient_descent() -> None:
@@ -47,6 +57,17 @@ def test_earlier_gradients_are_dropped() -> None:
     assert float(weight.detach()) == pytest.approx(0.7)
 
 
+def test_a_step_of_several_members_returns_all_losses() -> None:
+    weights = [nn.Parameter(torch.tensor(start)) for start in (2.0, 3.0)]
+    steps = [OptimisationStep(one.square, torch.optim.SGD([one], lr=0.1)) for one in weights]
+    joint = MemberSteps(steps)
+    losses = torch.stack([joint() for _ in range(3)])
+    expected = [[start**2 * 0.8 ** (2 * step) for start in (2, 3)] for step in range(3)]
+    torch.testing.assert_close(losses, torch.tensor(expected))
+    assert not losses.requires_grad
+    assert joint.optimizers == [step.optimizer for step in steps]
+
+
 def fixed_margin_loss(encoder: nn.Module, pairs: Tensor) -> Tensor:
     """A margin loss over the same pairs in every step."""
     rows = encoder()
@@ -64,7 +85,7 @@ def test_graphed_steps_are_eager_steps(
     pairs = torch.randint(graph.num_entities, (3, 200), device=cuda)
     start = RREA(graph, dim=20, dropout=0.0).state_dict()
     losses = []
-    for kind in (OptimisationStep, GraphedStep):
+    for kind in (OptimisationStep, graphed):
         encoder = RREA(graph, dim=20, dropout=0.0)
         encoder.load_state_dict(start)
         encoder.to(cuda)
@@ -80,7 +101,7 @@ def test_replays_draw_new_numbers(make_pair: Any, cuda: torch.device) -> None:
     encoder = RREA(graph, dim=20, dropout=0.3).to(cuda)
     links = torch.stack([torch.arange(50), torch.arange(50) + 60], dim=1).to(cuda)
     loss = partial(MarginObjective(), encoder, links)
-    step = GraphedStep(loss, torch.optim.SGD(encoder.parameters(), lr=0.0))
+    step = graphed(loss, torch.optim.SGD(encoder.parameters(), lr=0.0))
     losses = [float(step()) for _ in range(WARM_UP_STEPS + 10)]
     assert len(set(losses)) == len(losses)
 
@@ -130,7 +151,7 @@ def test_graphs_share_one_stream_and_the_memory_of_the_last_one(fake_cuda: mock.
     pools = []
     for _ in range(3):
         weight = nn.Parameter(torch.tensor(2.0))
-        step = GraphedStep(weight.square, torch.optim.SGD([weight], lr=0.1), memory)
+        step = graphed(weight.square, torch.optim.SGD([weight], lr=0.1), memory)
         for _ in range(WARM_UP_STEPS + 2):
             step()
         graph: Any = step._graph
@@ -144,6 +165,71 @@ def test_graphs_share_one_stream_and_the_memory_of_the_last_one(fake_cuda: mock.
     assert gc.isenabled()
     memory.release()
     assert FakeGraph.num_alive == 0
+
+
+class FakeStream:
+    """Records in a common list which stream waits for which."""
+
+    events: ClassVar[list[tuple[str, int, int]]] = []
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def wait_stream(self, other: "FakeStream") -> None:
+        self.events.append(("waits", self.number, other.number))
+
+
+def test_members_have_their_own_streams_which_join_in_the_end(
+    fake_cuda: mock.Mock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FakeStream.events.clear()
+    default = FakeStream(0)
+    stack = [default]
+    fake_cuda.Stream.side_effect = [FakeStream(number) for number in (1, 2, 3)]
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: stack[-1])
+
+    @contextmanager
+    def on_stream(stream: FakeStream) -> Iterator[None]:
+        stack.append(stream)
+        yield
+        stack.pop()
+
+    monkeypatch.setattr(torch.cuda, "stream", on_stream)
+
+    def loss(weight: Tensor) -> Tensor:
+        FakeStream.events.append(("runs", stack[-1].number, round(float(weight))))
+        return weight.square()
+
+    memory = GraphMemory()
+    for _ in range(2):  # fits use the same streams
+        weights = [nn.Parameter(torch.tensor(start)) for start in (20.0, 30.0)]
+        steps = [
+            OptimisationStep(partial(loss, one), torch.optim.SGD([one], lr=0.0)) for one in weights
+        ]
+        step = GraphedStep(MemberSteps(steps, memory.member_streams(2)), memory)
+        FakeStream.events.clear()
+        for _ in range(WARM_UP_STEPS + 3):
+            losses = step()
+        assert losses.tolist() == [400, 900]
+    main, *sides = memory.stream.number, *(one.number for one in memory.member_streams(2))
+    assert len({main, *sides}) == 3 and fake_cuda.Stream.call_count == 3
+    fork = [("waits", side, main) for side in sides]
+    run = [("runs", side, start) for side, start in zip(sides, (20, 30), strict=True)]
+    join = [("waits", main, side) for side in sides]
+    eager = [("waits", main, 0), *fork, *run, *join, ("waits", 0, main)]
+    assert FakeStream.events == eager + fork + run + join  # the capture; replays run no Python
+
+
+def test_streams_join_after_an_error(fake_cuda: mock.Mock) -> None:
+    def fail() -> Tensor:
+        raise RuntimeError("in the step")
+
+    streams: list[Any] = [mock.Mock(), mock.Mock()]
+    joint = MemberSteps([OptimisationStep(fail, None)] * 2, streams)
+    with pytest.raises(RuntimeError, match="in the step"):
+        joint()
+    joined = [call.args[0] for call in fake_cuda.current_stream().wait_stream.call_args_list]
+    assert joined == streams
 
 
 def test_cached_memory_is_released_if_little_is_free(fake_cuda: mock.Mock) -> None:
@@ -190,7 +276,7 @@ def test_graphs_in_the_same_memory_are_eager_steps(make_pair: Any, cuda: torch.d
     graph = join_graphs(make_pair(num_entities=60, num_triples=400))
     start = RREA(graph, dim=20, dropout=0.0).state_dict()
     memory, results, reserved = GraphMemory(), [], []
-    for kind in (OptimisationStep, partial(GraphedStep, memory=memory)):
+    for kind in (OptimisationStep, partial(graphed, memory=memory)):
         torch.manual_seed(0)
         encoder = RREA(graph, dim=20, dropout=0.0)
         encoder.load_state_dict(start)
@@ -208,3 +294,55 @@ def test_graphs_in_the_same_memory_are_eager_steps(make_pair: Any, cuda: torch.d
     assert results[1] == pytest.approx(results[0], abs=1e-3)
     # further captures of the same size need no more memory
     assert reserved[-1] <= reserved[-3]
+
+
+@pytest.mark.gpu
+def test_members_on_their_own_streams_take_eager_steps(make_pair: Any, cuda: torch.device) -> None:
+    graph = join_graphs(make_pair(num_entities=60, num_triples=400))
+    starts = [RREA(graph, dim=20, dropout=0.0).state_dict() for _ in range(3)]
+    memory, results, reserved = GraphMemory(), [], []
+    for is_joint in (False, True):
+        torch.manual_seed(0)
+        encoders = [RREA(graph, dim=20, dropout=0.0) for _ in starts]
+        for encoder, start in zip(encoders, starts, strict=True):
+            encoder.load_state_dict(start)
+            encoder.to(cuda)
+        losses = []
+        for num_pairs in (200, 333, 90, 333, 333):
+            pairs = torch.randint(graph.num_entities, (3, 3, num_pairs), device=cuda)
+            steps = [
+                OptimisationStep(partial(fixed_margin_loss, *pair), OPTIMIZERS[0](weights))
+                for *pair, weights in zip(
+                    encoders, pairs, (one.parameters() for one in encoders), strict=True
+                )
+            ]
+            step: Any = MemberSteps(steps)
+            if is_joint:
+                step = GraphedStep(MemberSteps(steps, memory.member_streams(3)), memory)
+            losses += [step().clone() for _ in range(WARM_UP_STEPS + 6)]
+            del step, steps
+            for encoder in encoders:
+                encoder.zero_grad(set_to_none=True)
+            reserved.append(torch.cuda.memory_reserved(cuda))
+        results.append(torch.stack(losses).cpu())
+    assert results[0].shape == (5 * (WARM_UP_STEPS + 6), 3)
+    torch.testing.assert_close(results[1], results[0], rtol=0, atol=1e-3)
+    assert (results[0][-1] < results[0][0] - 0.1).all()
+    # further captures of the same size need no more memory
+    assert reserved[-1] <= reserved[-2] == reserved[-4]
+
+
+@pytest.mark.gpu
+def test_replays_of_members_draw_different_numbers(make_pair: Any, cuda: torch.device) -> None:
+    graph = join_graphs(make_pair(num_entities=60, num_triples=400))
+    encoder = RREA(graph, dim=20, dropout=0.3).to(cuda)
+    links = torch.stack([torch.arange(50), torch.arange(50) + 60], dim=1).to(cuda)
+    steps = []
+    for _ in range(3):  # equal weights, so that only random numbers differ
+        member = copy.deepcopy(encoder)
+        optimizer = torch.optim.SGD(member.parameters(), lr=0.0)
+        steps.append(OptimisationStep(partial(MarginObjective(), member, links), optimizer))
+    memory = GraphMemory()
+    step = GraphedStep(MemberSteps(steps, memory.member_streams(3)), memory)
+    losses = torch.stack([step().clone() for _ in range(WARM_UP_STEPS + 10)])
+    assert len(losses.unique()) == losses.numel()

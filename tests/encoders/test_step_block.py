@@ -56,7 +56,8 @@ def test_blocks_carry_links_in_joint_ids() -> None:
     data.num_steps = 8
     for block in data.train_dataloader():
         assert isinstance(block, StepBlock)
-        assert block.links.tolist() == [[0, 10], [2, 11]]
+        ((links, weights),) = block.labels
+        assert links.tolist() == [[0, 10], [2, 11]] and weights is None
 
 
 def test_relabelling_shows_in_the_next_loader() -> None:
@@ -65,7 +66,7 @@ def test_relabelling_shows_in_the_next_loader() -> None:
     data.num_steps = 1
     data.relabel(np.array([[1, 5]]))
     (block,) = data.train_dataloader()
-    assert block.links.tolist() == [[1, 15]]
+    assert block.labels[0].links.tolist() == [[1, 15]]
     assert links.tolist() == LINKS.tolist()
 
 
@@ -100,3 +101,22 @@ def test_a_plan_counts_epochs() -> None:
 def test_labels_are_what_was_given() -> None:
     data = LabelDataModule(LINKS, num_source=10)
     assert data.labels.tolist() == LINKS.tolist()
+
+
+def test_blocks_carry_the_labels_of_all_members() -> None:
+    data = LabelDataModule(LINKS, num_source=10)
+    data.num_steps = 4
+    data.activate((0, 1))
+    (block,) = data.train_dataloader()
+    assert [links.tolist() for links, _ in block.labels] == [[[0, 10], [2, 11]]] * 2
+    assert block.num_steps == 4 and block.total_steps == 8
+    own = [(LINKS[:1], None), (LINKS[1:], torch.tensor([0.5])), (LINKS, None)]
+    data.relabel_members(own)
+    data.activate((1, 2))
+    (block,) = data.train_dataloader()
+    assert [links.tolist() for links, _ in block.labels] == [[[2, 11]], [[0, 10], [2, 11]]]
+    assert block.labels[0].weights is not None and block.labels[1].weights is None
+    assert data.labels.tolist() == [[2, 1]]
+    data.activate((0,))
+    (block,) = data.train_dataloader()
+    assert [links.tolist() for links, _ in block.labels] == [[[0, 10]]]

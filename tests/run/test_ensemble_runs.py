@@ -13,12 +13,18 @@ from torch import Tensor
 from emea.config.checks import check_config
 from emea.config.overrides import composed
 from emea.data.arrays import IntArray
+from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
+from emea.run import stages as stages_of_runs
 from emea.run import training_loop
+from emea.run.checkpoint import load_turn, save_turn
 from emea.run.job import run_job
-from emea.run.stages import stages
+from emea.run.stages import fits, stages
+from emea.run.training_loop import fit_stage
 from emea.training.training_state import TURN_FILE
+
+from .test_training_loop import make_parts
 
 Configs = Callable[..., DictConfig]
 EPOCHS = ("model.initial_epochs=12", "model.epochs_per_iteration=4")
@@ -29,11 +35,11 @@ def test_each_iteration_trains_every_member(tiny_config: Configs) -> None:
     plan = stages(
         tiny_config(*EPOCHS, "em.iterations=1", "ensemble=seeds", "ensemble.num_members=2")
     )
-    assert [(stage.member, stage.num_epochs, stage.is_last) for stage in plan] == [
-        (0, 12, False),
-        (1, 12, True),
-        (0, 4, False),
-        (1, 4, True),
+    assert [(stage.members, stage.num_epochs, stage.is_last) for stage in plan] == [
+        ((0,), 12, False),
+        ((1,), 12, True),
+        ((0,), 4, False),
+        ((1,), 4, True),
     ]
 
 
@@ -43,7 +49,7 @@ def test_models_keep_their_own_schedules(tiny_config: Configs) -> None:
     without = stages(
         tiny_config(*EPOCHS, "em.iterations=0", "ensemble=models", "ensemble.models.lightea=null")
     )
-    assert [stage.member for stage in without] == [0, 1]
+    assert [stage.members for stage in without] == [(0,), (1,)]
 
 
 @pytest.mark.parametrize(
@@ -59,9 +65,11 @@ def test_members_restart_in_turn(
     overrides: tuple[str, ...], restarted: set[tuple[int, int]], tiny_config: Configs
 ) -> None:
     plan = stages(tiny_config(*EPOCHS, "em.iterations=4", *overrides))
-    num_members = 1 + max(stage.member for stage in plan)
+    num_members = 1 + max(stage.members[0] for stage in plan)
     found = {
-        (number // num_members, stage.member) for number, stage in enumerate(plan) if stage.restart
+        (number // num_members, *stage.members)
+        for number, stage in enumerate(plan)
+        if stage.restart
     }
     assert found == restarted
     assert all(stage.num_epochs == (12 if stage.restart else 4) for stage in plan[num_members:])
@@ -111,31 +119,134 @@ class KilledError(Exception):
     """Raised in place of a kill signal."""
 
 
-@pytest.mark.parametrize("ensemble", ["independent", "seeds"])
-def test_a_run_killed_in_a_later_member_ends_as_if_never_stopped(
-    ensemble: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    overrides = (*SMALL, f"ensemble={ensemble}", "ensemble.num_members=2", "em.iterations=1")
-    overrides += ("model.initial_epochs=4", "model.epochs_per_iteration=4")
-    config = tiny_config(*overrides, "trainer.checkpoint_minutes=0", "trainer.block_size=2")
-    whole = run_job(config, tmp_path / "whole").metrics.as_dict()
+QUICK = ("model.initial_epochs=8", "model.epochs_per_iteration=4", "em.iterations=1")
+QUICK += ("trainer.checkpoint_minutes=0", "trainer.block_size=2")
+
+
+def killed_in(
+    stage: int, config: DictConfig, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[tuple[int, list[int]]]:
+    """Die at the first checkpoint in this stage; the stages and members of all checkpoints."""
     save, saved = training_loop.save_turn, []
 
-    def save_and_die(path: Path, stage: int, state: Any) -> None:
-        save(path, stage, state)
-        saved.append(stage)
-        if stage == 3:  # the second member of the first iteration
+    def save_and_die(path: Path, number: int, state: Any) -> None:
+        save(path, number, state)
+        saved.append((number, state.plain["members"]))
+        if number == stage:
             raise KilledError
 
     with monkeypatch.context() as patch, pytest.raises(KilledError):
         patch.setattr(training_loop, "save_turn", save_and_die)
-        run_job(config, tmp_path / "half")
-    assert (tmp_path / "half" / TURN_FILE).exists() and saved[-1] == 3
-    resumed = run_job(config, tmp_path / "half").metrics.as_dict()
-    assert resumed["final"] == whole["final"]
+        run_job(config, folder)
+    assert (folder / TURN_FILE).exists()
+    return saved
+
+
+def blocks_of(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[int, ...], int]]:
+    """The members in training and the steps done before each block, of the runs from now on."""
+    blocks: list[tuple[tuple[int, ...], int]] = []
+    done = AlignmentModule.training_step
+
+    def watched(module: Any, block: Any, index: int) -> None:
+        blocks.append((module.active_members, module.num_steps_done))
+        done(module, block, index)
+
+    monkeypatch.setattr(AlignmentModule, "training_step", watched)
+    return blocks
+
+
+def assert_same_results(one: Path, other: Path) -> None:
+    assert (one / "alignment.tsv").read_bytes() == (other / "alignment.tsv").read_bytes()
+    left, right = (load_file(folder / "checkpoint.safetensors") for folder in (one, other))
+    assert left.keys() == right.keys()
+    assert all(torch.equal(left[name], right[name]) for name in left)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "stage", "members", "before"),
+    [
+        # all members, in the first training and in the first iteration
+        (("ensemble=seeds",), 0, [0, 1, 2], 6),
+        (("ensemble=independent",), 3, [0, 1, 2], 24 + 6),
+        (("ensemble=seeds", "model.restart=true"), 3, [0, 1, 2], 24 + 6),
+        # the first member starts from new weights, the others follow
+        (("ensemble=seeds", "em.restart_every=1"), 3, [0], 24 + 2),
+        (("ensemble=seeds", "em.restart_every=1"), 4, [1, 2], 24 + 8 + 4),
+    ],
+)
+def test_a_run_killed_in_a_joint_fit_ends_as_if_never_stopped(
+    overrides: tuple[str, ...],
+    stage: int,
+    members: list[int],
+    before: int,
+    tiny_config: Configs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = tiny_config(*SMALL, *QUICK, *overrides)
+    run_job(config, tmp_path / "whole")
+    saved = killed_in(stage, config, tmp_path / "half", monkeypatch)
+    assert saved[-1] == (stage, members)
+    blocks = blocks_of(monkeypatch)
+    run_job(config, tmp_path / "half")
+    assert blocks[0] == (tuple(members), before)  # nothing is done twice
+    assert_same_results(tmp_path / "half", tmp_path / "whole")
+
+
+@pytest.mark.parametrize("ensemble", ["independent", "seeds"])
+def test_a_run_killed_in_a_later_member_ends_as_if_never_stopped(
+    ensemble: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages_of_runs, "MAX_JOINT_ENTITIES", 0)
+    config = tiny_config(*SMALL, *QUICK, f"ensemble={ensemble}", "ensemble.num_members=2")
+    run_job(config, tmp_path / "whole")
+    # the second member of the first iteration
+    assert killed_in(3, config, tmp_path / "half", monkeypatch)[-1] == (3, [1])
+    blocks = blocks_of(monkeypatch)
+    run_job(config, tmp_path / "half")
+    assert blocks[0] == ((1,), 16 + 4 + 2)
+    assert_same_results(tmp_path / "half", tmp_path / "whole")
+
+
+@pytest.mark.parametrize("change", ["other members", "no members", "other blocks"])
+def test_a_turn_that_does_not_fit_restarts_its_iteration(
+    change: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overrides = ("ensemble=seeds", "em.restart_every=1")
+    config = tiny_config(*SMALL, *QUICK, *overrides)
+    run_job(config, tmp_path / "whole")
+    killed_in(4, config, tmp_path / "half", monkeypatch)
+    path = tmp_path / "half" / TURN_FILE
+    if change == "other blocks":
+        config.trainer.block_size = 3
+    else:
+        state = load_turn(path, 4)
+        assert state is not None
+        del state.plain["members"]
+        if change == "other members":
+            state.plain["members"] = [1]
+        save_turn(path, 4, state)
+    blocks = blocks_of(monkeypatch)
+    run_job(config, tmp_path / "half")
+    assert blocks[0] == ((0,), 24)
     assert (tmp_path / "half" / "alignment.tsv").read_bytes() == (
         tmp_path / "whole" / "alignment.tsv"
     ).read_bytes()
+
+
+def test_all_members_of_a_joint_fit_restart(tiny_config: Configs) -> None:
+    config = tiny_config(*SMALL, *QUICK, "ensemble=seeds", "model.restart=true")
+    parts = make_parts(config)
+    members = list(parts.module.encoder.members)
+    ((_, stage),) = fits(stages(config), 3, parts)
+    parts.module.activate(stage.members)
+    parts.data.activate(stage.members)
+    fit_stage(stage, parts, torch.device("cpu"), [])
+    assert all(
+        old is not new for old, new in zip(members, parts.module.encoder.members, strict=True)
+    )
+    assert parts.module.num_steps_done == 3 * 8
+    assert parts.em.iteration == 1  # EM runs once
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from emea.encoders.step_block import StepBlock
+from emea.encoders.step_block import Labels, StepBlock
 from emea.run import progress
 from emea.run.progress import StepProgress
 
@@ -27,7 +27,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def trained(shown: StepProgress, clock: Any, num_steps: int, seconds: float) -> None:
     clock.now += seconds
-    block = StepBlock(torch.zeros(0, 2), num_steps)
+    block = StepBlock((Labels(torch.zeros(0, 2)),), num_steps)
     shown.on_train_batch_end(None, None, None, block, 0)  # type: ignore[arg-type]
 
 
@@ -69,6 +69,20 @@ def test_the_last_stage_ends_at_zero(clock: Any) -> None:
     one_stage(shown, clock, "first training")
     one_stage(shown, clock, "EM iteration 1")
     assert shown.left() == (0.0, True)
+
+
+def test_the_encoders_of_an_ensemble_are_one_stage(clock: Any) -> None:
+    shown = StepProgress(40, 2, PHASES)
+    labels = Labels(torch.zeros(0, 2))
+    joint = StepBlock((labels, labels), 5)
+    for stage, left in (("first training", 4.0 + 35.0), ("EM iteration 1", 0.0)):
+        shown.say(f"{stage}, encoders 1 to 2")
+        clock.now += 2.0
+        shown.on_train_batch_end(None, None, None, joint, 0)  # type: ignore[arg-type]
+        one_stage(shown, clock, f"{stage}, encoder 3")
+        shown.say("next")
+        assert shown.left() == (left, True)
+    assert shown.share() == 1.0
 
 
 def test_a_training_alone_has_no_other_phases(clock: Any) -> None:

@@ -87,7 +87,7 @@ def fit() -> Fit:
         block_size: int = 3,
     ) -> LabelDataModule:
         data = LabelDataModule(visible.train, NUM_SOURCE, block_size, check_every)
-        data.plan(num_epochs, module.objective.steps_per_epoch(len(data.links)))
+        data.plan(num_epochs, module.steps_per_epoch(len(data.links)))
         trainer = pl.Trainer(
             max_epochs=1 + num_turns,
             reload_dataloaders_every_n_epochs=1,

@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 from emea.data.arrays import IntArray
 from emea.em.protocol import Visible
 from emea.encoders.alignment_module import AlignmentModule
-from emea.encoders.step_block import LabelDataModule
+from emea.encoders.step_block import LabelDataModule, Labels
 from emea.matching.csls import CSLS
 from emea.training.self_training import SelfTraining
 
@@ -94,14 +94,14 @@ def test_turns_add_labels_and_keep_the_optimiser(
     )
     # the same by hand: one optimiser, labels that only grow
     twin = make_module()
-    optimizer = twin.configure_optimizers()
+    optimizers = twin.configure_optimizers()
     labels, num_steps = visible.train, 0
     for turn, num_epochs in enumerate([4, 5, 5]):
         if turn:
             mined = looped(twin, labels, list(range(14)), list(range(11)), k=3)
             labels = np.concatenate([labels, np.array(mined, dtype=np.int64).reshape(-1, 2)])
         links = torch.from_numpy(labels + np.array([0, 14]))
-        step = twin.new_step(links, optimizer)
+        step = twin.new_step([Labels(links)], optimizers)
         for _ in range(num_epochs * (1 + len(labels) // 10)):
             step()
             num_steps += 1
