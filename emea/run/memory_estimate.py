@@ -25,6 +25,7 @@ from emea.matching.similarity import BLOCK_BYTES
 from emea.run.parts import member_models
 from emea.run.reasoning_time import announce_reasoning
 from emea.run.search_time import announce_searches, search_name
+from emea.run.stages import MAX_JOINT_ENTITIES
 
 logger = logging.getLogger(__name__)
 
@@ -217,7 +218,10 @@ def estimate_memory(
 
 def _phases(config: DictConfig, sizes: Sizes, models: list[EncoderMemory]) -> Iterator[Phase]:
     kept = sum(model.kept for model in models)
-    training = max(kept - model.kept + model.training for model in models)
+    # on a GPU, members of an ensemble may train side by side
+    num_joint = 1 if sizes.is_cpu else max(1, MAX_JOINT_ENTITIES // max(1, sizes.num_entities))
+    added = sorted((model.training - model.kept for model in models), reverse=True)
+    training = kept + sum(added[:num_joint])
     yield Phase("training", training + LIBRARIES, "use a smaller model.encoder.dim")
     embeddings = FLOAT * sizes.num_entities * sum(model.width for model in models)
     search, advice = _search_memory(config, sizes)

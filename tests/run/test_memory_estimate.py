@@ -135,6 +135,18 @@ def test_more_candidates_and_encoders_need_more(tiny_config: Configs, pair: Grap
     assert three > one
 
 
+def test_members_train_side_by_side_on_a_gpu_unless_graphs_are_large(
+    tiny_config: Configs, pair: GraphPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def training(device: str) -> float:
+        config = tiny_config("em=none", "ensemble=seeds")
+        return phases_of(config, pair, torch.device(device))[0].num_bytes
+
+    on_gpu, on_cpu = training("cuda"), training("cpu")
+    monkeypatch.setattr(memory_estimate, "MAX_JOINT_ENTITIES", 0)
+    assert training("cuda") < on_gpu and training("cpu") == on_cpu
+
+
 @pytest.mark.parametrize(
     ("device", "key", "large"),
     [("cpu", "max_exact_pairs", "one_pass"), ("cuda", "max_exact_pairs_gpu", "kmeans")],
