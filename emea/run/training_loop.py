@@ -80,7 +80,7 @@ def train(
                 if resumed is not None:
                     logger.info("Resuming at step %d", resumed.num_steps_done)
                     progress.skip(resumed.num_steps_done - steps)
-                kept = _kept_turns(config, parts, turn_file, number, resumed, writer)
+                kept = _kept_turns(config, parts, turn_file, number, epochs, resumed, writer)
                 num_reports = parts.em.iteration
                 fit_stage(stage, parts, device, [progress, kept], resumed)
                 if stage.is_last and parts.em.iteration == num_reports:
@@ -190,6 +190,7 @@ def _kept_turns(
     parts: Parts,
     path: Path,
     stage: int,
+    epochs_before: float,
     resumed: TurnState | None,
     writer: BackgroundWriter,
 ) -> TrainingCheckpoint:
@@ -199,7 +200,7 @@ def _kept_turns(
         writer.wait()  # the checkpoint of the last stage must not remove this one
         save_turn(path, stage, state)
 
-    return TrainingCheckpoint(save, 60 * every_minutes, parts.stopping, resumed)
+    return TrainingCheckpoint(save, 60 * every_minutes, epochs_before, parts.stopping, resumed)
 
 
 def _expected_steps(stage: Stage, parts: Parts) -> int:

@@ -101,7 +101,8 @@ class TurnState:
     ) -> "TurnState":
         """Collect the state of a module after ``num_blocks`` blocks of a turn.
 
-        Turns are counted from 0; ``num_epochs`` counts the epochs of the whole fit.
+        Turns are counted from 0; ``num_epochs`` counts the epochs since the last checkpoint of the
+        run, which may include fits of other members of an ensemble.
         """
         tensors = labels_and_generators(data) | prefixed(WEIGHTS, module.state_dict())
         for index, (objective, _) in enumerate(module.trained()):
@@ -118,7 +119,7 @@ class TurnState:
             "steps_per_epoch": data.steps_per_epoch,
             "num_steps_done": module.num_steps_done,
             "num_steps_of_turn": module.num_steps_of_turn,
-            "num_epochs_of_fit": num_epochs,
+            "num_epochs_since_checkpoint": num_epochs,
             "losses": module.losses,
         }
         states = [optimizer.state_dict() for optimizer in module.current_optimizers()]
@@ -197,7 +198,7 @@ class TurnState:
         module.num_steps_done = self.num_steps_done
         module.num_steps_of_turn = self._number("num_steps_of_turn")
         module.losses = [(int(step), float(loss)) for step, loss in self.plain["losses"]]
-        module.num_epochs_done += self.plain["num_epochs_of_fit"]
+        module.num_epochs_done += self.plain["num_epochs_since_checkpoint"]
         if stopping is not None:
             state = self.plain["stopping"] | {"best_weights": below(self.tensors, BEST)}
             stopping.load_state_dict(state)
@@ -263,6 +264,7 @@ class TrainingCheckpoint(pl.Callback):
     Args:
         save: Writes a state to disk.
         every_seconds: Minimum time between two saved states.
+        epochs_before: Epochs of the run at its last checkpoint, from which a resumed run starts.
         stopping: Early stopping of the fit, or ``None``.
         resumed: State from which the fit resumes; ``None`` means that it starts from scratch.
     """
@@ -271,6 +273,7 @@ class TrainingCheckpoint(pl.Callback):
         self,
         save: SaveTurn,
         every_seconds: float,
+        epochs_before: float,
         stopping: EarlyStopping | None = None,
         resumed: TurnState | None = None,
     ) -> None:
@@ -280,15 +283,13 @@ class TrainingCheckpoint(pl.Callback):
         self.num_turns_before = 0 if resumed is None else resumed.turn
         self.num_blocks = 0
         self._resumed = resumed
-        self._epochs_before = 0.0
+        self._epochs_before = epochs_before
         self._last = time.monotonic()
         self._copy: TurnState | None = None
         self._next_copy = self._last + COPY_SECONDS
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the clock, because loading the data is not part of the training."""
-        assert isinstance(pl_module, AlignmentModule)
-        self._epochs_before = pl_module.num_epochs_done
         self._last = time.monotonic()
         self._next_copy = self._last + COPY_SECONDS
 

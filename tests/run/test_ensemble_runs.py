@@ -1,5 +1,6 @@
 """Runs with an ensemble: stages, restarts, checkpoints and answers."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from emea.run.stages import fits, stages
 from emea.run.training_loop import fit_stage
 from emea.training.training_state import TURN_FILE
 
+from .test_resuming import KilledError, essence
 from .test_training_loop import make_parts
 
 Configs = Callable[..., DictConfig]
@@ -115,10 +117,6 @@ def test_independent_members_have_their_own_labels_but_in_shared_fits(
     assert metrics["history"][-1]["joint"]["hit@1"] == metrics["final"]["hit@1"]
 
 
-class KilledError(Exception):
-    """Raised in place of a kill signal."""
-
-
 QUICK = ("model.initial_epochs=8", "model.epochs_per_iteration=4", "em.iterations=1")
 QUICK += ("trainer.checkpoint_minutes=0", "trainer.block_size=2")
 
@@ -156,6 +154,8 @@ def blocks_of(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[int, ...], in
 
 
 def assert_same_results(one: Path, other: Path) -> None:
+    metrics = [json.loads((folder / "metrics.json").read_text()) for folder in (one, other)]
+    assert essence(metrics[0]) == essence(metrics[1])
     assert (one / "alignment.tsv").read_bytes() == (other / "alignment.tsv").read_bytes()
     left, right = (load_file(folder / "checkpoint.safetensors") for folder in (one, other))
     assert left.keys() == right.keys()
