@@ -46,8 +46,8 @@ class OptimisationStep:
 class MemberSteps:
     """Runs one step of each of several members of an ensemble.
 
-    On a GPU, small steps do not fill the device. With streams, the steps of the members overlap.
-    Their losses must not write to the same memory.
+    On a GPU, small steps do not fill the device. With streams, the steps of the members overlap,
+    so members must not write to common memory.
 
     Args:
         steps: The step of each member.

@@ -56,7 +56,7 @@ class EMRun:
         )
 
     def train(self, folder: Path, resume_from: Path | None) -> None:
-        """Run one fit per stage, each followed by the EM steps and a checkpoint."""
+        """Run the fits of all stages; EM steps and a checkpoint follow each iteration."""
         checkpoint = folder / CHECKPOINT_FILE
         if self.start is None and self.config.data.get("updated_from"):
             self._refuse_without_start(resume_from)

@@ -9,7 +9,7 @@ from emea.run.parts import Parts, member_models
 
 
 class Stage(NamedTuple):
-    """Describes one fit of the run.
+    """Describes the training of one encoder, or of several that :func:`fits` has joined.
 
     Args:
         name: The name that is shown to the user.
