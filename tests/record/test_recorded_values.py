@@ -1,8 +1,8 @@
-"""Every value that was recorded in single files can still be read from the tables.
+"""Every value that was recorded can still be read from the tables.
 
-``recorded_values.txt`` has a digest of each run folder as it was before its study became tables: of
-the bytes of its text files and of the values of its arrays. Remove the line of a run if you replace
-that run.
+``recorded_values.txt`` has a digest of run folders: of the bytes of their text files and of the
+values of their arrays. For most runs, it was computed before their study became tables; for later
+ones when they were recorded. Replace the line of a run if you replace that run.
 """
 
 import hashlib

@@ -48,11 +48,6 @@ DUAL_NOTE = (
     "DATTI apply Sinkhorn iterations to the test pool, so they are not like-for-like. *: NeuSymEA "
     "also reports this cell, but the number was not available to us. Neither were the tables of "
     "EAFM, ContextEA and EREM."
-    "\n\nThe runs of `em=dual` on DBP15K with five splits are older than the current computation "
-    "of relation inclusions (commit 45d28a5). The runs of `em=paper` and `em=one_to_one`, those "
-    "with other validation links, with knowledge of the test pool and on other pairs are not. "
-    "Differences between the two include the effect of this change, which was 0.001 ± 0.007 for "
-    "`em=paper` (`experiments/README.md`)."
 )
 
 
@@ -126,7 +121,8 @@ DUAL_CHANGES = TableSpec(
 CHANGED_NOTE = (
     "Hit@1 among test targets of runs on zh, split 0, that differ from the complete `em=dual` in "
     "one setting, and the change. Runs start from the same first training, except for other models "
-    "and training modes. There is one run per cell: differences of a few thousandths are noise."
+    "and training modes. There is one run per cell: differences of a few thousandths are noise. "
+    "The runs with Dual-AMN are older than the others (`experiments/README.md`)."
 )
 MATCHING_NOTE = (
     "With `em=one_to_one`, beliefs are marginals of one-to-one matchings. Compared with `em=dual`, "
