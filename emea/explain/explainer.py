@@ -319,7 +319,10 @@ def _holds_values(grounds: Grounds, pair: GraphPair) -> bool:
     return grounds.source.num_entities > pair.source.num_entities
 
 
-def _supporters(case: Case | None) -> list[Entity]:
-    """Return the neighbours that support a target, largest share first."""
+def _supporters(case: Case | None) -> dict[Entity, None]:
+    """Return the neighbours that support a target, largest share first.
+
+    The keys of a dictionary are found in constant time; a hub has many of them.
+    """
     pieces: Any = () if case is None else case.contributions
-    return list(dict.fromkeys(piece.neighbour for piece in pieces))
+    return dict.fromkeys(piece.neighbour for piece in pieces)

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from emea.baselines import paris as baseline
 from emea.config.instantiate import factory
 from emea.errors import DataError
 from emea.explain.explainer import Explainer, explain
-from emea.explain.explanation import Case
+from emea.explain.explanation import Case, Entity
 from emea.matching.pair_table import PairTable
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.implied_pairs import FIXED_POINT
@@ -25,6 +26,7 @@ from emea.run.finished_run import FinishedRun
 
 from ..finished_runs import KINDS, Finished
 from ..rules.literal_evidence import LiteralEvidence
+from .fabricated import case, piece
 
 WITH_RULE = ("paper", "released", "both_rules", "expected", "none", "avoid_conflict", "mutual")
 DUAL = ("dual", "dual_all_triples", "one_to_one")
@@ -77,6 +79,27 @@ def test_evidence_is_what_the_rule_gives(kind: str, finished: Finished) -> None:
             assert found.asked.neural_prob == pytest.approx(float(run.neural.probs[source, slot]))
             assert_whole(found.asked)
     assert values.any()
+
+
+def test_supporters_of_two_hubs_are_compared_in_linear_time(finished: Finished) -> None:
+    explainer, num_shared, num_compared = Explainer(finished("dual")), 300, 0
+    equal = Entity.__eq__
+
+    def counted(self: Entity, other: object) -> bool:
+        nonlocal num_compared
+        num_compared += 1
+        return equal(self, other)
+
+    def hub(_: int, target: int) -> Case:
+        pieces = [piece(one, one, 1 / (num_shared + 1)) for one in range(num_shared)]
+        return case(target, (*pieces, piece(1000 + target, 0, 1 / (num_shared + 1))))
+
+    with patch.object(explainer, "_case", hub), patch.object(Entity, "__eq__", counted):
+        found = explainer(0, 5)
+    assert found.rival is not None
+    assert [one.id for one in found.only_asked] == [1005]
+    assert [one.id for one in found.only_rival] == [1000 + found.rival.target.id]
+    assert num_compared < 10 * num_shared
 
 
 @pytest.mark.parametrize("kind", ["paper", "released", "expected"])
