@@ -2,10 +2,11 @@
 
 A step joins the neighbours of each source entity with the neighbours of their candidates. Its time
 is proportional to the rows of this join: the candidates of the ends of all triples, times the
-degree of a target entity that a triple ends in. The two-way step joins in each round, and an exact
-search compares all pairs once more; an approximate one keeps its lists of candidates. The factors
-were fitted to runs on zh, contea_fr_en and a synthetic pair with 5,000 entities. They are CPU time,
-which does not depend on other processes. On a GPU, the constant part dominates.
+degree of a target entity that a triple ends in. The degree of a hub counts up to a limit, because
+steps bound their work for hubs. The two-way step joins in each round, and an exact search compares
+all pairs once more; an approximate one keeps its lists of candidates. The factors were fitted to
+runs on zh, contea_fr_en and a synthetic pair with 5,000 entities. They are CPU time, which does not
+depend on other processes. On a GPU, the constant part dominates.
 """
 
 import logging
@@ -17,6 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from emea.config.idle import uses_two_way
 from emea.data.graph_pair import GraphPair
+from emea.rules.implied_pairs import MAX_MEMBERS
 from emea.run.console import duration
 from emea.run.search_time import search_name
 
@@ -76,7 +78,8 @@ def estimate_reasoning(config: DictConfig, pair: GraphPair, device: torch.device
     cost = COSTS["cpu" if device.type == "cpu" else "cuda", kind]
     width = min(int(OmegaConf.select(config, key)), target.num_entities)
     degrees = target.degrees().astype(np.float64)
-    rows = 2 * source.num_triples * width * (degrees**2).sum() / max(1.0, degrees.sum())
+    degree = (degrees * degrees.clip(max=MAX_MEMBERS)).sum() / max(1.0, degrees.sum())
+    rows = 2 * source.num_triples * width * degree
     num_pairs = source.num_entities * target.num_entities
     searched = num_pairs if search_name(config, num_pairs, device) == "exact" else 0
     step = cost.constant + rounds * rows * cost.per_row + searched * cost.per_pair

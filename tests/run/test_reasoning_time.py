@@ -69,6 +69,17 @@ def test_hubs_take_longer(tiny_config: Configs) -> None:
     assert seconds(config, replace(pair, target=target)) > 10 * seconds(config, pair)
 
 
+def test_the_time_grows_in_proportion_to_the_degree_of_a_large_hub(tiny_config: Configs) -> None:
+    config = tiny_config("em=one_to_one", "em.iterations=1", "search=one_pass")
+    times = []
+    for degree in (20_000, 200_000):
+        triples = np.zeros((degree, 3), np.int64)
+        triples[:, 0] = np.arange(1, degree + 1)
+        graph = KnowledgeGraph(triples, degree + 1, 1)
+        times.append(seconds(config, GraphPair("star", graph, graph, np.zeros((0, 2), np.int64))))
+    assert times[1] == pytest.approx(10 * times[0], rel=0.1)
+
+
 def test_fewer_rounds_and_updates_take_less(tiny_config: Configs) -> None:
     pair, usual = pair_of(10_000, 50_000), ["em=dual", "em.iterations=1"]
     one = seconds(tiny_config(*usual), pair)
