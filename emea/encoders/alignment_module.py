@@ -94,6 +94,7 @@ class AlignmentModule(pl.LightningModule):
         self.num_steps_done = 0
         self.num_epochs_done = 0.0
         self.losses: list[tuple[int, float]] = []
+        self._member_losses: dict[int, list[float]] = {}
         self.logs_losses = True
         self.renew(encoder, objective)
 
@@ -158,7 +159,7 @@ class AlignmentModule(pl.LightningModule):
 
         def check_first(encoder: nn.Module, _: Any, rows: Any) -> None:
             handle.remove()
-            self._check_rows(rows)
+            self._check_rows(rows, encoder)
             is_constant = torch.is_grad_enabled() and not rows.requires_grad
             if is_constant and any(weights.requires_grad for weights in encoder.parameters()):
                 raise ConfigError(
@@ -286,7 +287,7 @@ class AlignmentModule(pl.LightningModule):
         """
         with self._evaluating():
             rows = self.encoder()
-        self._check_rows(rows)
+        self._check_rows(rows, self.encoder)
         # half precision is only for training: search and reasoning need single precision
         kind = torch.promote_types(rows.dtype, torch.float32)
         rows = rows.detach().to(kind, copy=True)
@@ -301,14 +302,14 @@ class AlignmentModule(pl.LightningModule):
             yield
         self.encoder.train(training)
 
-    def _check_rows(self, rows: Any) -> None:
-        """Check the output of the encoder.
+    def _check_rows(self, rows: Any, encoder: nn.Module) -> None:
+        """Check the output of an encoder.
 
         Raises:
             ConfigError: If the output is not a tensor with one embedding per entity.
             DivergedError: If some of the embeddings are NaN or infinite.
         """
-        name = type(self.encoder).__name__
+        name = type(encoder).__name__
         num_entities = self.num_source + self.num_target
         fault = _fault(rows, num_entities)
         if fault is not None:
@@ -329,19 +330,22 @@ class AlignmentModule(pl.LightningModule):
         if bad is not None:
             raise DivergedError(self._cause(losses[: bad + 1], member))
         self.losses.append((self.num_steps_done + len(losses), losses[-1]))
+        self._member_losses.setdefault(member, []).append(losses[-1])
 
     def _cause(self, losses: list[float], member: int) -> str:
         """Return the likely cause of a NaN or infinite last loss."""
         step = self.num_steps_done + len(losses)
-        # the losses of the active members alternate
-        num_active = len(self._active)
-        before = self.losses[-num_active::-num_active][::-1]
-        earlier = [loss for _, loss in before] + losses[:-1]
-        name = f"The loss of encoder {member + 1}" if self.num_members > 1 else "The loss"
+        if self.num_members == 1:
+            name, which = "The loss", "the first step"
+            before = [loss for _, loss in self.losses]  # a resumed run has these, too
+        else:
+            name, which = f"The loss of encoder {member + 1}", "its first step"
+            before = self._member_losses.get(member, [])
+        earlier = before + losses[:-1]
         became = f"{name} became {losses[-1]} at step {step}"
         if not earlier:
             return (
-                f"{became}, the first step. Check the settings of model.objective and weights "
+                f"{became}, {which}. Check the settings of model.objective and weights "
                 "that were loaded."
             )
         shown = ", ".join(f"{loss:.3g}" for loss in earlier[-LOSSES_SHOWN:])

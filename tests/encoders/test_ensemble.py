@@ -112,7 +112,8 @@ def test_a_member_with_a_wrong_number_of_rows_is_named() -> None:
         num_source=2,
         num_target=3,
     )
-    with pytest.raises(ConfigError, match=r"returned a tensor of shape \[4, 3\]"):
+    fault = r"^Rows\.forward\(\) must return .*, but it returned a tensor of shape \[4, 3\]"
+    with pytest.raises(ConfigError, match=fault):
         module.embeddings()
 
 
@@ -232,17 +233,44 @@ class Diverging(Distance):
         return encoder().sum() * 0 + next(self.losses)
 
 
-def test_the_encoder_that_diverged_is_named_with_its_own_losses() -> None:
-    objectives = [Diverging(*range(100, 110)), Diverging(1, 2, 3, 40, float("nan"), 6)]
-    members = [Rows(5, 3), Rows(5, 3)]
-    optimizers = [torch.optim.SGD] * 2
-    module = AlignmentModule(Ensemble(members), EnsembleObjective(objectives), optimizers, 2, 3)
-    data = data_of(own_links=False, block_size=1)
-    module.activate((0, 1))
-    data.activate((0, 1))
-    expected = "The loss of encoder 2 became nan at step 10 after 2, 3, 40: training diverged"
-    with pytest.raises(DivergedError, match=expected):
-        fit(module, data, 6, "cpu", [])
+def of_losses(*losses: list[float]) -> AlignmentModule:
+    """Encoders with these losses."""
+    members = [Rows(5, 3) for _ in losses]
+    objectives = EnsembleObjective([Diverging(*of_one) for of_one in losses])
+    return AlignmentModule(Ensemble(members), objectives, [torch.optim.SGD] * len(losses), 2, 3)
+
+
+NAN = float("nan")
+HIGH = [100.0] * 10
+
+
+@pytest.mark.parametrize(
+    ("losses", "fits", "expected"),
+    [
+        (
+            (HIGH, [1, 2, 3, 40, NAN, 6]),
+            [((0, 1), 6)],
+            "step 10 after 2, 3, 40: training diverged",
+        ),
+        ((HIGH, [NAN]), [((0, 1), 6)], "step 2, its first step"),
+        ((HIGH, [NAN]), [((0,), 3), ((1,), 3)], "step 4, its first step"),
+        # encoders 1 and 3 are trained before it
+        (
+            (HIGH, [1, 2, 1, NAN], HIGH),
+            [((0, 1, 2), 2), ((0,), 2), ((1, 2), 3)],
+            "step 11 after 1, 2, 1, which look normal",
+        ),
+    ],
+)
+def test_the_encoder_that_diverged_is_named_with_its_own_losses(
+    losses: tuple[list[float], ...], fits: list[tuple[tuple[int, ...], int]], expected: str
+) -> None:
+    module, data = of_losses(*losses), data_of(own_links=False, block_size=1)
+    with pytest.raises(DivergedError, match=f"The loss of encoder 2 became nan at {expected}"):
+        for members, num_epochs in fits:
+            module.activate(members)
+            data.activate(members)
+            fit(module, data, num_epochs, "cpu", [])
 
 
 @pytest.mark.gpu
