@@ -64,7 +64,7 @@ class MemberSteps:
     def __call__(self) -> Tensor:
         """Run one step of each member and return the detached losses, ``[num_members]``."""
         if not self.streams:
-            return torch.stack([step() for step in self.steps])
+            return _joined([step() for step in self.steps])
         current = torch.cuda.current_stream()
         for stream in self.streams:
             stream.wait_stream(current)
@@ -77,12 +77,17 @@ class MemberSteps:
             # a capture cannot end before all its streams have joined the first one
             for stream in self.streams:
                 current.wait_stream(stream)
-        return torch.stack(losses)
+        return _joined(losses)
 
     @property
     def optimizers(self) -> list[torch.optim.Optimizer]:
         """The optimisers that the steps use."""
         return [optimizer for step in self.steps for optimizer in step.optimizers]
+
+
+def _joined(losses: Sequence[Tensor]) -> Tensor:
+    # a loss may have the shape [1] instead of []
+    return torch.stack([loss.reshape(()) for loss in losses])
 
 
 class GraphMemory:

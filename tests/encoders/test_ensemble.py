@@ -273,6 +273,25 @@ def test_the_encoder_that_diverged_is_named_with_its_own_losses(
             fit(module, data, num_epochs, "cpu", [])
 
 
+class OneElement(Distance):
+    """Returns a loss of shape ``[1]``, which a backward pass accepts, too."""
+
+    def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
+        return super().forward(encoder, links).reshape(1).double()
+
+
+@pytest.mark.parametrize("members", [(0,), (0, 1)])
+def test_a_loss_may_have_one_element(members: tuple[int, ...]) -> None:
+    objectives = EnsembleObjective([OneElement(), Distance()])
+    encoders = Ensemble([Rows(5, 3), Rows(5, 3)])
+    module = AlignmentModule(encoders, objectives, [torch.optim.SGD] * 2, 2, 3)
+    data = data_of(own_links=False)
+    module.activate(members)
+    data.activate(members)
+    fit(module, data, 4, "cpu", [])
+    assert module.num_steps_done == 4 * len(members)
+
+
 @pytest.mark.gpu
 @pytest.mark.usefixtures("cuda")
 def test_a_joint_cuda_graph_fit_is_an_eager_one() -> None:
