@@ -84,7 +84,7 @@ def train(
                 num_reports = parts.em.iteration
                 fit_stage(stage, parts, device, [progress, kept], resumed)
                 if stage.is_last and parts.em.iteration == num_reports:
-                    _stopped_before(stage, number)
+                    _stopped_before(stage, has_result=num_reports > 0)
                     break
             elif stage.is_last:
                 _take_over(config.initial_from, parts, device)
@@ -118,15 +118,15 @@ def _first_stage(turn_file: Path, num_done: int, plan: Sequence[Stage], parts: P
     return num_done
 
 
-def _stopped_before(stage: Stage, number: int) -> None:
+def _stopped_before(stage: Stage, has_result: bool) -> None:
     """Warn that a callback of the config prevented a fit, so that the run ends early.
 
     Raises:
-        ConfigError: If it was the first fit, because then there is no result.
+        ConfigError: If EM has not run yet, because then there is no result.
     """
-    if not number:
+    if not has_result:
         raise ConfigError(
-            "A callback in trainer.callbacks stopped the first training before its first step. "
+            f"A callback in trainer.callbacks stopped the {stage.title} before its first step. "
             "Remove or change the callback."
         )
     logger.warning("A callback in trainer.callbacks stopped the run before %s.", stage.title)

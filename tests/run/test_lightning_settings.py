@@ -116,12 +116,23 @@ class Refuses(pl.Callback):
         trainer.should_stop = True
 
 
+@pytest.mark.parametrize(
+    ("overrides", "stopped"),
+    [
+        ((), "first training"),
+        # LightEA has its own fits, so EM waits for the second one
+        (
+            ("ensemble=seeds", "ensemble.num_members=2", "model=lightea"),
+            "first training, encoder 2",
+        ),
+    ],
+)
 def test_a_callback_that_stops_the_first_training_is_named(
-    tiny_config: Configs, tmp_path: Path
+    overrides: tuple[str, ...], stopped: str, tiny_config: Configs, tmp_path: Path
 ) -> None:
-    config = tiny_config(*SHORT)
+    config = tiny_config(*SHORT, *overrides)
     config.trust = [__name__]
-    with pytest.raises(ConfigError, match="stopped the first training before its first step"):
+    with pytest.raises(ConfigError, match=f"stopped the {stopped} before its first step"):
         run_job(added(config, callbacks=[{"_target_": f"{__name__}.Refuses"}]), tmp_path)
 
 
