@@ -281,7 +281,7 @@ VARIANTS = {
     "test_dual.py::test_any_single_part_can_be_off": 1,
     "test_encoder_contract.py::test_what_an_encoder_may_not_return": 3,
     "test_encoder_contract.py::test_what_an_encoder_may_return": 2,
-    "test_ensemble_runs.py::test_a_run_killed_in_a_joint_fit_ends_as_if_never_stopped": 2,
+    "test_ensemble_runs.py::test_a_run_killed_in_a_joint_fit_ends_as_if_never_stopped": 3,
     "test_ensemble_runs.py::test_a_run_killed_in_a_later_member_ends_as_if_never_stopped": 1,
     "test_ensemble_runs.py::test_a_turn_that_does_not_fit_restarts_its_iteration": 1,
     "test_every_option.py::test_em_runs": 4,

@@ -137,10 +137,15 @@ class StepProgress(pl.Callback):
     def _described(self) -> str:
         return self._phase if not self._stage else f"{self._stage}: {self._phase}"
 
+    @property
+    def num_steps_left(self) -> float:
+        """Number of expected steps that are not done; negative if labels made epochs longer."""
+        task = self._progress.tasks[self._task]
+        return (task.total or 0.0) - task.completed
+
     def left(self) -> tuple[float, bool]:
         """Return the known seconds until the end, and whether they cover every phase."""
-        task = self._progress.tasks[self._task]
-        steps = max(0.0, (task.total or 0.0) - task.completed)
+        steps = max(0.0, self.num_steps_left)
         usual = dict(self._measured)
         if self._trained_steps:
             usual[TRAINING] = steps * self._trained_seconds / self._trained_steps

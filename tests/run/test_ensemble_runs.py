@@ -21,6 +21,7 @@ from emea.run import stages as stages_of_runs
 from emea.run import training_loop
 from emea.run.checkpoint import load_turn, save_turn
 from emea.run.job import run_job
+from emea.run.progress import StepProgress
 from emea.run.stages import fits, stages
 from emea.run.training_loop import fit_stage
 from emea.training.training_state import TURN_FILE
@@ -119,6 +120,8 @@ def test_independent_members_have_their_own_labels_but_in_shared_fits(
 
 QUICK = ("model.initial_epochs=8", "model.epochs_per_iteration=4", "em.iterations=1")
 QUICK += ("trainer.checkpoint_minutes=0", "trainer.block_size=2")
+SOFT = ("model=iptranse", "model.early_stopping=null", "model.objective.threshold=-1")
+SOFT += ("model.objective.bootstrap_every=3", "trainer.block_size=4")
 
 
 def killed_in(
@@ -153,6 +156,18 @@ def blocks_of(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[int, ...], in
     return blocks
 
 
+def bars_of(monkeypatch: pytest.MonkeyPatch) -> list[StepProgress]:
+    """The progress bars of the runs from now on."""
+    bars: list[StepProgress] = []
+
+    def kept(*arguments: Any) -> StepProgress:
+        bars.append(StepProgress(*arguments))
+        return bars[-1]
+
+    monkeypatch.setattr(training_loop, "StepProgress", kept)
+    return bars
+
+
 def assert_same_results(one: Path, other: Path) -> None:
     metrics = [json.loads((folder / "metrics.json").read_text()) for folder in (one, other)]
     assert essence(metrics[0]) == essence(metrics[1])
@@ -168,6 +183,8 @@ def assert_same_results(one: Path, other: Path) -> None:
         (("ensemble=independent",), 3, [0, 1, 2], 24 + 6),
         # the first member starts from new weights, the others follow
         (("ensemble=seeds", "em.restart_every=1"), 4, [1, 2], 24 + 8 + 4),
+        # killed between two searches for soft alignments, which the links do not determine
+        (("ensemble=seeds", "ensemble.num_members=2", *SOFT), 0, [0, 1], 8),
         (("ensemble=seeds", "em.restart_every=1"), 3, [0], 24 + 2),
         (("ensemble=seeds",), 0, [0, 1, 2], 6),
         (("ensemble=seeds", "model.restart=true"), 3, [0, 1, 2], 24 + 6),
@@ -186,9 +203,10 @@ def test_a_run_killed_in_a_joint_fit_ends_as_if_never_stopped(
     run_job(config, tmp_path / "whole")
     saved = killed_in(stage, config, tmp_path / "half", monkeypatch)
     assert saved[-1] == (stage, members)
-    blocks = blocks_of(monkeypatch)
+    blocks, bars = blocks_of(monkeypatch), bars_of(monkeypatch)
     run_job(config, tmp_path / "half")
     assert blocks[0] == (tuple(members), before)  # nothing is done twice
+    assert bars[0].num_steps_left == 0
     assert_same_results(tmp_path / "half", tmp_path / "whole")
 
 
