@@ -100,10 +100,14 @@ class AlignmentModule(pl.LightningModule):
 
     def configure_optimizers(self) -> list[torch.optim.Optimizer]:
         """Return a new optimiser for each active member; empty if there are no parameters."""
-        # the objective of a single encoder may have parameters, too
-        modules = [self] if self.num_members == 1 else _members(self.encoder)
-        makers = [(self._optimizer_makers[member], modules[member]) for member in self._active]
-        return [make(module.parameters()) for make, module in makers if make is not None]
+        optimizers = []
+        for member, (objective, encoder) in zip(self._active, self.trained(), strict=True):
+            make_optimizer = self._optimizer_makers[member]
+            if make_optimizer is not None:
+                # an objective may have parameters, too
+                both = nn.ModuleList([encoder, objective])
+                optimizers.append(make_optimizer(both.parameters()))
+        return optimizers
 
     @property
     def num_members(self) -> int:

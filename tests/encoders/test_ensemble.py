@@ -273,6 +273,30 @@ def test_the_encoder_that_diverged_is_named_with_its_own_losses(
             fit(module, data, num_epochs, "cpu", [])
 
 
+class Scaled(Distance):
+    """Has a parameter of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
+        return self.scale.square() * super().forward(encoder, links)
+
+
+def test_parameters_of_objectives_are_trained() -> None:
+    torch.manual_seed(0)
+    objectives = [Scaled(), Scaled(), Distance()]
+    encoders = Ensemble([Rows(5, 3) for _ in objectives])
+    module = AlignmentModule(encoders, EnsembleObjective(objectives), [ADAM] * 3, 2, 3)
+    data = data_of(own_links=False)
+    for members, is_trained in (((1, 2), [False, True]), ((0,), [True, True])):
+        module.activate(members)
+        data.activate(members)
+        fit(module, data, 4, "cpu", [])
+        assert [one.scale.item() != 1 for one in objectives[:2]] == is_trained
+
+
 class OneElement(Distance):
     """Returns a loss of shape ``[1]``, which a backward pass accepts, too."""
 
