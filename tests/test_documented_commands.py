@@ -283,6 +283,23 @@ def test_the_commands_of_a_page_run(
             assert main(arguments) == 0, str(command)
 
 
+def masked(line: str) -> str:
+    """A printed line without numbers and names of entities, which differ between machines."""
+    return re.sub(r"https?://\S+", "ENTITY", re.sub(r"\d+(\.\d+)?", "NUMBER", line))
+
+
+def test_the_readme_shows_what_its_first_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = ROOT / "README.md"
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    monkeypatch.chdir(tmp_path)
+    command = next(command for command in documented(page) if command.words[0] == "emea")
+    assert main(list(command.words[1:])) == 0
+    shown, printed = blocks(page, "text")[0].splitlines(), capsys.readouterr().out.splitlines()
+    assert [masked(line) for line in shown] == [masked(line) for line in printed]
+
+
 PYTHON = [
     pytest.param(path, block, marks=() if path.name == "own_graphs.md" else pytest.mark.slow)
     for path in PAGES
