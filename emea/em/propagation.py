@@ -18,6 +18,9 @@ from emea.rules.neighbour_join import TailGroups
 from emea.rules.pair_evidence import log_doubt
 from emea.rules.subsumption import Subsumption
 
+SORTING = 32
+"""Operations per value if torch sorts values to find the smallest ones."""
+
 
 class Propagation:
     """Finds the pairs that matched neighbours imply, and keeps the best few per entity.
@@ -144,7 +147,7 @@ def smallest_of_groups(
         place: The place, from 1 on.
         filler: Result for groups with fewer values; larger than all values.
     """
-    if compiled.usable(values):
+    if compiled.worthwhile(values, SORTING * len(values)):
         return compiled.smallest_of_groups(values, groups, num_groups, place, filler)
     if not len(values):
         return values.new_full((num_groups,), filler)

@@ -6,6 +6,9 @@ from torch import Tensor
 from emea.matching import compiled
 from emea.matching.similarity import Similarity
 
+OPERATIONS_PER_SCORE = 4
+"""Approximate operations of torch for each score that is compared."""
+
 
 def all_counts(
     similarity: Similarity, sources: Tensor, right: Tensor, num_pooled: int
@@ -48,7 +51,7 @@ def rank_counts(
         num_columns: Number of columns that count, from the first on; ``None`` means all.
     """
     num_columns = scores.shape[1] if num_columns is None else num_columns
-    if compiled.usable(scores):
+    if compiled.worthwhile(scores, OPERATIONS_PER_SCORE * scores.numel()):
         not_better, equal = compiled.rank_counts(scores, reference, num_columns)
     else:
         scores = scores[:, :num_columns]

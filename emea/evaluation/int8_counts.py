@@ -22,8 +22,7 @@ cache."""
 def is_quick(similarity: Similarity, num_links: int) -> bool:
     """Return whether bounds are quicker than scores of all pairs."""
     return (
-        similarity.source.dtype == torch.float32
-        and compiled.usable(similarity.source)
+        similarity.uses_compiled_products
         and num_links * similarity.num_target >= MIN_PAIRS
         and has_fast_int8()
     )

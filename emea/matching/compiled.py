@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from emea.matching.best_keys import BestKeys
 
 
+LEAST_OPERATIONS = 2**18
+"""Shorter loops are left to torch, where its results are equal or differ by rounding only: a loop
+takes up to a second to compile, more than small graphs save by it."""
+
+
 @functools.cache
 def _numba_installed() -> bool:
     return importlib.util.find_spec("numba") is not None
@@ -27,6 +32,16 @@ def _triton_installed() -> bool:
 def usable(values: Tensor) -> bool:
     """Return whether compiled loops support tensors on this device."""
     return values.device.type == "cpu" and _numba_installed()
+
+
+def worthwhile(values: Tensor, num_operations: int) -> bool:
+    """Return whether compiled loops support this tensor, and a loop is worth its compilation.
+
+    Args:
+        values: A tensor that the loop reads.
+        num_operations: Approximate number of operations of the loop.
+    """
+    return num_operations >= LEAST_OPERATIONS and usable(values)
 
 
 def supports_triton(values: Tensor) -> bool:

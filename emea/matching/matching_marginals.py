@@ -19,6 +19,9 @@ DAMPING = 0.3
 TOLERANCE = 1e-2
 """Mean change of the messages of a pair, in the log domain, at which the passes end."""
 
+OPERATIONS_PER_PAIR = 64
+"""Approximate operations per pair of all passes."""
+
 MAX_LOGIT = 80.0
 """Bound of the potentials, so that their exponentials neither overflow nor become denormal."""
 
@@ -119,7 +122,7 @@ OtherSums = Callable[[Tensor], Tensor]
 
 def _other_sums(table: PairTable) -> tuple[OtherSums, OtherSums]:
     """Return the sums over the pairs of each source entity, and of each target entity."""
-    if not compiled.usable(table.targets):
+    if not compiled.worthwhile(table.targets, OPERATIONS_PER_PAIR * table.targets.numel()):
         of_targets = partial(_sums_by_target, table)
         return partial(_torch_sums, _sums_by_source), partial(_torch_sums, of_targets)
     places = table.filled.flatten().nonzero().squeeze(1)

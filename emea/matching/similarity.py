@@ -72,6 +72,12 @@ class Similarity:
         """Number of target entities."""
         return len(self.target)
 
+    @property
+    def uses_compiled_products(self) -> bool:
+        """Whether a compiled loop computes the products of all pairs, so that ties stay ties."""
+        size = self.source.numel() + self.target.numel()
+        return self.source.dtype == torch.float32 and compiled.worthwhile(self.source, size)
+
     def scores(self, rows: Tensor, columns: Tensor | None = None) -> Tensor:
         """Return ``[len(rows), len(columns)]`` scores of the given source and target entities."""
         target, offset = self.target, self.target_offset
@@ -84,7 +90,7 @@ class Similarity:
     @in_smaller_blocks
     def of_pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
         """Return the score of each row with the column at the same position, ``[num_pairs]``."""
-        if compiled.usable(self.source) and self.source.dtype == torch.float32:
+        if self.uses_compiled_products:
             scores = self.scale * compiled.pair_dots(self.source, self.target, rows, columns)
         elif compiled.supports_triton(self.source):
             dots = compiled.triton_pair_dots(self.source, self.target, rows, columns)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
 from emea.matching.block_memory import block_budget, in_smaller_blocks
-from emea.matching.compiled import usable
+from emea.matching.compiled import worthwhile
 from emea.rules import compiled
 from emea.rules.directed_triples import DirectedTriples
 
@@ -197,9 +197,9 @@ def join_neighbours(
         filled: ``[num_source, k]`` whether a slot contains a candidate. ``None`` means that all do.
     """
     neighbours = neighbours or beliefs
-    if usable(beliefs.targets):
-        return _compiled_join(source, target, edges, (beliefs, neighbours), skip_impossible, filled)
     per_pair = beliefs.num_candidates * neighbours.num_candidates
+    if worthwhile(beliefs.targets, len(source.pair_heads) * per_pair):
+        return _compiled_join(source, target, edges, (beliefs, neighbours), skip_impossible, filled)
     limit = block_budget(LOOKUPS_PER_BLOCK, beliefs.targets.device)
     size = max(1, limit // per_pair)
     starts = range(0, max(1, len(source.pair_heads)), size)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from emea.matching.block_memory import block_budget, in_smaller_blocks
-from emea.matching.compiled import usable
+from emea.matching.compiled import worthwhile
 from emea.matching.pair_table import PairTable
 from emea.rules import compiled
 from emea.rules.directed_triples import DirectedTriples
@@ -13,6 +13,9 @@ from emea.rules.subsumption import Subsumption
 
 LEAST_INCLUSION = 0.1
 """Relations with a smaller inclusion do not count as counterparts."""
+
+OPERATIONS_PER_RELATION = 16
+"""Approximate operations of torch for each relation of a pair's target entity."""
 
 PRIOR = 0.5
 """Added to the weight of the shared and of the expected relations, so that the share is defined."""
@@ -115,7 +118,9 @@ def _share(
     best = likelier.new_zeros(here.num_directed)
     best.scatter_reduce_(0, relations[0], likelier, "amax")
     expected = here.expected(best)[pair[0]]
-    if usable(expected):
+    relations_per_entity = len(there.relations) / max(1, len(there.starts) - 1)
+    num_relations = round(len(expected) * relations_per_entity)
+    if worthwhile(expected, OPERATIONS_PER_RELATION * num_relations):
         found = compiled.shared_weights(
             pair,
             (here.starts, here.relations, here.weights),

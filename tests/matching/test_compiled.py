@@ -7,7 +7,7 @@ import torch
 
 from emea.matching import compiled
 from emea.matching.shortlists import _gathered_dots
-from emea.matching.similarity import Similarity
+from emea.matching.similarity import Cosine, Similarity
 from emea.matching.threads import index_ranges
 
 
@@ -45,6 +45,24 @@ def test_scores_of_pairs_are_those_of_torch() -> None:
     with patch.object(compiled, "usable", lambda values: False):
         assert torch.allclose(found, similarity.of_pairs(rows, columns), rtol=0, atol=1e-4)
     assert torch.allclose(found, similarity.scores(rows, columns).diagonal(), rtol=0, atol=1e-4)
+
+
+def test_short_loops_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = torch.zeros(1)
+    monkeypatch.setattr(compiled, "LEAST_OPERATIONS", 100)
+    assert compiled.usable(values)
+    assert [compiled.worthwhile(values, number) for number in (99, 100)] == [False, True]
+    monkeypatch.setattr(compiled, "usable", lambda values: False)
+    assert not compiled.worthwhile(values, 100)
+
+
+def test_all_pairs_of_a_similarity_have_the_same_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ties stay ties, however many pairs are scored at a time."""
+    similarity = Cosine()(some_rows(9, 32), some_rows(12, 32))
+    size = (9 + 12) * 32
+    for least, expected in ((size, True), (size + 1, False)):
+        monkeypatch.setattr(compiled, "LEAST_OPERATIONS", least)
+        assert similarity.uses_compiled_products is expected
 
 
 def test_no_pairs_have_no_products() -> None:

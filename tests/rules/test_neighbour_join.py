@@ -60,9 +60,9 @@ def joined(
     """Return the join by torch's operations, which must equal that of the compiled loops."""
     source, target = DirectedTriples(pair.source), DirectedTriples(pair.target)
     given = source, target, TargetEdges(target), beliefs, skip_impossible, neighbours, filled
-    assert neighbour_join.usable(beliefs.targets)
+    assert neighbour_join.worthwhile(beliefs.targets, 0)
     by_loops = join_neighbours(*given)
-    with patch.object(neighbour_join, "usable", lambda values: False):
+    with patch.object(neighbour_join, "worthwhile", lambda *_: False):
         join = join_neighbours(*given)
     assert rows(by_loops) == rows(join)
     with patch.object(compiled, "thread_ranges", lambda size: index_ranges(size, 3)):

@@ -75,7 +75,7 @@ def reference(
 
 
 def test_the_compiled_loops_are_used() -> None:
-    assert relation_overlap.usable(torch.zeros(1))
+    assert relation_overlap.worthwhile(torch.zeros(1), 0)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -99,7 +99,7 @@ def test_equals_a_reference_over_sets(seed: int) -> None:
             wanted = reference(sets, likelier, row * ENTITIES[1] + int(targets[row, slot]))
         assert values[row, slot].item() == pytest.approx(wanted, rel=1e-5)
     assert values[filled].std() > 0.05
-    with patch.object(relation_overlap, "usable", lambda values: False):  # torch's operations
+    with patch.object(relation_overlap, "worthwhile", lambda *_: False):  # torch's operations
         assert torch.equal(overlap(table, included), values)
         try:
             limit_blocks(1e-9)
@@ -117,5 +117,5 @@ def test_without_inclusions_all_pairs_are_equal() -> None:
         targets, torch.zeros(targets.shape), torch.ones_like(targets).bool(), ENTITIES[1]
     )
     assert torch.equal(overlap(table, empty), torch.ones(targets.shape))
-    with patch.object(relation_overlap, "usable", lambda values: False):
+    with patch.object(relation_overlap, "worthwhile", lambda *_: False):
         assert torch.equal(overlap(table, empty), torch.ones(targets.shape))
