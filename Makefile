@@ -35,6 +35,8 @@ bench: $(STAMP)
 	$(BIN)/emea bench compare
 	$(BIN)/emea bench hubs
 	$(BIN)/emea bench overhead
+	$(BIN)/emea bench start-up
+	$(BIN)/emea bench default-run
 
 # made once, and again when what it is made from changes
 $(STAMP): pyproject.toml constraints.txt

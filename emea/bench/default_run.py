@@ -1,6 +1,8 @@
 """Measures how long the default run takes, from the command to its end.
 
-emea bench default-run [--json FILE]
+    emea bench default-run [--json FILE]
+
+Recorded measurements of other machines and commits are printed below it.
 """
 
 import argparse
@@ -12,6 +14,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from emea.bench.earlier import print_earlier
+from emea.bench.start_up import with_this_package
 from emea.record.atomic import write_json
 from emea.record.provenance import provenance
 
@@ -33,10 +37,11 @@ def main(arguments: Sequence[str]) -> None:
             f"tracking.artifact_root={folder}",
         ]
         start = time.perf_counter()
-        subprocess.run(command, cwd=folder, check=True)
+        subprocess.run(command, cwd=folder, env=with_this_package(), check=True)
         seconds = time.perf_counter() - start
         metrics = json.loads((Path(folder) / "run" / "metrics.json").read_text(encoding="utf-8"))
     kept = {key: metrics[key] for key in ("initial", "final", "protocol", "data", "model")}
     if options.json:
         write_json(options.json, {"seconds": seconds, **kept, **provenance()})
     print(f"{seconds:.0f} s")
+    print_earlier("default_run", "seconds", seconds)

@@ -14,6 +14,7 @@ BENCHMARKS = {
     "whole-run": "time, memory and accuracy of a whole run",
     "overhead": "time that Lightning, MLflow and files add to a run",
     "default-run": "the default run, from the command to its end",
+    "start-up": "the import of the package, and two small graphs aligned",
     "hubs": "reasoning with a matched pair of hubs, by their degree",
     "suggested-labels": "Hit@1 after suggested labels and after random ones",
     "growing-graphs": "updates of a run against new runs after its graphs have grown",

@@ -61,6 +61,16 @@ WHOLE_RUNS: Columns = {
     "other settings": _other_settings,
     **ORIGIN,
 }
+HUB_PHASES = {
+    "candidate table": "table",
+    "join of neighbours": "evidence",
+    "propagation": "propagation",
+    "AvoidConf": "avoid_conflict",
+    "explanation": "explanation",
+    "memory, MB": "memory_mb",
+}
+"""Titles of the phases of ``emea bench hubs``, and of the memory that all of them add."""
+
 TEXT = ("device", "machine", "commit", "other settings", "epochs", "em", "model", "ratio")
 
 
@@ -71,8 +81,10 @@ def speed_report(folder: Path) -> Report:
     parts = [_part("One training step and one E-step", STEPS, steps)]
     if whole:
         parts.append(_part("Whole runs", WHOLE_RUNS, whole))
+    parts += [_hubs(run) for run in _load(folder, "hubs")]
     sentences = [_compared(run) for run in _load(folder, "compare")]
     sentences += [_default_run(run) for run in _load(folder, "default_run")]
+    sentences += [_start_up(run) for run in _load(folder, "start_up")]
     sentences += [_overhead(run) for run in _load(folder, "overhead")]
     if sentences:
         parts.append(Part("Comparisons", "\n\n".join(sentences)))
@@ -84,6 +96,21 @@ def _part(title: str, columns: Columns, runs: list[Measurement]) -> Part:
     key, *titles = columns
     rows = [[show(run) for show in columns.values()] for run in runs]
     return Part(title, "", text_table([key], titles, rows, TEXT))
+
+
+def _hubs(run: Measurement) -> Part:
+    """Return a table of the phases by the degree of a matched pair of hubs."""
+    degrees = run["degrees"]
+    rows = [
+        [title, *(f"{numbers[key]:.{0 if 'MB' in title else 2}f}" for numbers in degrees.values())]
+        for title, key in HUB_PHASES.items()
+    ]
+    table = text_table(["phase"], [f"{int(degree):,}" for degree in degrees], rows, ())
+    note = (
+        "CPU seconds of one thread for two graphs with one matched hub, by its number of "
+        f"neighbours, and the memory that graphs and phases add to the process ({_origin(run)})."
+    )
+    return Part("Hubs", note, table)
 
 
 def _load(folder: Path, kind: str) -> list[Measurement]:
@@ -111,6 +138,14 @@ def _default_run(run: Measurement) -> str:
         f"After installation, `make run` takes {run['seconds']:.0f} s ({_origin(run)}) and "
         f"improves Hit@1 from {run['initial']['hit@1']:.3f} (neural model) to "
         f"{run['final']['hit@1']:.3f} (EMEA, protocol {run['protocol']})."
+    )
+
+
+def _start_up(run: Measurement) -> str:
+    return (
+        f"`emea align` takes {run['align_s']:.1f} s for two graphs with 100 entities, and "
+        f"{run['first_align_s']:.1f} s the first time, when loops are compiled. `import "
+        f"emea.aligner` takes {run['import_s']:.1f} s ({_origin(run)})."
     )
 
 

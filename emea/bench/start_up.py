@@ -1,0 +1,104 @@
+"""Measures what a first user waits for: the import of the package, and two small graphs aligned.
+
+    emea bench start-up [--repeats N] [--json FILE]
+
+Both graphs have 100 entities. ``first_align_s`` is ``emea align`` with an empty cache of compiled
+loops, as after an installation. ``align_s`` and ``import_s`` (of ``emea.aligner``) are medians of
+later commands. Recorded measurements of other machines and commits are printed below them.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from emea.bench.earlier import print_earlier
+from emea.data.sources.synthetic import MIN_ENTITIES, synthetic_pair
+from emea.record.atomic import write_json
+from emea.record.provenance import provenance
+
+NUM_LABELS = 20
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the commands, print their seconds and write them to a file on request."""
+    parser = argparse.ArgumentParser(
+        prog="emea bench start-up",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each command")
+    parser.add_argument("--json", type=Path, help="file for the numbers")
+    options = parser.parse_args(arguments)
+    numbers = measure(options.repeats)
+    for name, seconds in numbers.items():
+        print(f"{name:<14} {seconds:.2f}")
+        print_earlier("start_up", name, seconds)
+    if options.json:
+        write_json(options.json, {**numbers, **provenance()})
+
+
+def measure(repeats: int) -> dict[str, float]:
+    """Return the seconds of each command."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        align = [sys.executable, "-m", "emea", "align", *write_pair(folder)]
+        first, *later = [
+            _seconds([*align, "--out", str(folder / str(number))], folder)
+            for number in range(repeats + 1)
+        ]
+        imports = [
+            _seconds([sys.executable, "-c", "import emea.aligner"], folder) for _ in range(repeats)
+        ]
+    return {
+        "first_align_s": first,
+        "align_s": statistics.median(later),
+        "import_s": statistics.median(imports),
+    }
+
+
+def write_pair(folder: Path) -> list[str]:
+    """Write two graphs and some links, and return the arguments of ``emea align``."""
+    pair = synthetic_pair(num_entities=MIN_ENTITIES)
+    files = [folder / "source.nt", folder / "target.nt"]
+    for path, graph in zip(files, (pair.source, pair.target), strict=True):
+        statements = [
+            f"<{_name(path.stem, head)}> <{_name('relation', kind)}> <{_name(path.stem, tail)}> .\n"
+            for head, kind, tail in graph.triples.tolist()
+        ]
+        path.write_text("".join(statements), encoding="utf-8")
+    links = [
+        f"{_name('source', source)}\t{_name('target', target)}\n"
+        for source, target in pair.links[:NUM_LABELS].tolist()
+    ]
+    (folder / "links.tsv").write_text("".join(links), encoding="utf-8")
+    return [*map(str, files), "--links", str(folder / "links.tsv")]
+
+
+def _name(kind: str, number: int) -> str:
+    return f"http://{kind}.example.org/{number}"
+
+
+def with_this_package() -> dict[str, str]:
+    """Return environment variables with which a process in any folder imports this package."""
+    paths = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+def _seconds(command: list[str], folder: Path) -> float:
+    environment = {**with_this_package(), "NUMBA_CACHE_DIR": str(folder / "compiled")}
+    start = time.perf_counter()
+    subprocess.run(
+        command,
+        check=True,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    return time.perf_counter() - start
