@@ -43,6 +43,7 @@ PUBLIC_FILE = re.compile(r"\b(dy|oaei2010)/.*")
 GROUPS = [path.name for path in CONF.iterdir() if path.is_dir() and path.name != "hydra"]
 QUICK = ("align", "predict", "explain")
 NOT_RUN = ("resume=", "experiment=", "hydra/launcher=", "hydra/sweeper=", "tracking.uri=")
+NOT_RUN += ("https://",)
 
 
 class Documented(NamedTuple):
@@ -311,8 +312,11 @@ PYTHON = [
 def test_python_code_runs(
     path: Path, block: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    needs_a_run = 'load_run("alignment")' in block
+    run = re.search(r'load(_run)?\("(alignment|outputs/\w+)"\)', block)
+    needs_a_run = run is not None
     place = request.getfixturevalue("folder" if needs_a_run else "tmp_path")
+    if run is not None and not (place / run[2]).exists():  # a command of the page makes it
+        shutil.copytree(place / "alignment", place / run[2])
     if not needs_a_run:
         (place / "docs").symlink_to(ROOT / "docs")
     monkeypatch.chdir(place)
