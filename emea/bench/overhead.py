@@ -5,7 +5,6 @@ emea bench overhead [OVERRIDES...] [--json FILE]
 
 import argparse
 import functools
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,6 +17,7 @@ from unittest import mock
 
 from pytorch_lightning.strategies import Strategy
 
+from emea.bench.start_up import seconds_of
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.em.em_callback import EMCallback
@@ -126,12 +126,6 @@ def start_up(repeats: int = 3) -> dict[str, float]:
     """Return the seconds until ``--help`` has been printed, and until the package is imported."""
     commands = {"help_s": ["-m", "emea", "run", "--help"], "import_s": ["-c", "import emea"]}
     return {
-        name: min(_seconds([sys.executable, *arguments]) for _ in range(repeats))
+        name: min(seconds_of([sys.executable, *arguments]) for _ in range(repeats))
         for name, arguments in commands.items()
     }
-
-
-def _seconds(command: list[str]) -> float:
-    start = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - start

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from emea.bench.earlier import print_earlier
@@ -47,14 +47,14 @@ def measure(repeats: int) -> dict[str, float]:
     """Return the seconds of each command."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
+        cache = {"NUMBA_CACHE_DIR": str(folder / "compiled")}
         align = [sys.executable, "-m", "emea", "align", *write_pair(folder)]
         first, *later = [
-            _seconds([*align, "--out", str(folder / str(number))], folder)
+            seconds_of([*align, "--out", str(folder / str(number))], folder, cache)
             for number in range(repeats + 1)
         ]
-        imports = [
-            _seconds([sys.executable, "-c", "import emea.aligner"], folder) for _ in range(repeats)
-        ]
+        load = [sys.executable, "-c", "import emea.aligner"]
+        imports = [seconds_of(load, folder, cache) for _ in range(repeats)]
     return {
         "first_align_s": first,
         "align_s": statistics.median(later),
@@ -90,15 +90,17 @@ def with_this_package() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
-def _seconds(command: list[str], folder: Path) -> float:
-    environment = {**with_this_package(), "NUMBA_CACHE_DIR": str(folder / "compiled")}
+def seconds_of(
+    command: Sequence[str], folder: Path | None = None, variables: Mapping[str, str] | None = None
+) -> float:
+    """Return the seconds that a command takes; its output is not shown.
+
+    Args:
+        command: The program and its arguments.
+        folder: The folder to run it in; ``None`` means the current one.
+        variables: Environment variables in addition to the current ones.
+    """
+    environment = {**with_this_package(), **(variables or {})}
     start = time.perf_counter()
-    subprocess.run(
-        command,
-        check=True,
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    subprocess.run(command, check=True, cwd=folder, env=environment, capture_output=True)
     return time.perf_counter() - start

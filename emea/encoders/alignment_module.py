@@ -99,7 +99,7 @@ class AlignmentModule(pl.LightningModule):
         self.renew(encoder, objective)
 
     def configure_optimizers(self) -> list[torch.optim.Optimizer]:
-        """Return a new optimiser for each active member; empty if there are no parameters."""
+        """Return a new optimiser for each active member that has parameters to train."""
         optimizers = []
         for member, (objective, encoder) in zip(self._active, self.trained(), strict=True):
             make_optimizer = self._optimizer_makers[member]
@@ -252,7 +252,7 @@ class AlignmentModule(pl.LightningModule):
 
         Args:
             labels: The labels of each active member.
-            optimizers: The optimiser of each active member; empty if there are no parameters.
+            optimizers: The optimiser of each active member, unless it lacks parameters.
         """
         given: Sequence[torch.optim.Optimizer | None] = optimizers or [None]
         steps = [

@@ -122,7 +122,7 @@ def _stopped_before(stage: Stage, has_result: bool) -> None:
     """Warn that a callback of the config prevented a fit, so that the run ends early.
 
     Raises:
-        ConfigError: If EM has not run yet, because then there is no result.
+        ConfigError: If EM has not run yet, so that the run would end without a result.
     """
     if not has_result:
         raise ConfigError(
