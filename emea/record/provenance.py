@@ -25,7 +25,7 @@ def provenance() -> dict[str, str]:
         "numpy": _version("numpy"),
         "platform": platform.platform(),
         "machine": platform.machine(),
-        "cpu_count": str(os.cpu_count() or UNKNOWN),
+        "cpu_count": _num_cpus(),
         **_gpu(),
     }
 
@@ -69,6 +69,13 @@ def _git(root: Path, *arguments: str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
+
+
+def _num_cpus() -> str:
+    """Return how many CPUs the process may use, which `taskset` or Slurm can limit."""
+    if hasattr(os, "sched_getaffinity"):
+        return str(len(os.sched_getaffinity(0)))
+    return str(os.cpu_count() or UNKNOWN)
 
 
 def _repository_root() -> Path:

@@ -1,5 +1,6 @@
 """Where a run came from."""
 
+import os
 import platform
 import subprocess
 from pathlib import Path
@@ -79,3 +80,14 @@ def test_versions_and_machine() -> None:
     assert int(found["cpu_count"]) >= 1
     assert ("gpu" in found) == torch.cuda.is_available()
     assert all(isinstance(value, str) for value in found.values())
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux")
+def test_counts_the_cpus_that_a_process_may_use() -> None:
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        assert provenance()["cpu_count"] == "1"
+    finally:
+        os.sched_setaffinity(0, allowed)
+    assert provenance()["cpu_count"] == str(len(allowed))
