@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pytorch_lightning as pl
 import torch
@@ -31,6 +31,20 @@ GROWTH = 10.0
 """A loss that exceeds the first loss by this factor counts as diverging."""
 
 OptimizerFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+
+
+class Loss(NamedTuple):
+    """Holds the last loss of an encoder's block, which is one point of a curve.
+
+    Args:
+        step: Number of optimisation steps of the run so far.
+        value: The loss.
+        metric: The name of the curve; each encoder of an ensemble has its own.
+    """
+
+    step: int
+    value: float
+    metric: str
 
 
 class AlignmentModule(pl.LightningModule):
@@ -93,8 +107,7 @@ class AlignmentModule(pl.LightningModule):
         self.turn_is_over = False
         self.num_steps_done = 0
         self.num_epochs_done = 0.0
-        self.losses: list[tuple[int, float]] = []
-        self._member_losses: dict[int, list[float]] = {}
+        self.losses: list[Loss] = []
         self.logs_losses = True
         self.renew(encoder, objective)
 
@@ -202,6 +215,10 @@ class AlignmentModule(pl.LightningModule):
         """Release the device memory of CUDA graphs after the last fit."""
         self._graph_memory.release()
 
+    def restore_losses(self, saved: Iterable[Sequence[Any]]) -> None:
+        """Replace the losses by those of a checkpoint."""
+        self.losses = [Loss(int(step), float(value), str(metric)) for step, value, metric in saved]
+
     def training_step(self, block: StepBlock, batch_idx: int) -> None:
         """Run a block of steps on the links of the block."""
         trained = list(zip(self.trained(), block.labels, strict=True))
@@ -222,7 +239,8 @@ class AlignmentModule(pl.LightningModule):
         self.num_epochs_done += block.total_steps / block.steps_per_epoch
         self._set_global_step()
         if self.logs_losses:
-            self.log("loss", self.losses[-1][1], batch_size=1)
+            for loss in self.losses[-len(trained) :]:
+                self.log(loss.metric, loss.value, batch_size=1)
         if self.logs_losses and self.trainer.loggers:
             # loggers use the value of "step" as the position of logged values
             self.log("step", float(self.num_steps_done), batch_size=1)
@@ -328,23 +346,27 @@ class AlignmentModule(pl.LightningModule):
                 f"{name}.forward() returned NaN or infinite embeddings after step {step}. {advice}."
             )
 
+    def _loss_metric(self, member: int) -> str:
+        """Return the name of a member's loss curve."""
+        return "loss" if self.num_members == 1 else f"loss/encoder_{member + 1}"
+
     def _record(self, losses: list[float], member: int) -> None:
         """Keep the last loss of a member's block, and check that all losses are finite."""
         bad = next((step for step, loss in enumerate(losses) if not math.isfinite(loss)), None)
         if bad is not None:
             raise DivergedError(self._cause(losses[: bad + 1], member))
-        self.losses.append((self.num_steps_done + len(losses), losses[-1]))
-        self._member_losses.setdefault(member, []).append(losses[-1])
+        step = self.num_steps_done + len(losses)
+        self.losses.append(Loss(step, losses[-1], self._loss_metric(member)))
 
     def _cause(self, losses: list[float], member: int) -> str:
         """Return the likely cause of a NaN or infinite last loss."""
         step = self.num_steps_done + len(losses)
         if self.num_members == 1:
             name, which = "The loss", "the first step"
-            before = [loss for _, loss in self.losses]  # a resumed run has these, too
         else:
             name, which = f"The loss of encoder {member + 1}", "its first step"
-            before = self._member_losses.get(member, [])
+        metric = self._loss_metric(member)
+        before = [loss.value for loss in self.losses if loss.metric == metric]
         earlier = before + losses[:-1]
         became = f"{name} became {losses[-1]} at step {step}"
         if not earlier:

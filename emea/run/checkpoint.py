@@ -190,7 +190,7 @@ def load_checkpoint(
     tensors, plain = read_tensors(path)
     with checkpoint_errors(path):
         _restore_module(module, tensors, plain, generators=True)
-        module.losses = [(int(step), float(loss)) for step, loss in plain.get("losses", ())]
+        module.restore_losses(plain.get("losses", ()))
         restore_labels(tensors, data)
         em.load_state_dict({**plain["em"], **below(tensors, "em.")})
 

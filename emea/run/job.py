@@ -26,6 +26,7 @@ from emea.config.instantiate import factory, load_pair
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.data.statistics import statistics_table
+from emea.encoders.alignment_module import Loss
 from emea.encoders.fused_layers import read_halves
 from emea.errors import UserError
 from emea.matching.block_memory import is_out_of_memory, limit_blocks
@@ -299,9 +300,9 @@ CURVES = (
 """Sections of the metrics that trackers get."""
 
 
-def _log_curves(losses: list[tuple[int, float]], metrics: RunMetrics, tracker: Tracker) -> None:
-    for step, loss in losses:
-        tracker.log({"loss": loss}, step)
+def _log_curves(losses: list[Loss], metrics: RunMetrics, tracker: Tracker) -> None:
+    for loss in losses:
+        tracker.log({loss.metric: loss.value}, loss.step)
     sections = metrics.as_dict()
     scalars = flattened({key: sections[key] for key in CURVES})
     tracker.log({f"run/{key}": value for key, value in scalars.items()}, 0)

@@ -15,6 +15,7 @@ from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.em.em_callback import IterationReport
 from emea.em.protocol import Visible
+from emea.encoders.alignment_module import Loss
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
 from emea.evaluation.ranks import (
     Missed,
@@ -178,8 +179,8 @@ class Embedder:
         return similarity
 
     @property
-    def losses(self) -> list[tuple[int, float]]:
-        """The steps and losses of the training so far."""
+    def losses(self) -> list[Loss]:
+        """The loss curve of the training so far."""
         return [] if self.parts is None else self.parts.module.losses
 
     def _renewed(self) -> Parts:

@@ -17,6 +17,7 @@ from emea.matching.beliefs import Beliefs
 from emea.record.background_writer import BackgroundWriter
 
 if TYPE_CHECKING:
+    from emea.encoders.alignment_module import Loss
     from emea.run.warm_start import WarmStart
 
 Numbers = dict[str, Any]
@@ -105,7 +106,7 @@ class Outcome:
             labels.
         ranks: The ranks of the test links.
         scores: All numbers that the run measured.
-        losses: Steps and losses of the training.
+        losses: The loss curves of the training.
         warnings: Warnings about the result.
     """
 
@@ -116,7 +117,7 @@ class Outcome:
     judged: Split
     ranks: LinkRanks
     scores: RunScores
-    losses: list[tuple[int, float]]
+    losses: "list[Loss]"
     warnings: list[str] = field(default_factory=list)
 
 

@@ -197,7 +197,7 @@ class TurnState:
             _restore_optimizer(optimizer, tensors, groups, module.replays_graphs)
         module.num_steps_done = self.num_steps_done
         module.num_steps_of_turn = self._number("num_steps_of_turn")
-        module.losses = [(int(step), float(loss)) for step, loss in self.plain["losses"]]
+        module.restore_losses(self.plain["losses"])
         module.num_epochs_done += self.plain["num_epochs_since_checkpoint"]
         if stopping is not None:
             state = self.plain["stopping"] | {"best_weights": below(self.tensors, BEST)}

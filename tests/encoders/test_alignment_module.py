@@ -131,8 +131,9 @@ def test_fits_go_on_from_the_weights_with_a_fresh_optimiser(
     fit(module, num_steps=5, block_size=3)
     assert_equal(weights_of(module), by_hand(make_module(Linked()), [7, 5]))
     assert module.num_steps_done == 12
-    assert [step for step, _ in module.losses] == [3, 6, 7, 10, 12]
-    assert module.losses[-1][1] < module.losses[0][1]
+    assert [loss.step for loss in module.losses] == [3, 6, 7, 10, 12]
+    assert {loss.metric for loss in module.losses} == {"loss"}
+    assert module.losses[-1].value < module.losses[0].value
 
 
 def test_second_fit_takes_its_own_links(make_module: Callable[..., AlignmentModule]) -> None:
@@ -192,7 +193,7 @@ def test_a_nan_loss_stops_the_fit_and_reports_the_step(
     module = make_module(NotANumberFrom(first_bad, value=value))
     with pytest.raises(FloatingPointError, match=f"The loss became {value} at step {first_bad}"):
         fit(module, num_steps=7, block_size=3)
-    assert [step for step, _ in module.losses] == [end for end in (3, 6) if end < first_bad]
+    assert [loss.step for loss in module.losses] == [end for end in (3, 6) if end < first_bad]
 
 
 @pytest.mark.parametrize(

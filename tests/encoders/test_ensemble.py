@@ -1,5 +1,6 @@
 """Ensembles: joined embeddings, and fits of one member or of several side by side."""
 
+import json
 from functools import partial
 from typing import Any
 
@@ -215,8 +216,9 @@ def test_a_joint_fit_alternates_the_steps_of_its_members(
     # counted as if the members ran each block one after the other
     ends = [losses[member][end - 1] for end in (3, 6, 8) for member in members]
     sizes = [size for size in (3, 3, 2) for _ in members]
-    assert [step for step, _ in module.losses] == np.cumsum(sizes).tolist()
-    assert [loss for _, loss in module.losses] == ends
+    names = [f"loss/encoder_{member + 1}" for _ in (3, 6, 8) for member in members]
+    expected = list(zip(np.cumsum(sizes).tolist(), ends, names, strict=True))
+    assert module.losses == expected
     assert module.num_steps_done == 8 * len(members)
     assert module.num_epochs_done == pytest.approx(8 * len(members))
     assert module.is_last_member is (members[-1] == 2)
@@ -271,6 +273,27 @@ def test_the_encoder_that_diverged_is_named_with_its_own_losses(
             module.activate(members)
             data.activate(members)
             fit(module, data, num_epochs, "cpu", [])
+
+
+def test_an_encoder_that_diverges_after_resuming_is_shown_with_its_losses_before() -> None:
+    module, data = of_losses([1, 2, 3], HIGH), data_of(own_links=False, block_size=1)
+    for one in (module, data):
+        one.activate((0, 1))
+    fit(module, data, 3, "cpu", [])
+    resumed = of_losses([40, NAN], HIGH)
+    resumed.num_steps_done = module.num_steps_done
+    resumed.restore_losses(json.loads(json.dumps(module.losses)))
+    assert resumed.losses == module.losses
+    resumed.activate((0, 1))
+    expected = "encoder 1 became nan at step 9 after 2, 3, 40: training diverged"
+    with pytest.raises(DivergedError, match=expected):
+        fit(resumed, data, 2, "cpu", [])
+
+
+def test_an_ensemble_of_one_encoder_has_a_plain_curve() -> None:
+    module, data = of_losses([1, 2]), data_of(own_links=False, block_size=1)
+    fit(module, data, 2, "cpu", [])
+    assert module.losses == [(1, 1.0, "loss"), (2, 2.0, "loss")]
 
 
 class Scaled(Distance):

@@ -67,7 +67,7 @@ def test_fits_without_an_optimiser_follow_the_labels(make_pair: Any) -> None:
             assert twin().any()
             assert torch.equal(torch.cat(module.embeddings()), twin())
     assert not caught, [str(warning.message) for warning in caught]
-    assert module.losses == [(1, 0.0), (2, 0.0)]
+    assert module.losses == [(1, 0.0, "loss"), (2, 0.0, "loss")]
     assert module.configure_optimizers() == []
 
 

@@ -17,6 +17,7 @@ from emea.data.arrays import IntArray
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
+from emea.record.run_record import read_series
 from emea.run import stages as stages_of_runs
 from emea.run import training_loop
 from emea.run.checkpoint import load_turn, save_turn
@@ -168,6 +169,48 @@ def bars_of(monkeypatch: pytest.MonkeyPatch) -> list[StepProgress]:
     return bars
 
 
+def loss_curves(folder: Path) -> dict[str, list[tuple[int, float]]]:
+    """The recorded losses by the names of their curves."""
+    curves: dict[str, list[tuple[int, float]]] = {}
+    for point in read_series(folder):
+        for name, value in point.metrics.items():
+            if name.startswith("loss"):
+                curves.setdefault(name, []).append((point.step, value))
+    return curves
+
+
+@pytest.mark.parametrize(
+    ("overrides", "steps"),
+    [
+        (
+            ("ensemble=seeds",),
+            {
+                "loss/encoder_1": [3, 10, 14],
+                "loss/encoder_2": [6, 11, 16],
+                "loss/encoder_3": [9, 12, 18],
+            },
+        ),
+        (("ensemble=seeds", "ensemble.num_members=1"), {"loss": [3, 4, 6]}),
+        ((), {"loss": [3, 4, 6]}),
+        # the encoders have their own fits
+        (
+            ("ensemble=models", "ensemble.models.dual_amn=null"),
+            {"loss/encoder_1": [3, 4, 7], "loss/encoder_2": [5, 8]},
+        ),
+    ],
+)
+def test_each_encoder_has_its_own_loss_curve(
+    overrides: tuple[str, ...],
+    steps: dict[str, list[int]],
+    tiny_config: Configs,
+    tmp_path: Path,
+) -> None:
+    short = ("model.initial_epochs=4", "model.epochs_per_iteration=2", "em.iterations=1")
+    run_job(tiny_config(*SMALL, *short, "trainer.block_size=3", *overrides), tmp_path)
+    curves = loss_curves(tmp_path)
+    assert {name: [step for step, _ in curve] for name, curve in curves.items()} == steps
+
+
 def assert_same_results(one: Path, other: Path) -> None:
     metrics = [json.loads((folder / "metrics.json").read_text()) for folder in (one, other)]
     assert essence(metrics[0]) == essence(metrics[1])
@@ -175,6 +218,7 @@ def assert_same_results(one: Path, other: Path) -> None:
     left, right = (load_file(folder / "checkpoint.safetensors") for folder in (one, other))
     assert left.keys() == right.keys()
     assert all(torch.equal(left[name], right[name]) for name in left)
+    assert loss_curves(one) == loss_curves(other)
 
 
 @pytest.mark.parametrize(

@@ -80,15 +80,40 @@ def test_an_encoder_without_an_optimiser_is_counted_too(
     assert [step for step, _ in watcher.seen] == [7]
 
 
-def test_a_logger_gets_the_losses_of_all_fits(tiny_config: Configs, tmp_path: Path) -> None:
-    config = tiny_config(*SHORT, *BLOCKS)
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        ((), {"loss": [2, 4, 6, 7, 9, 10]}),
+        (
+            ("ensemble=seeds", "ensemble.num_members=2"),
+            # both encoders have taken a block when their losses are logged
+            {f"loss/encoder_{number}": [4, 8, 12, 14, 18, 20] for number in (1, 2)},
+        ),
+        # LightEA has its own fits
+        (
+            ("ensemble=models", "ensemble.models.dual_amn=null"),
+            {"loss/encoder_1": [2, 4, 6, 7, 10, 11], "loss/encoder_2": [8, 12]},
+        ),
+    ],
+)
+def test_a_logger_gets_the_losses_of_all_fits(
+    overrides: tuple[str, ...],
+    expected: dict[str, list[int]],
+    tiny_config: Configs,
+    tmp_path: Path,
+) -> None:
+    config = tiny_config(*SHORT, *BLOCKS, *overrides)
     config.trust = [LOGGERS]
     logger = {"_target_": f"{LOGGERS}.CSVLogger", "save_dir": str(tmp_path), "name": "csv"}
     run_job(added(config, logger=[logger]), tmp_path / "run")
     with (tmp_path / "csv" / "version_0" / "metrics.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    logged = [int(row["step"]) for row in rows if row["loss"]]
-    assert logged == [2, 4, 6, 7, 9, 10]
+    logged = {
+        name: [int(row["step"]) for row in rows if row[name]]
+        for name in rows[0]
+        if name.startswith("loss")
+    }
+    assert logged == expected
 
 
 def test_a_time_limit_ends_each_fit_and_em_still_acts(tiny_config: Configs, tmp_path: Path) -> None:
