@@ -185,9 +185,9 @@ class RunRecord:
         write_atomic(series, "".join(json.dumps(asdict(point)) + "\n" for point in kept))
 
 
-def drop_points_from(folder: Path | str, step: int) -> None:
-    """Remove the points of this and later steps, which a resumed run measures again."""
-    kept = [point for point in read_series(folder) if point.step < step]
+def keep_points(folder: Path | str, num_points: int) -> None:
+    """Remove all but the first points of the series; a resumed run records the others again."""
+    kept = read_series(folder)[:num_points]
     lines = "".join(json.dumps(asdict(point)) + "\n" for point in kept)
     write_atomic(Path(folder) / SERIES_FILE, lines)
 

@@ -47,6 +47,11 @@ class Progress(NamedTuple):
     plain: dict[str, Any]
     arrays: dict[str, npt.NDArray[Any]]
 
+    @property
+    def num_points(self) -> int:
+        """Number of recorded points: one for the first training and for each EM iteration."""
+        return len(self.plain["history"])
+
 
 def save_checkpoint(
     path: Path,
@@ -158,6 +163,8 @@ def load_progress(path: Path) -> Progress | None:
         progress = Progress(saved["num_stages"], saved["observer"], arrays)
         if not isinstance(progress.num_stages, int) or progress.num_stages < 1:
             raise ValueError(f"{progress.num_stages} stages cannot be done")
+        if not isinstance(progress.plain["history"], list):
+            raise ValueError("its history is not a list")
     return progress
 
 

@@ -28,9 +28,9 @@ from emea.record.run_record import (
     FINGERPRINT_TAG,
     SWEEP_TAG,
     RunHeader,
-    drop_points_from,
     is_finished,
     is_run_folder,
+    keep_points,
     read_header,
 )
 from emea.run.checkpoint import PREVIOUS_FILE, load_progress, resumable
@@ -81,7 +81,7 @@ class Start:
             return cls(header, None)
         checkpoint = resumable(folder)
         progress = load_progress(checkpoint) if checkpoint else None
-        drop_points_from(folder, progress.num_stages if progress else 0)
+        keep_points(folder, progress.num_points if progress else 0)
         kept = {name: tag for name, tag in earlier.tags.items() if name in KEPT_TAGS}
         its_own = replace(
             header,

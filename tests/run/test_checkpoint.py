@@ -211,8 +211,10 @@ def test_a_checkpoint_with_another_tensor_is_reported(
         ("num_steps_done", None),
         ("progress", 5),
         ("progress", {"num_stages": 1}),
-        ("progress", {"num_stages": "1", "observer": {}}),
-        ("progress", {"num_stages": 0, "observer": {}}),
+        ("progress", {"num_stages": 1, "observer": {}}),
+        ("progress", {"num_stages": 1, "observer": {"history": 1}}),
+        ("progress", {"num_stages": "1", "observer": {"history": []}}),
+        ("progress", {"num_stages": 0, "observer": {"history": []}}),
     ],
 )
 def test_a_checkpoint_with_another_state_is_reported(

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -18,8 +19,8 @@ from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
 from emea.record.run_record import read_series
+from emea.run import job, training_loop
 from emea.run import stages as stages_of_runs
-from emea.run import training_loop
 from emea.run.checkpoint import load_turn, save_turn
 from emea.run.job import run_job
 from emea.run.progress import StepProgress
@@ -266,6 +267,24 @@ def test_a_run_killed_in_a_later_member_ends_as_if_never_stopped(
     blocks = blocks_of(monkeypatch)
     run_job(config, tmp_path / "half")
     assert blocks[0] == ((1,), 16 + 4 + 2)
+    assert_same_results(tmp_path / "half", tmp_path / "whole")
+
+
+@pytest.mark.parametrize("ensemble", ["none", "seeds"])
+def test_a_run_killed_at_its_end_records_each_point_once(
+    ensemble: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config(*SMALL, *QUICK, f"ensemble={ensemble}", "em.iterations=2")
+    run_job(config, tmp_path / "whole")
+    with monkeypatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr(job.RunResult, "write_answer", Mock(side_effect=KilledError))
+        run_job(config, tmp_path / "half")
+    run_job(config, tmp_path / "half")
+    whole, half = (
+        [(point.step, sorted(point.metrics)) for point in read_series(tmp_path / name)]
+        for name in ("whole", "half")
+    )
+    assert half == whole
     assert_same_results(tmp_path / "half", tmp_path / "whole")
 
 
