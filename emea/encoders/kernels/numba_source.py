@@ -196,7 +196,6 @@ def attend_backward(
             reflected = -TWO * weight * dot
             for x in range(dim):
                 of_features[j, x] += weight * grad[i, x] + of_dot * reflectors[s, x]
-            for x in range(dim):
                 of_reflectors[s, x] += reflected * grad[i, x] + of_dot * features[j, x]
             sum_logits += of_logit
             set_sums[0, s] -= TWO * dot * of_logit
