@@ -9,6 +9,7 @@ from emea.data.sorting import numbered_rows
 from emea.encoders import compiled_layers, fused_layers
 from emea.encoders.joint_graph import JointGraph
 from emea.encoders.kernels.constant_product import ConstantProduct
+from emea.encoders.kernels.cpu_kernels import EdgeArrays, edge_arrays
 from emea.encoders.kernels.dropout import ByteDropout
 from emea.encoders.kernels.edge_orders import EdgeOrders, edge_orders
 from emea.encoders.kernels.sparse_pattern import SparsePattern
@@ -80,6 +81,7 @@ class ReflectionLayers(nn.Module):
         pairs, edge_pair = numbered_rows([cols, edge_sets], [size, sets])
         self.reflections = SparsePattern(pairs[0], pairs[1], shape=(size, sets))
         self._orders: dict[torch.device, EdgeOrders] = {}
+        self._arrays: EdgeArrays | None = None
         self.register_buffer("edge_pair", torch.from_numpy(edge_pair), persistent=False)
 
     def forward(
@@ -107,7 +109,7 @@ class ReflectionLayers(nn.Module):
             settings = (self._edge_orders(), self.activation, dropout, self.training)
             return fused_layers.fused_layers(*settings, starts, reflectors, *kernels)
         if compiled_layers.usable(reflectors, self.activation):
-            graph = (self.edges, self.edge_sets.cols, self.activation, dropout)
+            graph = (self._edge_arrays(), self.activation, dropout)
             return compiled_layers.compiled_layers(*graph, starts, reflectors, *kernels)
         # torch's products process one channel at a time
         columns = [
@@ -124,6 +126,12 @@ class ReflectionLayers(nn.Module):
         if device not in self._orders:
             self._orders[device] = edge_orders(self.edges, self.edge_sets)
         return self._orders[device]
+
+    def _edge_arrays(self) -> EdgeArrays:
+        """Return the edges on a CPU; a conversion in every step would slow down small graphs."""
+        if self._arrays is None:
+            self._arrays = edge_arrays(self.edges, self.edge_sets.cols)
+        return self._arrays
 
     def _through_layers(
         self, features: Tensor, reflectors: Tensor, by_neighbour: Tensor, by_relation: Tensor

@@ -66,25 +66,28 @@ def test_against_double_precision(
         torch.testing.assert_close(single.double(), double, rtol=0, atol=tolerance)
 
 
-def test_the_number_of_threads_does_not_change_a_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu_kernels, "EDGES_PER_PART", 100)
+@pytest.mark.parametrize("edges_per_part", [100, 100_000])
+def test_the_number_of_threads_does_not_change_a_bit(
+    edges_per_part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpu_kernels, "EDGES_PER_PART", edges_per_part)
     monkeypatch.setattr(cpu_kernels, "VALUES_PER_THREAD", 1)
     graph = join_graphs(synthetic_pair(num_entities=100))
     edges, sets = ReflectionLayers(graph, torch.relu, 0.0).edges, torch.from_numpy(graph.edge_sets)
+    arrays = cpu_kernels.edge_arrays(edges, sets.int())
     generator = torch.Generator().manual_seed(0)
-    features, grad = torch.randn(2, graph.num_entities, 9, generator=generator)
+    starts, grads = torch.randn(2, 2, DEPTH + 1, graph.num_entities, 9, generator=generator)
     reflectors = torch.randn(graph.num_sets, 9, generator=generator)
-    w, v = torch.randn(2, 9, generator=generator)
+    w, v = torch.randn(2, 2, DEPTH, 9, generator=generator)
+    active = torch.arange(graph.num_entities) % 3 > 0
     results: list[list[Tensor]] = []
     for num_threads in (1, 3):
         monkeypatch.setattr(cpu_kernels, "available_threads", lambda number=num_threads: number)
-        attended = cpu_kernels.attend(edges, sets.int(), features, reflectors, w, v, is_relu=True)
-        of_features = torch.zeros_like(features)
-        of_reflectors = torch.zeros(cpu_kernels.num_parts(edges), *reflectors.shape)
-        active = torch.arange(graph.num_entities) % 3 > 0
-        given = (edges, sets.int(), features, reflectors, w, attended, True, active, grad.clone())
-        sums = cpu_kernels.attend_backward(*given, of_features, of_reflectors)
-        results.append([*attended, *sums, active, of_features, of_reflectors])
+        outputs, of_outputs = starts.clone(), grads.clone()
+        attended = cpu_kernels.attend(arrays, outputs, reflectors, w, v, is_relu=True)
+        given = (arrays, outputs, reflectors, w, attended, True, active, of_outputs)
+        gradients = cpu_kernels.attend_backward(*given)
+        results.append([outputs, *attended, *gradients, of_outputs])
     for one, three in zip(*results, strict=True):
         assert torch.equal(one, three)
 

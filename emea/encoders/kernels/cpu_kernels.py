@@ -7,7 +7,7 @@ single precision if numba is installed.
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,21 +31,54 @@ MAX_PARTS = 4
 VALUES_PER_THREAD = 200_000
 """Multiplications below which a second thread does not save time."""
 
+Array = np.ndarray[Any, Any]
 Range = tuple[int, int]
 
 
-class Attended(NamedTuple):
-    """Holds a layer's output after and before activation, and each edge's ``n.r`` and attention."""
+class EdgeArrays(NamedTuple):
+    """Holds the edges of a joint graph and their transpose as arrays, as the kernels read them."""
 
-    activated: Tensor
+    starts: Array
+    cols: Array
+    sets: Array
+    transposed_starts: Array
+    transposed_rows: Array
+    to_transposed: Array
+
+
+def edge_arrays(edges: SparsePattern, sets: Tensor) -> EdgeArrays:
+    """Return the arrays of the edges, given the relation set of each edge."""
+    rows = (edges.row_starts, edges.cols, sets)
+    columns = (edges.transposed_starts, edges.transposed_rows, edges.to_transposed)
+    return EdgeArrays(*_arrays(*rows, *columns))
+
+
+class Attended(NamedTuple):
+    """Holds what the gradient of the layers needs, apart from their activated outputs.
+
+    Args:
+        out: ``[num_channels, depth, num_entities, dim]`` outputs before activation.
+        along: ``[num_channels, depth, num_edges]`` n.r of each edge.
+        attention: ``[num_channels, depth, num_edges]`` attention of each edge.
+        by_reflector: ``[num_channels, depth, num_sets]`` products of the reflectors with w.
+    """
+
     out: Tensor
     along: Tensor
     attention: Tensor
+    by_reflector: Tensor
 
 
-class KernelGradients(NamedTuple):
-    """Holds gradients of w through ``features @ w``, and of ``reflectors @ w`` and ``@ v``."""
+class LayerGradients(NamedTuple):
+    """Holds gradients of the layers.
 
+    Args:
+        of_reflectors: ``[num_sets, dim]`` without that of ``reflectors @ [w v]``.
+        by_neighbour: ``[num_channels, depth, dim]`` of w through ``features @ w``.
+        of_dots: ``[num_channels, depth, 2, num_sets]`` of ``reflectors @ w`` and ``@ v``.
+    """
+
+    of_reflectors: Tensor
     by_neighbour: Tensor
     of_dots: Tensor
 
@@ -56,83 +89,92 @@ def usable(values: Tensor) -> bool:
 
 
 def attend(
-    edges: SparsePattern,
-    sets: Tensor,
-    features: Tensor,
+    graph: EdgeArrays,
+    outputs: Tensor,
     reflectors: Tensor,
     by_neighbour: Tensor,
     by_relation: Tensor,
     is_relu: bool,
 ) -> Attended:
-    """Apply a reflection layer to the features of one channel, ``[num_entities, dim]``.
+    """Apply the reflection layers to the features of all channels.
 
     The activation is a ReLU or the hyperbolic tangent.
+
+    Args:
+        graph: The edges.
+        outputs: ``[num_channels, depth + 1, num_entities, dim]`` inputs of the channels, followed
+            by the activated outputs of their layers, which are written.
+        reflectors: ``[num_sets, dim]`` unit vectors of the relation sets.
+        by_neighbour: ``[num_channels, depth, dim]`` w of each channel and layer.
+        by_relation: ``[num_channels, depth, dim]`` v of each channel and layer.
+        is_relu: Whether the activation is a ReLU.
     """
-    along = features.new_empty(edges.num_nonzeros)
-    rows = torch.empty_like(features), torch.empty_like(features)
-    result = Attended(*rows, along, torch.empty_like(along))
-    dots = features @ by_neighbour, reflectors @ by_neighbour, reflectors @ by_relation
-    graph = _arrays(edges.row_starts, edges.cols, sets)
-    given = (*graph, *_arrays(features, reflectors), tuple(_arrays(*dots)))
-    work = edges.num_nonzeros * features.shape[1]
-    ranges = _even_ranges(graph[0], _num_threads(work))
-    made = _arrays(result.along, result.attention, result.out, result.activated)
-    _run("attend", ranges, *given, is_relu, *made)
+    num_channels, depth, dim = by_neighbour.shape
+    shape, new = (num_channels, depth), outputs.new_empty
+    along, attention = new(2, *shape, len(graph.cols))
+    by_reflector = new(*shape, len(reflectors))
+    result = Attended(new(*shape, *outputs.shape[2:]), along, attention, by_reflector)
+    results = _arrays(*result)
+    features, unit_rows = _arrays(outputs, reflectors)
+    ranges = _even_ranges(graph.starts, _num_threads(len(graph.cols) * dim))
+    for place in np.ndindex(shape):
+        w, v = by_neighbour[place], by_relation[place]
+        torch.mv(reflectors, w, out=by_reflector[place])
+        out, *of_edges, of_sets = (values[place] for values in results)
+        dots = *_arrays(outputs[place] @ w), of_sets, *_arrays(reflectors @ v)
+        given = (*graph[:3], features[place], unit_rows, dots, is_relu)
+        _run("attend", ranges, *given, *of_edges, out, features[place[0], place[1] + 1])
     return result
 
 
-def num_parts(edges: SparsePattern) -> int:
-    """Return the number of parts that the backward pass has, each with its own sums."""
-    return min(MAX_PARTS, 1 + edges.num_nonzeros // EDGES_PER_PART)
-
-
 def attend_backward(
-    edges: SparsePattern,
-    sets: Tensor,
-    features: Tensor,
+    graph: EdgeArrays,
+    outputs: Tensor,
     reflectors: Tensor,
     by_neighbour: Tensor,
     attended: Attended,
     is_relu: bool,
     active: Tensor,
-    grad: Tensor,
-    of_features: Tensor,
-    of_reflectors: Tensor,
-) -> KernelGradients:
-    """Add the gradients of a reflection layer, given that of its output.
+    of_outputs: Tensor,
+) -> LayerGradients:
+    """Return the gradients of the reflection layers, and add those of the channels' inputs.
 
     Args:
-        edges: The edges.
-        sets: Relation set of each edge.
-        features: ``[num_entities, dim]`` input of the layer.
+        graph: The edges.
+        outputs: Inputs and activated outputs, as for ``attend``.
         reflectors: ``[num_sets, dim]`` unit vectors of the relation sets.
-        by_neighbour: ``[dim]`` w of the layer.
-        attended: The layer's results.
+        by_neighbour: ``[num_channels, depth, dim]`` w of each channel and layer.
+        attended: The results of the layers.
         is_relu: Whether the activation is a ReLU.
-        active: ``[num_entities]`` whether a row of the output has a gradient. The neighbours of
-            these rows, whose features receive a gradient, are marked, too.
-        grad: ``[num_entities, dim]`` gradient of the activated output, which is overwritten.
-        of_features: Gradient of the features, which is added to.
-        of_reflectors: ``[num_parts, num_sets, dim]`` gradient of the reflectors without that of
-            ``reflectors @ [w v]``, which is added to.
+        active: ``[num_entities]`` whether a row of the outputs has a gradient.
+        of_outputs: Gradients in the shape of ``outputs``. Those of inputs are added to, those of
+            outputs are overwritten.
     """
-    num_parts, dim = len(of_reflectors), features.shape[1]
-    grad_dot_out = features.new_empty(len(features))
-    rows = index_ranges(len(features), _num_threads(features.numel()))
-    activation = (*_arrays(attended.activated, attended.out), is_relu)
-    _run("through_activation", rows, *activation, *_arrays(active, grad, grad_dot_out))
-    spans = _even_ranges(edges.transposed_starts.numpy(), num_parts)
-    of_kernel = features.new_zeros(num_parts, dim)
-    set_sums = features.new_zeros(num_parts, 2, len(reflectors))
-    reached = active.clone()
-    pattern = (edges.transposed_starts, edges.transposed_rows, edges.to_transposed, sets)
-    dots = reflectors @ by_neighbour, attended.along, attended.attention
-    given = (*pattern, features, reflectors, by_neighbour, *dots)
-    gradients = (active, grad, grad_dot_out, reached, of_features)
-    own = list(zip(*_arrays(of_reflectors, of_kernel, set_sums), strict=True))
-    _run("attend_backward", spans, *_arrays(*given, *gradients), own=own)
-    active.copy_(reached)
-    return KernelGradients(of_kernel.sum(0), set_sums.sum(0))
+    num_channels, depth, dim = by_neighbour.shape
+    num_parts = min(MAX_PARTS, 1 + len(graph.cols) // EDGES_PER_PART)
+    spans = _even_ranges(graph.transposed_starts, num_parts)
+    num_rows = len(active)
+    rows = index_ranges(num_rows, _num_threads(num_rows * dim))
+    of_reflectors = reflectors.new_zeros(num_parts, *reflectors.shape)
+    of_w = reflectors.new_zeros(num_channels, depth, num_parts, dim)
+    sums = reflectors.new_zeros(num_channels, depth, num_parts, 2, len(reflectors))
+    features, grads, unit_rows, w = _arrays(outputs, of_outputs, reflectors, by_neighbour)
+    out, along, attention, by_reflector = _arrays(*attended)
+    of_units, of_kernels, of_sets = _arrays(of_reflectors, of_w, sums)
+    grad_dot_out = np.empty(num_rows, dtype=np.float32)
+    for channel in range(num_channels):
+        reached = active.numpy()
+        for layer in reversed(range(depth)):
+            here, after = (channel, layer), (channel, layer + 1)
+            given, reached = reached, reached.copy()
+            gradients = given, grads[after], grad_dot_out
+            _run("through_activation", rows, features[after], out[here], is_relu, *gradients)
+            dots = by_reflector[here], along[here], attention[here]
+            inputs = (*graph[3:], graph.sets, features[here], unit_rows, w[here], *dots)
+            own = zip(of_units, of_kernels[here], of_sets[here], strict=True)
+            _run("attend_backward", spans, *inputs, *gradients, reached, grads[here], own=own)
+    whole = of_reflectors[0] if num_parts == 1 else of_reflectors.sum(0)
+    return LayerGradients(whole, of_w.sum(2), sums.sum(2))
 
 
 def pair_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
@@ -151,34 +193,34 @@ def pair_distances_backward(rows: Tensor, first: Tensor, second: Tensor, grad: T
     return out
 
 
-def dropped_copy(parts: Sequence[Tensor], wide: Tensor, random: Tensor, num_kept: int) -> None:
+def dropped_copy(parts: Tensor, wide: Tensor, random: Tensor, num_kept: int) -> None:
     """Concatenate matrices along the row and drop elements.
 
     Args:
-        parts: ``[num_rows, dim]`` matrices of the same shape.
-        wide: ``[num_rows, len(parts) * dim]`` matrix, which is written.
+        parts: ``[num_parts, num_rows, dim]`` matrices.
+        wide: ``[num_rows, num_parts * dim]`` matrix, which is written.
         random: Random bytes in the shape of ``wide``.
         num_kept: Number of byte values whose elements are kept.
     """
     ranges = index_ranges(len(wide), _num_threads(wide.numel()))
-    _run("dropped_copy", ranges, tuple(_arrays(*parts)), *_dropout(wide, random, num_kept))
+    _run("dropped_copy", ranges, *_arrays(parts), *_dropout(wide, random, num_kept))
 
 
 def dropped_copy_backward(
-    wide: Tensor, random: Tensor, num_kept: int, parts: Sequence[Tensor], active: Tensor
+    wide: Tensor, random: Tensor, num_kept: int, parts: Tensor, active: Tensor
 ) -> None:
     """Write the gradients of the concatenated matrices, and which rows have any.
 
     Args:
-        wide: ``[num_rows, len(parts) * dim]`` gradient of the concatenation.
+        wide: ``[num_rows, num_parts * dim]`` gradient of the concatenation.
         random: The random bytes.
         num_kept: Number of byte values whose elements are kept.
-        parts: ``[num_rows, dim]`` matrices for the gradients.
+        parts: ``[num_parts, num_rows, dim]`` matrices for the gradients.
         active: ``[num_rows]`` whether a row of ``wide`` has nonzero elements, which is written.
     """
     ranges = index_ranges(len(wide), _num_threads(wide.numel()))
-    results = (tuple(_arrays(*parts)), *_arrays(active))
-    _run("dropped_copy_backward", ranges, *_dropout(wide, random, num_kept), *results)
+    given = _dropout(wide, random, num_kept)
+    _run("dropped_copy_backward", ranges, *given, *_arrays(parts, active))
 
 
 def _dropout(wide: Tensor, random: Tensor, num_kept: int) -> tuple[Any, ...]:
@@ -193,7 +235,7 @@ def _num_threads(work: int) -> int:
     return max(1, min(available_threads(), work // VALUES_PER_THREAD))
 
 
-def _even_ranges(starts: np.ndarray[Any, Any], num_ranges: int) -> list[Range]:
+def _even_ranges(starts: Array, num_ranges: int) -> list[Range]:
     """Return ranges of rows that have about the same number of nonzeros."""
     if num_ranges == 1:
         return [(0, len(starts) - 1)]
@@ -202,7 +244,7 @@ def _even_ranges(starts: np.ndarray[Any, Any], num_ranges: int) -> list[Range]:
     return list(itertools.pairwise(ends))
 
 
-def _run(name: str, ranges: list[Range], *shared: Any, own: list[Any] | None = None) -> None:
+def _run(name: str, ranges: list[Range], *shared: Any, own: Iterable[Any] | None = None) -> None:
     """Run a kernel on all ranges, with torch's number of threads.
 
     Args:

@@ -239,9 +239,9 @@ def pair_distances_backward(begin, end, rows, first, second, grad, out):
 @compiled
 def dropped_copy(begin, end, parts, wide, random, last_kept, scale):
     """Copy matrices to columns of a wide one, and drop elements by their random byte."""
-    dim = parts[0].shape[1]
-    for number, part in enumerate(parts):
-        first, last = number * dim, (number + 1) * dim
+    dim = parts.shape[2]
+    for number in range(len(parts)):
+        part, first, last = parts[number], number * dim, (number + 1) * dim
         for row in range(begin, end):
             byte = random[row, first:last]
             inner, outer = part[row], wide[row, first:last]
@@ -254,15 +254,15 @@ def dropped_copy(begin, end, parts, wide, random, last_kept, scale):
 @compiled
 def dropped_copy_backward(begin, end, wide, random, last_kept, scale, parts, active):
     """Compute the gradient of the copied matrices, and mark the rows that have one."""
-    dim = parts[0].shape[1]
+    dim = parts.shape[2]
     for row in range(begin, end):
         whole = wide[row]
         is_active = False
         for x in range(len(whole)):
             is_active |= whole[x] != 0
         active[row] = is_active
-    for number, part in enumerate(parts):
-        first, last = number * dim, (number + 1) * dim
+    for number in range(len(parts)):
+        part, first, last = parts[number], number * dim, (number + 1) * dim
         for row in range(begin, end):
             inner = part[row]
             if not active[row]:
