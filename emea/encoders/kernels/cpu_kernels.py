@@ -116,14 +116,20 @@ def attend(
     result = Attended(new(*shape, *outputs.shape[2:]), along, attention, by_reflector)
     results = _arrays(*result)
     features, unit_rows = _arrays(outputs, reflectors)
-    ranges = _even_ranges(graph.starts, _num_threads(len(graph.cols) * dim))
-    for place in np.ndindex(shape):
-        w, v = by_neighbour[place], by_relation[place]
-        torch.mv(reflectors, w, out=by_reflector[place])
-        out, *of_edges, of_sets = (values[place] for values in results)
-        dots = *_arrays(outputs[place] @ w), of_sets, *_arrays(reflectors @ v)
-        given = (*graph[:3], features[place], unit_rows, dots, is_relu)
-        _run("attend", ranges, *given, *of_edges, out, features[place[0], place[1] + 1])
+    num_threads = _num_threads(num_channels * len(graph.cols) * dim)
+    ranges = _even_ranges(graph.starts, -(-num_threads // num_channels))
+    for layer in range(depth):
+        calls = []
+        for channel in range(num_channels):
+            place = channel, layer
+            w, v = by_neighbour[place], by_relation[place]
+            torch.mv(reflectors, w, out=by_reflector[place])
+            out, *of_edges, of_sets = (values[place] for values in results)
+            dots = *_arrays(outputs[place] @ w), of_sets, *_arrays(reflectors @ v)
+            given = (*graph[:3], features[place], unit_rows, dots, is_relu)
+            made = *of_edges, out, features[channel, layer + 1]
+            calls += [(*span, *given, *made) for span in ranges]
+        _call("attend", calls, num_threads)
     return result
 
 
@@ -253,12 +259,19 @@ def _run(name: str, ranges: list[Range], *shared: Any, own: Iterable[Any] | None
         *shared: Arguments of all calls.
         own: Additional arguments of each call.
     """
+    own = own or [()] * len(ranges)
+    calls = [(*span, *shared, *rest) for span, rest in zip(ranges, own, strict=True)]
+    _call(name, calls, len(ranges))
+
+
+def _call(name: str, calls: list[Any], num_threads: int) -> None:
+    """Run a kernel with each of the arguments, one after the other if one thread is wanted."""
     kernel = _kernels()[name]
-    calls = [
-        (*span, *shared, *rest)
-        for span, rest in zip(ranges, own or [()] * len(ranges), strict=True)
-    ]
-    in_threads(kernel, calls)
+    if num_threads > 1:
+        in_threads(kernel, calls)
+        return
+    for call in calls:
+        kernel(*call)
 
 
 @functools.cache
