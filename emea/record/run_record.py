@@ -182,13 +182,16 @@ class RunRecord:
         same_run = is_run_folder(self.folder) and read_header(self.folder).run_id == run_id
         # Rewritten even for the same run, because its last line may be incomplete.
         kept = read_series(self.folder) if same_run else []
-        write_atomic(series, "".join(json.dumps(asdict(point)) + "\n" for point in kept))
+        _write_series(self.folder, kept)
 
 
 def keep_points(folder: Path | str, num_points: int) -> None:
     """Remove all but the first points of the series; a resumed run records the others again."""
-    kept = read_series(folder)[:num_points]
-    lines = "".join(json.dumps(asdict(point)) + "\n" for point in kept)
+    _write_series(folder, read_series(folder)[:num_points])
+
+
+def _write_series(folder: Path | str, points: Iterable[MetricPoint]) -> None:
+    lines = "".join(json.dumps(asdict(point)) + "\n" for point in points)
     write_atomic(Path(folder) / SERIES_FILE, lines)
 
 
