@@ -64,17 +64,20 @@ def thread_ranges(size: int) -> list[tuple[int, int]]:
     return index_ranges(size, available_threads() if size >= MIN_INDICES else 1)
 
 
-def in_threads(function: Callable[..., Any], calls: Sequence[Sequence[Any]]) -> list[Any]:
+def in_threads(
+    function: Callable[..., Any], calls: Sequence[Sequence[Any]], max_threads: int | None = None
+) -> list[Any]:
     """Call a compiled loop with each of the arguments, at the same time if there are threads.
 
     Args:
         function: A function that releases the interpreter lock.
         calls: Arguments of each call.
+        max_threads: Largest number of threads; ``None``: as many as there are.
 
     Returns:
         The results in the order of the calls.
     """
-    num_threads = min(len(calls), available_threads())
+    num_threads = min(len(calls), max_threads or available_threads())
     if num_threads <= 1:
         return [function(*call) for call in calls]
     threads = _threads(num_threads - 1)

@@ -1,8 +1,11 @@
 """The number of threads of small computations."""
 
+from threading import get_ident
+
 import pytest
 import torch
 
+from emea.matching import threads
 from emea.matching.threads import one_thread
 
 
@@ -30,3 +33,17 @@ def test_threads_are_restored_after_an_error():
 def test_a_decorated_function_may_be_called_repeatedly():
     counted = one_thread()(torch.get_num_threads)
     assert [counted(), counted(), torch.get_num_threads()] == [1, 1, 2]
+
+
+@pytest.mark.parametrize(("max_threads", "others"), [(1, False), (2, True), (None, True)])
+def test_calls_use_at_most_the_given_threads(
+    max_threads: int | None, others: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "available_threads", lambda: 3)
+    calls = [(number,) for number in range(4)]
+    found = threads.in_threads(lambda number: (number, get_ident()), calls, max_threads)
+    assert [number for number, _ in found] == [0, 1, 2, 3]
+    used = {thread for _, thread in found}
+    assert get_ident() in used
+    assert (len(used) > 1) == others
+    assert len(used) <= (max_threads or 3)

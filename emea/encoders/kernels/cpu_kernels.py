@@ -129,7 +129,7 @@ def attend(
             given = (*graph[:3], features[place], unit_rows, dots, is_relu)
             made = *of_edges, out, features[channel, layer + 1]
             calls += [(*span, *given, *made) for span in ranges]
-        _call("attend", calls, num_threads)
+        in_threads(_kernels()["attend"], calls, num_threads)
     return result
 
 
@@ -261,17 +261,7 @@ def _run(name: str, ranges: list[Range], *shared: Any, own: Iterable[Any] | None
     """
     own = own or [()] * len(ranges)
     calls = [(*span, *shared, *rest) for span, rest in zip(ranges, own, strict=True)]
-    _call(name, calls, len(ranges))
-
-
-def _call(name: str, calls: list[Any], num_threads: int) -> None:
-    """Run a kernel with each of the arguments, one after the other if one thread is wanted."""
-    kernel = _kernels()[name]
-    if num_threads > 1:
-        in_threads(kernel, calls)
-        return
-    for call in calls:
-        kernel(*call)
+    in_threads(_kernels()[name], calls)
 
 
 @functools.cache
