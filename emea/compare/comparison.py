@@ -8,6 +8,7 @@ import numpy as np
 
 from emea.compare.compared_run import ComparedRun, names_or_reason
 from emea.data.arrays import FloatArray
+from emea.em.protocol import seen_links
 from emea.errors import DataError
 from emea.evaluation.significance import link_scores, paired_p
 
@@ -96,6 +97,7 @@ class Comparison:
         provenance: Code, machine and data, if they differ.
         metrics: Metrics that at least one run has.
         tests: One per run after the first.
+        protocols: The protocol of each run, and whether it used test links.
     """
 
     labels: tuple[str, ...]
@@ -103,6 +105,7 @@ class Comparison:
     provenance: tuple[Row, ...]
     metrics: tuple[Row, ...]
     tests: tuple[PairedTest, ...]
+    protocols: tuple[str, ...]
 
 
 def compare(runs: Sequence[ComparedRun], num_examples: int = 5) -> Comparison:
@@ -124,7 +127,14 @@ def compare(runs: Sequence[ComparedRun], num_examples: int = 5) -> Comparison:
         provenance=_differing([_short(run.tags) for run in runs], PROVENANCE),
         metrics=_metrics([run.metrics for run in runs]),
         tests=tuple(paired_test(runs[0], run, num_examples) for run in runs[1:]),
+        protocols=tuple(_protocol(run) for run in runs),
     )
+
+
+def _protocol(run: ComparedRun) -> str:
+    """Return the protocol of a run, and whether it used test links."""
+    name = str(run.metrics.get("protocol", "unknown"))
+    return f"{name} ({seen_links(name)})"
 
 
 def _distinct(labels: Sequence[str]) -> tuple[str, ...]:

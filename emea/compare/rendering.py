@@ -19,7 +19,7 @@ CAUTION = (
 def as_text(comparison: Comparison) -> str:
     """Return the comparison for a terminal."""
     labels = comparison.labels
-    parts = [f"Compared with {labels[0]}"]
+    parts = [f"Compared with {labels[0]}", f"Protocol: {protocols_text(comparison)}"]
     sections = (
         ("Settings that differ", "setting", comparison.settings, shown_value),
         ("Provenance that differs", "tag", comparison.provenance, shown_value),
@@ -30,6 +30,16 @@ def as_text(comparison: Comparison) -> str:
         parts.append(f"{title}\n{_aligned([head, *labels], table)}" if rows else f"{title}: none")
     parts += [_test_text(test) for test in comparison.tests]
     return "\n\n".join(parts)
+
+
+def protocols_text(comparison: Comparison) -> str:
+    """Return the protocol of the runs; each run is named if they differ."""
+    found = comparison.protocols
+    if len(set(found)) == 1:
+        return found[0]
+    named = zip(comparison.labels, found, strict=True)
+    shown = "; ".join(f"{label} {protocol}" for label, protocol in named)
+    return f"{shown}. Do not compare metrics of different protocols."
 
 
 def _test_text(test: PairedTest) -> str:
@@ -63,6 +73,7 @@ def as_csv(comparison: Comparison) -> str:
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(("section", "name", "run", "value"))
     sections = {
+        "protocol": [Row("protocol", comparison.protocols)],
         "setting": comparison.settings,
         "provenance": comparison.provenance,
         "metric": comparison.metrics,
@@ -113,7 +124,13 @@ def as_html(comparison: Comparison) -> str:
         "p": shown_p,
     }
     page = environment.get_template(TEMPLATE)
-    return page.render(comparison=comparison, best=best_columns, caution=CAUTION) + "\n"
+    shown = page.render(
+        comparison=comparison,
+        best=best_columns,
+        caution=CAUTION,
+        protocols=protocols_text(comparison),
+    )
+    return shown + "\n"
 
 
 def best_columns(row: Row) -> set[int]:

@@ -46,6 +46,13 @@ def test_metrics_side_by_side() -> None:
     }
 
 
+def test_the_protocol_is_named_although_it_is_the_same() -> None:
+    metrics = {"protocol": "released"}
+    found = compare([made(metrics=metrics), made("b", metrics=metrics)])
+    assert found.protocols == ("released (USED TEST LINKS in training)",) * 2
+    assert "MAY HAVE USED" in compare([made(), made("b")]).protocols[0]
+
+
 def test_links_are_won_and_lost() -> None:
     test = paired_test(made(), made("b", [1, 1, 7, np.inf]))
     assert (test.num_won, test.num_lost, test.num_both, test.num_neither) == (1, 1, 1, 1)

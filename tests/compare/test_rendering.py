@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ COMPARISON = Comparison(
     provenance=(Row("commit", ("c", "e")),),
     metrics=(Row("final.hit@1", (0.5, 0.75)), Row("final.mr", (12.34, None))),
     tests=(TEST,),
+    protocols=("strict (saw no test links)",) * 2,
 )
 
 
@@ -64,6 +66,14 @@ def test_text() -> None:
     ]
 
 
+def test_protocols_are_always_shown() -> None:
+    assert "Protocol: strict (saw no test links)\n" in as_text(COMPARISON)
+    mixed = replace(COMPARISON, labels=("a", "b"), protocols=("strict (x)", "released (y)"))
+    for text in (as_text(mixed), as_html(mixed)):
+        assert "Protocol: a strict (x); b released (y). Do not compare" in text
+    assert "protocol,protocol,b,released (y)\n" in as_csv(mixed)
+
+
 def test_csv_holds_every_value() -> None:
     rows = list(csv.DictReader(io.StringIO(as_csv(COMPARISON))))
     found = {(row["section"], row["name"], row["run"]): row["value"] for row in rows}
@@ -86,7 +96,8 @@ def test_a_page_shows_the_same_and_runs_nothing() -> None:
 
 
 def test_what_cannot_be_paired_says_why() -> None:
-    refused = Comparison(("a", "b"), (), (), (), (PairedTest("b", "of the weather"),))
+    test = PairedTest("b", "of the weather")
+    refused = replace(COMPARISON, settings=(), provenance=(), metrics=(), tests=(test,))
     for text in (as_text(refused), as_html(refused), as_csv(refused)):
         assert "of the weather" in text
     assert "Settings that differ: none" in as_text(refused)
