@@ -62,8 +62,13 @@ def _list(options: argparse.Namespace) -> int:
         width = max((len(run.name) for run in runs), default=0)
         for run in runs if options.studies else []:
             scores = run.scores["final"]
-            numbers = [f"{key} {scores[key]:.4f}" for key in ("hit@1", "mrr") if scores.get(key)]
-            print(f"  {run.name:<{width}}  {'  '.join(numbers)}")
+            numbers = [
+                f"{key} {scores[key]:.4f}"
+                for key in ("hit@1", "mrr")
+                if scores.get(key) is not None
+            ]
+            protocol = f"protocol {run.scores.get('protocol', 'unknown')}"
+            print(f"  {run.name:<{width}}  {'  '.join([*numbers, protocol])}")
     return 0
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from emea.cli.main import main
 
-from ..record.study_runs import write_run_folder
+from ..record.study_runs import METRICS, write_run_folder
 
 
 @pytest.fixture(autouse=True)
@@ -25,11 +25,19 @@ def test_add_list_check_and_restore(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["record", "list"]) == 0
     assert capsys.readouterr().out == "mine: 2 runs\n"
     assert main(["record", "list", "mine"]) == 0
-    assert "  a  hit@1 0.2500\n" in capsys.readouterr().out
+    assert "  a  hit@1 0.2500  protocol strict\n" in capsys.readouterr().out
     assert main(["record", "check"]) == 0
     assert capsys.readouterr().out == "mine: 2 runs, all checksums match\n"
     assert main(["record", "restore", "mine", "b", "--out", "back"]) == 0
     assert (tmp_path / "back" / "run.json").read_text() == (tmp_path / "b/run.json").read_text()
+
+
+def test_a_score_of_zero_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    metrics = METRICS | {"final": {"hit@1": 0.0, "mrr": 0.0}, "protocol": "released"}
+    write_run_folder(tmp_path / "a", metrics=metrics)
+    assert main(["record", "add", "mine", "a"]) == 0
+    assert main(["record", "list", "mine"]) == 0
+    assert "  a  hit@1 0.0000  mrr 0.0000  protocol released\n" in capsys.readouterr().out
 
 
 def test_uncommitted_code_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
