@@ -122,7 +122,8 @@ class ReasoningObserver:
         parts.append(f"{entry['num_pairs']:,} pairs, {entry['num_changes']:,} changed")
         train = f"train {seconds['neural']:.1f} s, " if seconds["neural"] else ""
         parts.append(f"{train}reasoning {seconds['joint']:.1f} s")
-        return f"Iteration {entry['iteration']}: {'; '.join(parts)}"
+        # a baseline never sees test links (emea.config.checks)
+        return f"Iteration {entry['iteration']}: {'; '.join(parts)} [protocol strict]"
 
 
 class Embedder:

@@ -166,9 +166,14 @@ def test_a_reasoner_needs_no_rule(tiny_config: Configs) -> None:
 
 
 @pytest.mark.parametrize("method", BASELINES)
-def test_a_reasoner_runs_without_a_rule(method: str, tiny_config: Configs, tmp_path: Path) -> None:
+def test_a_reasoner_runs_without_a_rule(
+    method: str, tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     config = tiny_config(f"method={method}", "rule=none")
-    assert run_job(config, tmp_path).metrics.as_dict()["rule"] == "none"
+    with caplog.at_level("INFO"):
+        assert run_job(config, tmp_path).metrics.as_dict()["rule"] == "none"
+    lines = [text for text in caplog.messages if text.startswith("Iteration ")]
+    assert lines and all(text.endswith("[protocol strict]") for text in lines)
 
 
 def test_runs_are_called_what_they_are(tiny_config: Configs) -> None:
