@@ -136,7 +136,7 @@ def summary(metrics: "RunMetrics", folder: Path) -> str:
         lines.insert(1, _anchors(metrics.literals))
     for name, judged in (("validation", export["validation"]), ("test", export["test"])):
         if judged["num_accepted"]:
-            seen = "held out from training" if name == "validation" else "not used for training"
+            seen = "held out from training" if name == "validation" else _seen(metrics)
             lines.append(
                 f"Precision {judged['precision']:.3f} (95% confidence: above "
                 f"{judged['precision_low']:.3f}) and recall {judged['recall']:.3f} on "
@@ -151,6 +151,16 @@ def summary(metrics: "RunMetrics", folder: Path) -> str:
         f"Only sure matches:    emea predict {folder} --target-precision 0.95",
     ]
     return "\n".join(lines)
+
+
+def _seen(metrics: "RunMetrics") -> str:
+    """Return whether the run used the test links."""
+    from emea.em.protocol import seen_links
+
+    protocol = metrics.settings.protocol
+    if protocol == "strict":
+        return "not used for training"
+    return f"but protocol={protocol} {seen_links(protocol)}"
 
 
 def _anchors(literals: "Numbers") -> str:

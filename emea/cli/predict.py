@@ -28,6 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     check_finished(options.run)
     # torch is imported after the command line and the folder were checked.
     from emea.answer.decision import export_settings
+    from emea.em.protocol import seen_links
     from emea.run.finished_run import load_run
     from emea.run.predicting import predict
     from emea.run.result_table import answered_line
@@ -45,7 +46,8 @@ def main(arguments: Sequence[str]) -> int:
         numbers, files = predict(run, folder, settings, options.decoding)
     except OSError as error:
         raise DataError(f"{folder} cannot be written: {error}") from error
-    print(answered_line(numbers))
+    protocol = run.metrics["protocol"]
+    print(f"{answered_line(numbers)} [protocol {protocol}: {seen_links(protocol)}]")
     print(*files, sep="\n")
     return 0
 

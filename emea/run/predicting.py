@@ -63,7 +63,13 @@ def predict(
     _warn_of_others(folder, files)
     judged = run.split.with_labels(run.labels.cpu().numpy())
     numbers = decision_numbers(decision, settings, judged)
-    recorded = {"run": run.header.name, "run_id": run.header.run_id, "decoding": decoder, **numbers}
+    recorded = {
+        "run": run.header.name,
+        "run_id": run.header.run_id,
+        "protocol": run.metrics["protocol"],
+        "decoding": decoder,
+        **numbers,
+    }
     write_json(folder / NUMBERS_FILE, finite(recorded))
     return numbers, [*files, folder / NUMBERS_FILE]
 

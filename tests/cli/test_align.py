@@ -37,6 +37,19 @@ def test_two_files_are_aligned(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["predict", str(out), "--threshold", "0.5"]) == 0
 
 
+def test_a_run_that_used_test_links_does_not_deny_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "result")
+    given = [*LINKS, "--test-links", str(EXAMPLES / "test.tsv"), "--out", out]
+    assert main(["align", *FILES, *QUICK, "em=dual", "protocol=released", *given]) == 0
+    shown = capsys.readouterr().out
+    assert "on 42 test links, but protocol=released USED TEST LINKS in training." in shown
+    assert "not used for training" not in shown
+    assert main(["predict", out]) == 0
+    assert "[protocol released: USED TEST LINKS in training]" in capsys.readouterr().out
+
+
 def test_names_with_odd_signs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "it's a, b=c [1].nt"
     shutil.copy(FILES[0], source)

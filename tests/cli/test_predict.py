@@ -1,5 +1,6 @@
 """``emea predict`` as a person calls it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -48,7 +49,10 @@ def test_formats_and_numbers_can_be_chosen(
     assert set(os.listdir(tmp_path / "out")) == WRITTEN
     told = capsys.readouterr().out
     assert "Matched 128 of 128 source entities without a given link (100.0%)" in told
+    assert "[protocol strict: saw no test links]" in told
     assert "alignment.sssom.tsv" in told
+    recorded = json.loads((tmp_path / "out" / "prediction.json").read_text())
+    assert recorded["protocol"] == "strict"
 
 
 @pytest.mark.slow
