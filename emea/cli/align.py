@@ -2,7 +2,7 @@
 
 import argparse
 import csv
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,7 +71,9 @@ def main(arguments: Sequence[str]) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     with logged(options.out / LOG_FILE):
         result = run_job(config, options.out, pair=pair, is_checked=True)
-    print(summary(result.metrics, options.out))
+    labels = result.decision.labels[:, 0].tolist()
+    given = {result.pair.source.entity_name(entity) for entity in labels}
+    print(summary(result.metrics, options.out, given))
     return 0
 
 
@@ -122,8 +124,14 @@ def _quoted(path: Path | str) -> str:
     return f"'{name}'"
 
 
-def summary(metrics: "RunMetrics", folder: Path) -> str:
-    """Summarise the matches, their probabilities, and next steps."""
+def summary(metrics: "RunMetrics", folder: Path, given: Collection[str]) -> str:
+    """Summarise the matches, their probabilities, and next steps.
+
+    Args:
+        metrics: The numbers of the run.
+        folder: Its folder.
+        given: The source entities of the training links.
+    """
     export, links = metrics.answer.export, metrics.settings.num_links
     num_found, num_open = export["num_answered"], export["num_unmatched"]
     counts = ", ".join(f"{count:,} {name}" for name, count in export["num_by_prob"].items())
@@ -142,13 +150,14 @@ def summary(metrics: "RunMetrics", folder: Path) -> str:
                 f"{judged['precision_low']:.3f}) and recall {judged['recall']:.3f} on "
                 f"{judged['num_links']:,} {name} links, {seen}."
             )
-    rows = _rows(folder / ALIGNMENT_FILE)
+    rows = _rows(folder / ALIGNMENT_FILE, given)
     for title, shown in (("Surest", rows[:NUM_EXAMPLES]), ("Least sure", rows[-NUM_EXAMPLES:])):
-        lines += [f"{title} matches:", *(f"  {prob:.3f}  {a}  =  {b}" for a, b, prob in shown)]
+        lines += [f"{title} matches:"] if shown else []
+        lines += [f"  {prob:.3f}  {a}  =  {b}" for a, b, prob in shown]
     lines += [
         f"Alignment: {folder / ALIGNMENT_FILE}" + _others(folder),
         f"Why a match was made: emea explain {folder} --entity NAME",
-        f"Only sure matches:    emea predict {folder} --target-precision 0.95",
+        f"Only sure matches:    emea predict {folder} {_selection(links.validation)}",
     ]
     return "\n".join(lines)
 
@@ -176,13 +185,18 @@ def _anchors(literals: "Numbers") -> str:
     )
 
 
-def _rows(path: Path) -> list[tuple[str, str, float]]:
+def _selection(num_validation: int) -> str:
+    """Return the option that selects sure matches; a precision needs validation links."""
+    return "--target-precision 0.95" if num_validation else "--threshold 0.95"
+
+
+def _rows(path: Path, given: Collection[str]) -> list[tuple[str, str, float]]:
     """Return the matches that are not training links, most probable first."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         next(rows)  # the header
         found = [(source, target, float(prob)) for source, target, prob in rows]
-    return sorted((row for row in found if row[2] < 1), key=lambda row: -row[2])
+    return sorted((row for row in found if row[0] not in given), key=lambda row: -row[2])
 
 
 def _others(folder: Path) -> str:
