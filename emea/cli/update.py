@@ -101,8 +101,12 @@ def _check(options: argparse.Namespace, folder: Path) -> None:
     """Check the run, the files and the output folder.
 
     Raises:
-        UserError: If a file is missing, nothing is new, or the folder cannot be used.
+        UserError: If a number is out of range, a file is missing, nothing is new, or the folder
+            cannot be used.
     """
+    for option, least in (("iterations", 1), ("hops", 0)):
+        if getattr(options, option) < least:
+            raise UserError(f"--{option} must be at least {least}, got {getattr(options, option)}.")
     check_finished(options.run)
     files = [options.source, options.target, options.links, options.rejected]
     if not any(files):

@@ -80,7 +80,7 @@ class Update:
         added = _new_links(links, np.concatenate([train, validation]), source, target)
         train = np.concatenate([train, added])
         test = test[~np.isin(test[:, 0], train[:, 0]) & ~np.isin(test[:, 1], train[:, 1])]
-        if not len(train):
+        if len(known.train) and not len(train):
             raise DataError("None of the training links joins entities of the new graphs.")
         if run.pair.rejected is not None:
             rejected = np.concatenate([_moved(run.pair.rejected, versions), rejected])

@@ -98,6 +98,28 @@ def test_an_update_starts_from_the_matches_of_the_run(place: Path) -> None:
     assert {"encoder.embedding", "encoder.draw_seeds"} <= start.encoder.keys()
 
 
+@pytest.mark.parametrize(("option", "least"), [("--iterations", 1), ("--hops", 0)])
+def test_numbers_out_of_range_are_refused(
+    option: str, least: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert emea(["update", str(tmp_path), "--links", "l.tsv", option, str(least - 1)]) == 1
+    assert f"{option} must be at least {least}, got {least - 1}." in capsys.readouterr().err
+
+
+def test_a_run_without_links_is_updated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def graph(name: str, size: int) -> str:
+        path = tmp_path / f"{name}{size}.nt"
+        rows = (f'<http://{name}/{i}> <http://{name}/name> "name {i}" .\n' for i in range(size))
+        path.write_text("".join(rows))
+        return str(path)
+
+    run, out = str(tmp_path / "run"), str(tmp_path / "new")
+    assert emea(["align", graph("a", 9), graph("b", 9), "--out", run]) == 0
+    files = ["--source", graph("a", 10), "--target", graph("b", 10)]
+    assert emea(["update", run, *files, "--out", out]) == 0
+    assert "Matches: 9 kept, 1 new, 0 changed, 0 gone" in capsys.readouterr().out
+
+
 KINDS = {
     "rrea": ["model=rrea", "model.initial_epochs=30", "model.epochs_per_iteration=5"],
     "one_to_one": ["em=one_to_one", "em.iterations=2"],
