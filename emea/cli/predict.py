@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -105,21 +106,29 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _probability(text: str) -> float:
-    value = float(text)
+    value = _number(text)
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, got {text}")
     return value
 
 
 def _share(text: str) -> float:
-    value = float(text)
+    value = _number(text)
     if not 0 < value <= 1:
         raise argparse.ArgumentTypeError(f"must be a number above 0 and at most 1, got {text}")
     return value
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
+    value = _number(text)
+    if value < 1 or not value.is_integer():
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text}")
-    return value
+    return int(value)
+
+
+def _number(text: str) -> float:
+    """Return the number, or NaN for other texts, which no range contains."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
