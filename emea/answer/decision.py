@@ -15,7 +15,7 @@ from emea.config.checks import check_config
 from emea.config.files import error_text
 from emea.config.instantiate import factory
 from emea.data.arrays import IntArray
-from emea.data.split import Split
+from emea.data.split import MORE_VALIDATION, Split
 from emea.errors import ConfigError
 from emea.evaluation.target_precision import Acceptance, JudgedAnswer
 from emea.matching.beliefs import Beliefs
@@ -133,8 +133,8 @@ def check_founded(settings: ExportSettings, split: Split) -> None:
     """
     if settings.target_precision is not None and not len(split.supervision.validation):
         raise ConfigError(
-            "export.target_precision needs validation links to choose a threshold, and the split "
-            "has none. Increase split.num_validation or set export.threshold."
+            "A target precision needs validation links to choose a threshold, and the run has "
+            f"none. Set a threshold instead (--threshold or export.threshold). {MORE_VALIDATION}"
         )
 
 

@@ -13,6 +13,10 @@ NO_SEEDS = (
     "Give known links (data.links=FILE, or --links FILE), or use the literals of the graphs as "
     "evidence (literals=equal). If IRIs contain names, data.iri_names=true makes literals of them."
 )
+MORE_VALIDATION = (
+    "Give more links, or hold out more of them: increase split.num_validation or, with "
+    "split=known, split.validation_share."
+)
 FEWEST_LABELS = 2
 """Minimum number of training links."""
 

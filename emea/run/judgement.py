@@ -5,7 +5,7 @@ import numpy as np
 from emea.data.arrays import NO_MATCH, FloatArray, IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
-from emea.data.split import Split
+from emea.data.split import MORE_VALIDATION, Split
 from emea.run.run import Numbers
 
 FEW_LINKS = 10
@@ -44,7 +44,7 @@ def data_warnings(
     if 0 < len(known.validation) < FEW_VALIDATION:
         found.append(
             f"There are only {len(known.validation)} validation links. Probabilities, thresholds "
-            "and validation scores are unreliable. Increase split.num_validation."
+            f"and validation scores are unreliable. {MORE_VALIDATION}"
         )
     if num_candidates > pair.target.num_entities:
         found.append(

@@ -115,7 +115,8 @@ def test_unlike_graphs_and_few_links_are_warnings(tiny_config: Configs) -> None:
     assert data_warnings(pair, draw_split(config, pair), 10) == []
     few = draw_split(tiny_config("ratio.value=0.02", "split.num_validation=5"), pair)
     texts = " ".join(data_warnings(pair, few, 10_000))
-    for words in ("training links", "only 5 validation links", "em.num_candidates=10000"):
+    advice = "split.num_validation or, with split=known, split.validation_share"
+    for words in ("training links", "only 5 validation links", advice, "em.num_candidates=10000"):
         assert words in texts
     identity = np.arange(100)
     assert shared_structure(ring(100, 1), ring(100, 1), identity) == 1.0
