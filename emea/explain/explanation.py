@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from emea.data.names import local_name
 
+LONGEST = 200
+"""Characters of the longest name that is shown; JSON keeps the whole name."""
+
 
 @dataclass(frozen=True)
 class Entity:
@@ -15,8 +18,10 @@ class Entity:
 
     @property
     def short(self) -> str:
-        """The label, or the local part of the name."""
-        return self.label or local_name(self.name)
+        """The label, or the local part of the name; the beginning of a long text."""
+        is_value = self.name.startswith('"')  # a literal may contain an IRI
+        shown = self.label or (self.name if is_value else local_name(self.name))
+        return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from emea.explain import wording
+from emea.explain.explanation import Entity
 
 from .fabricated import case, explanation, piece, silent, source, target
 
@@ -55,6 +56,13 @@ def test_the_rival_is_named_by_its_place(asked: int | None, rival: int | None, n
     decoded = wording.rival_name(explanation(**cases))
     assert decoded == ("ranked higher" if name == "preferred" else name)
     assert wording.rival_name(explanation(rival=None)) == "runner-up"
+
+
+def test_long_literals_are_cut_and_contained_iris_are_not() -> None:
+    assert wording.short(Entity(0, "http://a.org/b")) == "b"
+    assert wording.short(Entity(0, '"see http://a.org/b"')) == '"see http://a.org/b"'
+    shown = wording.short(Entity(0, f'"{"long " * 100_000}"'))
+    assert len(shown) == 200 and shown.startswith('"long long') and shown.endswith("…")
 
 
 def test_the_comparison_leaves_out_missing_values() -> None:
