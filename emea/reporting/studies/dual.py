@@ -121,8 +121,7 @@ DUAL_CHANGES = TableSpec(
 CHANGED_NOTE = (
     "Hit@1 among test targets of runs on zh, split 0, that differ from the complete `em=dual` in "
     "one setting, and the change. Runs start from the same first training, except for other models "
-    "and training modes. There is one run per cell: differences of a few thousandths are noise. "
-    "The run with Dual-AMN at 30% is older than the others (`experiments/README.md`)."
+    "and training modes. There is one run per cell: differences of a few thousandths are noise."
 )
 MATCHING_NOTE = (
     "With `em=one_to_one`, beliefs are marginals of one-to-one matchings. Compared with `em=dual`, "
