@@ -139,6 +139,7 @@ def _text(link: tuple[Key, Key]) -> str:
 
 log = logging.getLogger(__name__)
 
+ONE_TO_ONE = "(links are one-to-one; use data.on_error=skip to keep one link of each entity)"
 NUM_NAMED = 20
 """Links left out for the same reason that are logged one by one. The others are counted."""
 
@@ -262,7 +263,7 @@ class LinkResolver:
                 self.register.enter(listing, row, names)
             except DataError as error:
                 if self.on_error == "stop":
-                    raise
+                    raise DataError(f"{error} {ONE_TO_ONE}") from error
                 contradicting.append(str(error))
             else:
                 kept.append(ends)

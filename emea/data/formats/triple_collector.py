@@ -260,9 +260,10 @@ class TripleCollector(Generic[Name]):
         return ids, [names[place] for place in order]
 
     def _no_triple(self, label: str, num_same_as: int, num_bad: int) -> str:
+        advice = "; set literals=equal to use the literals" if self.num_literals else ""
         return (
             f"{label} has no triple between entities (left out: {self.num_literals} triples with "
-            f"a literal, {num_same_as} owl:sameAs, {num_bad} lines that could not be read)"
+            f"a literal, {num_same_as} owl:sameAs, {num_bad} lines that could not be read){advice}"
         )
 
 
