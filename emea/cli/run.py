@@ -17,6 +17,7 @@ from emea.cli.loading import quick_imports
 from emea.config.arguments import check_flags
 from emea.config.checks import check_config
 from emea.config.earlier import current_overrides
+from emea.config.experiment import SWEEP_FLAGS
 from emea.config.files import CONF
 from emea.config.help import group_help, help_text
 from emea.config.idle import idle_settings
@@ -42,6 +43,10 @@ from emea.settings.groups import GROUPS
 logger = logging.getLogger(__name__)
 
 HELP = ("-h", "--help")
+SWEEP_ADVICE = (
+    "The sweep was interrupted. To run the remaining jobs, repeat the command with "
+    "skip_recorded=true."
+)
 PRINT_ONLY = ("--hydra-help", "--version", "-c", "--cfg", "--info", "-sc")
 """Flags with which Hydra only prints; some are written ``--flag=value``."""
 
@@ -82,6 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         from emea.run.signals import exit_status
 
+        if any(argument in SWEEP_FLAGS for argument in sys.argv[1:]):
+            print(SWEEP_ADVICE, file=sys.stderr)
         return exit_status()
     return 0
 

@@ -3,7 +3,7 @@
 import errno
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -217,7 +217,7 @@ def _recorded(
     with (
         locked_folder(folder),
         signals_as_interrupt(),
-        _tracked(tracker, folder),
+        _tracked(tracker, folder, config.get("trust") or ()),
         deterministic_mode(deterministic),
     ):
         start = Start.of(folder, header, resumes)
@@ -230,14 +230,22 @@ def _recorded(
 
 
 @contextmanager
-def _tracked(tracker: Tracker, folder: Path) -> Iterator[None]:
-    """Close the tracker's run with the status and the reason of its end."""
+def _tracked(tracker: Tracker, folder: Path, trust: Sequence[str]) -> Iterator[None]:
+    """Close the tracker's run with the status and the reason of its end.
+
+    Args:
+        tracker: The tracker.
+        folder: The folder of the run.
+        trust: Modules of the user, which have to be named again to resume the run.
+    """
     try:
         yield
     except KeyboardInterrupt:
         how = "terminated" if was_terminated() else "interrupted"
         tracker.finish("KILLED", how)
-        logger.warning("The run was %s. Continue with: emea run resume=%s", how, quote(str(folder)))
+        command = f"emea run resume={quote(str(folder))}"
+        command += f" {quote('trust=[' + ','.join(trust) + ']')}" if trust else ""
+        logger.warning("The run was %s. Continue with: %s", how, command)
         raise
     except BaseException as error:
         tracker.finish("FAILED", f"{type(error).__name__}: {error}")

@@ -13,11 +13,14 @@ import pytest
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.hydra_config import HydraConfig
 
+from emea.cli.run import main
 from emea.config import checks
 from emea.config.files import compose_config
+from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.data.sources.synthetic import synthetic_pair
 from emea.record.run_record import read_header
+from emea.run.job import run_job
 
 from ..sweeping import called_here
 
@@ -234,3 +237,29 @@ def test_a_python_without_our_packages_prints_what_to_do() -> None:
     )
     assert done.returncode == 1
     assert done.stderr.startswith("error: this Python has no hydra. Activate the project")
+
+
+def test_an_interrupted_sweep_says_how_to_continue(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "argv", ["emea"])
+    monkeypatch.setattr("emea.cli.run.hydra.main", interrupted)
+    assert main(["-m", "seed=0,1"]) == 130
+    assert "repeat the command with skip_recorded=true" in capsys.readouterr().err
+
+
+def test_an_interrupted_run_names_the_modules_to_trust(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def interrupted(*_: object, **__: object) -> Any:
+        raise KeyboardInterrupt
+
+    register_schema()
+    monkeypatch.setattr("emea.run.job.Start.of", interrupted)
+    for given, shown in (([], ""), (["trust=[my_module,other]"], " 'trust=[my_module,other]'")):
+        with pytest.raises(KeyboardInterrupt):
+            run_job(composed([*QUICK, *given]), tmp_path)
+        assert caplog.messages[-1].endswith(f"Continue with: emea run resume={tmp_path}{shown}")
