@@ -105,6 +105,10 @@ class LinkRegister(Generic[Key]):
                 new_rows.append(row)
         return new_rows
 
+    def contains(self, link: tuple[Key, Key]) -> bool:
+        """Return whether a link is registered."""
+        return link in self._links
+
     def enter(self, table: Listing, row: int, link: tuple[Key, Key]) -> None:
         """Register one link.
 
@@ -140,6 +144,7 @@ def _text(link: tuple[Key, Key]) -> str:
 log = logging.getLogger(__name__)
 
 ONE_TO_ONE = "(links are one-to-one; use data.on_error=skip to keep one link of each entity)"
+REPEATED = "(test links must differ from the labels; use data.on_error=skip to leave them out)"
 NUM_NAMED = 20
 """Links left out for the same reason that are logged one by one. The others are counted."""
 
@@ -257,13 +262,14 @@ class LinkResolver:
         kept, contradicting = [], []
         rows = known.items() if self.on_error == "stop" else sorted(known.items())
         for ends, row in rows:
+            # use the names of the graphs, since files may spell an entity in several ways
+            names = (self.source.names[ends[0]], self.target.names[ends[1]])
             try:
-                # use the names of the graphs, since files may spell an entity in several ways
-                names = (self.source.names[ends[0]], self.target.names[ends[1]])
                 self.register.enter(listing, row, names)
             except DataError as error:
                 if self.on_error == "stop":
-                    raise DataError(f"{error} {ONE_TO_ONE}") from error
+                    advice = REPEATED if self.register.contains(names) else ONE_TO_ONE
+                    raise DataError(f"{error} {advice}") from error
                 contradicting.append(str(error))
             else:
                 kept.append(ends)
