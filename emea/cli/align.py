@@ -223,7 +223,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "target", type=_place, metavar="TARGET", help="file or SPARQL endpoint of the target graph"
     )
-    parser.add_argument("settings", nargs="*", metavar="key=value", help="settings of emea run")
+    # without a default, argparse calls them required if another argument is missing
+    parser.add_argument(
+        "settings", nargs="*", default=[], metavar="key=value", help="settings of emea run"
+    )
     parser.add_argument("--links", type=Path, metavar="FILE", help="known links to learn from")
     parser.add_argument(
         "--test-links",

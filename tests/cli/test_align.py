@@ -106,6 +106,12 @@ def test_mistakes_in_settings(
     assert not out.exists()
 
 
+def test_settings_are_not_called_required(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["align", FILES[0]])
+    assert "the following arguments are required: TARGET\n" in capsys.readouterr().err
+
+
 def test_a_folder_with_other_files_is_left_unchanged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
