@@ -34,7 +34,10 @@ def _add(options: argparse.Namespace) -> int:
             raise DataError(f"Two of the runs are named {name}. Add them one by one with --name.")
         packed |= found
     folder = study_folder(options.study)
-    added = add_runs(folder, packed, options.replace)
+    try:
+        added = add_runs(folder, packed, options.replace)
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written: {error}") from error
     for name in added:
         tags = packed[name].entry["tags"]
         is_reported = is_of_committed_code({"commit": "unknown", "dirty": "unknown", **tags})
@@ -48,7 +51,11 @@ def _restore(options: argparse.Namespace) -> int:
     from emea.record.packing import restore_run
     from emea.record.study import find_run, study_folder
 
-    restore_run(find_run(study_folder(options.study), options.name), options.out)
+    run = find_run(study_folder(options.study), options.name)
+    try:
+        restore_run(run, options.out)
+    except OSError as error:
+        raise DataError(f"{options.out} cannot be written: {error}") from error
     print(f"restored {options.name} in {options.out}")
     return 0
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from emea.cli.run_arguments import add_run_arguments, check_output_folder
+from emea.config.paths import check_writable
 from emea.config.schema import register_schema
 from emea.data.arrays import IntArray
 from emea.data.formats.graph_file import read_graph_file
@@ -119,6 +120,7 @@ def _check(options: argparse.Namespace, folder: Path) -> None:
     if folder.resolve() == options.run.resolve():
         raise UserError(f"{folder} is the run itself. Choose another --out folder.")
     check_output_folder(folder)
+    check_writable(folder)
 
 
 def _read(options: argparse.Namespace, run: "FinishedRun") -> "Update":

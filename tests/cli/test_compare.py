@@ -61,6 +61,15 @@ def test_two_folders(capsys: pytest.CaptureFixture[str]) -> None:
     assert first_link().split(" = ")[0] in Path("out/c.html").read_text()
 
 
+def test_a_file_that_cannot_be_written_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    for option in ("--csv", "--html"):
+        assert main(["compare", "a", "b", option, str(tmp_path / "file" / "c")]) == 1
+        assert "file/c cannot be written: " in capsys.readouterr().err
+
+
 def test_recorded_runs_give_the_same_as_their_folders(capsys: pytest.CaptureFixture[str]) -> None:
     for name in "ab":
         add_runs(Path("experiments/mine"), packed_runs(Path(name)))

@@ -80,3 +80,15 @@ def test_mistakes_are_one_sentence(
     assert main(["record", *arguments]) == 1
     error = capsys.readouterr().err
     assert error.startswith("error: ") and message in error and error.count("\n") == 1
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_run_folder(tmp_path / "a")
+    (tmp_path / "file").write_text("")
+    assert main(["record", "add", "file/mine", "a"]) == 1
+    assert "file/mine cannot be written: " in capsys.readouterr().err
+    assert main(["record", "add", "mine", "a"]) == 0
+    assert main(["record", "restore", "mine", "a", "--out", "file/back"]) == 1
+    assert "file/back cannot be written: " in capsys.readouterr().err

@@ -116,6 +116,9 @@ def test_a_run_without_links_is_updated(tmp_path: Path, capsys: pytest.CaptureFi
     run, out = str(tmp_path / "run"), str(tmp_path / "new")
     assert emea(["align", graph("a", 9), graph("b", 9), "--out", run]) == 0
     files = ["--source", graph("a", 10), "--target", graph("b", 10)]
+    (tmp_path / "file").write_text("")
+    assert emea(["update", run, *files, "--out", str(tmp_path / "file" / "new")]) == 1
+    assert "file/new cannot be created: " in capsys.readouterr().err
     assert emea(["update", run, *files, "--out", out]) == 0
     assert "Matches: 9 kept, 1 new, 0 changed, 0 gone" in capsys.readouterr().out
 
