@@ -61,8 +61,10 @@ def plan_update(
     """
     run = update.run
     affected = affected_entities(update.versions, run.beliefs, update.new_pairs(), hops)
-    # literals are compared again, because versions are compared by their triples
-    if not (update.is_changed or complete or _uses_literals(run)):
+    is_changed = update.is_changed or (
+        _uses_literals(run) and any(one.has_new_literals() for one in update.versions)
+    )
+    if not (is_changed or complete):
         return Plan(NOTHING, "", affected, None)
     reason = "it was requested" if complete else _obstacle(run)
     if not reason and affected.share > largest_share:
