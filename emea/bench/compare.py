@@ -6,14 +6,12 @@ Both sides of a ratio are measured in turn within one run, so load on the machin
 Numbers are printed as they are measured. "Former" is the form that an earlier version used.
 """
 
-import argparse
 import logging
 import math
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -21,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from emea.bench.command import bench_parser, write_numbers
 from emea.bench.compare_search import (
     NUM_CANDIDATES,
     SEARCHED,
@@ -44,8 +43,6 @@ from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
 from emea.encoders.rmsprop import RMSprop
 from emea.encoders.rrea import RREA
 from emea.matching.beliefs import Beliefs
-from emea.record.atomic import write_json
-from emea.record.provenance import provenance
 from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
 from emea.run.device import forget_peak_memory, keep_freed_memory, peak_memory_mb
@@ -66,16 +63,11 @@ SIZES = [5000, 10000, 20000, 50000, 100000]
 
 def main(arguments: Sequence[str]) -> None:
     """Run the measurements, print them and write them to a file on request."""
-    parser = argparse.ArgumentParser(
-        prog="emea bench compare",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = bench_parser("compare", __doc__)
     parser.add_argument("--pair", nargs="*", default=["data.num_entities=20000"])
     parser.add_argument("--sizes", nargs="*", type=int, default=SIZES)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
     register_schema()
     keep_freed_memory()
@@ -87,8 +79,7 @@ def main(arguments: Sequence[str]) -> None:
             shown = f"{value:,.4g}" if isinstance(value, float) else value
             print(f"{name:<46} {shown}", flush=True)
         numbers |= part
-    if options.json:
-        write_json(options.json, {**numbers, **provenance()})
+    write_numbers(options.json, numbers)
 
 
 def _parts(

@@ -5,7 +5,6 @@
 Recorded measurements of other machines and commits are printed below it.
 """
 
-import argparse
 import json
 import subprocess
 import sys
@@ -14,20 +13,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from emea.bench.command import bench_parser, write_numbers
 from emea.bench.earlier import print_earlier
 from emea.bench.start_up import with_this_package
-from emea.record.atomic import write_json
-from emea.record.provenance import provenance
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the default configuration and print its duration."""
-    parser = argparse.ArgumentParser(
-        prog="emea bench default-run",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--json", type=Path, help="file for the numbers")
+    parser = bench_parser("default-run", __doc__)
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         # tracked as by default, but in a separate store
@@ -41,7 +34,6 @@ def main(arguments: Sequence[str]) -> None:
         seconds = time.perf_counter() - start
         metrics = json.loads((Path(folder) / "run" / "metrics.json").read_text(encoding="utf-8"))
     kept = {key: metrics[key] for key in ("initial", "final", "protocol", "data", "model")}
-    if options.json:
-        write_json(options.json, {"seconds": seconds, **kept, **provenance()})
+    write_numbers(options.json, {"seconds": seconds, **kept})
     print(f"{seconds:.0f} s")
     print_earlier("default_run", "seconds", seconds)

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from emea.bench.benchmark_runs import claimed, finished_runs, marks, output_folder
+from emea.bench.command import bench_parser
 from emea.config.instantiate import load_pair
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
@@ -223,11 +224,7 @@ def table(out: Path) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="emea bench growing-graphs",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = bench_parser("growing-graphs", __doc__, has_file=False)
     parser.add_argument("settings", nargs="*", metavar="key=value", help="settings of emea run")
     parser.add_argument("--data", nargs="+", default=["synthetic"], help="options of data")
     parser.add_argument("--ratio", default="0.1", help="share of labels (default: %(default)s)")

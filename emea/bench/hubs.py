@@ -13,19 +13,18 @@ takes longest at a degree of 1,000: it implies all pairs of up to 1,000 neighbou
 and none of more.
 """
 
-import argparse
 import math
 import multiprocessing
 import resource
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
 import torch
 
+from emea.bench.command import bench_parser, write_numbers
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.em.propagation import Propagation
@@ -34,8 +33,6 @@ from emea.matching.beliefs import Beliefs
 from emea.matching.matching import Matching
 from emea.matching.pair_table import PairTable, ScoredPairs, tabulate
 from emea.matching.similarity import Cosine, Similarity
-from emea.record.atomic import write_json
-from emea.record.provenance import provenance
 from emea.rules import avoid_conflict
 from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.directed_triples import DirectedTriples
@@ -55,13 +52,8 @@ Numbers = dict[str, float]
 
 def main(arguments: Sequence[str]) -> None:
     """Measure all degrees, print the numbers and write them to a file on request."""
-    parser = argparse.ArgumentParser(
-        prog="emea bench hubs",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = bench_parser("hubs", __doc__)
     parser.add_argument("degrees", nargs="*", type=int, default=list(DEGREES), metavar="DEGREE")
-    parser.add_argument("--json", type=Path, help="file for the numbers")
     options = parser.parse_args(arguments)
     found: dict[int, Numbers] = {}
     context = multiprocessing.get_context("spawn")
@@ -74,9 +66,8 @@ def main(arguments: Sequence[str]) -> None:
     ):
         exponents = growth(before, after, large / small)
         print(f"growth {small} -> {large}", *exponents, sep="  ")
-    if options.json:
-        numbers_of = {str(degree): numbers for degree, numbers in found.items()}
-        write_json(options.json, {"degrees": numbers_of, **provenance()})
+    numbers_of = {str(degree): numbers for degree, numbers in found.items()}
+    write_numbers(options.json, {"degrees": numbers_of})
 
 
 def growth(before: Numbers, after: Numbers, factor: float) -> list[str]:

@@ -19,9 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from emea.bench.command import bench_parser, write_numbers
 from emea.data.formats.graph_file import read_graph_file
-from emea.record.atomic import write_json
-from emea.record.provenance import provenance
 
 BLOCK = 100_000
 ENTITY = "<http://data.example.org/resource/collection/Entity_{:08d}_of_the_world>"
@@ -31,15 +30,10 @@ NOTE = "machine shared with other work: times vary by a half and more"
 
 def main(arguments: Sequence[str]) -> None:
     """Write the files, read each of them and print the measurements."""
-    parser = argparse.ArgumentParser(
-        prog="emea bench load-ntriples",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = bench_parser("load-ntriples", __doc__)
     parser.add_argument("--num-triples", type=int, default=10_000_000)
     parser.add_argument("--literals", type=float, default=0.3, help="share in the mixed file")
     parser.add_argument("--folder", type=Path, help="where the files are made and left")
-    parser.add_argument("--json", type=Path, help="file for the numbers")
     parser.add_argument("--read", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.read:
@@ -52,10 +46,8 @@ def main(arguments: Sequence[str]) -> None:
     load = os.getloadavg()[0]
     for what, numbers in readings.items():
         print(what, numbers)
-    if options.json:
-        settings = {"num_lines": options.num_triples, "literals_in_mixed": options.literals}
-        told = {**settings, **readings, "load_average": load, "note": NOTE}
-        write_json(options.json, {**told, **provenance()})
+    settings = {"num_lines": options.num_triples, "literals_in_mixed": options.literals}
+    write_numbers(options.json, {**settings, **readings, "load_average": load, "note": NOTE})
 
 
 def make_files(folder: Path, num_triples: int, literals: float) -> dict[str, Path]:

@@ -3,7 +3,6 @@
 emea bench overhead [OVERRIDES...] [--json FILE]
 """
 
-import argparse
 import functools
 import sys
 import tempfile
@@ -17,15 +16,14 @@ from unittest import mock
 
 from pytorch_lightning.strategies import Strategy
 
+from emea.bench.command import bench_parser, write_numbers
 from emea.bench.start_up import seconds_of
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.em.em_callback import EMCallback
 from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.optimisation_step import GraphedStep, GraphMemory
-from emea.record.atomic import write_json
 from emea.record.mlflow_tracker import MlflowTracker
-from emea.record.provenance import provenance
 from emea.run import job, training_loop
 from emea.run.lightning_settings import LightningSettings
 from emea.run.observer import EvaluationObserver
@@ -53,20 +51,14 @@ DETAILS = ("trainers", "setup", "eager_steps", "capture")
 
 def main(arguments: Sequence[str]) -> None:
     """Run the measurements, print them and write them to a file on request."""
-    parser = argparse.ArgumentParser(
-        prog="emea bench overhead",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = bench_parser("overhead", __doc__)
     parser.add_argument("overrides", nargs="*", help="config of the run, as for emea run")
-    parser.add_argument("--json", type=Path, help="file for the numbers")
     options = parser.parse_args(arguments)
     register_schema()
     numbers = {**shares(options.overrides), **start_up()}
     for name, value in numbers.items():
         print(f"{name:<22} {value}" if isinstance(value, str) else f"{name:<22} {value:.3f}")
-    if options.json:
-        write_json(options.json, {**numbers, **provenance()})
+    write_numbers(options.json, numbers)
 
 
 def shares(overrides: list[str]) -> dict[str, Any]:

@@ -3,23 +3,20 @@
 emea bench run-parts data=zh ratio=0.05 [--steps 100] [--json FILE]
 """
 
-import argparse
 import resource
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from emea.bench.command import bench_parser, write_numbers
 from emea.config.instantiate import factory, load_pair
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.em.em_callback import IterationReport
 from emea.encoders.step_block import Labels
-from emea.record.atomic import write_json
-from emea.record.provenance import provenance
 from emea.run.device import choose_device, keep_freed_memory, peak_memory_mb
 from emea.run.parts import Parts, build_parts, draw_split
 
@@ -28,22 +25,16 @@ WARM_UP = 5
 
 def main(arguments: Sequence[str]) -> None:
     """Run the measurements, print them and write them to a file on request."""
-    parser = argparse.ArgumentParser(
-        prog="emea bench run-parts",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = bench_parser("run-parts", __doc__)
     parser.add_argument("overrides", nargs="*", help="config of the run, as for emea run")
     parser.add_argument("--steps", type=int, default=100, help="optimisation steps to time")
-    parser.add_argument("--json", type=Path, help="file for the numbers")
     options = parser.parse_args(arguments)
     register_schema()
     keep_freed_memory()
     numbers = measure(options.overrides, options.steps)
     for name, value in numbers.items():
         print(f"{name:<28} {value:,.2f}" if isinstance(value, float) else f"{name:<28} {value}")
-    if options.json:
-        write_json(options.json, {**numbers, **provenance()})
+    write_numbers(options.json, numbers)
 
 
 def measure(overrides: list[str], num_steps: int) -> dict[str, Any]:

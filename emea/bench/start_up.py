@@ -7,7 +7,6 @@ loops, as after an installation. ``align_s`` and ``import_s`` (of ``emea.aligner
 later commands. Recorded measurements of other machines and commits are printed below them.
 """
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -17,30 +16,23 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from emea.bench.command import bench_parser, write_numbers
 from emea.bench.earlier import print_earlier
 from emea.data.sources.synthetic import MIN_ENTITIES, synthetic_pair
-from emea.record.atomic import write_json
-from emea.record.provenance import provenance
 
 NUM_LABELS = 20
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run the commands, print their seconds and write them to a file on request."""
-    parser = argparse.ArgumentParser(
-        prog="emea bench start-up",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = bench_parser("start-up", __doc__)
     parser.add_argument("--repeats", type=int, default=3, help="runs of each command")
-    parser.add_argument("--json", type=Path, help="file for the numbers")
     options = parser.parse_args(arguments)
     numbers = measure(options.repeats)
     for name, seconds in numbers.items():
         print(f"{name:<14} {seconds:.2f}")
         print_earlier("start_up", name, seconds)
-    if options.json:
-        write_json(options.json, {**numbers, **provenance()})
+    write_numbers(options.json, numbers)
 
 
 def measure(repeats: int) -> dict[str, float]:

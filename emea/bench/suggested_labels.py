@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from emea.bench.benchmark_runs import claimed, finished_runs, ids_of, marks, output_folder
+from emea.bench.command import bench_parser
 from emea.config.instantiate import load_pair
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
@@ -221,11 +222,7 @@ def _order(key: tuple[str, ...]) -> tuple[str, int, int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="emea bench suggested-labels",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = bench_parser("suggested-labels", __doc__, has_file=False)
     parser.add_argument("settings", nargs="*", metavar="key=value", help="settings of emea run")
     parser.add_argument("--data", nargs="+", default=["ja", "fr"], help="options of data")
     parser.add_argument("--ratio", default="0.01", help="share of labels (default: %(default)s)")

@@ -7,7 +7,6 @@ run follows it. The measured run is not tracked. Its time includes reading the f
 records. The CPU time of the M- and E-steps is compared with its estimate.
 """
 
-import argparse
 import gc
 import tempfile
 import time
@@ -17,11 +16,10 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from emea.bench.command import bench_parser, write_numbers
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.em.em_callback import EMCallback
-from emea.record.atomic import write_json
-from emea.record.provenance import provenance
 from emea.run.device import choose_device
 from emea.run.job import run_job
 from emea.run.parts import member_models
@@ -52,20 +50,14 @@ KEPT += ("peak_memory_mb", "initial", "final", "seed", "split_seed")
 
 def main(arguments: Sequence[str]) -> None:
     """Run the measurements, print them and write them to a file on request."""
-    parser = argparse.ArgumentParser(
-        prog="emea bench whole-run",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = bench_parser("whole-run", __doc__)
     parser.add_argument("overrides", nargs="*", help="config of the run, as for emea run")
-    parser.add_argument("--json", type=Path, help="file for the numbers")
     options = parser.parse_args(arguments)
     register_schema()
     numbers = measure([*options.overrides, "tracking=none"])
     for name, value in numbers.items():
         print(f"{name:<20} {value}")
-    if options.json:
-        write_json(options.json, {**numbers, **provenance()})
+    write_numbers(options.json, numbers)
 
 
 def measure(overrides: list[str]) -> dict[str, Any]:
