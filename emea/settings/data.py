@@ -165,7 +165,7 @@ class SyntheticSettings:
         500,
         "entities of each graph",
         Range(100, 1_000_000),
-        source="ours: a trial run on two cores takes about 40 seconds",
+        source="ours: a trial run on two cores takes about 25 seconds",
     )
     triples_per_entity: float = setting(4.5, "triples per entity before sampling", Range(1, 1000))
     overlap: float = setting(0.75, "share of the entities with a counterpart", SHARE_ABOVE_ZERO)
