@@ -12,10 +12,9 @@ from emea.data.arrays import IntArray
 from emea.em.joint import JointReport, JointStep, NeuralBeliefs, compatible_beliefs, links_on
 from emea.em.m_step import fit_weights, link_examples, sampled_examples
 from emea.em.protocol import Visible
-from emea.errors import ConfigError
 from emea.matching.beliefs import Beliefs
 from emea.matching.similarity import Similarity
-from emea.rules.rule import Rule, RuleView
+from emea.rules.rule import Rule, RuleView, rule_values
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +73,7 @@ class PaperStep(JointStep):
         links = self._links_of_relations(visible, beliefs.targets.device)
         dense = neural.dense if self.evidence == "dense" else None
         self.rule.prepare(RuleView(beliefs, neural.embeddings, links, dense))
-        values = self._values(beliefs)
+        values = rule_values(self.rule, beliefs)
         if neural.is_first:
             self._warn_without_support(values)
         self.weights = self._fit_weights(neural, values, visible)
@@ -110,17 +109,6 @@ class PaperStep(JointStep):
         if self._relation_links is None or self._relation_links[0] is not given:
             self._relation_links = given, links_on(given, device)
         return self._relation_links[1]
-
-    def _values(self, beliefs: Beliefs) -> Tensor:
-        values = self.rule(beliefs)
-        expected = (*beliefs.targets.shape, len(self.rule.names))
-        if tuple(values.shape) != expected:
-            raise ConfigError(
-                f"{type(self.rule).__name__} returned values of shape {list(values.shape)}. A rule "
-                "must return one value per entity, candidate and indicator name, here "
-                f"{list(expected)}."
-            )
-        return values
 
     def _warn_without_support(self, values: Tensor) -> None:
         speaks = dict(zip(self.rule.names, values.flatten(0, 1).any(0).tolist(), strict=True))

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from emea.data.graph_pair import GraphPair
+from emea.errors import ConfigError
 from emea.matching.beliefs import Beliefs
 from emea.matching.dense_beliefs import DenseBeliefs
 from emea.rules.pair_evidence import EvidenceModel
@@ -73,6 +74,29 @@ class Rule(ABC):
         return None
 
 
+def rule_values(rule: Rule, beliefs: Beliefs) -> Tensor:
+    """Return the values of a rule.
+
+    Raises:
+        ConfigError: If they are not a tensor of finite values of the documented shape.
+    """
+    values, name = rule(beliefs), type(rule).__name__
+    expected = [*beliefs.targets.shape, len(rule.names)]
+    if not isinstance(values, Tensor):
+        raise ConfigError(
+            f"{name} returned a {type(values).__name__}. A rule must return a tensor, here of "
+            f"shape {expected}."
+        )
+    if list(values.shape) != expected:
+        raise ConfigError(
+            f"{name} returned values of shape {list(values.shape)}. A rule must return one value "
+            f"per entity, candidate and indicator name, here {expected}."
+        )
+    if not torch.isfinite(values).all():
+        raise ConfigError(f"{name} returned NaN or infinite values. A rule must return numbers.")
+    return values
+
+
 class Composed(Rule):
     """Composes several rules; each indicator function keeps its name and gets its own weight.
 
@@ -103,4 +127,4 @@ class Composed(Rule):
 
     def __call__(self, beliefs: Beliefs) -> Tensor:
         """Return the values of all rules, ``[num_source, k, len(names)]``."""
-        return torch.cat([part(beliefs) for part in self.parts], dim=2)
+        return torch.cat([rule_values(part, beliefs) for part in self.parts], dim=2)

@@ -1,6 +1,8 @@
 """Both EM steps between fits, on an encoder whose embeddings are given."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import cast
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from emea.data.arrays import IntArray
+from emea.data.graph_pair import GraphPair
 from emea.em.em_callback import EMCallback, IterationReport
 from emea.em.joint import JointReport, JointStep, NeuralBeliefs
 from emea.em.normaliser import SoftmaxNormaliser
@@ -19,7 +22,7 @@ from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
 from emea.matching.beliefs import Beliefs
 from emea.matching.similarity import Cosine, Similarity
-from emea.rules.rule import Rule, RuleView
+from emea.rules.rule import Composed, Rule, RuleView
 
 SIZE = 6
 TRAIN = np.array([[0, 0], [1, 1]])
@@ -276,6 +279,33 @@ def test_values_of_another_shape_are_the_rules_fault(run: Run) -> None:
         ConfigError, match=r"Flat returned values of shape \[6, 6\]\..*here \[6, 6, 1\]"
     ):
         run(Flat(0))
+
+
+class NotFinite(PrefersTarget):
+    """A rule that divides by zero."""
+
+    def __call__(self, beliefs: Beliefs) -> Tensor:
+        return super().__call__(beliefs) / 0
+
+
+class Listed(PrefersTarget):
+    """A rule that returns Python numbers."""
+
+    def __call__(self, beliefs: Beliefs) -> Tensor:
+        return super().__call__(beliefs).tolist()  # type: ignore[return-value]
+
+
+def _same(rule: Rule, **_: object) -> Rule:
+    return rule
+
+
+@pytest.mark.parametrize("composed", [False, True])
+def test_values_that_are_not_numbers_are_the_rules_fault(run: Run, composed: bool) -> None:
+    for rule, fault in ((NotFinite(0), "NaN or infinite values"), (Listed(0), "a list")):
+        if composed:
+            whole = Composed({"own": partial(_same, rule)}, cast(GraphPair, None))
+        with pytest.raises(ConfigError, match=f"^{type(rule).__name__} returned {fault}"):
+            run(whole if composed else rule)
 
 
 class OwnStep(JointStep):
