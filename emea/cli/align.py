@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,6 +66,7 @@ def main(arguments: Sequence[str]) -> int:
 
     with quick_imports():
         from emea.run.job import run_job
+        from emea.run.judgement import FEW_LINKS, literal_settings
 
     if options.links is not None and torch.cuda.is_available():
         config = _config(options, GPU_SETTINGS)
@@ -74,7 +76,17 @@ def main(arguments: Sequence[str]) -> int:
     labels = result.decision.labels[:, 0].tolist()
     given = {result.pair.source.entity_name(entity) for entity in labels}
     print(summary(result.metrics, options.out, given))
+    is_few = result.metrics.settings.num_links.train < FEW_LINKS and result.metrics.literals is None
+    if is_few and (settings := literal_settings(pair)):
+        print(f"With literals, too:   {_with_settings(arguments, settings)}")
     return 0
+
+
+def _with_settings(arguments: Sequence[str], settings: Sequence[str]) -> str:
+    """Return the command with further settings, after the graphs and before the options."""
+    place = next((at for at, one in enumerate(arguments) if one.startswith("-")), 0)
+    place = place if place > 1 else len(arguments)
+    return shlex.join(["emea", "align", *arguments[:place], *settings, *arguments[place:]])
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -39,7 +39,7 @@ def data_warnings(
     if len(known.train) < FEW_LINKS and not uses_literals:
         found.append(
             f"There are only {len(known.train)} training links. The first model will be weak, and "
-            "results will vary between splits. Add more links if you can."
+            f"results will vary between splits. Add more links if you can.{_literals_advice(pair)}"
         )
     if 0 < len(known.validation) < FEW_VALIDATION:
         found.append(
@@ -61,6 +61,30 @@ def data_warnings(
             "source entities also connect their counterparts. Results from structure will be poor."
         )
     return found
+
+
+def literal_settings(pair: GraphPair) -> list[str]:
+    """Return the settings that use literals, or names in IRIs, as evidence in addition to links.
+
+    The list is empty if the graphs were not read from files, or have neither literals nor IRIs.
+    """
+    if pair.reading is None:
+        return []
+    if pair.reading.source.num_literals and pair.reading.target.num_literals:
+        return ["literals=similar"]
+    graphs = (pair.source, pair.target)
+    if all(any("://" in name for name in graph.entity_names or ()) for graph in graphs):
+        return ["literals=similar", "data.iri_names=true"]
+    return []
+
+
+def _literals_advice(pair: GraphPair) -> str:
+    """Return how to use literals if there are few links."""
+    settings = literal_settings(pair)
+    if not settings:
+        return ""
+    case = "If the IRIs contain names," if len(settings) > 1 else "Both graphs have literals:"
+    return f" {case} use them as evidence with {' '.join(settings)}."
 
 
 def shared_structure(

@@ -1,6 +1,7 @@
 """``emea align``: two files in, an alignment and a summary out."""
 
 import re
+import shlex
 import shutil
 from contextlib import nullcontext
 from pathlib import Path
@@ -72,6 +73,31 @@ def test_certain_matches_without_links_are_shown(
     assert len(re.findall(r"  1\.000  http://a/(\d)  =  http://b/\1\n", shown)) == 6
     advice = re.search(r"Only sure matches:    emea (.*)\n", shown)
     assert advice is not None and main(advice[1].split()) == 0
+
+
+@pytest.mark.parametrize("first", ["graphs", "links"])
+def test_few_links_suggest_a_command_that_uses_literals(
+    first: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = []
+    for name in "ab":
+        path = tmp_path / f"{name}.nt"
+        place = f"<http://{name}/"
+        knows = (f"{place}{i}> {place}knows> {place}{(i + 1) % 9}> .\n" for i in range(9))
+        names = (f'{place}{i}> {place}name> "name {i}" .\n' for i in range(9))
+        path.write_text("".join([*knows, *names]))
+        files.append(str(path))
+    links = tmp_path / "my links.tsv"
+    links.write_text("".join(f"http://a/{i}\thttp://b/{i}\n" for i in range(3)))
+    given = ["--links", str(links), "--out", str(tmp_path / "result")]
+    assert main(["align", *(files + given if first == "graphs" else given + files)]) == 0
+    shown = capsys.readouterr()
+    assert "Both graphs have literals: use them as evidence with literals=similar." in shown.err
+    advice = re.search(r"With literals, too:   emea (.*)\n", shown.out)
+    assert advice is not None and main(shlex.split(advice[1])) == 0
+    shown = capsys.readouterr()
+    assert "9 pairs share an unambiguous equal literal" in shown.out
+    assert "With literals, too" not in shown.out and "use them as evidence" not in shown.err
 
 
 @pytest.mark.slow

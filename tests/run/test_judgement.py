@@ -1,6 +1,7 @@
 """Runs that judge themselves: each warning by its criterion, and ``em.keep=best``."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ from omegaconf import DictConfig
 
 from emea.data.arrays import NO_MATCH
 from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair
+from emea.data.reading import GraphReading, PairReading
+from emea.data.split import Split, Supervision
 from emea.em.em_callback import EMCallback
 from emea.record.run_folder import answered_entry, read_arrays, read_metrics, sweep_objective
 from emea.run import training_loop
@@ -17,6 +21,7 @@ from emea.run.job import run_job
 from emea.run.judgement import (
     candidate_warning,
     data_warnings,
+    literal_settings,
     probability_warning,
     score_warning,
     shared_structure,
@@ -122,6 +127,28 @@ def test_unlike_graphs_and_few_links_are_warnings(tiny_config: Configs) -> None:
     assert shared_structure(ring(100, 1), ring(100, 1), identity) == 1.0
     assert shared_structure(ring(100, 1), ring(100, 7), identity) == 0.0
     assert shared_structure(ring(19, 1), ring(19, 1), np.arange(19)) is None
+
+
+@pytest.mark.parametrize(
+    ("names", "num_literals", "settings"),
+    [
+        ("http://x/{}", (2, 3), ["literals=similar"]),
+        ("http://x/{}", (2, 0), ["literals=similar", "data.iri_names=true"]),
+        ("x{}", (0, 0), []),
+        ("x{}", None, []),
+    ],
+)
+def test_literals_are_suggested_where_there_can_be_some(
+    names: str, num_literals: tuple[int, int] | None, settings: list[str]
+) -> None:
+    graph = replace(ring(30, 1), entity_names=[names.format(i) for i in range(30)])
+    reading = num_literals and PairReading(*(GraphReading("g", num) for num in num_literals))
+    pair = GraphPair("p", graph, graph, np.zeros((0, 2), dtype=np.int64), reading=reading)
+    assert literal_settings(pair) == settings
+    split = Split(Supervision(pair.links, pair.links), pair.links)
+    (text,) = data_warnings(pair, split, 10)
+    assert text.endswith(f"with {' '.join(settings)}." if settings else "if you can.")
+    assert not data_warnings(pair, split, 10, uses_literals=True)
 
 
 class KilledError(Exception):
