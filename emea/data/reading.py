@@ -9,7 +9,8 @@ class GraphReading:
 
     Args:
         label: The name of the file.
-        num_literals: Triples whose object is a literal. The graph may keep them as attributes.
+        num_literals: Triples whose object is a literal. The graph may keep them as attributes; then
+            repeated ones count once.
         num_same_as: Triples left out because they are links.
         num_duplicates: Repetitions of a triple.
         num_isolated: Entities that have literals and no other triple.

@@ -187,9 +187,12 @@ class TripleCollector(Generic[Name]):
         keep_isolated |= self.keep_literals
         kept = is_entity | isolated if keep_isolated else is_entity
         graph = self._graph(distinct, kept, label_language)
-        num_isolated = int(isolated.sum())
+        num_isolated, num_literals = int(isolated.sum()), self.num_literals
+        if graph.attributes is not None:  # repeated literals are left out, too
+            num_literals = len(graph.attributes)
+            num_duplicates += self.num_literals - num_literals
         return graph, GraphReading(
-            label, self.num_literals, num_same_as, num_duplicates, num_isolated, num_bad
+            label, num_literals, num_same_as, num_duplicates, num_isolated, num_bad
         )
 
     def _same_as(self) -> list[int]:
