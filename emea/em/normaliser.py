@@ -98,17 +98,20 @@ class SoftmaxNormaliser(Normaliser):
         self.default_sharpness = default_sharpness
         self.sharpness = default_sharpness
         self._links = torch.zeros(0, 2, dtype=torch.int64)
+        self._has_warned = False
 
     def fit(self, similarity: Similarity, links: Tensor) -> None:
         """Minimise the cross-entropy of the links (Eq. 3); the prior's mode is the default."""
         self._links = links
         if not len(links):
             self.sharpness = self.default_sharpness
-            logger.warning(
-                "There are no links to fit the normaliser on. Probabilities use the default "
-                "sharpness %g and are not calibrated.",
-                self.default_sharpness,
-            )
+            if not self._has_warned:  # once per run, not in every iteration
+                logger.warning(
+                    "There are no links to fit the normaliser on. Probabilities use the default "
+                    "sharpness %g and are not calibrated.",
+                    self.default_sharpness,
+                )
+            self._has_warned = True
             return
         self.sharpness = sharpness_of(similarity, links, self.default_sharpness)
 

@@ -160,6 +160,8 @@ def test_without_links_it_warns_and_takes_the_default(caplog: pytest.LogCaptureF
     normaliser.fit(similarity_of(np.eye(3)), torch.empty(0, 2, dtype=torch.int64))
     assert normaliser.sharpness == 7.0
     assert "no links" in caplog.text
+    normaliser.fit(similarity_of(np.eye(3)), torch.empty(0, 2, dtype=torch.int64))
+    assert len(caplog.records) == 1  # not in every iteration
 
 
 @pytest.mark.parametrize("k", [1, 4, 15, 40])
