@@ -1,7 +1,8 @@
 """Links from files: finds the entities by name and checks that links are one-to-one."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, Protocol
 
@@ -275,6 +276,16 @@ class LinkResolver:
                 kept.append(ends)
         _log_left_out(listing.label, contradicting, "that contradict others")
         return kept
+
+
+@contextmanager
+def silent_links() -> Iterator[None]:
+    """Do not log the links that are left out, because the files were read before."""
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
 
 
 def _log_left_out(label: str, problems: list[str], which: str) -> None:

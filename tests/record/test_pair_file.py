@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from emea.config.instantiate import load_pair
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import DataError
-from emea.record.pair_file import read_pair, write_pair
+from emea.record.pair_file import pair_of_run, read_pair, write_pair
 
 NONE = np.empty((0, 2), dtype=np.int64)
 ODD = ["", "a\tb\n", "\x00", "Zürich", "東京", "\ud800", "x" * 1000]
@@ -85,3 +88,21 @@ def test_a_pair_with_pickled_objects_is_refused(tmp_path: Path) -> None:
     np.savez(path, **{**arrays, "links": np.array([{}], dtype=object)})
     with pytest.raises(DataError, match=r"pair\.npz cannot be read: .*allow_pickle"):
         read_pair(path)
+
+
+def test_links_that_are_left_out_are_reported_by_the_run_only(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    register_schema()
+    for name in "ab":
+        (tmp_path / f"{name}.tsv").write_text(f"{name}0\tr\t{name}1\n{name}1\tr\t{name}2\n")
+    (tmp_path / "links.tsv").write_text("a0\tb0\na1\tb1\na2\tb2\na3\tb3\n")
+    files = {"source": "a.tsv", "target": "b.tsv", "links": "links.tsv"}
+    config = composed(["data=files", *(f"data.{key}={tmp_path / files[key]}" for key in files)])
+    pair = load_pair(config)
+    assert "a3 is not in a.tsv: left out" in caplog.text
+    caplog.clear()
+    assert pair_of_run(tmp_path, config).checksum() == pair.checksum()
+    assert not caplog.records
+    load_pair(config)
+    assert caplog.records
