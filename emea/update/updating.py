@@ -31,6 +31,12 @@ READING = (
 )
 """Settings of data=files with which new files are read."""
 
+NO_TEST_LINKS = (
+    "The run used protocol=released, which needs test links, but none is left: all of them are "
+    "among the new links, or their entities no longer exist. Leave some test links out of --links, "
+    "or align the new files with emea align and protocol=strict."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Update:
@@ -68,7 +74,8 @@ class Update:
             rejected: ``[n, 2]`` further rejected pairs.
 
         Raises:
-            DataError: If a link contradicts a link of the run, or no training link is left.
+            DataError: If a link contradicts a link of the run, or no training link is left, or no
+                test link of a run with ``protocol=released``.
         """
         versions = (
             GraphVersions.of(run.pair.source, source),
@@ -82,6 +89,8 @@ class Update:
         test = test[~np.isin(test[:, 0], train[:, 0]) & ~np.isin(test[:, 1], train[:, 1])]
         if len(known.train) and not len(train):
             raise DataError("None of the training links joins entities of the new graphs.")
+        if run.config.protocol.name == "released" and not len(test):
+            raise DataError(NO_TEST_LINKS)
         if run.pair.rejected is not None:
             rejected = np.concatenate([_moved(run.pair.rejected, versions), rejected])
         # the ids of the pair are shuffled, so names must identify its entities

@@ -145,6 +145,26 @@ def test_equally_good_matches_stay_if_no_literal_changed(
     assert "Recomputed: all entities" in capsys.readouterr().out
 
 
+def test_a_run_with_the_released_protocol_needs_test_links(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = synthetic_pair(num_entities=100, overlap=1.0, seed=1)
+    for graph, prefix in ((pair.source, "s"), (pair.target, "t")):
+        write_graph(tmp_path / f"{prefix}.tsv", prefix, graph.triples)
+    for name, part in (("links", pair.links[:30]), ("test", pair.links[30:])):
+        (tmp_path / f"{name}.tsv").write_text("".join(f"s{a}\tt{b}\n" for a, b in part.tolist()))
+    files = [str(tmp_path / name) for name in ("s.tsv", "t.tsv")]
+    known = ["--links", str(tmp_path / "links.tsv"), "--test-links", str(tmp_path / "test.tsv")]
+    settings = ["protocol=released", "em=dual", "em.iterations=1", "data.on_error=skip"]
+    settings += ["model=lightea", "model.encoder.dim=32", "model.encoder.output_dim=32"]
+    run = str(tmp_path / "run")
+    assert emea(["align", *files, *settings, *known, "--out", run]) == 0
+    capsys.readouterr()
+    assert emea(["update", run, "--links", str(tmp_path / "test.tsv")]) == 1
+    shown = capsys.readouterr().err
+    assert "Leave some test links out of --links" in shown and "emea align" in shown
+
+
 KINDS = {
     "rrea": ["model=rrea", "model.initial_epochs=30", "model.epochs_per_iteration=5"],
     "one_to_one": ["em=one_to_one", "em.iterations=2"],
