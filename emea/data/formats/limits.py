@@ -50,10 +50,21 @@ def reading_limits(given: Mapping[str, int]) -> Iterator[None]:
         _CURRENT.reset(token)
 
 
-def limit_error(path: Path, what: str, name: str, limits: ReadingLimits) -> DataError:
-    """Return the error for a file that exceeds a limit. The caller raises it."""
+def limit_error(
+    path: Path, what: str, name: str, limits: ReadingLimits, line: int | None = None
+) -> DataError:
+    """Return the error for a file that exceeds a limit. The caller raises it.
+
+    Args:
+        path: The file.
+        what: The quantity that exceeds the limit.
+        name: The name of the limit.
+        limits: The limits of the reading.
+        line: The number of the line, if it is known.
+    """
+    place = path.name if line is None else f"{path.name}, line {line}"
     return DataError(
-        f"{path.name}: {what} exceeds data.limits.{name}={getattr(limits, name)}. If the file is "
+        f"{place}: {what} exceeds data.limits.{name}={getattr(limits, name)}. If the file is "
         f"correct, raise the limit (data.limits.{name}=...)."
     )
 
@@ -136,6 +147,7 @@ class LimitedStream(RawIOBase):
         self._num_packed = max(1, os.path.getsize(path))
         self._num_read = 0
         self._line = 0
+        self._num_lines = 0
         self._has_lines = has_lines
         self._guard = guard
 
@@ -159,9 +171,11 @@ class LimitedStream(RawIOBase):
             raise limit_error(path, "decompressed over compressed size", "ratio", limits)
         if self._has_lines:
             cut = block.rfind(b"\n")
+            self._num_lines += block.count(b"\n")
             self._line = self._line + len(block) if cut < 0 else len(block) - cut - 1
             if self._line > limits.line_mib * MIB:
-                raise limit_error(path, "the length of a line in MiB", "line_mib", limits)
+                what = "the length of the line in MiB"
+                raise limit_error(path, what, "line_mib", limits, self._num_lines + 1)
         if self._guard is not None:
             self._guard.check(block)
 

@@ -93,8 +93,9 @@ def test_a_small_file_that_decompresses_to_a_large_one_is_refused(
 
 @pytest.mark.parametrize("name", ["a.nt", "a.tsv", "a.csv"])
 def test_endless_lines_are_refused(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(b"a" * (MIB + 9))
-    with reading_limits({"line_mib": 1}), pytest.raises(DataError, match=r"data\.limits\.line_mib"):
+    (tmp_path / name).write_bytes(b"\n\n" + b"a" * (MIB + 9))
+    message = rf"{name}, line 3: .* exceeds data\.limits\.line_mib=1"
+    with reading_limits({"line_mib": 1}), pytest.raises(DataError, match=message):
         read_graph_file(tmp_path / name)
 
 
