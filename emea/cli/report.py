@@ -39,7 +39,8 @@ def main(arguments: Sequence[str]) -> int:
     else:
         runs, out = load_studies(EXPERIMENTS), options.out or EXPERIMENTS
         names = write_results(Results(run_table(runs)), out)
-    print(f"{len(runs)} runs: wrote {', '.join(names)} and {out / 'report.html'}")
+    number = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    print(f"{number}: wrote {', '.join(names)} and {out / 'report.html'}")
     return 0
 
 

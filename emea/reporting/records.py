@@ -16,6 +16,7 @@ from emea.record.provenance import is_of_committed_code
 from emea.record.run_folder import RANKS_FILE, read_metrics, read_ranks
 from emea.record.run_record import read_run_file
 from emea.record.study import find_studies, read_study
+from emea.record.study_files import RUNS_FILE
 
 logger = logging.getLogger(__name__)
 
@@ -114,6 +115,13 @@ def load_run_folders(folders: Iterable[Path]) -> list[RecordedRun]:
     for folder in folders:
         files = sorted(folder.glob("**/metrics.json"))
         runs = [file.parent for file in files if (file.parent / "run.json").is_file()]
+        if not runs and (folder / RUNS_FILE).is_file():
+            raise DataError(
+                f"{folder} is a study of recorded runs, and --runs reads run folders. Restore a "
+                f"run with emea record restore {folder} NAME --out DIR and report DIR, or import "
+                f"all of them with emea sync {folder} and report the store with emea report "
+                "--store URI."
+            )
         if not runs:
             raise DataError(f"{folder} contains no finished run ({' and '.join(RUN_FILES)})")
         found |= {run.resolve(): load_run(run) for run in runs}

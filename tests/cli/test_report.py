@@ -65,7 +65,7 @@ def test_an_unwritable_out_is_reported_in_one_sentence(
 def test_run_folders_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_folder(tmp_path / "mine", "a", seconds={"total": 1.0})
     assert main(["--runs", str(tmp_path / "mine"), "--out", str(tmp_path / "out")]) == 0
-    assert capsys.readouterr().out.startswith("1 runs: wrote runs, table1, ")
+    assert capsys.readouterr().out.startswith("1 run: wrote runs, table1, ")
     assert (tmp_path / "out" / "report.html").is_file()
 
 
@@ -74,3 +74,13 @@ def test_a_folder_without_runs_is_an_error(
 ) -> None:
     assert main(["--runs", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
     assert f"{tmp_path} contains no finished run" in capsys.readouterr().err
+
+
+def test_a_study_of_recorded_runs_is_reported_with_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "runs.jsonl").touch()
+    assert main(["--runs", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
+    shown = capsys.readouterr().err
+    assert f"emea record restore {tmp_path} NAME --out DIR" in shown
+    assert f"emea sync {tmp_path}" in shown and "emea report --store URI" in shown
