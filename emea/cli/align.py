@@ -156,11 +156,12 @@ def summary(metrics: "RunMetrics", folder: Path, given: Collection[str]) -> str:
         lines.insert(1, _anchors(metrics.literals))
     for name, judged in (("validation", export["validation"]), ("test", export["test"])):
         if judged["num_accepted"]:
+            plural = "" if judged["num_links"] == 1 else "s"
             seen = "held out from training" if name == "validation" else _seen(metrics)
             lines.append(
                 f"Precision {judged['precision']:.3f} (95% confidence: above "
                 f"{judged['precision_low']:.3f}) and recall {judged['recall']:.3f} on "
-                f"{judged['num_links']:,} {name} links, {seen}."
+                f"{judged['num_links']:,} {name} link{plural}, {seen}."
             )
     rows = _rows(folder / ALIGNMENT_FILE, given)
     for title, shown in (("Surest", rows[:NUM_EXAMPLES]), ("Least sure", rows[-NUM_EXAMPLES:])):

@@ -38,12 +38,12 @@ def data_warnings(
     known, found = split.supervision, []
     if len(known.train) < FEW_LINKS and not uses_literals:
         found.append(
-            f"There are only {len(known.train)} training links. The first model will be weak, and "
+            f"{_only(len(known.train), 'training')} The first model will be weak, and "
             f"results will vary between splits. Add more links if you can.{_literals_advice(pair)}"
         )
     if 0 < len(known.validation) < FEW_VALIDATION:
         found.append(
-            f"There are only {len(known.validation)} validation links. Probabilities, thresholds "
+            f"{_only(len(known.validation), 'validation')} Probabilities, thresholds "
             f"and validation scores are unreliable. {MORE_VALIDATION}"
         )
     if num_candidates > pair.target.num_entities:
@@ -61,6 +61,12 @@ def data_warnings(
             "source entities also connect their counterparts. Results from structure will be poor."
         )
     return found
+
+
+def _only(num_links: int, part: str) -> str:
+    """Return a sentence that says how few links there are."""
+    verb, links = ("is", "link") if num_links == 1 else ("are", "links")
+    return f"There {verb} only {num_links} {part} {links}."
 
 
 def literal_settings(pair: GraphPair) -> list[str]:

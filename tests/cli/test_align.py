@@ -88,7 +88,7 @@ def test_few_links_suggest_a_command_that_uses_literals(
         path.write_text("".join([*knows, *names]))
         files.append(str(path))
     links = tmp_path / "my links.tsv"
-    links.write_text("".join(f"http://a/{i}\thttp://b/{i}\n" for i in range(3)))
+    links.write_text("".join(f"http://a/{i}\thttp://b/{i}\n" for i in range(6)))
     given = ["--links", str(links), "--out", str(tmp_path / "result")]
     assert main(["align", *(files + given if first == "graphs" else given + files)]) == 0
     shown = capsys.readouterr()
@@ -97,6 +97,7 @@ def test_few_links_suggest_a_command_that_uses_literals(
     assert advice is not None and main(shlex.split(advice[1])) == 0
     shown = capsys.readouterr()
     assert "9 pairs share an unambiguous equal literal" in shown.out
+    assert "on 1 validation link, held out from training." in shown.out
     assert "With literals, too" not in shown.out and "use them as evidence" not in shown.err
 
 

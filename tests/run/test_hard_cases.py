@@ -78,7 +78,7 @@ def test_one_labelled_link(
 ) -> None:
     metrics = run_and_check(tiny_config("em.iterations=1", "ratio.value=0.009"), tmp_path)
     assert metrics["num_links"]["train"] == 1
-    assert "only 1 training links" in caplog.text
+    assert "only 1 training link." in caplog.text
 
 
 @pytest.mark.parametrize(

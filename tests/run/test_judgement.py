@@ -123,6 +123,10 @@ def test_unlike_graphs_and_few_links_are_warnings(tiny_config: Configs) -> None:
     advice = "split.num_validation or, with split=known, split.validation_share"
     for words in ("training links", "only 5 validation links", advice, "em.num_candidates=10000"):
         assert words in texts
+    one = Split(Supervision(few.supervision.train[:1], few.supervision.validation[:1]), few.test)
+    texts = " ".join(data_warnings(pair, one, 10))
+    assert "There is only 1 training link. " in texts
+    assert "There is only 1 validation link. " in texts
     identity = np.arange(100)
     assert shared_structure(ring(100, 1), ring(100, 1), identity) == 1.0
     assert shared_structure(ring(100, 1), ring(100, 7), identity) == 0.0
