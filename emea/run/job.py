@@ -214,18 +214,19 @@ def _recorded(
 ) -> Iterator[Start]:
     """Lock the folder, start or resume the record of a run there, and close it at the end."""
     deterministic = OmegaConf.select(config, "trainer.deterministic", default=False)
-    with (
-        locked_folder(folder),
-        signals_as_interrupt(),
-        _tracked(tracker, folder, config.get("trust") or ()),
-        deterministic_mode(deterministic),
-    ):
-        start = Start.of(folder, header, resumes)
-        run_folder.write_config(folder, config)
-        if "_target_" not in config.data:  # these graphs are in no other file
-            write_pair(folder / run_folder.PAIR_FILE, pair)
-        tracker.start(start.header, folder)
-        yield start
+    with locked_folder(folder):
+        with (
+            signals_as_interrupt(),
+            _tracked(tracker, folder, config.get("trust") or ()),
+            deterministic_mode(deterministic),
+        ):
+            start = Start.of(folder, header, resumes)
+            run_folder.write_config(folder, config)
+            if "_target_" not in config.data:  # these graphs are in no other file
+                write_pair(folder / run_folder.PAIR_FILE, pair)
+            tracker.start(start.header, folder)
+            yield start
+        # until the record says that the run is finished, a killed run needs it to resume
         forget_previous(folder)
 
 

@@ -42,6 +42,9 @@ logger = logging.getLogger(__name__)
 KEPT_TAGS = (SWEEP_TAG, COMMAND_TAG)
 """Tags that a resumed run takes from its first start."""
 
+FIRST_FILES = (LOCK_FILE, ".hydra")
+"""What a run creates before its first record."""
+
 RESULT_FILES = {METRICS_FILE, RANKS_FILE, BELIEFS_FILE, *ALIGNMENT_FILES, *SCHEMA_FILES}
 """Files that a run writes at its end."""
 
@@ -98,8 +101,14 @@ def config_to_resume(folder: Path) -> DictConfig:
     """Return the settings of an interrupted run.
 
     Raises:
-        DataError: If the folder contains no run, or a finished one.
+        DataError: If the folder contains a run that had not begun, or a finished one.
+        UserError: If the folder contains no run.
     """
+    if not is_run_folder(folder) and any((folder / name).exists() for name in FIRST_FILES):
+        raise DataError(
+            f"{folder} has nothing to resume: the run stopped before its first record. Run its "
+            "command again."
+        )
     if is_finished(folder):
         raise DataError(f"{folder} is finished. There is nothing to resume.")
     return with_secrets(read_config(folder))

@@ -24,7 +24,9 @@ from emea.encoders.alignment_module import AlignmentModule
 from emea.errors import DataError, UserError
 from emea.record.run_header import Launch, with_secrets, without_secrets
 from emea.record.run_record import read_series
+from emea.record.tracker import NoTracker
 from emea.run import signals, training_loop
+from emea.run.checkpoint import PREVIOUS_FILE
 from emea.run.job import run_job
 from emea.run.resuming import config_to_resume, locked_folder
 
@@ -269,6 +271,30 @@ def test_nothing_to_go_on_with_is_reported(tiny_config: Configs, tmp_path: Path)
     (tmp_path / "done" / "config.yaml").unlink()
     with pytest.raises(DataError, match=r"has no config\.yaml\. Restore the file"):
         config_to_resume(tmp_path / "done")
+
+
+@pytest.mark.parametrize("first", [".running", ".hydra"])
+def test_a_run_that_had_not_begun_is_run_again(first: str, tmp_path: Path) -> None:
+    (tmp_path / first).mkdir()
+    with pytest.raises(DataError, match="stopped before its first record"):
+        config_to_resume(tmp_path)
+
+
+def test_a_run_killed_before_it_is_recorded_as_finished_repeats_one_stage(
+    tiny_config: Configs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    config = tiny_config("em.iterations=2", "data.num_entities=100", "tracking=none")
+    with monkeypatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr(NoTracker, "finish", Mock(side_effect=KilledError))
+        run_job(config, tmp_path)
+    assert (tmp_path / "metrics.json").exists()
+    with caplog.at_level(logging.INFO):
+        run_job(config_to_resume(tmp_path), tmp_path, resumes=True)
+    assert f"Resuming after stage {NUM_STAGES - 1}" in caplog.text
+    assert not (tmp_path / PREVIOUS_FILE).exists()
 
 
 @pytest.mark.slow
