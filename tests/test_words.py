@@ -123,6 +123,13 @@ def test_links_lead_somewhere(path: Path) -> None:
             assert anchor in anchors(target), link
 
 
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_tables_begin_with_a_header(path: Path) -> None:
+    lines = ["", *path.read_text("utf-8").splitlines(), ""]
+    first = [i for i, line in enumerate(lines) if line[:1] == "|" != lines[i - 1][:1]]
+    assert [lines[i] for i in first if not re.fullmatch(r"[|: -]+", lines[i + 1])] == []
+
+
 def test_every_page_is_in_the_index() -> None:
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     names = {path.name for path in PAGES if path not in TOP_PAGES} - {"README.md"}
