@@ -23,7 +23,7 @@ SWEEP_PARENT_TAG = "emea.sweep"
 """The tag of the parent run of a sweep."""
 
 METRICS = ("run/initial/hit_at_1", "run/final/hit_at_1", "run/final/mrr")
-PARAMS = ("data.name", "ratio.value", "model.name", "em.name", "rule.name")
+PARAMS = ("data.name", "ratio.value", "model.name", "em.name", "rule.name", "protocol.name")
 
 BEST_FIRST = {"orderByKey": "metrics.`run/final/hit_at_1`", "orderByAsc": False}
 """Sorted by a metric, MLflow lists the jobs of a sweep as rows instead of folding them away."""

@@ -82,6 +82,8 @@ def test_the_view_has_results_and_what_was_swept(store: MlflowStore, folders: li
     ]
     assert "params.`em.num_candidates`" in state["selectedColumns"]
     assert "params.`rule.name`" in state["selectedColumns"]
+    # metrics of different protocols are not comparable
+    assert "params.`protocol.name`" in state["selectedColumns"]
     assert state["compareRunCharts"][0]["selectedMetricKeys"] == [
         "neural/hit_at_1",
         "joint/hit_at_1",
