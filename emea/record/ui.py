@@ -40,8 +40,9 @@ MAX_STUDIES = 5
 def server_command(uri: str, artifact_root: str, port: int) -> list[str]:
     """Return the command that serves the store on the loopback address with a single worker."""
     command = [sys.executable, "-m", "mlflow", "server", "--host", HOST, "--port", str(port)]
-    # the server would print an address that opens the pages for chats and prompts
-    command += ["--uvicorn-opts", "--log-level warning"]
+    # The server would print an address that opens the pages for chats and prompts. Without
+    # lifespan, which only cleans up after such chats, Ctrl-C does not print a traceback.
+    command += ["--uvicorn-opts", "--log-level warning --lifespan off"]
     command += ["--workers", "1", "--backend-store-uri", uri]
     location = artifact_location(uri, artifact_root)
     # the experiments define where files are; a proxy folder of the server would stay empty

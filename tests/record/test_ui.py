@@ -67,6 +67,8 @@ def test_command_is_for_this_machine_only() -> None:
     assert command[command.index("--host") + 1] == "127.0.0.1"
     assert command[command.index("--workers") + 1] == "1"
     assert command[command.index("--port") + 1] == "5001"
+    # otherwise uvicorn prints a traceback when it is interrupted
+    assert "--lifespan off" in command[command.index("--uvicorn-opts") + 1]
 
 
 def test_the_addresses_of_studies_with_runs_are_printed(
