@@ -14,7 +14,7 @@ from emea.errors import UserError
 from emea.record.interrupted import close_interrupted
 from emea.record.mlflow_client import open_client, set_environment
 from emea.record.mlflow_view import VIEW_KEY, save_view
-from emea.record.store_uri import absolute_uri, artifact_location, shown_uri
+from emea.record.store_uri import absolute_uri, artifact_location, shown_uri, sqlite_path
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -107,13 +107,19 @@ def serve_ui(uri: str, artifact_root: str, port: int, study: str | None = None) 
     If the store is a server already, only its address is printed.
 
     Raises:
-        UserError: If the port is taken or out of range, or the study does not exist.
+        UserError: If the port is taken or out of range, or the store or study does not exist.
     """
     if uri.startswith("http"):
         logger.info("Open %s", results_address(open_client(uri), uri.rstrip("/"), study))
         return
     _check_port(port)
     uri = absolute_uri(uri)
+    file = sqlite_path(uri)
+    if file is not None and not file.is_file():
+        raise UserError(
+            f"There is no store {shown_uri(uri)}. Check --uri, or create the store with emea run "
+            "or emea sync."
+        )
     logger.info("Opening the store %s", shown_uri(uri))
     # otherwise the server's processes would create the tables concurrently
     client = open_client(uri)

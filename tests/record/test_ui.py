@@ -157,6 +157,16 @@ def test_a_port_out_of_range_is_one_sentence(port: int) -> None:
         serve_ui("sqlite:///nothing.db", "files", port)
 
 
+def test_a_store_that_does_not_exist_is_not_created(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(ui, "open_client")
+    uri = f"sqlite:///{tmp_path}/mistyped/mlflow.db"
+    with pytest.raises(UserError, match=f"There is no store {uri}. Check --uri, or create"):
+        serve_ui(uri, "mlruns", free_port())
+    assert not list(tmp_path.iterdir())
+
+
 def test_taken_port_is_one_sentence() -> None:
     with socket.socket() as taken:
         taken.bind((HOST, 0))

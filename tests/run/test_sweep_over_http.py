@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from emea.record.mlflow_client import open_client
 from emea.record.mlflow_store import MlflowStore
 
 from ..record.postgres import postgres_cluster
@@ -43,7 +44,9 @@ def test_a_server_takes_the_whole_sweep(address: str, launcher: str, tmp_path: P
 
 
 def test_the_ui_on_this_machine_takes_the_whole_sweep(tmp_path: Path) -> None:
-    with served(f"sqlite:///{tmp_path}/mlflow.db", tmp_path) as address:
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    open_client(uri)  # creates the store
+    with served(uri, tmp_path) as address:
         done = sweep(tmp_path, "seed=0,1", f"tracking.uri={address}")
         assert done.returncode == 0, done.stderr
         folders = run_folders(tmp_path)
