@@ -258,7 +258,7 @@ def _nodes(neighbours: Sequence[Neighbour], x: float) -> list[str]:
         kind = "node" + (" known" if one.is_label else "") + ("" if one.supports else " silent")
         y = _row(place)
         parts.append(
-            f'<g class="{kind}"><title>{escape(one.entity.name)}</title>'
+            f'<g class="{kind}"><title>{escape(one.entity.title)}</title>'
             f'<rect x="{x:g}" y="{y - BOX / 2:g}" width="{NODE}" height="{BOX}" rx="6"/>'
             f'<text x="{x + NODE / 2:g}" y="{y + 4:g}">'
             f"{escape(_cut(one.entity.short, CHARACTERS))}</text></g>"
@@ -275,7 +275,7 @@ def _end(entity: Entity, x: float, middle: float) -> str:
         for index, line in enumerate(lines)
     )
     return (
-        f'<g class="node end"><title>{escape(entity.name)}</title><rect x="{x + 1:g}" '
+        f'<g class="node end"><title>{escape(entity.title)}</title><rect x="{x + 1:g}" '
         f'y="{middle - height / 2:g}" width="{END - 2}" height="{height}" rx="8"/>{text}</g>'
     )
 

@@ -20,8 +20,16 @@ class Entity:
     def short(self) -> str:
         """The label, or the local part of the name; the beginning of a long text."""
         is_value = self.name.startswith('"')  # a literal may contain an IRI
-        shown = self.label or (self.name if is_value else local_name(self.name))
-        return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
+        return _beginning(self.label or (self.name if is_value else local_name(self.name)))
+
+    @property
+    def title(self) -> str:
+        """The name, for a tooltip; the beginning of a long text."""
+        return _beginning(self.name)
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 @dataclass(frozen=True)

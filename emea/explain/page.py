@@ -9,10 +9,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from emea.answer.schema import Schema, TermMatch
-from emea.data.names import local_name
 from emea.explain import wording
 from emea.explain.drawing import drawing
-from emea.explain.explanation import Explanation
+from emea.explain.explanation import Entity, Explanation
 from emea.explain.text import run_card
 from emea.reporting.page import html_document, page_style
 from emea.run.finished_run import FinishedRun
@@ -56,7 +55,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "relation": wording.relation,
         "silent": wording.silent,
-        "local": local_name,
+        "local": lambda name: Entity(0, name).short,  # an example may be a long literal
     }
     return environment
 

@@ -1,5 +1,6 @@
 """The explanation page: its HTML, and its appearance in a browser."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,17 @@ def test_the_page_shows_the_mapped_relations(run: FinishedRun) -> None:
     assert "r&lt;1&gt;" in text and "r<1>" not in text and "unstated" not in text
     assert text.count("inverse of s</td>") == MOST_ROWS and "and 1 more" in text
     assert "Relations that correspond" not in explanation_page(run, [explanation()])
+
+
+def test_long_literals_are_cut_in_the_page(run: FinishedRun) -> None:
+    first, second = (Entity(number, f'"{number}{"long " * 1000}"') for number in (1, 2))
+    shown = replace(piece(1, 1, 1.0), neighbour=first, counterpart=second)
+    example = ("a", "r", first.name), ("x", "s", second.name)
+    stated = TermMatch("r", "s", False, "equivalent", 0.75, 0.5, 7, *example)
+    told = explanation(asked=case(1, (shown,)), rival=None)
+    text = explanation_page(run, [told], Schema("zh", [stated], []))
+    assert "1long long" in text and "2long long" in text and "…" in text
+    assert "long " * 50 not in text
 
 
 def test_hubs_do_not_flood_the_page(run: FinishedRun) -> None:
