@@ -36,18 +36,41 @@ def byte_stream(
         guard: Checks all bytes before they are passed on, if given.
 
     Raises:
-        DataError: The file cannot be read, exceeds a limit, or its gzip is damaged.
+        DataError: The file cannot be read, exceeds a limit, is compressed in another way or encoded
+            in UTF-16, or its gzip is damaged.
     """
     check_regular_file(path)
     try:
         with _opened(path) as stream:
-            if stream.read(len(UTF8_BOM)) != UTF8_BOM:
-                stream.seek(0)
+            start = stream.read(NUM_FIRST_BYTES)
+            _check_first_bytes(path, start)
+            stream.seek(len(UTF8_BOM) if start.startswith(UTF8_BOM) else 0)
             yield BufferedReader(LimitedStream(stream, path, has_lines, guard), CHUNK_SIZE)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"{path.name} is damaged or not a gzip file: {error}") from error
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+FIRST_BYTES = {
+    b"\x1f\x8b": "is compressed with gzip. Its name must end in .gz.",
+    b"PK\x03\x04": "is a zip archive. Extract it.",
+    b"BZh91AY&SY": "is compressed with bzip2. Decompress it.",
+    b"\xfd7zXZ\x00": "is compressed with xz. Decompress it.",
+    b"\x28\xb5\x2f\xfd": "is compressed with zstd. Decompress it.",
+    b"\xff\xfe": "is encoded in UTF-16. Convert it to UTF-8.",
+    b"\xfe\xff": "is encoded in UTF-16. Convert it to UTF-8.",
+}
+"""What is wrong with a file that begins with these bytes, and what to do. No text in UTF-8 does."""
+
+NUM_FIRST_BYTES = max(map(len, FIRST_BYTES))
+
+
+def _check_first_bytes(path: Path, start: bytes) -> None:
+    for first, fault in FIRST_BYTES.items():
+        if start.startswith(first):
+            inside = "The content of " if is_gzipped(path) else ""
+            raise DataError(f"{inside}{path.name} {fault}")
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -85,6 +108,16 @@ SUFFIXES = {
 }
 """Format by suffix of the file name, without ``.gz``."""
 
+UNREAD_SUFFIXES = {
+    **dict.fromkeys(
+        (".bz2", ".xz", ".zip", ".zst", ".7z"), "Only .gz is decompressed. Extract it."
+    ),
+    **dict.fromkeys(
+        (".nq", ".trig", ".jsonld", ".n3"), "This format is not supported. Convert it to N-Triples."
+    ),
+}
+"""What to do with files of other well-known formats, by suffix."""
+
 GRAPH_FORMATS = ("ntriples", "turtle", "rdfxml", "tsv", "csv", "parquet")
 LINK_FORMATS = ("ntriples", "turtle", "rdfxml", "tsv", "csv")
 UNPACKED_FORMATS = ("parquet",)
@@ -106,6 +139,11 @@ def file_format(path: Path, given: str | None, allowed: Collection[str], key: st
     if given is not None and given not in allowed:
         raise ConfigError(f"{key} must be null or one of {', '.join(allowed)}, got {given!r}")
     found = given or SUFFIXES.get(_unpacked(path).suffix.lower())
+    if found is None and path.is_dir():
+        raise DataError(f"{path} is a folder, not a file.")
+    advice = UNREAD_SUFFIXES.get(_unpacked(path).suffix.lower())
+    if found is None and advice is not None:
+        raise DataError(f"{path.name}: {advice}")
     if found is None or found not in allowed:
         known = ", ".join(suffix for suffix, name in SUFFIXES.items() if name in allowed)
         raise DataError(

@@ -1,10 +1,14 @@
 """The name of a file determines its format."""
 
+import bz2
+import gzip
+import lzma
 from pathlib import Path
 
 import pytest
 
 from emea.data.formats.files import GRAPH_FORMATS, LINK_FORMATS, file_format
+from emea.data.formats.graph_file import read_graph_file
 from emea.errors import ConfigError, DataError
 
 
@@ -34,6 +38,52 @@ def test_what_is_given_goes_first() -> None:
 def test_an_unknown_ending_is_reported_with_the_known_ones(name: str) -> None:
     with pytest.raises(DataError, match=r"Known suffixes are \.nt, \.ttl.*data\.format="):
         file_format(Path(name), None, GRAPH_FORMATS, "data.format")
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("a.nt.bz2", "Only .gz"),
+        ("A.ZIP", "Only .gz"),
+        ("a.nq", "Convert"),
+        ("a.trig.gz", "Convert"),
+    ],
+)
+def test_formats_that_are_not_read_have_advice(name: str, advice: str) -> None:
+    with pytest.raises(DataError, match=f"^{name}: .*{advice}"):
+        file_format(Path(name), None, GRAPH_FORMATS, "data.format")
+    assert file_format(Path(name), "ntriples", GRAPH_FORMATS, "data.format") == "ntriples"
+
+
+def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is a folder, not a file"):
+        file_format(tmp_path, None, GRAPH_FORMATS, "data.format")
+
+
+TEXT = "<http://e/a> <http://e/p> <http://e/b> .\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (gzip.compress(TEXT.encode()), "is compressed with gzip. Its name must end in .gz"),
+        (bz2.compress(TEXT.encode()), "bzip2"),
+        (lzma.compress(TEXT.encode()), "xz"),
+        (TEXT.encode("utf-16"), "UTF-16"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".nt", ".ttl", ".tsv"])
+def test_other_bytes_than_text_are_named(
+    content: bytes, fault: str, suffix: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=rf"^a\{suffix} .*{fault}"):
+        read_graph_file(path, on_error="skip")
+    packed = tmp_path / f"a{suffix}.gz"
+    packed.write_bytes(gzip.compress(content))
+    with pytest.raises(DataError, match=rf"^The content of a\{suffix}\.gz .*{fault}"):
+        read_graph_file(packed, on_error="skip")
 
 
 def test_links_do_not_come_in_parquet() -> None:

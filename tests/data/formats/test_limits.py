@@ -62,7 +62,7 @@ def test_entities_in_attributes_and_other_encodings_are_refused(tmp_path: Path) 
     path.write_text(path.read_text().replace("a.org/b", "&e9;"), encoding="utf-8")
     with pytest.raises(DataError, match="refers to other entities"):
         read_graph_file(path)
-    path.write_text(path.read_text(), encoding="utf-16")
+    path.write_text(path.read_text(), encoding="utf-16-le")
     with pytest.raises(DataError, match="refers to other entities"):
         read_graph_file(path)
 

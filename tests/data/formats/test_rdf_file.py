@@ -87,7 +87,7 @@ def test_damaged_gzip(tmp_path: Path, file_format: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"\xff\xfe", b":a :b :c .", b"<http://a/\xff> a <http://b/c> ."]
+    "content", [b"\xff\xfd", b":a :b :c .", b"<http://a/\xff> a <http://b/c> ."]
 )
 def test_what_is_no_turtle(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.ttl").write_bytes(content)
