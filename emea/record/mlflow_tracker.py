@@ -33,6 +33,9 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+PROJECT = Path(__file__).resolve().parents[2]
+"""The folder of the clone that emea is used from, unless it is installed elsewhere."""
+
 
 class BoundedCalls:
     """Makes one call after the other, in threads that do not keep the process alive.
@@ -136,12 +139,15 @@ class MlflowTracker:
 
     @property
     def ui_hint(self) -> str | None:
-        """The command that opens the MLflow UI."""
+        """The command that opens the MLflow UI; ``None`` if the store failed."""
+        if self._has_failed:
+            return None
         uri = self._store.uri
         if sqlite_path(uri) is None:
             return f"open {shown_uri(uri)}" if uri.startswith("http") else None
         # the make target exists only in the project folder and opens the default store
-        if uri == absolute_uri(DEFAULT_URI) and Path("Makefile").exists():
+        in_project = Path.cwd() == PROJECT and Path("Makefile").exists()
+        if uri == absolute_uri(DEFAULT_URI) and in_project:
             return "make ui"
         return f"emea ui --uri {quote(uri)}"
 

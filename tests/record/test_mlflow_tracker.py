@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from emea.record import mlflow_tracker
 from emea.record.mlflow_store import MlflowStore
 from emea.record.mlflow_tracker import MlflowTracker
 from emea.record.run_record import RunHeader, read_closing, read_series
@@ -139,9 +140,21 @@ def test_ui_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     default = MlflowTracker()
     assert default.ui_hint == f"emea ui --uri sqlite:///{tmp_path}/mlflow.db"
-    (tmp_path / "Makefile").touch()
+    (tmp_path / "Makefile").touch()  # of the user's own project
+    assert default.ui_hint == f"emea ui --uri sqlite:///{tmp_path}/mlflow.db"
+    monkeypatch.setattr(mlflow_tracker, "PROJECT", tmp_path)
     assert default.ui_hint == "make ui"
     other = MlflowTracker("sqlite:////srv/other.db").ui_hint
     assert other == "emea ui --uri sqlite:////srv/other.db"
     assert MlflowTracker("http://me:secret@host:5000").ui_hint == "open http://host:5000"
     assert MlflowTracker("postgresql://me:secret@host/db").ui_hint is None
+
+
+def test_there_is_no_ui_hint_for_a_store_that_failed(
+    tmp_path: Path, make_header: Callable[..., RunHeader]
+) -> None:
+    (tmp_path / "file").touch()
+    tracker = MlflowTracker(f"sqlite:///{tmp_path}/file/store.db")
+    assert tracker.ui_hint is not None
+    tracker.start(make_header(), tmp_path / "run")
+    assert tracker.ui_hint is None
