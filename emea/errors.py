@@ -1,5 +1,6 @@
 """Errors that the user can fix. They are shown as one line, without a traceback."""
 
+import errno
 import re
 
 MOST_CHARACTERS = 1000
@@ -45,3 +46,15 @@ class DivergedError(UserError, FloatingPointError):
 
 class ConfigError(UserError):
     """Raised if a configuration value or a combination of values is not allowed."""
+
+
+def inaccessible(error: OSError) -> UserError | None:
+    """Return the error to show if a path is too long or may not be accessed; else ``None``."""
+    if isinstance(error, PermissionError):
+        advice = "Check the permissions of the file and its folders."
+    elif error.errno == errno.ENAMETOOLONG:
+        advice = "Choose a shorter name."
+    else:
+        return None
+    place = error.filename or "A file"
+    return UserError(f"{place} cannot be accessed: {error.strerror or error}. {advice}")

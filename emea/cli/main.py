@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from emea import __version__
-from emea.errors import UserError
+from emea.errors import UserError, inaccessible
 
 
 class Command(NamedTuple):
@@ -72,8 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         guess = f" Did you mean emea {near[0]}?" if near else ""
-        known = ", ".join(COMMANDS)
-        print(f"error: unknown command {name!r}.{guess} Commands: {known}.", file=sys.stderr)
+        names = ", ".join(COMMANDS)
+        print(f"error: unknown command {name!r}.{guess} Commands: {names}.", file=sys.stderr)
         return 2
     if not faulthandler.is_enabled():
         with suppress(AttributeError, OSError, RuntimeError, ValueError):  # stderr is not a file
@@ -89,6 +89,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of standard output, such as `head`, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:
+        known = inaccessible(error)
+        if known is None:
+            raise
+        print(f"error: {known}", file=sys.stderr)
+        return 1
     return status
 
 

@@ -30,7 +30,7 @@ from emea.config.overrides import (
 from emea.config.paths import check_run_folder
 from emea.config.schema import register_schema
 from emea.config.single_run import is_single, run_once
-from emea.errors import DataError, UserError
+from emea.errors import DataError, UserError, inaccessible
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_header import Launch
 from emea.record.run_record import is_finished
@@ -90,6 +90,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if any(argument in SWEEP_FLAGS for argument in sys.argv[1:]):
             print(SWEEP_ADVICE, file=sys.stderr)
         return exit_status()
+    except OSError as error:
+        known = inaccessible(error)
+        if known is None:
+            raise
+        print(f"error: {known}", file=sys.stderr)
+        return 1
     return 0
 
 

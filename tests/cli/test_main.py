@@ -1,14 +1,18 @@
 """The ``emea`` command: overview, unknown commands, quick answers."""
 
+import errno
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from emea import __version__
+from emea.cli import run
 from emea.cli.main import COMMANDS, main
 
 HEAVY = ("torch", "pytorch_lightning", "mlflow", "matplotlib", "pandas")
@@ -98,6 +102,27 @@ def test_a_closed_pipe_ends_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr("emea.cli.compare.main", lambda rest: print("much text"))
         assert main(["compare"]) == 141
         print("the rest of the buffer goes nowhere")
+
+
+@pytest.mark.parametrize("entry", [main, lambda arguments: run.main(arguments[1:])])
+def test_a_place_without_permission_is_named(
+    entry: Callable[[list[str]], int],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    denied = Mock(side_effect=PermissionError(errno.EACCES, "Permission denied", "/secret/conf"))
+    monkeypatch.setattr(run, "check_flags", denied)
+    assert entry(["run"]) == 1
+    assert capsys.readouterr().err == (
+        "error: /secret/conf cannot be accessed: Permission denied. Check the permissions of the "
+        "file and its folders.\n"
+    )
+    denied.side_effect = OSError(errno.ENAMETOOLONG, "File name too long", "long")
+    assert entry(["run"]) == 1
+    assert "long cannot be accessed: File name too long. Choose a" in capsys.readouterr().err
+    denied.side_effect = OSError(errno.EIO, "Input/output error")
+    with pytest.raises(OSError, match="Input/output error"):
+        entry(["run"])
 
 
 @pytest.mark.slow

@@ -96,10 +96,14 @@ def ensure_downloaded(folder: Path, source: str, base_url: str = GITHUB_RAW) -> 
         base_url: A server with the layout of GitHub's raw files.
 
     Raises:
-        DataError: A file could not be downloaded or differs from the pinned one.
+        DataError: The folder cannot be read, or a file could not be downloaded or differs from the
+            pinned one.
     """
     facts = load_source(source)
-    missing = [file for file in facts.paths if not (folder / file).is_file()]
+    try:
+        missing = [file for file in facts.paths if not (folder / file).is_file()]
+    except PermissionError as error:
+        raise DataError(f"{folder} cannot be read: {error.strerror}.") from error
     for position, file in enumerate(missing):
         url = f"{base_url}/{facts.github}/{facts.commit}/{quote(facts.paths[file])}"
         try:

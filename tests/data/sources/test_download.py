@@ -1,5 +1,6 @@
 """Downloads from a local server that behaves well, and badly."""
 
+import errno
 import json
 import logging
 import socket
@@ -7,6 +8,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from unittest.mock import Mock
 
 import pytest
 
@@ -180,6 +182,15 @@ def test_folder_that_cannot_be_written(server: Server, folder: Path) -> None:
     folder.parent.mkdir()
     folder.write_text("a file in the way")
     with pytest.raises(DataError, match="triples_1 cannot be written: "):
+        ensure_downloaded(folder, "mini", server.url)
+
+
+def test_folder_that_may_not_be_read(
+    server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    denied = Mock(side_effect=PermissionError(errno.EACCES, "Permission denied", "/secret"))
+    monkeypatch.setattr(Path, "is_file", denied)
+    with pytest.raises(DataError, match="cannot be read: Permission denied"):
         ensure_downloaded(folder, "mini", server.url)
 
 
