@@ -5,6 +5,7 @@ import csv
 import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
@@ -169,8 +170,8 @@ def summary(metrics: "RunMetrics", folder: Path, given: Collection[str]) -> str:
         lines += [f"  {prob:.3f}  {a}  =  {b}" for a, b, prob in shown]
     lines += [
         f"Alignment: {folder / ALIGNMENT_FILE}" + _others(folder),
-        f"Why a match was made: emea explain {folder} --entity NAME",
-        f"Only sure matches:    emea predict {folder} {_selection(links.validation)}",
+        f"Why a match was made: emea explain {quote(str(folder))} --entity NAME",
+        f"Only sure matches:    emea predict {quote(str(folder))} {_selection(links.validation)}",
     ]
     return "\n".join(lines)
 

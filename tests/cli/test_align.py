@@ -55,9 +55,12 @@ def test_a_run_that_used_test_links_does_not_deny_it(
 def test_names_with_odd_signs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "it's a, b=c [1].nt"
     shutil.copy(FILES[0], source)
-    out = str(tmp_path / "result")
+    out = str(tmp_path / "my result")
     assert main(["align", str(source), FILES[1], *LINKS, "--out", out, *QUICK]) == 0
-    assert "Least sure matches" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Least sure matches" in shown
+    assert f"emea explain '{out}' --entity NAME" in shown
+    assert f"emea predict '{out}' --" in shown
 
 
 def test_certain_matches_without_links_are_shown(
