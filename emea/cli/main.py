@@ -78,6 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not faulthandler.is_enabled():
         with suppress(AttributeError, OSError, RuntimeError, ValueError):  # stderr is not a file
             faulthandler.enable()  # a crash of native code then prints where it happened
+    with suppress(AttributeError):  # stdout is not a text file
+        # names that the terminal's encoding does not have are escaped
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     module, _, function = COMMANDS[name].target.partition(":")
     try:
         status: int = getattr(import_module(f"emea.cli.{module}"), function)(rest)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -102,6 +103,14 @@ def test_a_closed_pipe_ends_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr("emea.cli.compare.main", lambda rest: print("much text"))
         assert main(["compare"]) == 141
         print("the rest of the buffer goes nowhere")
+
+
+def test_names_are_escaped_where_the_encoding_lacks_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdout = TextIOWrapper(BytesIO(), "ascii", write_through=True)
+    monkeypatch.setattr("sys.stdout", stdout)
+    monkeypatch.setattr("emea.cli.compare.main", lambda rest: print("Ärmelkanal") or 0)
+    assert main(["compare"]) == 0
+    assert stdout.buffer.getvalue() == b"\\xc4rmelkanal\n"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("entry", [main, lambda arguments: run.main(arguments[1:])])
