@@ -151,8 +151,10 @@ def header_lines(
         part: Distinguishes mapping sets of the same run and settings.
     """
     yield "#curie_map:"
-    for prefix in sorted(prefixes):
-        yield f"#  {prefix}: {json.dumps(prefixes[prefix], ensure_ascii=False)}"
+    # the sources are references to entities, whose prefixes have to be declared
+    declared = {**prefixes, "urn": "urn:"}
+    for prefix in sorted(declared):
+        yield f"#  {prefix}: {json.dumps(declared[prefix], ensure_ascii=False)}"
     data = quote(name, safe="")
     # other export settings give another mapping set of the same run
     identity = uuid5(UUID(origin.run_id), f"{origin.settings}{part}")

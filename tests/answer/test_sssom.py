@@ -42,6 +42,7 @@ def test_the_header_says_what_the_standard_asks_for() -> None:
         "source_emea": "urn:emea:zh:source:",
         "source_http": "http://a.org/",
         "target_emea": "urn:emea:zh:target:",
+        "urn": "urn:",  # of the sources, without which sssom-py reports a missing prefix
     }
     assert header["mapping_set_id"].startswith("urn:uuid:")
     assert header["license"] == "https://w3id.org/sssom/license/unspecified"
