@@ -2,6 +2,8 @@
 
 import errno
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 MOST_CHARACTERS = 1000
 """Maximum length of a message. Longer messages quote very long input."""
@@ -48,13 +50,18 @@ class ConfigError(UserError):
     """Raised if a configuration value or a combination of values is not allowed."""
 
 
-def inaccessible(error: OSError) -> UserError | None:
-    """Return the error to show if a path is too long or may not be accessed; else ``None``."""
-    if isinstance(error, PermissionError):
-        advice = "Check the permissions of the file and its folders."
-    elif error.errno == errno.ENAMETOOLONG:
-        advice = "Choose a shorter name."
-    else:
-        return None
-    place = error.filename or "A file"
-    return UserError(f"{place} cannot be accessed: {error.strerror or error}. {advice}")
+@contextmanager
+def paths_checked() -> Iterator[None]:
+    """Raise a ``UserError`` if a path is too long or may not be accessed."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, PermissionError):
+            advice = "Check the permissions of the file and its folders."
+        elif error.errno == errno.ENAMETOOLONG:
+            advice = "Choose a shorter name."
+        else:
+            raise
+        place = error.filename or "A file"
+        reason = error.strerror or error
+        raise UserError(f"{place} cannot be accessed: {reason}. {advice}") from error

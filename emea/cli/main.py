@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from emea import __version__
-from emea.errors import UserError, inaccessible
+from emea.errors import UserError, paths_checked
 
 
 class Command(NamedTuple):
@@ -83,7 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     module, _, function = COMMANDS[name].target.partition(":")
     try:
-        status: int = getattr(import_module(f"emea.cli.{module}"), function)(rest)
+        with paths_checked():
+            status: int = getattr(import_module(f"emea.cli.{module}"), function)(rest)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -92,12 +93,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of standard output, such as `head`, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except OSError as error:
-        known = inaccessible(error)
-        if known is None:
-            raise
-        print(f"error: {known}", file=sys.stderr)
-        return 1
     return status
 
 

@@ -30,7 +30,7 @@ from emea.config.overrides import (
 from emea.config.paths import check_run_folder
 from emea.config.schema import register_schema
 from emea.config.single_run import is_single, run_once
-from emea.errors import DataError, UserError, inaccessible
+from emea.errors import DataError, UserError, paths_checked
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_header import Launch
 from emea.record.run_record import is_finished
@@ -65,22 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _print_help(typed)
     register_schema()
     try:
-        check_flags(typed)
-        typed = current_overrides(typed)
-        sys.argv[1:] = sweep_flag_first(quote_numeric_choices(typed))
-        resume = resumed_folder(sys.argv[1:])
-        if resume is not None:
-            check_run_folder(sys.argv[1:])
-            resume_run(*resume)
-            return 0
-        if is_single(sys.argv[1:]):
-            check_run_folder(sys.argv[1:])
-            run_once(sys.argv[1:], job)
-            return 0
-        if not any(argument.split("=")[0] in PRINT_ONLY for argument in sys.argv[1:]):
-            check_overrides(sys.argv[1:])
-            check_run_folder(sys.argv[1:])
-        hydra.main(str(CONF), "config", version_base="1.3")(job)()
+        with paths_checked():
+            _start(typed)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -90,13 +76,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if any(argument in SWEEP_FLAGS for argument in sys.argv[1:]):
             print(SWEEP_ADVICE, file=sys.stderr)
         return exit_status()
-    except OSError as error:
-        known = inaccessible(error)
-        if known is None:
-            raise
-        print(f"error: {known}", file=sys.stderr)
-        return 1
     return 0
+
+
+def _start(typed: Sequence[str]) -> None:
+    """Start or resume what the arguments ask for; Hydra reads them from ``sys.argv``."""
+    check_flags(typed)
+    sys.argv[1:] = sweep_flag_first(quote_numeric_choices(current_overrides(typed)))
+    resume = resumed_folder(sys.argv[1:])
+    if resume is not None:
+        check_run_folder(sys.argv[1:])
+        resume_run(*resume)
+        return
+    if is_single(sys.argv[1:]):
+        check_run_folder(sys.argv[1:])
+        run_once(sys.argv[1:], job)
+        return
+    if not any(argument.split("=")[0] in PRINT_ONLY for argument in sys.argv[1:]):
+        check_overrides(sys.argv[1:])
+        check_run_folder(sys.argv[1:])
+    hydra.main(str(CONF), "config", version_base="1.3")(job)()
 
 
 def _print_help(arguments: Sequence[str]) -> int:
