@@ -117,8 +117,8 @@ def serve_ui(uri: str, artifact_root: str, port: int, study: str | None = None) 
     file = sqlite_path(uri)
     if file is not None and not file.is_file():
         raise UserError(
-            f"There is no store {shown_uri(uri)}. Check --uri, or create the store with emea run "
-            "or emea sync."
+            f"The store {shown_uri(uri)} does not exist. Check --uri, or create the store with "
+            "emea run or emea sync."
         )
     logger.info("Opening the store %s", shown_uri(uri))
     # otherwise the server's processes would create the tables concurrently

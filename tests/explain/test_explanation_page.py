@@ -61,8 +61,8 @@ def test_long_literals_are_cut_in_the_page(run: FinishedRun) -> None:
     shown = replace(piece(1, 1, 1.0), neighbour=first, counterpart=second)
     example = ("a", "r", first.name), ("x", "s", second.name)
     stated = TermMatch("r", "s", False, "equivalent", 0.75, 0.5, 7, *example)
-    told = explanation(asked=case(1, (shown,)), rival=None)
-    text = explanation_page(run, [told], Schema("zh", [stated], []))
+    one = explanation(asked=case(1, (shown,)), rival=None)
+    text = explanation_page(run, [one], Schema("zh", [stated], []))
     assert "1long long" in text and "2long long" in text and "…" in text
     assert "long " * 50 not in text
 

@@ -162,7 +162,7 @@ def test_a_store_that_does_not_exist_is_not_created(
 ) -> None:
     monkeypatch.delattr(ui, "open_client")
     uri = f"sqlite:///{tmp_path}/mistyped/mlflow.db"
-    with pytest.raises(UserError, match=f"There is no store {uri}. Check --uri, or create"):
+    with pytest.raises(UserError, match=f"The store {uri} does not exist. Check --uri, or create"):
         serve_ui(uri, "mlruns", free_port())
     assert not list(tmp_path.iterdir())
 
