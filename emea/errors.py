@@ -4,6 +4,7 @@ import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 MOST_CHARACTERS = 1000
 """Maximum length of a message. Longer messages quote very long input."""
@@ -65,3 +66,12 @@ def paths_checked() -> Iterator[None]:
         place = error.filename or "A file"
         reason = error.strerror or error
         raise UserError(f"{place} cannot be accessed: {reason}. {advice}") from error
+
+
+@contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Raise a ``DataError`` if the file or folder cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"{place} cannot be written: {error}") from error

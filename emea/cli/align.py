@@ -5,7 +5,6 @@ import csv
 import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
@@ -168,10 +167,11 @@ def summary(metrics: "RunMetrics", folder: Path, given: Collection[str]) -> str:
     for title, shown in (("Surest", rows[:NUM_EXAMPLES]), ("Least sure", rows[-NUM_EXAMPLES:])):
         lines += [f"{title} matches:"] if shown else []
         lines += [f"  {prob:.3f}  {a}  =  {b}" for a, b, prob in shown]
+    place = shlex.quote(str(folder))
     lines += [
         f"Alignment: {folder / ALIGNMENT_FILE}" + _others(folder),
-        f"Why a match was made: emea explain {quote(str(folder))} --entity NAME",
-        f"Only sure matches:    emea predict {quote(str(folder))} {_selection(links.validation)}",
+        f"Why a match was made: emea explain {place} --entity NAME",
+        f"Only sure matches:    emea predict {place} {_selection(links.validation)}",
     ]
     return "\n".join(lines)
 

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from emea.errors import DataError
+from emea.errors import writing
 
 DESCRIPTION = """Compares finished runs with the first one: settings that differ, metrics side by
 side, a paired t-test over the test links, and links won and lost.
@@ -26,10 +26,8 @@ def main(arguments: Sequence[str]) -> int:
     print(as_text(comparison))
     for path, render in ((options.csv, as_csv), (options.html, as_html)):
         if path is not None:
-            try:
+            with writing(path):
                 write_atomic(path, render(comparison))
-            except OSError as error:
-                raise DataError(f"{path} cannot be written: {error}") from error
             print(f"\nwrote {path}")
     return 0
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emea.cli.run_arguments import add_run_arguments
-from emea.errors import DataError
+from emea.errors import writing
 from emea.record.atomic import write_atomic
 from emea.record.run_record import check_finished
 
@@ -55,10 +55,8 @@ def _asked_pairs(explainer: "Explainer", options: argparse.Namespace) -> list[tu
 
 
 def _write(path: Path, text: str) -> None:
-    try:
+    with writing(path):
         write_atomic(path, text)
-    except OSError as error:
-        raise DataError(f"{path} cannot be written: {error}") from error
 
 
 def _parser() -> argparse.ArgumentParser:

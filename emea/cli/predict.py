@@ -9,7 +9,7 @@ from pathlib import Path
 from emea.cli.run_arguments import add_run_arguments
 from emea.config.earlier import SIMILARITIES
 from emea.config.files import option_names
-from emea.errors import DataError
+from emea.errors import writing
 from emea.record.run_record import check_finished
 from emea.settings.run import EXPORT_FORMATS
 
@@ -43,10 +43,8 @@ def main(arguments: Sequence[str]) -> int:
         options.least_inclusion,
     )
     folder = options.out or options.run / "predictions"
-    try:
+    with writing(folder):
         numbers, files = predict(run, folder, settings, options.decoding)
-    except OSError as error:
-        raise DataError(f"{folder} cannot be written: {error}") from error
     protocol = run.metrics["protocol"]
     print(f"{answered_line(numbers)} [protocol {protocol}: {seen_links(protocol)}]")
     print(*files, sep="\n")

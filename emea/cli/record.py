@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from emea.errors import DataError
+from emea.errors import DataError, writing
 
 DESCRIPTION = """Keeps finished runs in a study: a folder with two files, runs.jsonl (one line per
 run) and details.zip (histories, series and ranks of test links).
@@ -34,10 +34,8 @@ def _add(options: argparse.Namespace) -> int:
             raise DataError(f"Two of the runs are named {name}. Add them one by one with --name.")
         packed |= found
     folder = study_folder(options.study)
-    try:
+    with writing(folder):
         added = add_runs(folder, packed, options.replace)
-    except OSError as error:
-        raise DataError(f"{folder} cannot be written: {error}") from error
     for name in added:
         tags = packed[name].entry["tags"]
         is_reported = is_of_committed_code({"commit": "unknown", "dirty": "unknown", **tags})
@@ -52,10 +50,8 @@ def _restore(options: argparse.Namespace) -> int:
     from emea.record.study import find_run, study_folder
 
     run = find_run(study_folder(options.study), options.name)
-    try:
+    with writing(options.out):
         restore_run(run, options.out)
-    except OSError as error:
-        raise DataError(f"{options.out} cannot be written: {error}") from error
     print(f"restored {options.name} in {options.out}")
     return 0
 

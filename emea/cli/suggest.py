@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emea.cli.run_arguments import add_run_arguments
-from emea.errors import DataError
+from emea.errors import writing
 from emea.record.atomic import write_atomic
 from emea.record.run_record import check_finished
 
@@ -45,11 +45,9 @@ def main(arguments: Sequence[str]) -> int:
     explainer = Explainer(load_run(options.run, options.trust))
     suggestions = suggest(explainer, options.count)
     folder = options.out or options.run / "suggestions"
-    try:
+    with writing(folder):
         files = write_suggestions(folder, explainer.run.pair, suggestions)
         write_atomic(folder / PAGE_FILE, review_page(explainer, suggestions))
-    except OSError as error:
-        raise DataError(f"{folder} cannot be written: {error}") from error
     with contextlib.suppress(AttributeError):  # a replaced stdout may not have it
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     Console(highlight=False).print(_table(explainer, suggestions))

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from emea.em.protocol import seen_links
-from emea.errors import DataError
+from emea.errors import DataError, writing
 from emea.record.atomic import write_atomic
 from emea.record.run_folder import read_metrics
 from emea.reporting.charts import COLOURS, Spec, png, stacked, svg
@@ -27,11 +27,9 @@ def write_calibration(folder: Path, base: Path | None = None) -> list[Path]:
         base = base.with_suffix("")
     spec = calibration_chart(load_metrics(folder))
     paths = [base.with_name(f"{base.name}.{ending}") for ending in ("png", "svg")]
-    try:
+    with writing(base):
         write_atomic(paths[0], png(spec))
         write_atomic(paths[1], svg(spec))
-    except OSError as error:
-        raise DataError(f"{base} cannot be written: {error}") from error
     return paths
 
 

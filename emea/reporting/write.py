@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from emea.errors import DataError
+from emea.errors import writing
 from emea.record.atomic import write_atomic
 from emea.reporting.charts import svg
 from emea.reporting.claims import claim_rows
@@ -125,7 +125,7 @@ def write_results(results: Results, out: Path) -> list[str]:
     Raises:
         DataError: If the folder is not writable.
     """
-    try:
+    with writing(out):
         for report in results.reports:
             write_report(report, out / report.name)
         write_atomic(out / PAGE, results.page())
@@ -134,8 +134,6 @@ def write_results(results: Results, out: Path) -> list[str]:
             for document in filter(Path.is_file, (ROOT / name for name in DOCUMENTS)):
                 text = document.read_text(encoding="utf-8")
                 write_atomic(document, results.document(text))
-    except OSError as error:
-        raise DataError(f"{out} cannot be written: {error}") from error
     return [report.name for report in results.reports]
 
 
@@ -149,12 +147,10 @@ def write_own_runs(table: pd.DataFrame, out: Path) -> list[str]:
     reports = [runs_report(table), *(report for report in known if report is not None)]
     claims = claim_rows(table, only_run=True)
     shown = [*reports[:1], *([claims_report(claims)] if claims else []), *reports[1:]]
-    try:
+    with writing(out):
         for report in reports:
             write_report(report, out / report.name)
         write_atomic(out / PAGE, report_page("Recorded runs", shown))
-    except OSError as error:
-        raise DataError(f"{out} cannot be written: {error}") from error
     return [report.name for report in reports]
 
 
