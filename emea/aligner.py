@@ -37,7 +37,7 @@ from emea.config.overrides import check_option, check_settings, composed
 from emea.config.schema import register_schema
 from emea.data.arrays import IntArray
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import OfficialSplit, assemble_pair
+from emea.data.graph_pair import OfficialSplit, assemble_pair, sorted_links
 from emea.data.links import EntityFinder, LinkListing, LinkRegister, LinkResolver
 from emea.data.names import Prefixes, is_endpoint
 from emea.errors import ConfigError, DataError, UserError
@@ -183,12 +183,13 @@ def graph_of(
     if found is not None:
         return found
     names = "A triple must be a head, a relation and a tail, each a str"
-    rows = list(dict.fromkeys(_rows(triples, 3, "triples", names)))
+    rows = sorted(set(_rows(triples, 3, "triples", names)))
     if not rows:
         raise DataError("graph_of was given no triples. A graph needs at least one.")
     heads, relations, tails = zip(*rows, strict=True)
-    entities = {name: index for index, name in enumerate(dict.fromkeys([*heads, *tails]))}
-    numbers = {name: index for index, name in enumerate(dict.fromkeys(relations))}
+    # in the order of the names, as for files, so that the order of the triples does not matter
+    entities = {name: index for index, name in enumerate(sorted({*heads, *tails}))}
+    numbers = {name: index for index, name in enumerate(sorted(set(relations)))}
     ids = [[entities[head], numbers[relation], entities[tail]] for head, relation, tail in rows]
     return KnowledgeGraph(
         np.array(ids, dtype=np.int64), len(entities), len(numbers), [*entities], [*numbers]
@@ -652,4 +653,4 @@ def _link_ids(
         more = f" and {len(unknown) - MOST_UNKNOWN} more" if len(unknown) > MOST_UNKNOWN else ""
         raise DataError(f"{'; '.join(unknown[:MOST_UNKNOWN])}{more}")
     kept = resolver.registered(listing, known) if one_to_one else list(known)
-    return np.array(kept, dtype=np.int64).reshape(-1, 2)
+    return sorted_links(np.array(kept, dtype=np.int64).reshape(-1, 2))

@@ -569,3 +569,16 @@ def test_links_from_a_file(tmp_path: Path) -> None:
     table = tmp_path / "seeds.sssom.tsv"
     table.write_text("#curie_map:\n#  A: http://a/\nsubject_id\tobject_id\nA:1\thttp://b/1\n")
     assert read_links(table) == [("http://a/1", "http://b/1")]
+
+
+def test_the_order_of_triples_and_links_changes_no_match(
+    example: tuple[Triples, Triples, list[tuple[str, str]]],
+) -> None:
+    source, target, links = example
+    known, rng = links[:40], np.random.default_rng(0)
+    mixed = [[rows[place] for place in rng.permutation(len(rows))] for rows in (source, target)]
+    aligner = Aligner(model="lightea", em="dual", settings=QUICK)
+    before = aligner.fit(graph_of(source), graph_of(target), known).predict()
+    # a set of tuples of text has another order in each process
+    after = aligner.fit(graph_of(mixed[0]), graph_of(mixed[1]), known[::-1]).predict()
+    assert after == before
