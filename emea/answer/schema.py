@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 
 from emea.answer.alignment import Origin
 from emea.answer.formats import ALWAYS, cell
-from emea.answer.sssom import CompactURIs, entity_uri, header_lines, sssom_cell
+from emea.answer.sssom import CompactURIs, header_lines, sssom_cell
 from emea.data.entity_kinds import OWL, RDFS, is_blank
-from emea.data.names import entity_iri
+from emea.data.names import entity_iri, entity_uri
 from emea.record.atomic import write_lines
 
 Triple = tuple[str, str, str]

@@ -11,15 +11,9 @@ from emea.answer.alignment import Alignment, Origin, Row
 from emea.answer.statements import PREDICATES, Statement, statements
 from emea.data.entity_kinds import EntityKind, is_blank
 from emea.data.formats.sssom import NO_TERM_FOUND
-from emea.data.names import EMEA, entity_iri
+from emea.data.names import EMEA, entity_iri, entity_uri
 
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _FIRST_SEGMENT = re.compile(r"[^/?#]*")
-
-
-def entity_uri(iri: str) -> str:
-    """Return the URI of an IRI: characters outside ASCII are percent-encoded (RFC 3987, 3.1)."""
-    return _NOT_ASCII.sub(lambda found: quote(found.group()), iri)
 
 
 class CompactURIs:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Generic, NamedTuple, Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ from emea.data.arrays import IntArray
 from emea.data.formats.tab_file import Key
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import sorted_links
-from emea.data.names import Prefixes
+from emea.data.names import Prefixes, entity_uri, uri_numbers
 from emea.data.reading import LinkReading
 from emea.errors import DataError, one_line
 
@@ -167,9 +168,17 @@ class EntityFinder:
 
     def find(self, name: str, prefixes: Prefixes) -> int | None:
         """Return the entity with this name in any of its spellings, or ``None``."""
-        return next(
-            (self._ids[text] for text in prefixes.spellings(name) if text in self._ids), None
-        )
+        spellings = list(prefixes.spellings(name))
+        found = next((self._ids[text] for text in spellings if text in self._ids), None)
+        if found is None and any("%" in text for text in spellings):
+            # an export encodes some characters of a name that may contain encoded ones itself
+            uris = map(entity_uri, spellings)
+            found = next((self._by_uri[uri] for uri in uris if uri in self._by_uri), None)
+        return found
+
+    @cached_property
+    def _by_uri(self) -> dict[str, int]:
+        return uri_numbers(self.names)
 
 
 @dataclass(frozen=True, eq=False)

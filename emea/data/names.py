@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote, unquote
 
 from emea.data.graph import KnowledgeGraph
@@ -22,6 +22,7 @@ _LETTERS = "".join(
     ]
 )
 _MARKS = re.escape("-._~:/?@!$&'()*+,;=")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _FORBIDDEN = re.compile(f"[^{_LETTERS}{_MARKS}%]|%(?![0-9A-Fa-f]{{2}})")
 
 
@@ -40,6 +41,23 @@ def entity_iri(name: str, pair: str, side: str) -> str:
         return f"{EMEA}{quote(pair, safe='')}:{side}:{quote(name, safe='')}"
     place, mark, fragment = name.partition("#")
     return f"{_encoded(place)}{mark}{_encoded(fragment)}"
+
+
+def entity_uri(iri: str) -> str:
+    """Return the URI of an IRI: characters outside ASCII are percent-encoded (RFC 3987, 3.1)."""
+    return _NOT_ASCII.sub(lambda found: quote(found.group()), iri)
+
+
+def uri_numbers(names: Sequence[str]) -> dict[str, int]:
+    """Return the number of each name that is an IRI, by the URI that exports write for it.
+
+    If several names have the same URI, the first one has it.
+    """
+    numbers: dict[str, int] = {}
+    for number, name in enumerate(names):
+        if _IS_IRI.match(name):
+            numbers.setdefault(entity_uri(entity_iri(name, "", "")), number)
+    return numbers
 
 
 def own_name(iri: str) -> str | None:

@@ -3,8 +3,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.answer.sssom import CompactURIs, entity_uri
-from emea.data.names import entity_iri
+from emea.answer.sssom import CompactURIs
+from emea.data.names import entity_iri, entity_uri
 
 from .odd_alignments import NAMES
 

@@ -59,3 +59,21 @@ def test_an_alignment_can_be_the_links_of_another_run(file: str, tmp_path: Path)
     links, reading = resolver.resolve(read_link_file(tmp_path / file))
     assert sorted(links.tolist()) == [[0, 3], [1, 2], [2, 0], [4, 1]]
     assert reading.num_unknown == 0
+
+
+@pytest.mark.parametrize("file", ["alignment.sssom.tsv", "alignment.nt"])
+def test_names_that_are_partly_percent_encoded_are_found_again(file: str, tmp_path: Path) -> None:
+    # in DBP15K, names contain %22 and %3F next to characters outside ASCII
+    source = ["http://a.org/柏%3F", "http://a.org/x%2Fy z", "http://a.org/%22é", "http://a.org/é%"]
+    target = [name.replace("a.org", "b.org") for name in source]
+    write_formats(tmp_path, alignment_of(source, target, [1, 0, 3, 2]), ["nt", "sssom"])
+    resolver = LinkResolver(
+        EntityFinder(named_graph(source), "source", "a"),
+        EntityFinder(named_graph(target), "target", "b"),
+        Prefixes(),
+        "stop",
+        LinkRegister(),
+    )
+    links, reading = resolver.resolve(read_link_file(tmp_path / file))
+    assert links.tolist() == [[0, 1], [1, 0], [2, 3], [3, 2]]
+    assert reading.num_unknown == 0

@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given
 
 from emea.answer.alignment import Alignment
-from emea.answer.sssom import entity_uri, sssom_lines
-from emea.data.names import entity_iri
+from emea.answer.sssom import sssom_lines
+from emea.data.names import entity_iri, entity_uri
 
 from .odd_alignments import alignment_of, alignments, answer
 
