@@ -68,6 +68,9 @@ def write_pair(path: Path, pair: GraphPair) -> None:
         arrays |= {part: _small(getattr(pair.official, part)) for part in PARTS}
     if pair.rejected is not None:
         arrays["rejected"] = _small(pair.rejected)
+    if pair.num_absent:
+        num_missed = 0 if pair.official is None else pair.official.num_absent
+        arrays["num_absent"] = np.array([pair.num_absent, num_missed])
     write_arrays(path, **arrays)
 
 
@@ -80,14 +83,24 @@ def read_pair(path: Path) -> GraphPair:
     arrays = read_arrays(path)
     try:
         source, target = (_graph(arrays, side) for side in SIDES)
-        official = None
+        official, num_absent, num_missed = None, 0, 0
+        if "num_absent" in arrays:
+            num_absent, num_missed = map(int, _numbers(arrays, "num_absent", 0))
         if "train" in arrays:
             train, validation, test = (_numbers(arrays, part, 2) for part in PARTS)
-            official = OfficialSplit(train, validation, test)
+            official = OfficialSplit(train, validation, test, num_missed)
         (name,) = _texts(arrays, "name")
         rejected = _numbers(arrays, "rejected", 2) if "rejected" in arrays else None
         links = _numbers(arrays, "links", 2)
-        return GraphPair(name, source, target, links, official, rejected=rejected)
+        return GraphPair(
+            name,
+            source,
+            target,
+            links,
+            official,
+            num_absent=num_absent,
+            rejected=rejected,
+        )
     # DataError means that an id is outside its graph, or that an entity has several links
     except (DataError, LookupError, TypeError, ValueError) as error:
         raise DataError(f"{path} is damaged: {error}") from error

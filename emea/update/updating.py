@@ -99,7 +99,9 @@ class Update:
             replace(source, entity_names=source.all_entity_names),
             replace(target, entity_names=target.all_entity_names),
             np.concatenate([train, validation, test]),
-            OfficialSplit(train, validation, test),
+            # test links of unknown entities have no ids, so they stay missed
+            OfficialSplit(train, validation, test, run.split.num_missed),
+            run.split.num_missed,
             rejected=np.unique(rejected, axis=0) if len(rejected) else None,
         )
         return cls(

@@ -296,6 +296,31 @@ def test_without_a_change_nothing_is_recomputed(
 
 
 @pytest.mark.slow
+def test_test_links_of_unknown_entities_stay_missed(larger: Path, tmp_path: Path) -> None:
+    test = tmp_path / "test.tsv"
+    test.write_text((larger / "test.tsv").read_text() + "s_x\tt_x\ns_y\tt_y\n")
+    files = [str(larger / name) for name in ("s_old.tsv", "t_old.tsv")]
+    links = ["--links", str(larger / "links.tsv"), "--test-links", str(test)]
+    settings = ["em.iterations=1", "model.encoder.dim=64", "model.encoder.output_dim=64"]
+    run = tmp_path / "run"
+    settings += ["data.on_error=skip"]
+    assert emea(["align", *files, *settings, *links, "--out", str(run)]) == 0
+    old = load_run(run)
+    assert old.split.num_missed >= 2
+    Aligner.load(run).save(tmp_path / "saved")
+    assert Aligner.load(tmp_path / "saved")._fitted.split.num_missed == old.split.num_missed
+    for side, kind in (("s_old", "nothing"), ("s_new", "local")):
+        out = tmp_path / kind
+        more = ["--source", str(larger / f"{side}.tsv"), "--out", str(out)]
+        assert emea(["update", str(run), *more]) == 0
+        assert json.loads((out / "update.json").read_text())["recomputed"]["kind"] == kind
+        new = load_run(out)
+        assert new.split.num_missed == old.split.num_missed
+        assert new.metrics["num_links"]["missed"] == old.split.num_missed
+        assert emea(["predict", str(out)]) == 0
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["permuted", "deleted"])
 def test_test_links_do_not_influence_a_local_update(
     change: str, larger: Path, tmp_path: Path

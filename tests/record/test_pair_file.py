@@ -25,7 +25,8 @@ def odd_pair() -> GraphPair:
     source = KnowledgeGraph(np.array([[0, 0, 6], [5, 1, 2]]), 7, 2, ODD, ["r", "ü"])
     target = KnowledgeGraph(np.empty((0, 3)), 3, 0)
     links = np.array([[0, 2], [6, 0]])
-    return GraphPair("a pair", source, target, links, OfficialSplit(links[:1], NONE, links[1:]))
+    official = OfficialSplit(links[:1], NONE, links[1:], num_absent=2)
+    return GraphPair("a pair", source, target, links, official, num_absent=3)
 
 
 @pytest.mark.parametrize("make", [odd_pair, lambda: synthetic_pair(num_entities=100, seed=1)])
@@ -34,6 +35,7 @@ def test_a_pair_comes_back_as_it_was(make: Callable[[], GraphPair], tmp_path: Pa
     write_pair(path, pair)
     read = read_pair(path)
     assert (read.name, read.checksum()) == (pair.name, pair.checksum())
+    assert read.num_absent == pair.num_absent
     for one, other in ((read.source, pair.source), (read.target, pair.target)):
         for names in ("entity_names", "relation_names"):
             found, expected = getattr(one, names), getattr(other, names)
@@ -42,6 +44,7 @@ def test_a_pair_comes_back_as_it_was(make: Callable[[], GraphPair], tmp_path: Pa
     if read.official is not None and pair.official is not None:
         for part in ("train", "validation", "test"):
             assert getattr(read.official, part).tolist() == getattr(pair.official, part).tolist()
+        assert read.official.num_absent == pair.official.num_absent
     assert [path.name for path in tmp_path.iterdir()] == ["pair.npz"]
 
 
