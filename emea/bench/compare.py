@@ -46,6 +46,7 @@ from emea.matching.beliefs import Beliefs
 from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
 from emea.run.device import forget_peak_memory, keep_freed_memory, peak_memory_mb
+from emea.settings.number_argument import AT_LEAST_ONE, number_in
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str]) -> None:
     parser = bench_parser("compare", __doc__)
     parser.add_argument("--pair", nargs="*", default=["data.num_entities=20000"])
     parser.add_argument("--sizes", nargs="*", type=int, default=SIZES)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=number_in(AT_LEAST_ONE, int), default=5)
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     options = parser.parse_args(arguments)
     register_schema()

@@ -35,6 +35,8 @@ from emea.data.split import Split
 from emea.run.finished_run import FinishedRun
 from emea.run.job import run_job
 from emea.run.parts import draw_split
+from emea.settings.number_argument import number_in
+from emea.settings.setting import SHARE_BELOW_ONE
 from emea.update.planning import LOCAL, Plan, plan_update
 from emea.update.updating import Update, update_config
 
@@ -229,7 +231,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", nargs="+", default=["synthetic"], help="options of data")
     parser.add_argument("--ratio", default="0.1", help="share of labels (default: %(default)s)")
     parser.add_argument("--split-seeds", nargs="+", type=int, default=[0], metavar="N")
-    parser.add_argument("--shares", nargs="+", type=float, default=[0.01, 0.1], metavar="X")
+    parser.add_argument(
+        "--shares",
+        nargs="+",
+        type=number_in(SHARE_BELOW_ONE, float),
+        default=[0.01, 0.1],
+        metavar="X",
+    )
     parser.add_argument("--complete", action="store_true", help="updates recompute all entities")
     parser.add_argument("--order", choices=ORDERS, default="random", help="which triples are new")
     parser.add_argument(

@@ -40,6 +40,7 @@ from emea.rules.neighbour_join import TargetEdges
 from emea.rules.pair_evidence import EvidenceModel
 from emea.rules.rule import RuleView
 from emea.rules.support import Grounds, support_of
+from emea.settings.number_argument import AT_LEAST_ONE, number_in
 
 DEGREES = (1_000, 10_000, 100_000)
 WARM_UP = 50
@@ -53,7 +54,13 @@ Numbers = dict[str, float]
 def main(arguments: Sequence[str]) -> None:
     """Measure all degrees, print the numbers and write them to a file on request."""
     parser = bench_parser("hubs", __doc__)
-    parser.add_argument("degrees", nargs="*", type=int, default=list(DEGREES), metavar="DEGREE")
+    parser.add_argument(
+        "degrees",
+        nargs="*",
+        type=number_in(AT_LEAST_ONE, int),
+        default=list(DEGREES),
+        metavar="DEGREE",
+    )
     options = parser.parse_args(arguments)
     found: dict[int, Numbers] = {}
     context = multiprocessing.get_context("spawn")

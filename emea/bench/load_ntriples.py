@@ -21,6 +21,8 @@ import numpy as np
 
 from emea.bench.command import bench_parser, write_numbers
 from emea.data.formats.graph_file import read_graph_file
+from emea.settings.number_argument import AT_LEAST_ONE, number_in
+from emea.settings.setting import SHARE
 
 BLOCK = 100_000
 ENTITY = "<http://data.example.org/resource/collection/Entity_{:08d}_of_the_world>"
@@ -31,8 +33,10 @@ NOTE = "machine shared with other work: times vary by a half and more"
 def main(arguments: Sequence[str]) -> None:
     """Write the files, read each of them and print the measurements."""
     parser = bench_parser("load-ntriples", __doc__)
-    parser.add_argument("--num-triples", type=int, default=10_000_000)
-    parser.add_argument("--literals", type=float, default=0.3, help="share in the mixed file")
+    parser.add_argument("--num-triples", type=number_in(AT_LEAST_ONE, int), default=10_000_000)
+    parser.add_argument(
+        "--literals", type=number_in(SHARE, float), default=0.3, help="share in the mixed file"
+    )
     parser.add_argument("--folder", type=Path, help="where the files are made and left")
     parser.add_argument("--read", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

@@ -19,6 +19,7 @@ from emea.em.em_callback import IterationReport
 from emea.encoders.step_block import Labels
 from emea.run.device import choose_device, keep_freed_memory, peak_memory_mb
 from emea.run.parts import Parts, build_parts, draw_split
+from emea.settings.number_argument import AT_LEAST_ONE, number_in
 
 WARM_UP = 5
 
@@ -27,7 +28,9 @@ def main(arguments: Sequence[str]) -> None:
     """Run the measurements, print them and write them to a file on request."""
     parser = bench_parser("run-parts", __doc__)
     parser.add_argument("overrides", nargs="*", help="config of the run, as for emea run")
-    parser.add_argument("--steps", type=int, default=100, help="optimisation steps to time")
+    parser.add_argument(
+        "--steps", type=number_in(AT_LEAST_ONE, int), default=100, help="optimisation steps to time"
+    )
     options = parser.parse_args(arguments)
     register_schema()
     keep_freed_memory()

@@ -19,6 +19,7 @@ from pathlib import Path
 from emea.bench.command import bench_parser, write_numbers
 from emea.bench.earlier import print_earlier
 from emea.data.sources.synthetic import MIN_ENTITIES, synthetic_pair
+from emea.settings.number_argument import AT_LEAST_ONE, number_in
 
 NUM_LABELS = 20
 
@@ -26,7 +27,9 @@ NUM_LABELS = 20
 def main(arguments: Sequence[str]) -> None:
     """Run the commands, print their seconds and write them to a file on request."""
     parser = bench_parser("start-up", __doc__)
-    parser.add_argument("--repeats", type=int, default=3, help="runs of each command")
+    parser.add_argument(
+        "--repeats", type=number_in(AT_LEAST_ONE, int), default=3, help="runs of each command"
+    )
     options = parser.parse_args(arguments)
     numbers = measure(options.repeats)
     for name, seconds in numbers.items():

@@ -42,6 +42,7 @@ from emea.explain.explainer import Explainer
 from emea.run.finished_run import FinishedRun
 from emea.run.job import run_job
 from emea.run.parts import draw_split
+from emea.settings.number_argument import AT_LEAST_ONE, number_in
 from emea.suggest.suggestion import suggest
 from emea.update.updating import Update, update_config
 
@@ -227,7 +228,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", nargs="+", default=["ja", "fr"], help="options of data")
     parser.add_argument("--ratio", default="0.01", help="share of labels (default: %(default)s)")
     parser.add_argument("--split-seeds", nargs="+", type=int, default=[0, 1, 2], metavar="N")
-    parser.add_argument("--counts", nargs="+", type=int, default=[50, 100, 200], metavar="N")
+    parser.add_argument(
+        "--counts",
+        nargs="+",
+        type=number_in(AT_LEAST_ONE, int),
+        default=[50, 100, 200],
+        metavar="N",
+    )
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="folder of the run folders (default: temporary)"

@@ -23,7 +23,9 @@ from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
 from emea.run.console import logged
 from emea.run.heartbeat import reading_data
+from emea.settings.number_argument import number_in
 from emea.settings.run import EXPORT_FORMATS
+from emea.settings.setting import SHARE
 
 if TYPE_CHECKING:
     from emea.run.result import RunMetrics
@@ -270,11 +272,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     either = parser.add_mutually_exclusive_group()
     either.add_argument(
-        "--threshold", type=float, metavar="P", help="minimum probability of a match"
+        "--threshold",
+        type=number_in(SHARE, float),
+        metavar="P",
+        help="minimum probability of a match",
     )
     either.add_argument(
         "--target-precision",
-        type=float,
+        type=number_in(SHARE, float),
         metavar="P",
         help="choose the threshold that reaches this precision on held-out links",
     )

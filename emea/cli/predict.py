@@ -2,7 +2,6 @@
 
 import argparse
 import logging
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +10,9 @@ from emea.config.earlier import SIMILARITIES
 from emea.config.files import option_names
 from emea.errors import writing
 from emea.record.run_record import check_finished
+from emea.settings.number_argument import AT_LEAST_ONE, number_in
 from emea.settings.run import EXPORT_FORMATS
+from emea.settings.setting import SHARE, SHARE_ABOVE_ZERO
 
 EXAMPLES = """examples:
   emea predict RUN --formats nt sssom jsonl --top-k 5
@@ -68,26 +69,26 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--top-k",
-        type=_positive,
+        type=number_in(AT_LEAST_ONE, int),
         metavar="K",
         help="candidates per source entity in alignment.jsonl",
     )
     either = parser.add_mutually_exclusive_group()
     either.add_argument(
         "--threshold",
-        type=_probability,
+        type=number_in(SHARE, float),
         metavar="P",
         help="minimum probability of a match",
     )
     either.add_argument(
         "--target-precision",
-        type=_probability,
+        type=number_in(SHARE, float),
         metavar="P",
         help="choose the threshold that reaches this precision on the validation links",
     )
     parser.add_argument(
         "--least-inclusion",
-        type=_share,
+        type=number_in(SHARE_ABOVE_ZERO, float),
         metavar="P",
         help="minimum probability of an inclusion of relations or classes that is stated",
     )
@@ -101,32 +102,3 @@ def make_parser() -> argparse.ArgumentParser:
         "--out", type=Path, metavar="DIR", help="output folder (default: RUN/predictions)"
     )
     return parser
-
-
-def _probability(text: str) -> float:
-    value = _number(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, got {text}")
-    return value
-
-
-def _share(text: str) -> float:
-    value = _number(text)
-    if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(f"must be a number above 0 and at most 1, got {text}")
-    return value
-
-
-def _positive(text: str) -> int:
-    value = _number(text)
-    if value < 1 or not value.is_integer():
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text}")
-    return int(value)
-
-
-def _number(text: str) -> float:
-    """Return the number, or NaN for other texts, which no range contains."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan

@@ -11,6 +11,7 @@ from emea.cli.run_arguments import add_run_arguments
 from emea.errors import writing
 from emea.record.atomic import write_atomic
 from emea.record.run_record import check_finished
+from emea.settings.number_argument import AT_LEAST_ONE, number_in
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -87,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     add_run_arguments(parser)
     parser.add_argument(
         "--count",
-        type=int,
+        type=number_in(AT_LEAST_ONE, int),
         default=DEFAULT_COUNT,
         metavar="N",
         help="number of suggestions (default: %(default)s)",

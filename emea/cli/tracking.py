@@ -24,8 +24,12 @@ from emea.record.study import StudyRun
 from emea.record.sync import find_recorded_runs, find_run_folders
 from emea.record.sync import sync as sync_runs
 from emea.record.ui import serve_ui
+from emea.settings.number_argument import number_in
+from emea.settings.setting import NOT_NEGATIVE, Range
 
 logger = logging.getLogger("emea.tracking")
+
+PORTS = Range(1, 2**16 - 1)
 
 
 def sync(arguments: Sequence[str]) -> int:
@@ -89,7 +93,7 @@ def _sync_parser() -> argparse.ArgumentParser:
     _add_store(parser)
     parser.add_argument(
         "--max-artifact-mb",
-        type=float,
+        type=number_in(NOT_NEGATIVE, float),
         default=200.0,
         metavar="MB",
         help="files larger than this are not copied (default: %(default)g)",
@@ -110,7 +114,9 @@ def _ui_parser() -> argparse.ArgumentParser:
         "that differ. "
         "The server has no login, so it is never opened to other machines.",
     )
-    parser.add_argument("--port", type=int, default=5000, help="default: %(default)d")
+    parser.add_argument(
+        "--port", type=number_in(PORTS, int), default=5000, help="default: %(default)d"
+    )
     parser.add_argument("--study", metavar="NAME", help="default: the study of the latest run")
     _add_store(parser)
     return parser

@@ -23,6 +23,8 @@ from emea.record.run_folder import LOG_FILE
 from emea.record.run_record import check_finished
 from emea.run.console import logged
 from emea.run.heartbeat import reading_data
+from emea.settings.number_argument import AT_LEAST_ONE, number_in
+from emea.settings.setting import Range
 
 if TYPE_CHECKING:
     from emea.run.finished_run import FinishedRun
@@ -102,12 +104,8 @@ def _check(options: argparse.Namespace, folder: Path) -> None:
     """Check the run, the files and the output folder.
 
     Raises:
-        UserError: If a number is out of range, a file is missing, nothing is new, or the folder
-            cannot be used.
+        UserError: If a file is missing, nothing is new, or the folder cannot be used.
     """
-    for option, least in (("iterations", 1), ("hops", 0)):
-        if getattr(options, option) < least:
-            raise UserError(f"--{option} must be at least {least}, got {getattr(options, option)}.")
     check_finished(options.run)
     files = [options.source, options.target, options.links, options.rejected]
     if not any(files):
@@ -227,7 +225,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rejected", type=Path, metavar="FILE", help="pairs that are not links")
     parser.add_argument(
         "--iterations",
-        type=int,
+        type=number_in(AT_LEAST_ONE, int),
         default=1,
         metavar="N",
         help="EM iterations, after a first E-step if all entities are recomputed (default: "
@@ -240,7 +238,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--hops",
-        type=int,
+        type=number_in(Range(0), int),
         default=0,
         metavar="N",
         help="also recompute neighbours of changed entities up to this distance (default: "

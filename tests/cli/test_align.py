@@ -124,7 +124,7 @@ def test_an_endpoint_is_aligned_with_a_file_and_loaded_without_it(
     [
         (["model=rreaa"], "model has no option rreaa (nearest: rrea"),
         (["em.iteration=2"], "There is no key em.iteration (nearest: em.iterations"),
-        (["--threshold", "2"], "export.threshold must be"),
+        (["export.threshold=2"], "export.threshold must be"),
     ],
 )
 def test_mistakes_in_settings(
@@ -134,6 +134,12 @@ def test_mistakes_in_settings(
     assert main(["align", *FILES, *LINKS, "--out", str(out), *arguments]) == 1
     assert sentence in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_a_threshold_out_of_range(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["align", *FILES, "--threshold", "2"])
+    assert "--threshold: must be a number from 0 to 1, got 2" in capsys.readouterr().err
 
 
 def test_settings_are_not_called_required(capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,8 +37,9 @@ def test_files_and_table_are_written(
 def test_mistakes_are_reported(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert emea(["suggest", str(folder), "--count", "0"]) == 1
-    assert "at least 1, got 0" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        emea(["suggest", str(folder), "--count", "0"])
+    assert "--count: must be a whole number of at least 1, got 0" in capsys.readouterr().err
     assert emea(["suggest", str(tmp_path)]) == 1
     assert str(tmp_path) in capsys.readouterr().err
     (tmp_path / "file").write_text("")

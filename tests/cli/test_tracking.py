@@ -54,3 +54,10 @@ def test_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert "--uri" in text
     assert "--host" not in text
+
+
+@pytest.mark.parametrize("port", ["-1", "0", "65536", "http"])
+def test_a_port_out_of_range_is_one_sentence(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["ui", "--port", port])
+    assert f"must be a whole number from 1 to 65,535, got {port}" in capsys.readouterr().err

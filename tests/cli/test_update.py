@@ -102,8 +102,11 @@ def test_an_update_starts_from_the_matches_of_the_run(place: Path) -> None:
 def test_numbers_out_of_range_are_refused(
     option: str, least: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert emea(["update", str(tmp_path), "--links", "l.tsv", option, str(least - 1)]) == 1
-    assert f"{option} must be at least {least}, got {least - 1}." in capsys.readouterr().err
+    with pytest.raises(SystemExit) as left:
+        emea(["update", str(tmp_path), "--links", "l.tsv", option, str(least - 1)])
+    assert left.value.code == 2
+    sentence = f"{option}: must be a whole number of at least {least}, got {least - 1}"
+    assert sentence in capsys.readouterr().err
 
 
 def test_a_run_without_links_is_updated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -151,12 +151,6 @@ def test_the_latest_study_is_opened(
         results_address(store.client, "http://x", "other")
 
 
-@pytest.mark.parametrize("port", [-1, 0, 65536])
-def test_a_port_out_of_range_is_one_sentence(port: int) -> None:
-    with pytest.raises(UserError, match=f"a number from 1 to 65535, got {port}"):
-        serve_ui("sqlite:///nothing.db", "files", port)
-
-
 def test_a_store_that_does_not_exist_is_not_created(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
