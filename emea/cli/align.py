@@ -68,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
 
     with quick_imports():
         from emea.run.job import run_job
-        from emea.run.judgement import FEW_LINKS, literal_settings
+        from emea.run.judgement import are_few_links, literal_settings
 
     if options.links is not None and torch.cuda.is_available():
         config = _config(options, GPU_SETTINGS)
@@ -78,7 +78,8 @@ def main(arguments: Sequence[str]) -> int:
     labels = result.decision.labels[:, 0].tolist()
     given = {result.pair.source.entity_name(entity) for entity in labels}
     print(summary(result.metrics, options.out, given))
-    is_few = result.metrics.settings.num_links.train < FEW_LINKS and result.metrics.literals is None
+    num_train, literals = result.metrics.settings.num_links.train, result.metrics.literals
+    is_few = are_few_links(num_train, uses_literals=literals is not None)
     if is_few and (settings := literal_settings(pair)):
         print(f"With literals, too:   {_with_settings(arguments, settings)}")
     return 0

@@ -36,7 +36,7 @@ def data_warnings(
         uses_literals: Whether literals are evidence, so that few links can be enough.
     """
     known, found = split.supervision, []
-    if len(known.train) < FEW_LINKS and not uses_literals:
+    if are_few_links(len(known.train), uses_literals):
         found.append(
             f"{_only(len(known.train), 'training')} The first model will be weak, and "
             f"results will vary between splits. Add more links if you can.{_literals_advice(pair)}"
@@ -61,6 +61,11 @@ def data_warnings(
             "source entities also connect their counterparts. Results from structure will be poor."
         )
     return found
+
+
+def are_few_links(num_train: int, uses_literals: bool) -> bool:
+    """Return whether there are too few training links; with literals, any number is enough."""
+    return num_train < FEW_LINKS and not uses_literals
 
 
 def _only(num_links: int, part: str) -> str:
