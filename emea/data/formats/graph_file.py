@@ -5,6 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from emea.data.formats.content import content_explained
 from emea.data.formats.files import GRAPH_FORMATS, BadLines, file_format
 from emea.data.formats.limits import explained_failures
 from emea.data.formats.literal_terms import plain_text
@@ -59,10 +60,12 @@ def read_graph_file(
         ConfigError: A setting has an unknown value.
         DataError: The file cannot be read or contains no triple between entities.
     """
-    found = file_format(path, given_format, GRAPH_FORMATS, "data.format")
+    key = "data.format"
+    found = file_format(path, given_format, GRAPH_FORMATS, key)
     bad = BadLines(path.name, on_error, "row" if found == "parquet" else "line")
     collector: TripleCollector[Any]
-    with explained_failures(path), paused_collection():
+    explained = content_explained(path, found, given_format, key)
+    with explained, explained_failures(path), paused_collection():
         if found == "ntriples":
             collector = read_ntriples(path, bad, keep_literals)
         elif found in RDF_FORMATS:

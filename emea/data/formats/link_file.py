@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pyoxigraph import BlankNode, NamedNode, Quad
 
+from emea.data.formats.content import content_explained
 from emea.data.formats.files import LINK_FORMATS, BadLines, file_format
 from emea.data.formats.limits import explained_failures
 from emea.data.formats.ntriples import statements_of
@@ -36,9 +37,10 @@ def read_link_file(
         ConfigError: A setting has an unknown value.
         DataError: The file cannot be read.
     """
-    found = file_format(path, given_format, LINK_FORMATS, "data.links_format")
+    key = "data.links_format"
+    found = file_format(path, given_format, LINK_FORMATS, key)
     bad = BadLines(path.name, on_error)
-    with explained_failures(path):
+    with content_explained(path, found, given_format, key), explained_failures(path):
         if found == "ntriples":
             listing = _same_as_by_line(path, bad)
         elif found in RDF_FORMATS:

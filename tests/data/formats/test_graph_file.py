@@ -139,7 +139,7 @@ def test_thousands_of_isolated_entities(tmp_path: Path, keep: bool) -> None:
 
 def test_the_wrong_ending(tmp_path: Path) -> None:
     (tmp_path / "a.nt").write_text("@prefix : <http://a.org/> .\n:a :b :c .\n")
-    with pytest.raises(DataError, match=r"a\.nt, line 1: "):
+    with pytest.raises(DataError, match=r"a\.nt looks like Turtle"):
         read_graph_file(tmp_path / "a.nt")
     assert read_graph_file(tmp_path / "a.nt", "turtle")[0].num_triples == 1
 
