@@ -27,7 +27,7 @@ from emea.config.overrides import (
     quote_numeric_choices,
     sweep_flag_first,
 )
-from emea.config.paths import check_run_folder
+from emea.config.paths import check_modules, check_run_folder
 from emea.config.schema import register_schema
 from emea.config.single_run import is_single, run_once
 from emea.errors import DataError, UserError, paths_checked
@@ -183,8 +183,10 @@ def resume_run(folder: Path, trust: list[str]) -> None:
     """Finish an interrupted run in its own folder.
 
     Raises:
+        ConfigError: If a module is missing.
         DataError: If the folder has no run, or the run is finished.
     """
+    check_modules(trust)
     if is_finished(folder):
         raise DataError(f"{folder} is finished. There is nothing to resume.")
     from emea.run.job import run_job

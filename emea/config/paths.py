@@ -1,9 +1,11 @@
-"""Checks of the files and folders on a command line, before torch is imported."""
+"""Checks of the files, folders and modules on a command line, before torch is imported."""
 
 import errno
 import os
+import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
@@ -20,11 +22,12 @@ NEEDED = ("data.source", "data.target")
 
 
 def check_paths(config: DictConfig) -> None:
-    """Raise an error if a config names missing files.
+    """Raise an error if a config names missing files or modules.
 
     Raises:
-        ConfigError: If a file is missing. The message names the key and the file.
+        ConfigError: If one is missing. The message names the key and the file or module.
     """
+    check_modules(config.get("trust") or ())
     reads_files = OmegaConf.select(config, "data._target_") == READER
     keys = (*NEEDED, "data.links", "data.test_links", "data.rejected") if reads_files else ()
     for key in (*keys, "initial_from"):
@@ -40,6 +43,27 @@ def check_paths(config: DictConfig) -> None:
             )
         elif key == "data.links" and not OmegaConf.select(config, "data.keep_literals"):
             raise ConfigError(f"There is nothing to start from. {NO_SEEDS}")
+
+
+def check_modules(trust: Sequence[str]) -> None:
+    """Raise an error if Python does not find a module of the user, or the package it belongs to.
+
+    Nothing is imported.
+
+    Raises:
+        ConfigError: If a module is missing.
+    """
+    for module in trust:
+        package = module.partition(".")[0]
+        try:
+            is_found = package in sys.modules or find_spec(package) is not None
+        except ValueError:  # the name is empty
+            is_found = False
+        if not is_found:
+            raise ConfigError(
+                f"trust names {module}, but Python does not find it. Check the name; PYTHONPATH "
+                "must contain the folder of the module."
+            )
 
 
 def _check_file(key: str, name: str) -> None:

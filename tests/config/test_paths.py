@@ -7,8 +7,8 @@ from typing import NoReturn
 
 import pytest
 
-from emea.config.paths import check_run_folder
-from emea.errors import DataError, UserError
+from emea.config.paths import check_modules, check_run_folder
+from emea.errors import ConfigError, DataError, UserError
 from emea.run.resuming import locked_folder
 
 from ..sweeping import called_here
@@ -77,3 +77,31 @@ def test_the_command_ends_with_one_sentence(file: Path) -> None:
     done = called_here(file.parent, f"hydra.run.dir={file}/run")
     assert done.returncode == 1
     assert done.stderr.startswith("error: The run folder") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("trust", [["not_there"], ["os", "not_there.inside"], [".a"], [""]])
+def test_a_missing_module_is_reported(trust: list[str]) -> None:
+    with pytest.raises(ConfigError, match=f"trust names {trust[-1]}, .* PYTHONPATH"):
+        check_modules(trust)
+
+
+def test_modules_are_found_and_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "half_written.py").write_text("def\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    check_modules(["half_written", "os.path", "__main__"])
+
+
+@pytest.mark.parametrize("arguments", [["seed=1"], ["-m", "seed=1,2"], ["resume=."]])
+def test_a_missing_module_is_reported_before_the_data_are_read(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*_: object) -> NoReturn:
+        raise AssertionError("the data were read")
+
+    monkeypatch.setattr("emea.cli.run.load_pair", read)
+    done = called_here(tmp_path, *arguments, "trust=[not_there]")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: trust names not_there, but Python does not find it.")
+    assert not list(tmp_path.iterdir())
