@@ -94,11 +94,14 @@ def only_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(argparse.ArgumentParser, name, parsed)
 
 
-def check_run(arguments: list[str], environ: dict[str, str]) -> None:
+def check_run(
+    arguments: list[str], environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Check the settings; of a sweep, each option and one job, because composing takes long."""
     register_schema()
     if "PYTHONPATH" in environ:
         assert (ROOT / environ["PYTHONPATH"]).is_dir()
+        monkeypatch.syspath_prepend(ROOT / environ["PYTHONPATH"])
     if resumed_folder(arguments) is not None:
         return
     arguments = [PUBLIC_FILE.sub("docs/examples/seeds.tsv", word) for word in arguments]
@@ -156,11 +159,11 @@ def test_a_command_is_valid(command: Documented, monkeypatch: pytest.MonkeyPatch
         check_pip(arguments)
     elif program == "python":
         assert arguments[0] == "run.py"
-        check_run(arguments[1:], command.environ)
+        check_run(arguments[1:], command.environ, monkeypatch)
     elif program == "emea":
         assert arguments[0] in COMMANDS or arguments[0].startswith("--")
         if arguments[0] == "run":
-            check_run(arguments[1:], command.environ)
+            check_run(arguments[1:], command.environ, monkeypatch)
         elif arguments[0] == "data":
             check_data(arguments[1:])
         elif arguments[0] == "align":
