@@ -110,6 +110,7 @@ def config_to_resume(folder: Path) -> DictConfig:
             "command again."
         )
     if is_finished(folder):
+        forget_previous(folder)  # is left if the run was killed right after it finished
         raise DataError(f"{folder} is finished. There is nothing to resume.")
     return with_secrets(read_config(folder))
 

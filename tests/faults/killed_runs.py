@@ -12,6 +12,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,7 @@ def main(base: Path, arguments: list[str]) -> None:
 def _run(settings: list[str]) -> tuple[Work, Work]:
     """Return functions that start a run in a folder, and that resume it."""
     from emea.config.overrides import composed
+    from emea.errors import DataError
     from emea.record.run_record import is_finished, is_run_folder
     from emea.run.job import run_job
     from emea.run.resuming import config_to_resume
@@ -124,7 +126,10 @@ def _run(settings: list[str]) -> tuple[Work, Work]:
     def resume(folder: Path) -> None:
         if not is_run_folder(folder):
             start(folder)
-        elif not is_finished(folder):
+        elif is_finished(folder):
+            with suppress(DataError):  # says that it is finished
+                config_to_resume(folder)
+        else:
             run_job(config_to_resume(folder), folder, resumes=True)
 
     return start, resume

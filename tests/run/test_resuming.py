@@ -260,8 +260,10 @@ def test_a_password_comes_from_the_environment_again(
 
 def test_nothing_to_go_on_with_is_reported(tiny_config: Configs, tmp_path: Path) -> None:
     run_job(tiny_config("em=none", "rule=none"), tmp_path / "done")
+    (tmp_path / "done" / PREVIOUS_FILE).touch()
     with pytest.raises(DataError, match="finished"):
         config_to_resume(tmp_path / "done")
+    assert not (tmp_path / "done" / PREVIOUS_FILE).exists()
     with pytest.raises(UserError, match="not a run's folder"):
         config_to_resume(tmp_path)
     replace_in(tmp_path / "done" / "run.json", '"FINISHED"', '"KILLED"')
