@@ -117,8 +117,9 @@ def serve_ui(uri: str, artifact_root: str, port: int, study: str | None = None) 
     file = sqlite_path(uri)
     if file is not None and not file.is_file():
         raise UserError(
-            f"The store {shown_uri(uri)} does not exist. Check --uri, or create the store with "
-            "emea run or emea sync."
+            f"The store {shown_uri(uri)} does not exist. Start emea ui in the folder of your runs, "
+            "or name the store with --uri. If there is no store yet, emea run creates it, and emea "
+            "sync DIR imports run folders."
         )
     logger.info("Opening the store %s", shown_uri(uri))
     # otherwise the server's processes would create the tables concurrently
