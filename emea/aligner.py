@@ -33,6 +33,7 @@ from emea.answer.decision import (
 from emea.answer.exporting import top_candidates
 from emea.answer.schema import Schema, TermMatch
 from emea.config.device_settings import AUTO, fitting_settings
+from emea.config.files import search_also
 from emea.config.overrides import check_option, check_settings, composed
 from emea.config.schema import register_schema
 from emea.data.arrays import IntArray
@@ -207,6 +208,8 @@ class Aligner:
         settings: Further settings as on the command line, such as ``"em.iterations=3"``.
         folder: Folder in which the run keeps all its records and weights. With ``None``, nothing is
             written unless you call ``save``.
+        config_dir: Folder with your own options, such as ``model/my_encoder.yaml``. Name the
+            modules of their classes in the settings: ``"trust=[my_encoder]"``.
 
     Raises:
         ConfigError: If a setting is unknown or has a wrong value; the message suggests the nearest.
@@ -218,8 +221,10 @@ class Aligner:
         em: str = AUTO,
         settings: Sequence[str] = (),
         folder: str | Path | None = None,
+        config_dir: str | Path | None = None,
     ) -> None:
         register_schema()
+        search_also([] if config_dir is None else [_path(config_dir, "config_dir")])
         for group, name in (("model", model), ("em", em)):
             if not isinstance(name, str):
                 raise ConfigError(f"{group} must be the name of an option, got {_shown(name)}")

@@ -94,14 +94,9 @@ def only_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(argparse.ArgumentParser, name, parsed)
 
 
-def check_run(
-    arguments: list[str], environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def check_run(arguments: list[str]) -> None:
     """Check the settings; of a sweep, each option and one job, because composing takes long."""
     register_schema()
-    if "PYTHONPATH" in environ:
-        assert (ROOT / environ["PYTHONPATH"]).is_dir()
-        monkeypatch.syspath_prepend(ROOT / environ["PYTHONPATH"])
     if resumed_folder(arguments) is not None:
         return
     arguments = [PUBLIC_FILE.sub("docs/examples/seeds.tsv", word) for word in arguments]
@@ -152,6 +147,9 @@ def check_align(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_command_is_valid(command: Documented, monkeypatch: pytest.MonkeyPatch) -> None:
     program, *arguments = command.words
     monkeypatch.chdir(ROOT)
+    if "PYTHONPATH" in command.environ:
+        assert (ROOT / command.environ["PYTHONPATH"]).is_dir()
+        monkeypatch.syspath_prepend(ROOT / command.environ["PYTHONPATH"])
     if program == "make":
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
         assert re.search(rf"^{arguments[0]}:", makefile, re.MULTILINE)
@@ -159,11 +157,11 @@ def test_a_command_is_valid(command: Documented, monkeypatch: pytest.MonkeyPatch
         check_pip(arguments)
     elif program == "python":
         assert arguments[0] == "run.py"
-        check_run(arguments[1:], command.environ, monkeypatch)
+        check_run(arguments[1:])
     elif program == "emea":
         assert arguments[0] in COMMANDS or arguments[0].startswith("--")
         if arguments[0] == "run":
-            check_run(arguments[1:], command.environ, monkeypatch)
+            check_run(arguments[1:])
         elif arguments[0] == "data":
             check_data(arguments[1:])
         elif arguments[0] == "align":
@@ -277,9 +275,9 @@ def test_the_commands_of_a_page_run(
         is_run = arguments[:1] == ["run.py" if program == "python" else "run"]
         if any(word.startswith(NOT_RUN) for word in arguments) or "outputs/openea" in arguments:
             continue
+        if "PYTHONPATH" in command.environ:
+            monkeypatch.syspath_prepend(ROOT / command.environ["PYTHONPATH"])
         if is_run:
-            if "PYTHONPATH" in command.environ:
-                monkeypatch.syspath_prepend(ROOT / command.environ["PYTHONPATH"])
             done = called_here(folder, *quick_form(arguments[1:]))
             assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         elif program == "emea" and (arguments[0] in QUICK or arguments[:2] == ["data", "files"]):

@@ -124,7 +124,8 @@ def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
         if (value := getattr(options, key)) is not None:
             export.append(f"export.{key}={value}")
     chosen = ["data=files", *named, *settings, "tracking=none", *export, *options.settings]
-    check_overrides(chosen, defaults=settings)
+    further = [] if options.config_dir is None else [f"--config-dir={options.config_dir}"]
+    check_overrides([*further, *chosen], defaults=settings)
     return composed(chosen)
 
 
@@ -263,6 +264,12 @@ def _parser() -> argparse.ArgumentParser:
         default=Path("alignment"),
         metavar="DIR",
         help="output folder (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--config-dir",
+        type=Path,
+        metavar="DIR",
+        help="folder with your own options, such as model/my_encoder.yaml; also set trust=[MODULE]",
     )
     parser.add_argument(
         "--formats",

@@ -46,7 +46,9 @@ def search_also(folders: Sequence[Path]) -> None:
     """
     for folder in folders:
         if not folder.is_dir():
-            raise ConfigError(f"--config-dir {folder} is not a folder. Check the path.")
+            raise ConfigError(
+                f"{folder} is not a folder. Check the path of the folder with your own options."
+            )
     _further[:] = [folder.resolve() for folder in folders]
 
 

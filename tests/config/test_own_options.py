@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from emea.aligner import Aligner, read_graph, read_links
+from emea.cli.main import main as emea
 from emea.config.files import option_names, search_also, without_config_dirs
 from emea.config.overrides import check_overrides, composed
 from emea.config.schema import register_schema
 from emea.errors import ConfigError
+from emea.record.run_folder import read_config
 
 from ..sweeping import called_here
 
@@ -64,3 +67,44 @@ def test_a_guides_first_command_runs(
     done = called_here(ROOT, *arguments[1:], *SHORT, f"hydra.run.dir={tmp_path}")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "metrics.json").exists()
+
+
+EXAMPLES = ROOT / "docs" / "examples"
+GRAPHS = [str(EXAMPLES / "atlas.nt"), str(EXAMPLES / "karte.ttl")]
+OWN = {
+    "encoder": ("model=neighbour_mean", "trust=[neighbour_mean]", "em=dual"),
+    "rule": ("rule=paris_degree", "trust=[similar_degree]", "em=paper", "model=lightea"),
+}
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_emea_align_uses_own_options(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES / kind)
+    arguments = ["align", *GRAPHS, *OWN[kind], "em.iterations=1", "trainer=cpu"]
+    arguments += ["--links", str(EXAMPLES / "seeds.tsv"), "--out", str(tmp_path)]
+    assert emea(arguments) == 1
+    group, _, name = OWN[kind][0].partition("=")
+    assert f"{group} has no option {name}" in capsys.readouterr().err
+    assert emea([*arguments, "--config-dir", str(EXAMPLES / kind / "conf")]) == 0
+    assert read_config(tmp_path)[group].name == name
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_the_library_uses_own_options(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(EXAMPLES / kind)
+    settings = [*OWN[kind], "em.iterations=1", "trainer=cpu"]
+    with pytest.raises(ConfigError, match="has no option"):
+        Aligner(settings=settings)
+    with pytest.raises(ConfigError, match="nowhere is not a folder"):
+        Aligner(settings=settings, config_dir=tmp_path / "nowhere")
+    aligner = Aligner(settings=settings, config_dir=EXAMPLES / kind / "conf")
+    graphs = [read_graph(path) for path in GRAPHS]
+    aligner.fit(*graphs, read_links(EXAMPLES / "seeds.tsv")).save(tmp_path / "run")
+    trust = [OWN[kind][1].removeprefix("trust=[").removesuffix("]")]
+    assert Aligner.load(tmp_path / "run", trust).predict() == aligner.predict()
+    with pytest.raises(ConfigError, match="If you trust that module"):
+        Aligner.load(tmp_path / "run")
