@@ -71,6 +71,7 @@ TEXT = "<http://e/a> <http://e/p> <http://e/b> .\n"
         (lzma.compress(TEXT.encode()), "xz"),
         (TEXT.encode("utf-16"), "UTF-16"),
     ],
+    ids=["gzip", "bzip2", "xz", "utf-16"],
 )
 @pytest.mark.parametrize("suffix", [".nt", ".ttl", ".tsv"])
 def test_other_bytes_than_text_are_named(
