@@ -31,6 +31,10 @@ OPTIMIZERS: list[Callable[..., torch.optim.Optimizer]] = [
     partial(torch.optim.Adam, lr=0.005, capturable=True),
 ]
 
+# the usual epsilon makes steps of equal size from gradients that are rounding errors, so that
+# differences of 1e-7, which atomic additions cause, grow to 0.02 within a few steps
+GENTLE_OPTIMIZER = partial(torch.optim.RMSprop, lr=0.005, alpha=0.9, eps=0.01, capturable=True)
+
 
 def graphed(
     loss: Callable[[], Tensor],
@@ -284,14 +288,14 @@ def test_graphs_in_the_same_memory_are_eager_steps(make_pair: Any, cuda: torch.d
         losses = []
         for num_pairs in (200, 333, 90, 333):
             pairs = torch.randint(graph.num_entities, (3, num_pairs), device=cuda)
-            optimizer = OPTIMIZERS[0](encoder.parameters())
+            optimizer = GENTLE_OPTIMIZER(encoder.parameters())
             step = kind(partial(fixed_margin_loss, encoder, pairs), optimizer)
             losses += [float(step()) for _ in range(WARM_UP_STEPS + 6)]
             del step
             encoder.zero_grad(set_to_none=True)
             reserved.append(torch.cuda.memory_reserved(cuda))
         results.append(losses)
-    assert results[1] == pytest.approx(results[0], abs=1e-3)
+    assert results[1] == pytest.approx(results[0], abs=1e-5)
     # further captures of the same size need no more memory
     assert reserved[-1] <= reserved[-3]
 
@@ -311,7 +315,7 @@ def test_members_on_their_own_streams_take_eager_steps(make_pair: Any, cuda: tor
         for num_pairs in (200, 333, 90, 333, 333):
             pairs = torch.randint(graph.num_entities, (3, 3, num_pairs), device=cuda)
             steps = [
-                OptimisationStep(partial(fixed_margin_loss, *pair), OPTIMIZERS[0](weights))
+                OptimisationStep(partial(fixed_margin_loss, *pair), GENTLE_OPTIMIZER(weights))
                 for *pair, weights in zip(
                     encoders, pairs, (one.parameters() for one in encoders), strict=True
                 )
@@ -326,8 +330,8 @@ def test_members_on_their_own_streams_take_eager_steps(make_pair: Any, cuda: tor
             reserved.append(torch.cuda.memory_reserved(cuda))
         results.append(torch.stack(losses).cpu())
     assert results[0].shape == (5 * (WARM_UP_STEPS + 6), 3)
-    torch.testing.assert_close(results[1], results[0], rtol=0, atol=1e-3)
-    assert (results[0][WARM_UP_STEPS + 5] < results[0][0] - 0.1).all()  # within the first fit
+    torch.testing.assert_close(results[1], results[0], rtol=0, atol=1e-5)
+    assert (results[0][WARM_UP_STEPS + 5] < results[0][0] - 0.03).all()  # within the first fit
     # further captures of the same size need no more memory
     assert reserved[-1] <= reserved[-4]
 
