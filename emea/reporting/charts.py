@@ -30,7 +30,15 @@ CONFIG = {
         "titleFontWeight": "normal",
         "titlePadding": 8,
     },
-    "legend": {"labelFontSize": 12, "symbolSize": 90, "labelLimit": 260, "orient": "bottom"},
+    "legend": {
+        "labelFontSize": 12,
+        "symbolSize": 90,
+        "labelLimit": 340,
+        "orient": "bottom",
+        "columns": 3,
+        "columnPadding": 30,
+        "rowPadding": 6,
+    },
     "title": {"fontSize": 13, "anchor": "start", "frame": "group"},
 }
 
@@ -121,6 +129,8 @@ def lines(chart: Chart, values: Sequence[Spec]) -> Spec:
         "title": chart.title,
         "concat": drawn,
         "columns": 3,
+        "columnPadding": 30,
+        "rowPadding": 6,
         "resolve": {"scale": {"color": "shared", "shape": "shared"}},
     }
 
