@@ -39,7 +39,13 @@ from emea.config.schema import register_schema
 from emea.data.arrays import IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import OfficialSplit, assemble_pair, sorted_links
-from emea.data.links import EntityFinder, LinkListing, LinkRegister, LinkResolver
+from emea.data.links import (
+    EntityFinder,
+    LinkListing,
+    LinkRegister,
+    LinkResolver,
+    check_rejected,
+)
 from emea.data.names import Prefixes, is_endpoint
 from emea.errors import ConfigError, DataError, UserError
 from emea.evaluation.joint_ranks import candidate_ranks
@@ -308,8 +314,8 @@ class Aligner:
                 in several of them.
 
         Raises:
-            DataError: If a link names an unknown entity, links contradict each other, or are too
-                few.
+            DataError: If a link names an unknown entity, links contradict each other, are rejected,
+                or are too few.
         """
         for side, graph in (("source", source), ("target", target)):
             if not isinstance(graph, KnowledgeGraph):
@@ -322,6 +328,7 @@ class Aligner:
 
         known = _link_ids(source, target, links)
         wrong = _link_ids(source, target, rejected, one_to_one=False)
+        check_rejected(wrong, known, source, target)
         pair = assemble_pair(
             "pair",
             source,

@@ -582,3 +582,11 @@ def test_the_order_of_triples_and_links_changes_no_match(
     # a set of tuples of text has another order in each process
     after = aligner.fit(graph_of(mixed[0]), graph_of(mixed[1]), known[::-1]).predict()
     assert after == before
+
+
+def test_a_link_cannot_be_rejected() -> None:
+    triples = [("a", "r", "b"), ("b", "r", "c")]
+    links = [("a", "a"), ("b", "b")]
+    aligner = Aligner(model="lightea", settings=QUICK)
+    with pytest.raises(DataError, match="b - b is both a known link and a rejected pair"):
+        aligner.fit(graph_of(triples), graph_of(triples), links, rejected=[("a", "c"), ("b", "b")])

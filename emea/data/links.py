@@ -287,6 +287,30 @@ class LinkResolver:
         return kept
 
 
+def check_rejected(
+    rejected: IntArray, links: IntArray, source: KnowledgeGraph, target: KnowledgeGraph
+) -> None:
+    """Check that no rejected pair is also a known link.
+
+    Args:
+        rejected: ``[n, 2]`` rejected pairs.
+        links: ``[n, 2]`` links that a run may learn from. Test links are not checked.
+        source: The source graph.
+        target: The target graph.
+
+    Raises:
+        DataError: A pair is both. The error names it.
+    """
+    known = set(map(tuple, links.tolist()))
+    for one, other in rejected.tolist():
+        if (one, other) in known:
+            names = (source.entity_name(one), target.entity_name(other))
+            raise DataError(
+                f"{_text(names)} is both a known link and a rejected pair. Remove it from the "
+                "links or from the rejected pairs."
+            )
+
+
 @contextmanager
 def silent_links() -> Iterator[None]:
     """Do not log the links that are left out, because the files were read before."""

@@ -13,6 +13,7 @@ from emea.config.overrides import composed
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair
+from emea.data.links import check_rejected
 from emea.data.versions import GraphVersions
 from emea.errors import DataError
 from emea.explain.explainer import Explainer
@@ -74,8 +75,8 @@ class Update:
             rejected: ``[n, 2]`` further rejected pairs.
 
         Raises:
-            DataError: If a link contradicts a link of the run, or no training link is left, or no
-                test link of a run with ``protocol=released``.
+            DataError: If a link contradicts a link of the run, a rejected pair is a known link, or
+                no training link is left, or no test link of a run with ``protocol=released``.
         """
         versions = (
             GraphVersions.of(run.pair.source, source),
@@ -86,13 +87,15 @@ class Update:
         test = _moved(run.split.test, versions)
         added = _new_links(links, np.concatenate([train, validation]), source, target)
         train = np.concatenate([train, added])
+        check_rejected(rejected, np.concatenate([train, validation]), source, target)
         test = test[~np.isin(test[:, 0], train[:, 0]) & ~np.isin(test[:, 1], train[:, 1])]
         if len(known.train) and not len(train):
             raise DataError("None of the training links joins entities of the new graphs.")
         if run.config.protocol.name == "released" and not len(test):
             raise DataError(NO_TEST_LINKS)
         if run.pair.rejected is not None:
-            rejected = np.concatenate([_moved(run.pair.rejected, versions), rejected])
+            before = _only(_moved(run.pair.rejected, versions), added)  # a new link is accepted now
+            rejected = np.concatenate([before, rejected])
         # the ids of the pair are shuffled, so names must identify its entities
         pair = assemble_pair(
             run.pair.name,

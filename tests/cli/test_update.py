@@ -299,6 +299,23 @@ def test_without_a_change_nothing_is_recomputed(
 
 
 @pytest.mark.slow
+def test_later_decisions_about_a_pair(larger: Path) -> None:
+    run = load_run(larger / "run")
+    source, target = run.pair.source, run.pair.target
+    empty = np.zeros((0, 2), dtype=np.int64)
+    with pytest.raises(UserError, match="both a known link and a rejected pair"):
+        Update.of(run, source, target, empty, run.split.supervision.validation[:1])
+    # a rejected test link is an ordinary rejected pair, and can be accepted later
+    accepted, rejected = run.split.test[:1], run.split.test[:2]
+    before = replace(run, pair=replace(run.pair, rejected=rejected))
+    pair = Update.of(before, source, target, accepted, empty).pair
+    assert pair.rejected is not None and pair.official is not None
+    names = [pair.source.entity_name(one) for one in pair.rejected[:, 0]]
+    assert names == [source.entity_name(rejected[1, 0])]
+    assert len(pair.official.train) == len(run.split.supervision.train) + 1
+
+
+@pytest.mark.slow
 def test_test_links_of_unknown_entities_stay_missed(larger: Path, tmp_path: Path) -> None:
     test = tmp_path / "test.tsv"
     test.write_text((larger / "test.tsv").read_text() + "s_x\tt_x\ns_y\tt_y\n")

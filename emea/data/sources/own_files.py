@@ -14,7 +14,7 @@ from emea.data.formats.limits import DEFAULT_LIMITS, reading_limits
 from emea.data.formats.link_file import read_link_file
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair, sorted_links
 from emea.data.iri_names import with_iri_names
-from emea.data.links import EntityFinder, LinkListing, LinkRegister, LinkResolver
+from emea.data.links import EntityFinder, LinkListing, LinkRegister, LinkResolver, check_rejected
 from emea.data.names import Prefixes, is_endpoint
 from emea.data.reading import LinkReading, PairReading
 from emea.data.sources.sparql import PAGE_SIZE, endpoint_copy, endpoint_name
@@ -112,6 +112,8 @@ def read_own_files(
         )
         # an entity may have several rejected pairs
         wrong = None if listings[2] is None else resolver.pairs(listings[2])
+        if wrong is not None:
+            check_rejected(wrong, labels, left, right)
     absent = [0 if part is None else part.num_unknown for part in (label_reading, test_reading)]
     pair = assemble_pair(
         str(name or "") or f"{_stem(str(source))}-{_stem(str(target))}",

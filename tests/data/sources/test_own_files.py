@@ -102,3 +102,13 @@ def test_the_examples_of_the_guide() -> None:
     )
     assert (pair.source.num_entities, pair.target.num_entities) == (66, 64)
     assert (len(pair.official.train), len(pair.official.test)) == (20, 42)
+
+
+def test_a_rejected_pair_is_not_a_label(write_files: WriteFiles) -> None:
+    links = {"seeds.tsv": "a\tx\nb\ty\n", "test.tsv": "c\tz\n"}
+    folder = write_files({**GRAPHS, **links, "wrong.tsv": "a\ty\nc\tz\n", "label.tsv": "b\ty\n"})
+    files = {"test_links": "test.tsv", "rejected": "wrong.tsv"}
+    pair = read(folder, files=files)  # test links have no influence
+    assert named(pair, pair.rejected) == {("a", "y"), ("c", "z")}
+    with pytest.raises(DataError, match="b - y is both a known link and a rejected pair"):
+        read(folder, files={**files, "rejected": "label.tsv"})
