@@ -1,9 +1,10 @@
-"""Reads links from tables, SSSOM files and ``owl:sameAs`` triples."""
+"""Reads links from tables, SSSOM files and RDF statements such as ``owl:sameAs``."""
 
 from pathlib import Path
 
 from pyoxigraph import BlankNode, NamedNode, Quad
 
+from emea.data.entity_kinds import OWL
 from emea.data.formats.content import content_explained
 from emea.data.formats.files import LINK_FORMATS, BadLines, file_format
 from emea.data.formats.limits import explained_failures
@@ -13,6 +14,9 @@ from emea.data.formats.rows import wanted_cells
 from emea.data.formats.sssom import read_sssom, sssom_format
 from emea.data.formats.triple_collector import SAME_AS
 from emea.data.links import LinkListing
+
+EQUIVALENT_TERMS = (f"{OWL}equivalentClass", f"{OWL}equivalentProperty")
+"""Relations that an exported alignment has between classes and between properties."""
 
 LINK_COLUMNS = (("source", "subject_id", "left"), ("target", "object_id", "right"))
 """Column names for the two entities that a header may use."""
@@ -25,8 +29,9 @@ def read_link_file(
 
     A table has two columns, or a header that names the two among others. A table with the columns
     ``subject_id`` and ``object_id`` is read as SSSOM, with tabs or commas as separators. In RDF
-    every ``owl:sameAs`` triple is a link, and its subject may belong to either graph. Other triples
-    are ignored.
+    every ``owl:sameAs`` triple is a link, and its subject may belong to either graph. So is every
+    ``owl:equivalentClass`` or ``owl:equivalentProperty`` triple of two IRIs. Other triples are
+    ignored.
 
     Args:
         path: The file. A ``.gz`` file is decompressed while it is read.
@@ -42,9 +47,9 @@ def read_link_file(
     bad = BadLines(path.name, on_error)
     with content_explained(path, found, given_format, key), explained_failures(path):
         if found == "ntriples":
-            listing = _same_as_by_line(path, bad)
+            listing = _links_by_line(path, bad)
         elif found in RDF_FORMATS:
-            listing = _same_as_by_number(path, found, bad)
+            listing = _links_by_number(path, found, bad)
         elif (separated := sssom_format(path, found)) is not None:
             listing = read_sssom(path, separated, bad)
         else:
@@ -59,15 +64,15 @@ def _from_table(path: Path, found: str, bad: BadLines) -> LinkListing:
     return LinkListing(path.name, links, [row.line for row in rows], num_bad=bad.num_lines)
 
 
-def _same_as_by_line(path: Path, bad: BadLines) -> LinkListing:
-    numbered = statements_of(SAME_AS, path, bad)
-    kept = [(line, quad) for line, quad in numbered if _is_same_as(quad)]
+def _links_by_line(path: Path, bad: BadLines) -> LinkListing:
+    numbered = statements_of((SAME_AS, *EQUIVALENT_TERMS), path, bad)
+    kept = [(line, quad) for line, quad in numbered if _is_link(quad)]
     return _from_statements(path.name, kept, "line", bad)
 
 
-def _same_as_by_number(path: Path, found: str, bad: BadLines) -> LinkListing:
+def _links_by_number(path: Path, found: str, bad: BadLines) -> LinkListing:
     numbered = enumerate(statements(path, found, bad), 1)
-    kept = [(number, quad) for number, quad in numbered if _is_same_as(quad)]
+    kept = [(number, quad) for number, quad in numbered if _is_link(quad)]
     return _from_statements(path.name, kept, "triple", bad)
 
 
@@ -79,8 +84,9 @@ def _from_statements(
     return LinkListing(label, links, places, unit, symmetric=True, num_bad=bad.num_lines)
 
 
-def _is_same_as(quad: Quad) -> bool:
-    ends = (quad.subject, quad.object)
-    return quad.predicate.value == SAME_AS and all(
-        isinstance(end, NamedNode | BlankNode) for end in ends
-    )
+def _is_link(quad: Quad) -> bool:
+    ends, relation = (quad.subject, quad.object), quad.predicate.value
+    if relation in EQUIVALENT_TERMS:
+        # a blank node is a class expression and not an entity
+        return all(isinstance(end, NamedNode) for end in ends)
+    return relation == SAME_AS and all(isinstance(end, NamedNode | BlankNode) for end in ends)

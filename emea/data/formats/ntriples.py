@@ -6,7 +6,7 @@ accept the same lines with the same result. The parser reads all other lines.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -94,17 +94,19 @@ def read_ntriples(path: Path, bad: BadLines, keep_literals: bool = False) -> NTr
     return collector
 
 
-def statements_of(relation: str, path: Path, bad: BadLines) -> Iterator[tuple[int, Quad]]:
-    """Yield the statements of one relation, with their line numbers."""
-    wanted, num_lines = relation.encode(), 0
+def statements_of(
+    relations: Sequence[str], path: Path, bad: BadLines
+) -> Iterator[tuple[int, Quad]]:
+    """Yield the statements that contain one of the relations, with their line numbers."""
+    wanted, num_lines = re.compile(b"|".join(re.escape(one.encode()) for one in relations)), 0
     for chunk in line_chunks(path):
         lines = chunk[:-1].split(b"\n")
         numbered = [NumberedLine(num_lines + at, text + b"\n") for at, text in enumerate(lines, 1)]
         num_lines += len(numbered)
         # only the wanted lines need a number; the others must only be readable
-        parse_lines([line for line in numbered if wanted not in line.text], bad)
+        parse_lines([line for line in numbered if not wanted.search(line.text)], bad)
         for line in numbered:
-            if wanted in line.text:
+            if wanted.search(line.text):
                 for quad in parse_lines([line], bad):
                     yield line.number, quad
 

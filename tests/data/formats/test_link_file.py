@@ -51,6 +51,18 @@ def test_same_as_in_turtle(tmp_path: Path) -> None:
     assert listing.place(0) == "a.ttl, triple 2"
 
 
+@pytest.mark.parametrize("suffix", ["nt", "ttl"])
+@pytest.mark.parametrize("kind", ["Class", "Property"])
+def test_equivalent_classes_and_properties(tmp_path: Path, kind: str, suffix: str) -> None:
+    # an exported alignment relates classes and properties in this way
+    relation = SAME.replace("sameAs", f"equivalent{kind}")
+    text = f"<http://a/a> {relation} <http://b/b> .\n<http://a/a> {SAME} _:x .\n"
+    text += f"<http://a/a> {relation} _:expression .\n"
+    listing = read_link_file(write(tmp_path / f"a.{suffix}", text))
+    assert list(listing.links)[:1] == [("http://a/a", "http://b/b")]
+    assert len(listing.links) == 2 and listing.symmetric
+
+
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
 @pytest.mark.parametrize("suffix", ["nt", "ttl", "rdf", "tsv", "csv", "tsv.gz"])
 @given(content=st.one_of(st.binary(max_size=60), st.text(max_size=40).map(str.encode)))

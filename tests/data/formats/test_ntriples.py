@@ -170,5 +170,5 @@ def test_statements_of_a_relation_have_their_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.nt"
     path.write_text(other + wanted + "what?\n" + other + wanted)
     bad = BadLines("a.nt", "skip")
-    assert [line for line, _ in statements_of(f"{P}same", path, bad)] == [2, 5]
+    assert [line for line, _ in statements_of([f"{P}same"], path, bad)] == [2, 5]
     assert bad.num_lines == 1
