@@ -192,7 +192,8 @@ def update_config(run: FinishedRun, iterations: int = 1, is_local: bool = False)
     kept = {key: run.config.data[key] for key in READING if key in run.config.data}
     mark = {"updated_from": run.header.run_id, **({"is_local": True} if is_local else {})}
     config.data = {"name": run.pair.name, **mark, **kept}
-    config.split = composed(["data=files", "split=known"]).split
+    # all links keep their parts, so a run without validation links gets none
+    config.split = composed(["data=files", "split=known", "split.num_validation=0"]).split
     config.initial_from = None
     config.skip_recorded = False  # a recorded run with these settings did not start from this one
     if config.em.get("iterations"):

@@ -299,6 +299,23 @@ def test_without_a_change_nothing_is_recomputed(
 
 
 @pytest.mark.slow
+def test_a_run_without_validation_links_keeps_all_training_links(
+    larger: Path, tmp_path: Path
+) -> None:
+    files = [str(larger / name) for name in ("s_old.tsv", "t_old.tsv")]
+    settings = ["em.iterations=1", "model.encoder.dim=64", "model.encoder.output_dim=64"]
+    settings += ["data.on_error=skip", "split.num_validation=0"]
+    run, out = tmp_path / "run", tmp_path / "updated"
+    links = ["--links", str(larger / "links.tsv")]
+    assert emea(["align", *files, *settings, *links, "--out", str(run)]) == 0
+    more = ["--source", str(larger / "s_new.tsv"), "--out", str(out)]
+    assert emea(["update", str(run), *more]) == 0
+    old, new = load_run(run).split.supervision, load_run(out).split.supervision
+    assert not len(old.validation) and not len(new.validation)
+    assert len(new.train) == len(old.train)
+
+
+@pytest.mark.slow
 def test_later_decisions_about_a_pair(larger: Path) -> None:
     run = load_run(larger / "run")
     source, target = run.pair.source, run.pair.target
