@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -380,6 +379,7 @@ SIGNALS = pytest.mark.parametrize(
 
 
 @SIGNALS
+@pytest.mark.usefixtures("default_signals")
 def test_a_signal_during_training_ends_the_run(
     number: signal.Signals, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -391,11 +391,7 @@ def test_a_signal_during_training_ends_the_run(
 
     monkeypatch.setattr(signals, "_received", [])
     monkeypatch.setattr(AlignmentModule, "training_step", signalled)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        done = called_here(tmp_path, *TINY, "tracking=none", f"hydra.run.dir={tmp_path}/run")
-    finally:
-        signal.signal(signal.SIGINT, before)
+    done = called_here(tmp_path, *TINY, "tracking=none", f"hydra.run.dir={tmp_path}/run")
     assert done.returncode == status
     assert f"resume={tmp_path}/run" in done.stderr
     assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "KILLED"
@@ -403,6 +399,7 @@ def test_a_signal_during_training_ends_the_run(
 
 @pytest.mark.slow
 @SIGNALS
+@pytest.mark.usefixtures("default_signals")
 def test_a_signal_closes_the_records_and_is_reported_by_the_status(
     number: signal.Signals, status: int, tmp_path: Path
 ) -> None:
@@ -413,8 +410,6 @@ def test_a_signal_closes_the_records_and_is_reported_by_the_status(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        # a job in the background of a script inherits that Ctrl-C is ignored
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
     )
     deadline = time.monotonic() + 60
     while not (tmp_path / "run" / "run.json").exists() and time.monotonic() < deadline:
