@@ -124,7 +124,10 @@ class Evaluation(NamedTuple):
 
 
 def read_graph(
-    path: str | Path, literals: bool = False, query: str | None = None
+    path: str | Path,
+    literals: bool = False,
+    query: str | None = None,
+    attributes: Sequence[str] = (),
 ) -> KnowledgeGraph:
     """Read a graph file, or the graph of a SPARQL endpoint.
 
@@ -137,6 +140,8 @@ def read_graph(
             ``literals=similar``.
         query: For an endpoint: a SELECT query with three variables, a CONSTRUCT query, or a
             ``.rq`` file with one. The default selects all triples.
+        attributes: For TSV, CSV and Parquet: relations whose tail is a literal, and further columns
+            that contain a literal of the head. Their literals are kept.
     """
     from emea.data.formats.graph_file import read_graph_file  # loads a parser
     from emea.data.sources.sparql import endpoint_copy
@@ -145,7 +150,9 @@ def read_graph(
         return read_graph_file(endpoint_copy(str(path), query), keep_literals=literals)[0]
     if query is not None:
         raise DataError("Only a SPARQL endpoint can be read with a query, not a file.")
-    return read_graph_file(_path(path, "the file of a graph"), keep_literals=literals)[0]
+    keep = literals or bool(attributes)
+    file = _path(path, "the file of a graph")
+    return read_graph_file(file, keep_literals=keep, attributes=attributes)[0]
 
 
 def read_links(path: str | Path) -> list[tuple[str, str]]:
@@ -173,9 +180,9 @@ def graph_of(
 
     Args:
         triples: The triples.
-        literals: Keep the literals of an rdflib graph or the attributes of a data frame.
+        literals: Keep the literals of an rdflib graph.
         attributes: For a data frame: relations whose tail is a literal, and further columns that
-            contain a literal of the head.
+            contain a literal of the head. Their literals are kept.
 
     Raises:
         DataError: If there are no triples, or one of them is not three strings.
@@ -186,7 +193,7 @@ def graph_of(
         )
     from emea.data.sources.objects import graph_of_object  # loads a parser
 
-    found = graph_of_object(triples, literals, attributes)
+    found = graph_of_object(triples, literals or bool(attributes), attributes)
     if found is not None:
         return found
     names = "A triple must be a head, a relation and a tail, each a str"

@@ -394,6 +394,14 @@ def test_graphs_come_from_files(
     assert sorted(read.entity_names or ()) == sorted(made.entity_names or ())
 
 
+def test_a_table_file_may_have_attributes(tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    file.write_text("head,relation,tail\na,knows,b\na,name,Anna\n")
+    graph = read_graph(file, attributes=["name", "full_name"])
+    assert graph.num_triples == 1
+    assert graph.attributes is not None and list(graph.attributes.values) == ["Anna"]
+
+
 def test_few_links_and_early_stopping(
     example: tuple[Triples, Triples, list[tuple[str, str]]],
 ) -> None:

@@ -18,7 +18,8 @@ logger = logging.getLogger(__name__)
 NO_LITERALS = (
     "{pair} has no literals on the {side} side, so there is nothing to compare. Mark "
     "attributes of tables with data.attributes, make names from IRIs with data.iri_names=true, or "
-    "use literals=none."
+    "use literals=none. In Python, use read_graph(path, literals=True), or attributes=[...] for "
+    "tables."
 )
 
 

@@ -115,7 +115,7 @@ def test_a_frame_may_have_attributes() -> None:
             "other": [1, 2, 3],
         }
     )
-    graph = graph_of(frame, literals=True, attributes=["name", "born"])
+    graph = graph_of(frame, attributes=["name", "born"])
     assert named(graph) == {("a", "r", "b"), ("b", "r", "c")}
     assert described(graph) == {
         *(("a", "name", "Anna", "", ""), ("a", "name", "Cleo", "", "")),
