@@ -8,6 +8,7 @@ from torch import Tensor
 
 from emea.answer.exporting import top_candidates
 from emea.data.arrays import IntArray
+from emea.data.entity_kinds import is_blank
 from emea.errors import ConfigError
 from emea.explain.explainer import Explainer
 from emea.run.finished_run import FinishedRun
@@ -41,7 +42,8 @@ class Suggestion:
 def suggest(explainer: Explainer, count: int, among: IntArray | None = None) -> list[Suggestion]:
     """Return the entities whose labels would help most, the most helpful first.
 
-    Entities with a training or validation link are not suggested. Test links are not used.
+    Entities with a training or validation link are not suggested, and neither are blank nodes,
+    which a person cannot identify. Test links are not used.
 
     Args:
         explainer: Explains pairs of the finished run.
@@ -61,6 +63,8 @@ def suggest(explainer: Explainer, count: int, among: IntArray | None = None) -> 
     is_open = torch.zeros(influence.num_entities, dtype=torch.bool)
     is_open[:num_source] = _unlabelled(run)
     uncertainty[~is_open] = 0
+    names = run.pair.source.all_entity_names
+    is_open[:num_source] &= torch.tensor([not is_blank(name) for name in names])
     if among is not None:  # the others stay uncertain, so their neighbours can help them
         is_open &= torch.isin(torch.arange(len(is_open)), torch.from_numpy(among))
     chosen = most_helpful(uncertainty, influence, is_open, count)

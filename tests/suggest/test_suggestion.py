@@ -32,6 +32,16 @@ def test_unlabelled_entities_are_suggested_with_their_candidates(
     assert best.score == pytest.approx(best.uncertainty * (1 + best.influence))
 
 
+def test_blank_nodes_are_not_suggested(finished: Finished) -> None:
+    run = finished("dual")
+    first = suggest(Explainer(run), 1)[0].source
+    names = [f"e{entity}" for entity in range(run.pair.source.num_entities)]
+    names[first] = "_:[1]"
+    pair = replace(run.pair, source=replace(run.pair.source, entity_names=names))
+    found = suggest(Explainer(replace(run, pair=pair)), len(names))
+    assert found and first not in {one.source for one in found}
+
+
 def test_test_links_change_no_suggestion(finished: Finished) -> None:
     run = finished("dual")
     wrong = run.split.test.copy()
