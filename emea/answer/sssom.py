@@ -9,9 +9,12 @@ from uuid import UUID, uuid5
 
 from emea.answer.alignment import Alignment, Origin, Row
 from emea.answer.statements import PREDICATES, Statement, statements
-from emea.data.entity_kinds import EntityKind, is_blank
+from emea.data.entity_kinds import OWL, RDF, RDFS, EntityKind, is_blank
 from emea.data.formats.sssom import NO_TERM_FOUND
 from emea.data.names import EMEA, entity_iri, entity_uri
+
+BUILT_IN = {"rdf": RDF, "rdfs": RDFS, "owl": OWL}
+"""Prefixes that SSSOM defines, for the terms that occur in nearly every RDF graph."""
 
 _FIRST_SEGMENT = re.compile(r"[^/?#]*")
 
@@ -20,9 +23,9 @@ class CompactURIs:
     """Shortens the URIs of one side to CURIEs.
 
     There is one prefix for each URI scheme: the longest beginning, up to a separator, that all
-    URIs of that scheme share. It needs no knowledge of vocabularies. A URI whose remainder cannot
-    be the reference of a CURIE (it is empty, or its first segment contains a colon) is written in
-    full.
+    URIs of that scheme share. Terms of RDF, RDFS and OWL have their usual prefixes, so that they do
+    not shorten this beginning. A URI whose remainder cannot be the reference of a CURIE (it is
+    empty, or its first segment contains a colon) is written in full.
 
     Args:
         uris: All URIs to shorten.
@@ -43,7 +46,7 @@ class CompactURIs:
         for uri in uris:
             # without the last character, because the reference must not be empty
             by_name.setdefault(self._prefix(uri), []).append(uri[:-1])
-        shared = {name: _shared(starts) for name, starts in by_name.items()}
+        shared = {name: BUILT_IN.get(name) or _shared(starts) for name, starts in by_name.items()}
         names = {start: name for name, start in (known or {}).items()}
         self._names = {name: names.get(start, name) for name, start in shared.items()}
         self.prefixes = {self._names[name]: start for name, start in shared.items()}
@@ -58,6 +61,9 @@ class CompactURIs:
         return f"{name}:{reference}"
 
     def _prefix(self, uri: str) -> str:
+        for name, namespace in BUILT_IN.items():
+            if uri.startswith(namespace):
+                return name
         if uri.startswith(EMEA):
             return f"{self.side}_emea"
         # a scheme may contain a plus sign, the name of a prefix may not
@@ -119,6 +125,7 @@ def sssom_lines(alignment: Alignment) -> Iterator[str]:
     objects = [
         entity_uri(entity_iri(pair.target.entity_name(target), pair.name, "target"))
         for target in sorted(set(alignment.targets[alignment.targets >= 0].tolist()))
+        if not is_blank(pair.target.entity_name(target))
     ]
     of_subject = CompactURIs(subjects, "source")
     of_object = CompactURIs(objects, "target", known=of_subject.prefixes)

@@ -30,6 +30,14 @@ def test_the_prefix_of_many_namespaces_is_what_they_share() -> None:
     assert compact("urn:isbn:1") == "target_urn:1"
 
 
+def test_the_vocabulary_of_rdf_does_not_shorten_the_prefix() -> None:
+    owl = "http://www.w3.org/2002/07/owl#"
+    uris = ["http://purl.org/obo/A_1", "http://purl.org/obo/A_2", f"{owl}Class", owl]
+    compact = CompactURIs(uris, "source")
+    assert compact.prefixes == {"source_http": "http://purl.org/obo/", "owl": owl}
+    assert [compact(uri) for uri in uris[1:]] == ["source_http:A_2", "owl:Class", owl]
+
+
 def test_two_prefixes_never_stand_for_one_namespace() -> None:
     source = CompactURIs(["http://a.org/x", "http://a.org/y"], "source")
     target = CompactURIs(["http://a.org/z", "urn:isbn:1"], "target", known=source.prefixes)

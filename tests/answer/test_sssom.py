@@ -64,6 +64,12 @@ def test_matched_given_and_unmatched_entities() -> None:
     assert rows[2]["confidence"] == "0.333333"
 
 
+def test_blank_nodes_have_no_prefix() -> None:
+    names = ["http://a.org/x", "_:b1"], ["http://b.org/y", "_:[1]"]
+    header, rows = parsed(alignment_of(*names, [0, 1]))
+    assert list(header["curie_map"]) == ["source_http", "target_http", "urn"] and len(rows) == 1
+
+
 @given(alignments())
 def test_every_name_comes_back_and_every_prefix_is_declared(alignment: Alignment) -> None:
     header, rows = parsed(alignment)
