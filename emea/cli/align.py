@@ -18,6 +18,9 @@ from emea.config.instantiate import load_pair
 from emea.config.overrides import check_overrides, composed
 from emea.config.paths import check_writable
 from emea.config.schema import register_schema
+from emea.data.entity_kinds import is_blank
+from emea.data.graph import KnowledgeGraph
+from emea.data.graph_pair import GraphPair
 from emea.data.names import is_endpoint
 from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
@@ -77,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
         result = run_job(config, options.out, pair=pair, is_checked=True)
     labels = result.decision.labels[:, 0].tolist()
     given = {result.pair.source.entity_name(entity) for entity in labels}
-    print(summary(result.metrics, options.out, given))
+    print(summary(result.metrics, options.out, given, result.pair))
     num_train, literals = result.metrics.settings.num_links.train, result.metrics.literals
     is_few = are_few_links(num_train, uses_literals=literals is not None)
     if is_few and (settings := literal_settings(pair)):
@@ -140,13 +143,14 @@ def _quoted(path: Path | str) -> str:
     return f"'{name}'"
 
 
-def summary(metrics: "RunMetrics", folder: Path, given: Collection[str]) -> str:
+def summary(metrics: "RunMetrics", folder: Path, given: Collection[str], pair: GraphPair) -> str:
     """Summarise the matches, their probabilities, and next steps.
 
     Args:
         metrics: The numbers of the run.
         folder: Its folder.
         given: The source entities of the training links.
+        pair: The graphs, for the labels of the examples.
     """
     export, links = metrics.answer.export, metrics.settings.num_links
     num_found, num_open = export["num_answered"], export["num_unmatched"]
@@ -167,15 +171,24 @@ def summary(metrics: "RunMetrics", folder: Path, given: Collection[str]) -> str:
                 f"{judged['precision_low']:.3f}) and recall {judged['recall']:.3f} on "
                 f"{judged['num_links']:,} {name} link{plural}, {seen}."
             )
+    is_selected = export["target_precision"] is not None
+    if is_selected and num_found:
+        lines.append(
+            "Validation links cannot show wrong matches of entities without a counterpart. The "
+            f"mean probability of all {num_found:,} matches is {export['mean_prob']:.3f}."
+        )
     rows = _rows(folder / ALIGNMENT_FILE, given)
     for title, shown in (("Surest", rows[:NUM_EXAMPLES]), ("Least sure", rows[-NUM_EXAMPLES:])):
         lines += [f"{title} matches:"] if shown else []
-        lines += [f"  {prob:.3f}  {a}  =  {b}" for a, b, prob in shown]
+        lines += [
+            f"  {prob:.3f}  {_labelled(pair.source, a)}  =  {_labelled(pair.target, b)}"
+            for a, b, prob in shown
+        ]
     place = shlex.quote(str(folder))
     lines += [
         f"Alignment: {folder / ALIGNMENT_FILE}" + _others(folder),
         f"Why a match was made: emea explain {place} --entity NAME",
-        f"Only sure matches:    emea predict {place} {_selection(links.validation)}",
+        f"Only sure matches:    emea predict {place} {_selection(links.validation, is_selected)}",
     ]
     return "\n".join(lines)
 
@@ -203,18 +216,30 @@ def _anchors(literals: "Numbers") -> str:
     )
 
 
-def _selection(num_validation: int) -> str:
-    """Return the option that selects sure matches; a precision needs validation links."""
-    return "--target-precision 0.95" if num_validation else "--threshold 0.95"
+def _selection(num_validation: int, is_selected: bool) -> str:
+    """Return the option that selects sure matches; a precision needs enough validation links."""
+    from emea.run.judgement import FEW_VALIDATION
+
+    is_usable = num_validation >= FEW_VALIDATION and not is_selected
+    return "--target-precision 0.95" if is_usable else "--threshold 0.95"
+
+
+def _labelled(graph: KnowledgeGraph, name: str) -> str:
+    """Return a name, with the label of the entity if the name does not contain it."""
+    names = graph.all_entity_names
+    label = graph.entity_label(names.index(name)) if name in names else None
+    is_known = label is None or label.replace(" ", "_").casefold() in name.casefold()
+    return name if is_known else f"{name} ({label})"
 
 
 def _rows(path: Path, given: Collection[str]) -> list[tuple[str, str, float]]:
-    """Return the matches that are not training links, most probable first."""
+    """Return the matches that are neither training links nor of blank nodes, surest first."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         next(rows)  # the header
         found = [(source, target, float(prob)) for source, target, prob in rows]
-    return sorted((row for row in found if row[0] not in given), key=lambda row: -row[2])
+    shown = (row for row in found if row[0] not in given and not any(map(is_blank, row[:2])))
+    return sorted(shown, key=lambda row: -row[2])
 
 
 def _others(folder: Path) -> str:

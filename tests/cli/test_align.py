@@ -78,6 +78,35 @@ def test_certain_matches_without_links_are_shown(
     assert advice is not None and main(advice[1].split()) == 0
 
 
+def test_examples_have_labels_and_are_not_blank_nodes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    files = []
+    for name in "ab":
+        place = f"<http://{name}/"
+        parts = (f"{place}X{i}> {place}part> _:n{i} .\n" for i in range(9))
+        labels = (f'{place}X{i}> {label} "thing {i}" .\n' for i in range(9))
+        files.append(tmp_path / f"{name}.nt")
+        values = (f'_:n{i} {place}name> "part {i}" .\n' for i in range(9))
+        files[-1].write_text("".join([*parts, *labels, *values]))
+    assert main(["align", *map(str, files), "--out", str(tmp_path / "result")]) == 0
+    shown = capsys.readouterr().out
+    assert "Matched 18 of 18 source entities" in shown and "_:" not in shown
+    pattern = r"http://a/X(\d) \(thing \1\)  =  http://b/X\1 \(thing \1\)\n"
+    assert len(re.findall(pattern, shown)) == 6
+
+
+def test_a_chosen_precision_is_not_the_precision_of_all_matches(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [*LINKS, "--target-precision", "0.5", "--out", str(tmp_path / "result")]
+    assert main(["align", *FILES, *QUICK, *given]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"The mean probability of all \d+ matches is [01]\.\d{3}\.\n", shown)
+    assert "--threshold 0.95" in shown  # four validation links are too few for a precision
+
+
 @pytest.mark.parametrize("first", ["graphs", "links"])
 def test_few_links_suggest_a_command_that_uses_literals(
     first: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
