@@ -43,12 +43,8 @@ def test_a_failing_export_leaves_the_old_files(name: str, tmp_path: Path) -> Non
     assert set(os.listdir(tmp_path)) == FILES
 
 
-@pytest.mark.parametrize("file", ["alignment.sssom.tsv", "alignment.nt"])
-def test_an_alignment_can_be_the_links_of_another_run(file: str, tmp_path: Path) -> None:
-    source = ["http://a.org/x y", "Batman: Year One", "柏林", "alone", "100%"]
-    target = ["Berlin", "http://b.org/柏:林", "Batman", "17"]
-    alignment = alignment_of(source, target, [3, 2, 0, NO_MATCH, 1])
-    write_formats(tmp_path, alignment, ["nt", "sssom"])
+def read_again(path: Path, source: list[str], target: list[str]) -> tuple[list[list[int]], int]:
+    """Return the links of a file between entities with these names, and how many are unknown."""
     resolver = LinkResolver(
         EntityFinder(named_graph(source), "source", "a"),
         EntityFinder(named_graph(target), "target", "b"),
@@ -56,9 +52,19 @@ def test_an_alignment_can_be_the_links_of_another_run(file: str, tmp_path: Path)
         "stop",
         LinkRegister(),
     )
-    links, reading = resolver.resolve(read_link_file(tmp_path / file))
-    assert sorted(links.tolist()) == [[0, 3], [1, 2], [2, 0], [4, 1]]
-    assert reading.num_unknown == 0
+    links, reading = resolver.resolve(read_link_file(path))
+    return links.tolist(), reading.num_unknown
+
+
+@pytest.mark.parametrize("file", ["alignment.sssom.tsv", "alignment.nt"])
+def test_an_alignment_can_be_the_links_of_another_run(file: str, tmp_path: Path) -> None:
+    source = ["http://a.org/x y", "Batman: Year One", "柏林", "alone", "100%"]
+    target = ["Berlin", "http://b.org/柏:林", "Batman", "17"]
+    alignment = alignment_of(source, target, [3, 2, 0, NO_MATCH, 1])
+    write_formats(tmp_path, alignment, ["nt", "sssom"])
+    links, num_unknown = read_again(tmp_path / file, source, target)
+    assert sorted(links) == [[0, 3], [1, 2], [2, 0], [4, 1]]
+    assert num_unknown == 0
 
 
 @pytest.mark.parametrize("file", ["alignment.sssom.tsv", "alignment.nt"])
@@ -67,13 +73,6 @@ def test_names_that_are_partly_percent_encoded_are_found_again(file: str, tmp_pa
     source = ["http://a.org/柏%3F", "http://a.org/x%2Fy z", "http://a.org/%22é", "http://a.org/é%"]
     target = [name.replace("a.org", "b.org") for name in source]
     write_formats(tmp_path, alignment_of(source, target, [1, 0, 3, 2]), ["nt", "sssom"])
-    resolver = LinkResolver(
-        EntityFinder(named_graph(source), "source", "a"),
-        EntityFinder(named_graph(target), "target", "b"),
-        Prefixes(),
-        "stop",
-        LinkRegister(),
-    )
-    links, reading = resolver.resolve(read_link_file(tmp_path / file))
-    assert links.tolist() == [[0, 1], [1, 0], [2, 3], [3, 2]]
-    assert reading.num_unknown == 0
+    links, num_unknown = read_again(tmp_path / file, source, target)
+    assert links == [[0, 1], [1, 0], [2, 3], [3, 2]]
+    assert num_unknown == 0
