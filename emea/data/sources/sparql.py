@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
@@ -39,6 +40,7 @@ WAITS = (1.0, 5.0, 15.0)
 """Seconds before each new attempt if the server is busy."""
 
 BUSY = (429, 502, 503, 504)
+PARTIAL = 206
 QUERY_FILES = (".rq", ".sparql")
 ACCEPTED = {
     "SELECT": "application/sparql-results+json",
@@ -131,6 +133,7 @@ class _Pages:
         head = re.split(r"(?i)\bWHERE\b|\{(?!.*\bWHERE\b)", bare[kind.end() :], flags=re.S)[0]
         named = _VARIABLE.findall(head) or _VARIABLE.findall(bare)
         self.variables = list(dict.fromkeys(named))
+        self.most_per_row = 1 if self.kind == "SELECT" else _template_size(bare[kind.end() :])
 
     def digest(self) -> str:
         text = "\0".join((self.url, self.query, str(self.page_size)))
@@ -143,8 +146,8 @@ class _Pages:
             yield lines
             if not num_rows or not self.is_paged:
                 return
-            # a server may return fewer rows than requested; only CONSTRUCT does not show how many
-            offset += num_rows if self.kind == "SELECT" else self.page_size
+            # a server may return fewer rows than requested, and CONSTRUCT does not show how many
+            offset += min(self.page_size, -(-num_rows // self.most_per_row))
             log.info("Read %s rows from %s", f"{offset:,}", self.url)
 
     def _asked(self, offset: int) -> str:
@@ -157,7 +160,7 @@ class _Pages:
         return f"{self.query}{order}\nLIMIT {self.page_size}\nOFFSET {offset}"
 
     def _page(self, page: int, query: str) -> tuple[bytes, int]:
-        """Return the lines of a page, and the number of its rows."""
+        """Return the lines of a page, and the number of its rows, or of its triples."""
         content, media_type = _answered(self.url, query, ACCEPTED[self.kind])
         name = endpoint_name(self.url)
         try:
@@ -171,6 +174,18 @@ class _Pages:
         return "".join(line for line in lines if line).encode(), len(rows)
 
 
+def _template_size(query: str) -> int:
+    """Return the largest number of triples that a row of a CONSTRUCT query can have.
+
+    Args:
+        query: The query after the word CONSTRUCT, without IRIs and strings.
+    """
+    found = re.search(r"\{([^{}]*)", query)
+    template = found[1].strip(" \t\r\n.") if found else ""
+    in_lists = 2 * len(template.split()) if "(" in template else 0
+    return 1 + len(re.findall(r"[.;,\[]", template)) + in_lists
+
+
 def _answered(url: str, query: str, accepted: str) -> tuple[bytes, str]:
     """Return the response to a query and its media type."""
     headers = {"Accept": accepted, "User-Agent": f"emea/{__version__}"}
@@ -179,7 +194,9 @@ def _answered(url: str, query: str, accepted: str) -> tuple[bytes, str]:
         try:
             with urlopen(request, timeout=TIMEOUT_SECONDS) as response:
                 media_type = response.headers.get("Content-Type") or "unknown"
-                return _body(response, url), media_type.partition(";")[0].strip().lower()
+                content = _body(response, url)
+                _check_complete(response, len(content), url)
+                return content, media_type.partition(";")[0].strip().lower()
         except HTTPError as error:
             if error.code not in BUSY or wait is None:
                 raise DataError(_refusal(url, error)) from error
@@ -203,6 +220,22 @@ def _body(response: io.BufferedIOBase, url: str) -> bytes:
         if time.monotonic() - started > PAGE_SECONDS:
             raise DataError(f"A page of {url} takes too long. Set a smaller page_size.")
     return bytes(content)
+
+
+def _check_complete(response: Any, num_bytes: int, url: str) -> None:
+    """Refuse a response that is cut off, or that the server calls incomplete.
+
+    Virtuoso returns what it found so far if a query takes too long, with a message in the header.
+    """
+    if response.status == PARTIAL or "X-SQL-State" in response.headers:
+        reason = response.headers.get("X-SQL-Message") or f"HTTP {response.status}"
+        raise DataError(
+            f"{url} returned only a part of a page: {one_line(reason)[:300]}. Set a smaller "
+            "page_size, or ask for less."
+        )
+    expected = response.headers.get("Content-Length", "")
+    if expected.isdecimal() and num_bytes < int(expected):
+        raise OSError(f"a response ends after {num_bytes:,} of {int(expected):,} bytes")
 
 
 def _refusal(url: str, error: HTTPError) -> str:

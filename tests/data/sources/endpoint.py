@@ -1,5 +1,6 @@
 """A SPARQL endpoint on loopback: a triple store behind an HTTP server."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,6 +22,7 @@ class Endpoint:
         queries: The queries so far.
         most_rows: The largest number of rows in an answer, as public endpoints have it.
         answers: Answers that replace the next ones: status, media type and content.
+        headers: Further headers of all answers, which replace the usual ones.
     """
 
     def __init__(self, triples: str) -> None:
@@ -30,12 +32,17 @@ class Endpoint:
         self.queries: list[str] = []
         self.most_rows = 1_000_000
         self.answers: list[tuple[int, str, bytes]] = []
+        self.headers: dict[str, str] = {}
 
     def answer(self, query: str) -> tuple[int, str, bytes]:
         """Return status, media type and content."""
         self.queries.append(query)
         if self.answers:
             return self.answers.pop(0)
+        if "CONSTRUCT" in query:  # it has at most so many rows, as in a SELECT query
+            limits = re.search(r"LIMIT (\d+)", query)
+            least = min(self.most_rows, int(limits[1]) if limits else self.most_rows)
+            query = re.sub(r"LIMIT \d+", f"LIMIT {least}", query)
         try:
             found = self.store.query(query)
         except SyntaxError as error:
@@ -62,8 +69,9 @@ def serving(endpoint: Endpoint) -> Iterator[Endpoint]:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
             status, media_type, content = endpoint.answer(parse_qs(body)["query"][0])
             self.send_response(status)
-            self.send_header("Content-Type", media_type)
-            self.send_header("Content-Length", str(len(content)))
+            length = {"Content-Length": str(len(content))}
+            for name, value in ({"Content-Type": media_type} | length | endpoint.headers).items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(content)
 

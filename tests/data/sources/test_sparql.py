@@ -90,6 +90,46 @@ def test_a_server_that_returns_less_than_asked_for_loses_no_row(
     assert len(endpoint.queries) == 6
 
 
+@pytest.mark.parametrize(
+    "template",
+    [
+        "?s ?p ?o",
+        "?s ?p ?o .",
+        f"?s ?p ?o . ?o <{EX}of> ?s",
+        f"?s ?p ?o ; <{EX}to> ?o .",
+        f"?s <{EX}is> ?p, ?o, ?s",
+        f"?s <{EX}has> [ <{EX}is> ?o ]",
+        f"?s <{EX}all> (?s ?o)",
+    ],
+)
+def test_a_server_that_returns_less_of_a_construct_query_loses_no_row(
+    template: str, endpoint: Endpoint
+) -> None:
+    query = f"CONSTRUCT {{ {template} }} WHERE {{ ?s ?p ?o . ?s <{EX}next> ?o }}"
+    whole = named_triples(read_graph(endpoint.url, query=query))
+    num_queries = len(endpoint.queries)
+    endpoint.most_rows = 11
+    assert named_triples(read_graph(endpoint.url, query=f"{query} ")) == whole
+    assert num_queries <= 5 and 6 <= len(endpoint.queries) - num_queries <= 12
+
+
+@pytest.mark.parametrize("kind", ["SELECT ?s ?p ?o", "CONSTRUCT { ?s ?p ?o }"])
+@pytest.mark.parametrize(
+    ("headers", "sentence"),
+    [
+        ({"Content-Length": "1000000"}, "a response ends after .* of 1,000,000 bytes"),
+        ({"X-SQL-State": "S1TAT", "X-SQL-Message": "Timeout"}, "only a part of a page: Timeout"),
+    ],
+)
+def test_an_incomplete_answer_is_refused(
+    kind: str, headers: dict[str, str], sentence: str, endpoint: Endpoint, cache: Path
+) -> None:
+    endpoint.headers = headers
+    with pytest.raises(DataError, match=sentence):
+        endpoint_copy(endpoint.url, f"{kind} WHERE {{ ?s ?p ?o }}")
+    assert list(cache.iterdir()) == []
+
+
 def test_a_query_with_its_own_limit_or_order_is_kept(endpoint: Endpoint) -> None:
     query = f"SELECT ?a ?b ?c WHERE {{ ?a ?b ?c . ?a <{EX}next> ?c }} # LIMIT"
     limited = query.replace("# LIMIT", "ORDER BY DESC(?a) LIMIT 5")
