@@ -42,8 +42,13 @@ def sssom_format(path: Path, file_format: str) -> str | None:
     if file_format not in ("tsv", "csv"):
         return None
     header = next((line for line in lines(path, file_format) if not _is_above(line)), "")
-    cells = {"tsv": header.split("\t"), "csv": [cell.strip('"') for cell in header.split(",")]}
-    return next((found for found in cells if set(cells[found]) >= COLUMNS), None)
+    cells = {"tsv": header.split("\t"), "csv": [cell.strip(' "') for cell in header.split(",")]}
+    return next((found for found in cells if set(_names(cells[found])) >= COLUMNS), None)
+
+
+def _names(header: Sequence[str]) -> list[str]:
+    """Return the column names of a header. As in other tables, case does not matter."""
+    return [cell.strip().lower() for cell in header]
 
 
 def read_sssom(path: Path, file_format: str, bad: BadLines) -> LinkListing:
@@ -63,7 +68,7 @@ def read_sssom(path: Path, file_format: str, bad: BadLines) -> LinkListing:
     comments = list(takewhile(_is_above, lines(path, file_format)))
     # Comments are not rows. Quotes in them do not follow the rules for cells.
     body = rows(path, file_format, bad, after=len(comments))
-    header = next((row.cells for row in body), [])
+    header = _names(next((row.cells for row in body), []))
     if not set(header) >= COLUMNS:
         raise DataError(f"{path.name}: the header cannot be read. Check the quotes in it.")
     links, places, num_other = [], [], 0

@@ -137,3 +137,12 @@ def test_an_empty_row_of_a_table_program_may_be_above_the_table(tmp_path: Path) 
     path.write_text("#comment: 1,,\n,,\nsubject_id,predicate_id,object_id\na,owl:sameAs,b\n")
     assert sssom_format(path, "csv") == "csv"
     assert read_sssom(path, "csv", BadLines(path.name, "stop")).links == [("a", "b")]
+
+
+@pytest.mark.parametrize("separator", ["\t", ",", ", "])
+def test_case_and_spaces_in_the_header_do_not_matter(separator: str, tmp_path: Path) -> None:
+    header = separator.join(["Subject_ID", "Predicate_ID", "Object_ID"])
+    row = separator.strip(" ").join(["a", "skos:broadMatch", "b"])
+    path = write(tmp_path / "a.csv", f"{header}\n{row}\n{row.replace('broad', 'exact')}\n")
+    listing = read_link_file(path)
+    assert (listing.links, listing.num_other) == ([("a", "b")], 1)
