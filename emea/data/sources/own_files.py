@@ -1,5 +1,6 @@
 """Reads a pair of graphs and the links between them from files of the user."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from emea.data.formats.files import is_gzipped
 from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.limits import DEFAULT_LIMITS, reading_limits
 from emea.data.formats.link_file import read_link_file
+from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair, sorted_links
 from emea.data.iri_names import with_iri_names
 from emea.data.links import EntityFinder, LinkListing, LinkRegister, LinkResolver, check_rejected
@@ -20,6 +22,8 @@ from emea.data.reading import LinkReading, PairReading
 from emea.data.sources.sparql import PAGE_SIZE, endpoint_copy, endpoint_name
 from emea.data.split import NO_SEEDS
 from emea.errors import ConfigError, DataError
+
+log = logging.getLogger(__name__)
 
 NO_LINKS: IntArray = np.zeros((0, 2), dtype=np.int64)
 
@@ -93,6 +97,8 @@ def read_own_files(
         (left, left_reading), (right, right_reading) = (
             read_graph(path, found, *settings) for path, found in files
         )
+        if keep_literals:
+            _warn_of_unused(attributes, left, right)
         if keep_literals and iri_names:
             left, right = with_iri_names(left), with_iri_names(right)
         resolver = LinkResolver(
@@ -126,6 +132,22 @@ def read_own_files(
     )
     reading = PairReading(left_reading, right_reading, label_reading, test_reading)
     return replace(pair, reading=reading)
+
+
+def _warn_of_unused(attributes: Sequence[str], *graphs: KnowledgeGraph) -> None:
+    """Warn of attributes that no graph has, which may be misspelt."""
+    found = {
+        name
+        for graph in graphs
+        if graph.attributes is not None
+        for name in graph.attributes.attribute_names
+    }
+    unused = [name for name in attributes if name not in found]
+    if unused:
+        log.warning(
+            "data.attributes: no table has a relation or column with values named %s",
+            ", ".join(unused),
+        )
 
 
 def _located(

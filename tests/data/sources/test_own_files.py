@@ -112,3 +112,12 @@ def test_a_rejected_pair_is_not_a_label(write_files: WriteFiles) -> None:
     assert named(pair, pair.rejected) == {("a", "y"), ("c", "z")}
     with pytest.raises(DataError, match="b - y is both a known link and a rejected pair"):
         read(folder, files={**files, "rejected": "label.tsv"})
+
+
+def test_attributes_that_no_graph_has_are_reported(
+    write_files: WriteFiles, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = "a\tr\tb\nb\tr\tc\na\tname\tAnna\n"
+    folder = write_files({**GRAPHS, "a.tsv": source, "seeds.tsv": "a\tx\n"})
+    read(folder, keep_literals=True, attributes=["name", "nmae"])
+    assert [record.getMessage().split()[-1] for record in caplog.records] == ["nmae"]
