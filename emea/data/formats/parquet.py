@@ -12,7 +12,7 @@ from emea.data.formats.limits import (
     current_limits,
     limit_error,
 )
-from emea.data.formats.rows import Columns, Row, name_problem
+from emea.data.formats.rows import ESCAPED_BYTE, Columns, Row, check_same_ids, name_problem
 from emea.errors import DataError
 
 
@@ -41,15 +41,15 @@ def parquet_rows(
             wanted = _wanted(path, file.schema_arrow.names, names)
             marked = [name for name in attributes if name in file.schema_arrow.names]
             _check_columns(path, file.schema_arrow, [*wanted, *marked], pyarrow)
+            _check_same_ids(path, file.schema_arrow, wanted, pyarrow)
             number = 0
             for batch in file.iter_batches(columns=[*wanted, *marked]):
                 read = [*wanted, *marked]
                 cells = zip(*(batch.column(name).to_pylist() for name in read), strict=True)
                 for number, values in enumerate(cells, number + 1):  # noqa: B020
-                    if (row := _row(number, values[: len(wanted)], bad)) is not None:
-                        texts = map(_text, values[len(wanted) :])
-                        filled = [cell for cell in zip(marked, texts, strict=True) if cell[1]]
-                        yield row._replace(attributes=filled)
+                    row = _row(number, values[: len(wanted)], values[len(wanted) :], marked, bad)
+                    if row is not None:
+                        yield row
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     # Python errors: text that is not UTF-8, and dates outside the range of datetime
@@ -109,16 +109,39 @@ def _check_columns(path: Path, schema: Any, wanted: Sequence[str], pyarrow: Any)
             )
 
 
-def _row(number: int, values: Sequence[object], bad: BadLines) -> Row | None:
-    cells = [_text(value) for value in values]
+def _check_same_ids(path: Path, schema: Any, wanted: Sequence[str], pyarrow: Any) -> None:
+    """Refuse integers next to floats in heads and tails."""
+    is_integer, is_floating = pyarrow.types.is_integer, pyarrow.types.is_floating
+    kinds = {name: schema.field(name).type for name in (wanted[0], wanted[-1])}
+    check_same_ids(
+        path.name,
+        [name for name, kind in kinds.items() if is_integer(kind)],
+        [name for name, kind in kinds.items() if is_floating(kind)],
+    )
+
+
+def _row(
+    number: int,
+    names: Sequence[object],
+    literals: Sequence[object],
+    marked: Sequence[str],
+    bad: BadLines,
+) -> Row | None:
+    cells, texts = [_text(value) for value in names], [_text(value) for value in literals]
     for column, cell in enumerate(cells, 1):
         if (problem := name_problem(cell)) is not None:
             bad.add(number, f"column {column} {problem}")
             return None
-    return Row(number, cells)
+    for name, text in zip(marked, texts, strict=True):
+        if ESCAPED_BYTE.search(text):
+            bad.add(number, f"column {name} is not UTF-8")
+            return None
+    filled = [cell for cell in zip(marked, texts, strict=True) if cell[1]]
+    return Row(number, cells, filled)
 
 
 def _text(value: object) -> str:
     if isinstance(value, bytes):  # some programs do not mark their columns as text
         return value.decode(errors="surrogateescape")
-    return "" if value is None else str(value)
+    # programs other than pandas write missing numbers as NaN, which differs from itself
+    return "" if value is None or value != value else str(value)

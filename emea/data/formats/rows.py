@@ -12,6 +12,7 @@ from typing import IO, NamedTuple
 
 from emea.data.formats.files import BadLines, byte_stream
 from emea.data.formats.limits import current_limits, limit_error
+from emea.errors import DataError
 
 MAX_LINES = 100
 """Maximum number of lines of a row. A longer row has a quote that is never closed."""
@@ -159,11 +160,26 @@ def wanted_cells(
         header = columns.from_header(row.cells, attributes) if number == 0 else None
         if header is not None:
             columns = header
+            _check_names(path, row.cells, columns)
         elif (problem := _problem(row.cells, columns)) is not None:
             bad.add(row.line, problem)
         else:
             cells = [row.cells[place] for place in columns.places]
             yield Row(row.line, cells, columns.attribute_cells(row.cells))
+
+
+def _check_names(path: Path, header: Sequence[str], columns: Columns) -> None:
+    """Refuse a header that names a wanted column twice."""
+    attributes = [place for _, place in columns.attributes]
+    exact = [cell.strip() for cell in header]
+    lower = [cell.lower() for cell in exact]
+    for place in (*columns.places, *attributes):
+        # case only matters for the names of attributes
+        given = exact if place in attributes else lower
+        if given.count(given[place]) > 1:
+            raise DataError(
+                f"{path.name} has more than one column {header[place]}. Rename the others."
+            )
 
 
 def rows(path: Path, file_format: str, bad: BadLines, after: int = 0) -> Iterator[Row]:
@@ -224,6 +240,9 @@ def _problem(cells: Sequence[str], columns: Columns) -> str | None:
     for place in columns.places:
         if (problem := name_problem(cells[place])) is not None:
             return f"column {place + 1} {problem}"
+    for _, place in columns.attributes:
+        if ESCAPED_BYTE.search(cells[place]):
+            return f"column {place + 1} is not UTF-8"
     return None
 
 
@@ -234,3 +253,24 @@ def name_problem(name: str) -> str | None:
     if UNWRITABLE.search(name):
         return "contains a tab or a line break"
     return "is not UTF-8" if ESCAPED_BYTE.search(name) else None
+
+
+def check_same_ids(label: str, integers: Sequence[str], floats: Sequence[str]) -> None:
+    """Refuse a table whose heads are integers and whose tails are floats, or the other way round.
+
+    1 and 1.0 would be two entities. pandas turns integers into floats if a cell was missing, even
+    if its row is dropped later.
+
+    Args:
+        label: The name of the table.
+        integers: The columns of heads and tails that contain integers.
+        floats: Those that contain floats.
+
+    Raises:
+        DataError: There are both.
+    """
+    if integers and floats:
+        raise DataError(
+            f"{label}: column {integers[0]} contains integers and column {floats[0]} contains "
+            f"floats, so that 1 and 1.0 would be two entities. Convert {floats[0]} to integers."
+        )

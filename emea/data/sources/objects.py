@@ -8,7 +8,7 @@ from typing import Any
 
 from emea.data.attributes import Kind
 from emea.data.formats.graph_file import TRIPLE_COLUMNS, from_rows
-from emea.data.formats.rows import Columns, Row
+from emea.data.formats.rows import Columns, Row, check_same_ids
 from emea.data.formats.triple_collector import TripleCollector
 from emea.data.graph import KnowledgeGraph
 from emea.errors import DataError
@@ -73,9 +73,18 @@ def _of_frame(frame: Any, literals: bool, attributes: Sequence[str]) -> Knowledg
             "A data frame of triples needs the columns head, relation and tail (or subject, "
             f"predicate, object), or exactly three columns; it has {', '.join(header)}."
         )
+    _check_same_ids(frame, (found or columns).places)
     rows = _frame_rows(frame, found or columns)
     collector = from_rows(rows, frozenset(attributes), literals)
     return collector.finish("the data frame", 0, keep_isolated=False)[0]
+
+
+def _check_same_ids(frame: Any, places: Sequence[int]) -> None:
+    ends = [(str(frame.columns[place]), frame.dtypes.iloc[place]) for place in places[::2]]
+    integers, floats = (
+        [name for name, kind in ends if getattr(kind, "kind", "") in kinds] for kinds in ("iu", "f")
+    )
+    check_same_ids("The data frame", integers, floats)
 
 
 def _frame_rows(frame: Any, columns: Columns) -> Iterator[Row]:

@@ -111,3 +111,26 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(DataError, match=r"pip install '\.\[parquet\]'"):
         read(tmp_path / "a.parquet")
+
+
+def test_a_number_that_is_missing_is_not_a_name_or_a_value(tmp_path: Path) -> None:
+    nan = float("nan")
+    columns = {"head": [1.0, nan, 3.0], "relation": [*"rrr"], "tail": [*"abc"]}
+    path = write(tmp_path / "a.parquet", **columns, size=[nan, 1.0, 2.5])
+    rows = list(parquet_rows(path, NAMES, BadLines(path.name, "skip", "row"), ["size"]))
+    assert [(row.line, row.attributes) for row in rows] == [(1, []), (3, [("size", "2.5")])]
+
+
+def test_attributes_must_be_utf8(tmp_path: Path) -> None:
+    columns = {"head": [*"ab"], "relation": [*"rr"], "tail": [*"cd"], "name": [b"\xff", b"x"]}
+    path = write(tmp_path / "a.parquet", **columns)
+    with pytest.raises(DataError, match=r"a\.parquet, row 1: column name is not UTF-8"):
+        list(parquet_rows(path, NAMES, BadLines(path.name, "stop", "row"), ["name"]))
+    rows = list(parquet_rows(path, NAMES, BadLines(path.name, "skip", "row"), ["name"]))
+    assert [(row.line, row.attributes) for row in rows] == [(2, [("name", "x")])]
+
+
+def test_heads_and_tails_are_numbers_of_the_same_kind(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", head=[1, 2], relation=[*"rr"], tail=[2.0, 1.0])
+    with pytest.raises(DataError, match="Convert tail to integers"):
+        read(path)

@@ -115,3 +115,21 @@ def test_quotes_that_open_and_open_again_cost_a_bounded_number_of_lines(tmp_path
     assert time.perf_counter() - began < 20
     assert found[0] == ["a", "b"] and found[-1] == ["c", "d"]
     assert bad.num_lines >= 2900
+
+
+@pytest.mark.parametrize("header", ["head,relation,tail,Tail", "head,relation,tail,name,name"])
+def test_a_column_that_is_named_twice_is_refused(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"{header}\n" + ",".join("abcde"[: header.count(",") + 1]) + "\n")
+    bad = BadLines(path.name)
+    with pytest.raises(DataError, match=r"more than one column (tail|name)"):
+        list(wanted_cells(path, "csv", NAMES, bad, ["name"]))
+
+
+def test_attributes_must_be_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"head,relation,tail,Name,name\na,r,b,,caf\xe9\nc,r,d,\xe9,x\n")
+    with pytest.raises(DataError, match=r"a\.csv, line 2: column 5 is not UTF-8"):
+        list(wanted_cells(path, "csv", NAMES, BadLines(path.name), ["name"]))
+    found = list(wanted_cells(path, "csv", NAMES, BadLines(path.name, "skip"), ["name"]))
+    assert [(row.line, row.attributes) for row in found] == [(3, [("name", "x")])]

@@ -151,3 +151,10 @@ def test_a_triples_factory_is_the_graph_of_its_triples() -> None:
     core = SimpleNamespace(mapped_triples=ids, num_entities=3, num_relations=2)
     expected = {(str(entities[h]), str(relations[r]), str(entities[t])) for h, r, t in ROWS}
     assert named(graph_of(core)) == expected  # type: ignore[arg-type]
+
+
+def test_heads_and_tails_of_a_frame_are_numbers_of_the_same_kind() -> None:
+    frame = pd.DataFrame({"head": [1, 2], "relation": ["r", "r"], "tail": [2.0, None]}).dropna()
+    with pytest.raises(DataError, match="Convert tail to integers"):
+        graph_of(frame)
+    assert graph_of(frame.astype({"tail": int})).num_entities == 2
