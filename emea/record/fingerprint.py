@@ -134,15 +134,22 @@ def _official_parts(config: DictConfig, pair: GraphPair) -> str | None:
         return None
     parts = (pair.official.train, pair.official.validation, pair.official.test)
     digests = [hashlib.sha256(part.tobytes()).hexdigest() for part in parts]
-    return " ".join(digests)
+    return " ".join([*digests, str(pair.official.num_absent)])
 
 
 def _names(pair: GraphPair) -> str:
-    """Return a digest of the names of entities and relations, which an alignment contains."""
+    """Return a digest of the names and labels that results contain, and of the kinds of literals.
+
+    The checksum of a pair does not cover them. The datatype of a literal decides which literals are
+    equal.
+    """
     digest = hashlib.sha256()
     for graph in (pair.source, pair.target):
-        for names in (graph.entity_names, graph.relation_names):
-            digest.update("\n".join(names or ()).encode() + b"\0")
+        for names in (graph.entity_names, graph.relation_names, graph.labels):
+            digest.update("\n".join(names or ()).encode(errors="surrogatepass") + b"\0")
+        if graph.attributes is not None:
+            told = (graph.attributes.attribute_names, graph.attributes.kind_names)
+            digest.update(json.dumps(told).encode() + graph.attributes.kinds.tobytes())
     return digest.hexdigest()
 
 

@@ -4,10 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from omegaconf import DictConfig
 
 from emea.config.instantiate import load_pair
+from emea.data.attributes import AttributeTriples, Kind
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.errors import DataError
 from emea.record import fingerprint as module
@@ -76,6 +78,27 @@ def test_official_parts_count_where_they_are_used(tiny_config: Configs, pair: Gr
     official, random = tiny_config("split=official"), tiny_config()
     assert fingerprint(official, folds[0]) != fingerprint(official, folds[1])
     assert fingerprint(random, folds[0]) == fingerprint(random, folds[1])
+
+
+def test_test_links_that_cannot_be_found_count(tiny_config: Configs, pair: GraphPair) -> None:
+    official = OfficialSplit(pair.links[:10], pair.links[:0], pair.links[10:])
+    both = (replace(official, num_absent=number) for number in (0, 1))
+    config = tiny_config("split=official")
+    known = {fingerprint(config, replace(pair, official=one, num_absent=1)) for one in both}
+    assert len(known) == 2
+
+
+def test_attributes_and_labels_count(tiny_config: Configs, pair: GraphPair) -> None:
+    plain = AttributeTriples(np.array([[0, 0, 0]]), ["name"], ["007"], np.array([0]))
+    given = [
+        {},
+        {"attributes": plain},
+        {"attributes": replace(plain, kind_names=(Kind(datatype="http://x.org/integer"),))},
+        {"attributes": replace(plain, attribute_names=["code"])},
+        {"attributes": plain, "labels": ["one"] * pair.source.num_entities},
+    ]
+    pairs = [replace(pair, source=replace(pair.source, **one)) for one in given]
+    assert len({fingerprint(tiny_config(), one) for one in pairs}) == len(pairs)
 
 
 def test_names_count(tiny_config: Configs, pair: GraphPair) -> None:
