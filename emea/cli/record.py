@@ -25,10 +25,11 @@ def _add(options: argparse.Namespace) -> int:
     from emea.record.study import add_runs, study_folder
     from emea.record.study_files import PackedRun
 
-    if options.name and len(options.runs) > 1:
+    places = [run for place in options.runs for run in _runs_in(place)]
+    if options.name and len(places) > 1:
         raise DataError("--name needs exactly one run. Add the runs one by one.")
     packed: dict[str, PackedRun] = {}
-    for place in options.runs:
+    for place in places:
         found = packed_runs(place, options.name)
         for name in found.keys() & packed.keys():
             raise DataError(f"Two of the runs are named {name}. Add them one by one with --name.")
@@ -43,6 +44,16 @@ def _add(options: argparse.Namespace) -> int:
         print(f"added {name}{remark}")
     print(f"{folder}: {len(added)} added, {len(packed) - len(added)} already recorded")
     return 0
+
+
+def _runs_in(place: Path) -> list[Path]:
+    """Return the run folders in the folder of a sweep; any other place is returned itself."""
+    from emea.record.run_record import RUN_FILE, is_run_folder
+    from emea.record.study import is_study
+
+    if is_study(place) or is_run_folder(place):
+        return [place]
+    return sorted(file.parent for file in place.glob(f"*/{RUN_FILE}")) or [place]
 
 
 def _restore(options: argparse.Namespace) -> int:
@@ -113,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     add = commands.add_parser("add", help="add finished runs: emea record add STUDY RUN ...")
     add.add_argument("study", metavar="STUDY", help="the study, created if it is missing")
     add.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUN", help="run folders, or folders of studies"
+        "runs", nargs="+", type=Path, metavar="RUN", help="folders of runs, sweeps or studies"
     )
     add.add_argument("--name", help="name of the run (default: the name of its folder)")
     add.add_argument(

@@ -32,6 +32,16 @@ def test_add_list_check_and_restore(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert (tmp_path / "back" / "run.json").read_text() == (tmp_path / "b/run.json").read_text()
 
 
+def test_a_sweep_is_added_as_a_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in "ab":
+        write_run_folder(tmp_path / "sweep" / name, run_id=name * 32)
+    (tmp_path / "sweep" / "skipped").mkdir()
+    assert main(["record", "add", "mine", "sweep"]) == 0
+    assert "experiments/mine: 2 added, 0 already recorded" in capsys.readouterr().out
+    assert main(["record", "add", "mine", "sweep", "--name", "c"]) == 1
+    assert "--name needs exactly one run" in capsys.readouterr().err
+
+
 def test_a_score_of_zero_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     metrics = METRICS | {"final": {"hit@1": 0.0, "mrr": 0.0}, "protocol": "released"}
     write_run_folder(tmp_path / "a", metrics=metrics)
