@@ -52,7 +52,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
-        "--runs", type=Path, nargs="+", metavar="FOLDER", help="run folders, or folders of them"
+        "--runs",
+        type=Path,
+        nargs="+",
+        metavar="FOLDER",
+        help="run folders, folders of them, or studies of emea record",
     )
     source.add_argument("--store", metavar="URI", help=f"an MLflow store, such as {DEFAULT_URI}")
     source.add_argument(

@@ -15,8 +15,7 @@ from emea.errors import DataError
 from emea.record.provenance import is_of_committed_code
 from emea.record.run_folder import RANKS_FILE, read_metrics, read_ranks
 from emea.record.run_record import read_run_file
-from emea.record.study import find_studies, read_study
-from emea.record.study_files import RUNS_FILE
+from emea.record.study import find_studies, is_study, read_study
 
 logger = logging.getLogger(__name__)
 
@@ -106,25 +105,22 @@ def _ranks_in(folder: Path, stage: str) -> FloatArray | None:
 
 
 def load_run_folders(folders: Iterable[Path]) -> list[RecordedRun]:
-    """Return the finished runs at or below the folders, ordered by start time.
+    """Return the finished runs at or below the folders, and those of studies, by start time.
 
     Raises:
         DataError: If a folder contains no finished run.
     """
     found: dict[Path, RecordedRun] = {}
     for folder in folders:
-        files = sorted(folder.glob("**/metrics.json"))
-        runs = [file.parent for file in files if (file.parent / "run.json").is_file()]
-        if not runs and (folder / RUNS_FILE).is_file():
-            raise DataError(
-                f"{folder} is a study of recorded runs, and --runs reads run folders. Restore a "
-                f"run with emea record restore {folder} NAME --out DIR and report DIR, or import "
-                f"all of them with emea sync {folder} and report the store with emea report "
-                "--store URI."
-            )
+        if is_study(folder):
+            runs = {folder.resolve() / run.name: run for run in load_records(folder)}
+        else:
+            places = [file.parent for file in sorted(folder.glob("**/metrics.json"))]
+            places = [place for place in places if (place / "run.json").is_file()]
+            runs = {place.resolve(): load_run(place) for place in places}
         if not runs:
             raise DataError(f"{folder} contains no finished run ({' and '.join(RUN_FILES)})")
-        found |= {run.resolve(): load_run(run) for run in runs}
+        found |= runs
     return sorted(found.values(), key=lambda run: run.started)
 
 

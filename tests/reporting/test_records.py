@@ -86,3 +86,11 @@ def test_run_folders_are_found_at_any_depth(tmp_path: Path) -> None:
     assert [run.study for run in found] == ["", "figure4"]
     with pytest.raises(DataError, match="contains no finished run"):
         load_run_folders([tmp_path, tmp_path / "sweep" / "none"])
+
+
+def test_the_runs_of_a_study_can_be_reported(tmp_path: Path) -> None:
+    for name in "ab":
+        write_run(tmp_path / "mine", name)
+    write_folder(tmp_path / "sweep", "late", started=2)
+    found = load_run_folders([tmp_path / "mine", tmp_path / "sweep"])
+    assert {run.name for run in found} >= {"a", "b"} and len(found) == 3
