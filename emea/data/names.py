@@ -114,7 +114,7 @@ NUM_GUESSES = 3
 
 
 class EntityIndex:
-    """Finds the entities of a graph by full name or local name.
+    """Finds the entities of a graph by full name, local name or label.
 
     Args:
         graph: The graph.
@@ -128,18 +128,23 @@ class EntityIndex:
         self._by_local: dict[str, list[str]] = defaultdict(list)
         for name in self.names:
             self._by_local[local_name(name)].append(name)
+        self._by_label: dict[str, list[str]] = defaultdict(list)
+        for entity, name in enumerate(self.names):
+            if label := graph.entity_label(entity):
+                self._by_label[label].append(name)
 
     def find(self, name: str) -> int:
-        """Return the entity with this full name, or with this local name if it is unique.
+        """Return the entity with this full name, or with this local name or label if it is unique.
 
         Raises:
             DataError: No entity or several entities match. The error suggests names.
         """
         if name in self._ids:
             return self._ids[name]
-        meant = self._by_local.get(local_name(name), [])
         # a different IRI with the same local name is a different entity
-        if len(meant) == 1 and local_name(name) == name:
+        is_short = local_name(name) == name
+        meant = self._by_local.get(local_name(name)) or self._by_label.get(name, [])
+        if len(meant) == 1 and is_short:
             return self._ids[meant[0]]
         if len(meant) > 1:
             several = ", ".join(meant[:NUM_GUESSES])

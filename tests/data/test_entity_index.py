@@ -24,6 +24,16 @@ def test_an_ending_of_several_is_refused(index: EntityIndex) -> None:
     assert NAMES[1] in str(error.value) and NAMES[2] in str(error.value)
 
 
+def test_unique_labels_are_found() -> None:
+    labels = ["capital", "town", "town", "Paris"]
+    graph = KnowledgeGraph(np.empty((0, 3)), 4, 0, NAMES, labels=labels)
+    index = EntityIndex(graph, "source entity")
+    assert index.find("capital") == 0
+    for several in ("town", "Paris"):  # names take precedence over labels
+        with pytest.raises(DataError, match="more than one source entity: http:"):
+            index.find(several)
+
+
 def test_unknown_names_bring_the_nearest(index: EntityIndex) -> None:
     with pytest.raises(DataError, match=r"no source entity 'berlim'.*nearest names are.*Berlin"):
         index.find("berlim")
