@@ -278,7 +278,7 @@ def _log_data(config: DictConfig, pair: GraphPair, split: Split) -> list[str]:
     uses_literals = OmegaConf.select(config, "literals.name", default="none") != "none"
     if not uses_literals and pair.source.labels and pair.target.labels:
         logger.info(
-            "Both graphs have labels, but the run does not use them. literals=equal uses them."
+            "Both graphs have labels, but the run does not use them. literals=similar uses them."
         )
     if not len(split.test):
         logger.info("There are no test links: the run predicts matches and evaluates nothing.")
