@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, NamedTuple, Protocol
@@ -16,6 +17,15 @@ from emea.data.graph_pair import sorted_links
 from emea.data.names import Prefixes, entity_uri, uri_numbers
 from emea.data.reading import LinkReading
 from emea.errors import DataError, one_line
+
+log = logging.getLogger(__name__)
+
+ONE_TO_ONE = "(links are one-to-one; use data.on_error=skip to keep one link of each entity)"
+REPEATED = "(test links must differ from the labels; use data.on_error=skip to leave them out)"
+NUM_NAMED = 20
+"""Links left out for the same reason that are logged one by one. The others are counted."""
+
+_LOGS_LEFT_OUT: ContextVar[bool] = ContextVar("logs_left_out", default=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,14 +151,6 @@ class LinkRegister(Generic[Key]):
 
 def _text(link: tuple[Key, Key]) -> str:
     return f"{link[0]} - {link[1]}"
-
-
-log = logging.getLogger(__name__)
-
-ONE_TO_ONE = "(links are one-to-one; use data.on_error=skip to keep one link of each entity)"
-REPEATED = "(test links must differ from the labels; use data.on_error=skip to leave them out)"
-NUM_NAMED = 20
-"""Links left out for the same reason that are logged one by one. The others are counted."""
 
 
 class EntityFinder:
@@ -313,16 +315,18 @@ def check_rejected(
 
 @contextmanager
 def silent_links() -> Iterator[None]:
-    """Do not log the links that are left out, because the files were read before."""
-    before, log.disabled = log.disabled, True
+    """Do not log the links that are left out within the context: the run reported them before."""
+    token = _LOGS_LEFT_OUT.set(False)
     try:
         yield
     finally:
-        log.disabled = before
+        _LOGS_LEFT_OUT.reset(token)
 
 
 def _log_left_out(label: str, problems: list[str], which: str) -> None:
     """Log the links of a file that are left out: the first ones by name, then their number."""
+    if not _LOGS_LEFT_OUT.get():
+        return
     for text in problems[:NUM_NAMED]:
         log.warning("%s: left out", one_line(text))
     if len(problems) > NUM_NAMED:

@@ -43,7 +43,7 @@ def pair_of_run(folder: Path, config: DictConfig) -> GraphPair:
             f"{folder} was created from in-memory graphs through the Python API, and its "
             f"{PAIR_FILE} is missing. Restore that file or fit again."
         )
-    with silent_links():  # the run itself reported the links that are left out
+    with silent_links():
         return load_pair(config)
 
 
