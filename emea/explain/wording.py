@@ -14,6 +14,7 @@ from emea.explain.explanation import (
     Unmatched,
 )
 
+MOST_LISTED = 5
 NOTHING = "-"
 UNMATCHED = "unmatched"
 """Name of the weight that does not belong to a pair."""
@@ -182,10 +183,11 @@ def conflicts(case: Case) -> str:
     return f"{short(case.target)} is also a candidate of {others}."
 
 
-def listed(names: Sequence[str], num_all: int | None = None, most: int = 5) -> str:
+def listed(names: Sequence[str], num_all: int | None = None) -> str:
     """Return the first names and how many more there are."""
-    left = (len(names) if num_all is None else num_all) - min(most, len(names))
-    return ", ".join(names[:most]) + (f" and {left} more" if left else "")
+    shown = names[:MOST_LISTED]
+    left = (len(names) if num_all is None else num_all) - len(shown)
+    return ", ".join(shown) + (f" and {left} more" if left else "")
 
 
 def number(value: float | None) -> str:

@@ -83,8 +83,9 @@ def columns(runs: "Iterable[Run]") -> list[str]:
     ]
 
 
-def chart_address(run_id: str, experiment_id: str, keys: Sequence[str] = CHARTS[0]) -> str:
-    """Return the page of MLflow with metrics of a run in one chart, relative to the server."""
+def chart_address(run_id: str, experiment_id: str) -> str:
+    """Return the page of MLflow with the first chart of a run, relative to the server."""
+    keys = CHARTS[0]
     query = {
         "runs": json.dumps([run_id]),
         "metric": json.dumps(keys[0]),

@@ -78,17 +78,10 @@ class RecordedRun:
         return None if data is None or links is None else (data, links)
 
 
-def load_run(folder: Path, study: str = "", name: str = "") -> RecordedRun:
-    """Read a run folder.
-
-    Args:
-        folder: The run folder.
-        study: The study that it belongs to; by default the one in its parameters.
-        name: The name in reports; by default the run's own.
-    """
+def load_run(folder: Path) -> RecordedRun:
+    """Read a run folder."""
     metrics, header = read_metrics(folder), read_run_file(folder)
-    study = study or str(header["params"].get("study", ""))
-    name = name or str(header.get("name", ""))
+    name, study = str(header.get("name", "")), str(header["params"].get("study", ""))
     ranks, links = partial(_ranks_in, folder), partial(_links_in, folder)
     return RecordedRun(name, study, metrics, header, ranks, links)
 

@@ -77,7 +77,7 @@ class Column(Protocol):
         """Fill the cell of the row in the scope."""
 
 
-Rows = Sequence[Row] | Callable[[Runs, PaperNumbers], Sequence[Row]]
+Rows = Sequence[Row] | Callable[[Runs], Sequence[Row]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +168,7 @@ class _Scope:
 
 def fill(spec: TableSpec, runs: Runs, paper: PaperNumbers) -> Table:
     """Fill a table from the recorded runs and the paper's numbers."""
-    rows = spec.rows(runs, paper) if callable(spec.rows) else spec.rows
+    rows = spec.rows(runs) if callable(spec.rows) else spec.rows
     kept = _common_splits(spec, runs, rows)
     cells = [
         _filled(spec, _Scope(runs, paper, spec.splits or 0, row, kept.get(row))) for row in rows

@@ -1,6 +1,7 @@
 """Pieces that several studies share: notes, rows and kinds of tables."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from emea.reporting.columns import (
     FORMATS,
@@ -78,28 +79,33 @@ def tested(pairs: Sequence[tuple[Method, str, Method, str]]) -> TableSpec:
     return TableSpec(("pair", "ratio"), at(DBP15K_CELLS), tuple(columns))
 
 
-def by_metric(
-    methods: Sequence[Method], places: Places, metrics: Sequence[str] = tuple(TITLES)
-) -> tuple[Section, ...]:
-    """Return one comparison per metric."""
-    return tuple(
-        Section(f"{TITLES[metric]} among test targets", "", compared(methods, places, metric))
-        for metric in metrics
+def plain(
+    title: str, path: str = "{stage}.hit@1", form: str = "{:.3f}", method: Method | None = None
+) -> Measured:
+    """Return a column with a mean only, which does not go to ``results.csv``."""
+    return Measured(
+        title, method=method, path=path, form=form, spread=False, empty="", in_csv=False
     )
 
 
-def under_both(title: str, note: str, table: TableSpec) -> tuple[Section, ...]:
+def by_metric(methods: Sequence[Method], places: Places) -> tuple[Section, ...]:
+    """Return one comparison per metric."""
+    return tuple(
+        Section(f"{title} among test targets", "", compared(methods, places, metric))
+        for metric, title in TITLES.items()
+    )
+
+
+def under_both(title: str, table: TableSpec) -> tuple[Section, ...]:
     """Return a table of strict runs, then the same table of released runs."""
     rows = table.rows
     assert not callable(rows)
 
     def under(protocol: str) -> TableSpec:
-        same = tuple(
-            Row(row.labels, row.data, row.ratio, row.method, protocol, row.fill) for row in rows
-        )
-        return TableSpec(table.keys, same, table.columns, table.splits, table.common)
+        same = tuple(replace(row, protocol=protocol) for row in rows)
+        return replace(table, rows=same)
 
-    return (
-        Section(f"{title}, protocol `strict`", note, under("strict")),
-        Section(f"{title}, protocol `released`", "", under("released")),
+    return tuple(
+        Section(f"{title}, protocol `{protocol}`", "", under(protocol))
+        for protocol in ("strict", "released")
     )

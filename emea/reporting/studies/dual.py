@@ -1,6 +1,7 @@
 """The study of ``em=dual``: results, other pairs, costs and ablations."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from emea.reporting.charts import Chart
 from emea.reporting.columns import Best, Count, Difference, Measured, SplitPValue
@@ -17,10 +18,9 @@ from emea.reporting.methods import (
     validation_from_train,
     without_validation,
 )
-from emea.reporting.records import PaperNumbers
 from emea.reporting.run_table import Runs
 from emea.reporting.significance import SPLITS_NOTE
-from emea.reporting.studies.common import ZH, at, percent
+from emea.reporting.studies.common import ZH, at, percent, plain
 from emea.reporting.studies.continued import CONTINUED_SECTIONS
 from emea.reporting.studies.openea import OPENEA
 from emea.reporting.study import DBP15K_CELLS, RATIOS, Places, Section, StudySpec
@@ -51,10 +51,7 @@ DUAL_NOTE = (
 )
 
 
-def _plain(title: str, path: str, form: str = "{:.3f}") -> Measured:
-    return Measured(title, method=DUAL, path=path, form=form, spread=False, empty="", in_csv=False)
-
-
+_plain = partial(plain, method=DUAL)
 DUAL_COSTS = (
     _plain("all targets", "final.all_targets.hit@1"),
     _plain("seconds", "seconds.total", "{:.0f}"),
@@ -90,17 +87,16 @@ DUAL_ELSEWHERE = TableSpec(
 CHANGED_RATIOS = (0.01, 0.05, 0.3)
 
 
-def changed(runs: Runs, paper: PaperNumbers) -> Iterator[Row]:
+def changed(runs: Runs) -> list[Row]:
     """List the settings that were changed in one run each, after the complete method."""
-    yield Row(("nothing",), ZH, None, DUAL)
-    table = runs.table
+    rows, table = [Row(("nothing",), ZH, None, DUAL)], runs.table
     if not table.empty:
         here = table[(table["data"] == ZH) & (table["split_seed"] == 0)]
         here = here[(here["protocol"] == "strict") & here["change"].notna()]
         for change in sorted(set(here["change"])):
-            yield Row(
-                (change,), ZH, None, Method(change, "", (Source({"change": change}),), usual={})
-            )
+            method = Method(change, "", (Source({"change": change}),), usual={})
+            rows.append(Row((change,), ZH, None, method))
+    return rows
 
 
 def _changed_columns() -> Iterator[Column]:
@@ -113,7 +109,7 @@ def _changed_columns() -> Iterator[Column]:
 
 DUAL_CHANGES = TableSpec(
     ("changed",),
-    lambda runs, paper: list(changed(runs, paper)),
+    changed,
     tuple(_changed_columns()),
     0,
     in_csv=False,
@@ -140,20 +136,12 @@ ENSEMBLE_NOTE = (
 )
 
 
-def _plain_of(
-    method: Method, title: str, path: str = "{stage}.hit@1", form: str = "{:.3f}"
-) -> Measured:
-    return Measured(
-        title, method=method, path=path, form=form, spread=False, empty="", in_csv=False
-    )
-
-
 def _costs_of(method: Method) -> tuple[Measured, ...]:
     return (
-        _plain_of(method, "all targets", "final.all_targets.hit@1"),
-        _plain_of(method, "MRR", "final.mrr"),
-        _plain_of(method, "calibration error", "calibration.ece"),
-        _plain_of(method, "seconds", "seconds.total", "{:.0f}"),
+        plain("all targets", "final.all_targets.hit@1", method=method),
+        plain("MRR", "final.mrr", method=method),
+        plain("calibration error", "calibration.ece", method=method),
+        plain("seconds", "seconds.total", "{:.0f}", method),
     )
 
 

@@ -56,7 +56,6 @@ FIGURE4 = StudySpec(
     "iteration does not contradict the paper.",
     under_both(
         "Hit@1",
-        "",
         TableSpec(
             ("model", "ratio"),
             tuple(
@@ -132,7 +131,6 @@ FIGURE6 = StudySpec(
     "stays below PARIS, by far with few labels.",
     under_both(
         "Hit@1",
-        "",
         TableSpec(
             ("training", "ratio"),
             tuple(
@@ -162,7 +160,6 @@ FIGURE7 = StudySpec(
     "whose runs differ in their first training or commit (see `experiments/README.md`).",
     under_both(
         "Hit@1 and mean rank",
-        "",
         TableSpec(
             ("parameter", "value", "ratio"),
             tuple(
@@ -215,7 +212,6 @@ FIGURE8 = StudySpec(
     "linked entity; the oracle has none.",
     under_both(
         "Compatibility and conflicts",
-        "",
         TableSpec(
             ("labels",),
             tuple(Row((percent(ratio),), ZH, ratio, EMEA_COMPATIBLE) for ratio in RATIOS),

@@ -50,10 +50,8 @@ LABELLED_NOTE = (
 )
 
 
-def _of(
-    method: Method, title: str, path: str = "{stage}.hit@1", form: str = "{:.3f}", empty: str = ""
-) -> Measured:
-    return Measured(title, method=method, path=path, form=form, empty=empty, in_csv=False)
+def _of(method: Method, title: str, path: str = "{stage}.hit@1", form: str = "{:.3f}") -> Measured:
+    return Measured(title, method=method, path=path, form=form, empty="", in_csv=False)
 
 
 LITERALS = StudySpec(

@@ -15,6 +15,7 @@ from emea.reporting.methods import (
     model_alone,
 )
 from emea.reporting.run_table import official
+from emea.reporting.studies.common import plain
 from emea.reporting.study import Section
 from emea.reporting.table import Row, TableSpec
 
@@ -50,10 +51,6 @@ def _row(pair: str, method: Method) -> Row:
     return Row((pair, method.label), official(pair), LABELLED, method)
 
 
-def _plain(title: str, path: str, form: str = "{:.3f}") -> Measured:
-    return Measured(title, path=path, form=form, spread=False, empty="", in_csv=False)
-
-
 OPENEA = Section(
     "OpenEA 15K V1, official folds",
     NOTE,
@@ -65,8 +62,8 @@ OPENEA = Section(
             Best("published"),
             Measured("all targets", pool="all", spread=False, empty="", in_csv=False),
             Measured("MRR", "mrr", spread=False, empty="", in_csv=False),
-            _plain("calibration error", "calibration.ece"),
-            _plain("seconds", "seconds.total", "{:.0f}"),
+            plain("calibration error", "calibration.ece"),
+            plain("seconds", "seconds.total", "{:.0f}"),
             Count("folds", ("Hit@1",)),
         ),
         splits=0,

@@ -1,5 +1,6 @@
 """Tables 1 to 5 of the paper."""
 
+from functools import partial
 from itertools import product
 
 from emea.reporting.columns import (
@@ -28,7 +29,6 @@ from emea.reporting.methods import (
     Method,
     model_alone,
 )
-from emea.reporting.records import PaperNumbers
 from emea.reporting.run_table import Runs
 from emea.reporting.significance import NOTE as P_NOTE
 from emea.reporting.significance import SPLITS_NOTE
@@ -46,30 +46,20 @@ from emea.reporting.study import CELLS, DBP15K, DBP15K_CELLS, RATIOS, Section, S
 from emea.reporting.table import Column, Row, TableSpec
 
 
-def _reasoned(runs: Runs, paper: PaperNumbers, of_paper: bool) -> list[Row]:
-    """List the pairs and ratios on which PARIS or PRASE was run."""
+def _reasoned(runs: Runs, on_dbp15k: bool) -> list[Row]:
+    """List the rows of PARIS and PRASE on DBP15K, or on all other pairs."""
     table = runs.table
     if table.empty:
         return []
     here = table[table["method"].isin(["paris", "prase"]) & (table["ratio"] > 0)]
     places = {(data, ratio) for data, ratio in zip(here["data"], here["ratio"], strict=True)}
-    order = DBP15K if of_paper else sorted({data for data, _ in places} - set(DBP15K))
+    order = DBP15K if on_dbp15k else sorted({data for data, _ in places} - set(DBP15K))
     return [
         Row((method.label, data, percent(ratio)), data, ratio, method)
         for method in (PARIS, PRASE)
         for data in order
         for ratio in sorted(ratio for other, ratio in places if other == data)
     ]
-
-
-def reasoning_on_dbp15k(runs: Runs, paper: PaperNumbers) -> list[Row]:
-    """List the rows of PARIS and PRASE on DBP15K."""
-    return _reasoned(runs, paper, of_paper=True)
-
-
-def reasoning_elsewhere(runs: Runs, paper: PaperNumbers) -> list[Row]:
-    """List the rows of PARIS and PRASE on other pairs."""
-    return _reasoned(runs, paper, of_paper=False)
 
 
 DENSE_NOTE = (
@@ -193,14 +183,19 @@ TABLE1 = StudySpec(
         Section(
             "Answers of PARIS and PRASE",
             "",
-            TableSpec(("method", "pair", "ratio"), reasoning_on_dbp15k, PRECISION, in_csv=False),
+            TableSpec(
+                ("method", "pair", "ratio"),
+                partial(_reasoned, on_dbp15k=True),
+                PRECISION,
+                in_csv=False,
+            ),
         ),
         Section(
             "PARIS and PRASE on other pairs",
             "",
             TableSpec(
                 ("method", "pair", "ratio"),
-                reasoning_elsewhere,
+                partial(_reasoned, on_dbp15k=False),
                 (
                     Listed("machine", "machine"),
                     Measured("Hit@1"),
