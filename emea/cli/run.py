@@ -37,7 +37,8 @@ from emea.record.run_record import is_finished
 from emea.record.secrets import clean_hydra_files
 from emea.run.console import logged
 from emea.run.heartbeat import reading_data
-from emea.run.sweep import forget_outcome, launch_of, write_outcome
+from emea.run.sweep import launch_of
+from emea.run.sweep_outcomes import forget_outcome, write_outcome
 from emea.settings.groups import GROUPS
 
 logger = logging.getLogger(__name__)

@@ -12,10 +12,9 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from emea.run import sweep as sweep_callback
-from emea.run.sweep import (
-    SweepSummary,
+from emea.run.sweep import SweepSummary, launch_of
+from emea.run.sweep_outcomes import (
     forget_outcome,
-    launch_of,
     print_summary,
     read_outcomes,
     write_outcome,
