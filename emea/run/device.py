@@ -80,3 +80,50 @@ def peak_memory_mb(device: torch.device) -> float:
         return int(line.split()[1]) / 2**10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def memory_in_use(device: torch.device) -> float:
+    """Return the bytes that the run uses already: those of the process, or of the GPU."""
+    if device.type == "cuda":
+        return float(torch.cuda.memory_allocated(device))
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    return float(pages * os.sysconf("SC_PAGE_SIZE"))
+
+
+def available_memory(device: torch.device) -> float | None:
+    """Return the bytes that the process can still get; ``None`` if they are unknown."""
+    if device.type == "cuda":
+        free = torch.cuda.mem_get_info(device)[0]
+        return float(
+            free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        )
+    return min(_limits(), default=None)
+
+
+def _limits() -> Iterator[float]:
+    """Yield what the machine, its container and the limits of the process leave."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        (line,) = [line for line in lines if line.startswith("MemAvailable:")]
+        yield 1024.0 * int(line.split()[1])
+    except (OSError, ValueError):
+        pass
+    try:
+        group = Path("/sys/fs/cgroup")
+        most, used = ((group / f"memory.{name}").read_text().strip() for name in ("max", "current"))
+        stat = (line.split() for line in (group / "memory.stat").read_text().splitlines())
+        cached = next((int(value) for name, value in stat if name == "inactive_file"), 0)
+        if most != "max":
+            yield float(int(most) - int(used) + cached)
+    except (OSError, ValueError):
+        pass
+    soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if soft != resource.RLIM_INFINITY:
+        try:
+            size = int(Path("/proc/self/statm").read_text().split()[0])
+        except OSError:
+            return
+        yield float(soft - size * os.sysconf("SC_PAGE_SIZE"))

@@ -6,11 +6,8 @@ of runs with 500 to 240,000 entities on CPUs and GPUs. Tests compare the estimat
 
 import logging
 import math
-import os
-import resource
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,6 +19,7 @@ from emea.errors import ConfigError
 from emea.matching.block_memory import block_budget
 from emea.matching.scanned_search import block_rows
 from emea.matching.similarity import BLOCK_BYTES
+from emea.run.device import available_memory, memory_in_use
 from emea.run.parts import member_models
 from emea.run.reasoning_time import announce_reasoning
 from emea.run.search_time import announce_searches, search_name
@@ -179,7 +177,8 @@ def check_costs(
             f"The run needs about {_shown(used + peak.num_bytes)} of memory for {peak.name}, but "
             f"{_shown(used + available)} are available."
         )
-        if peak.num_bytes > ACCURACY * available and _is_checked(config):
+        is_checked = OmegaConf.select(config, "trainer.memory_check", default=True)
+        if peak.num_bytes > ACCURACY * available and is_checked:
             raise ConfigError(
                 f"{problem} To reduce it, {peak.advice}; to try anyway, set "
                 "trainer.memory_check=false."
@@ -332,57 +331,6 @@ ENCODERS: dict[str, Callable[[Any, Sizes], EncoderMemory]] = {
     "emea.encoders.iptranse.IPTransE": _iptranse,
 }
 """Estimates by the class of an encoder."""
-
-
-def memory_in_use(device: torch.device) -> float:
-    """Return the bytes that the run uses already: those of the process, or of the GPU."""
-    if device.type == "cuda":
-        return float(torch.cuda.memory_allocated(device))
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:
-        return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-    return float(pages * os.sysconf("SC_PAGE_SIZE"))
-
-
-def available_memory(device: torch.device) -> float | None:
-    """Return the bytes that the process can still get; ``None`` if they are unknown."""
-    if device.type == "cuda":
-        free = torch.cuda.mem_get_info(device)[0]
-        return float(
-            free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        )
-    return min(_limits(), default=None)
-
-
-def _limits() -> Iterator[float]:
-    """Yield what the machine, its container and the limits of the process leave."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        (line,) = [line for line in lines if line.startswith("MemAvailable:")]
-        yield 1024.0 * int(line.split()[1])
-    except (OSError, ValueError):
-        pass
-    try:
-        group = Path("/sys/fs/cgroup")
-        most, used = ((group / f"memory.{name}").read_text().strip() for name in ("max", "current"))
-        stat = (line.split() for line in (group / "memory.stat").read_text().splitlines())
-        cached = next((int(value) for name, value in stat if name == "inactive_file"), 0)
-        if most != "max":
-            yield float(int(most) - int(used) + cached)
-    except (OSError, ValueError):
-        pass
-    soft = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if soft != resource.RLIM_INFINITY:
-        try:
-            size = int(Path("/proc/self/statm").read_text().split()[0])
-        except OSError:
-            return
-        yield float(soft - size * os.sysconf("SC_PAGE_SIZE"))
-
-
-def _is_checked(config: DictConfig) -> bool:
-    return bool(OmegaConf.select(config, "trainer.memory_check", default=True))
 
 
 def _shown(num_bytes: float) -> str:

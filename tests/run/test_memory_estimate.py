@@ -19,16 +19,15 @@ from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import ConfigError
 from emea.record.study import read_study
 from emea.run import memory_estimate
+from emea.run.device import available_memory, memory_in_use
 from emea.run.job import run_job
 from emea.run.memory_estimate import (
     ACCURACY,
     ENCODERS,
     GIB,
     Phase,
-    available_memory,
     check_costs,
     estimate_memory,
-    memory_in_use,
 )
 
 from ..sweeping import environment
@@ -218,8 +217,9 @@ from pathlib import Path
 from emea.config.instantiate import load_pair
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
+from emea.run.device import memory_in_use
 from emea.run.job import run_job
-from emea.run.memory_estimate import estimate_memory, memory_in_use
+from emea.run.memory_estimate import estimate_memory
 
 register_schema()
 config = composed(["tracking=none", "trainer=cpu", *sys.argv[1:]])
