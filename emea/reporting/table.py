@@ -51,15 +51,25 @@ class Entry:
     is_ours: bool = False
 
 
-class Scope(Protocol):
-    """What a column can look at while a row is filled."""
+@dataclass
+class Scope:
+    """What a column can look at while a row is filled.
+
+    Args:
+        runs: The recorded runs.
+        paper: The paper's numbers.
+        splits: The number of splits that cells should have; 0 means any number.
+        row: The row.
+        kept: The splits to use; ``None`` means all.
+        done: The cells of the row that are filled already, by the title of their column.
+    """
 
     runs: Runs
     paper: PaperNumbers
     splits: int
     row: Row
-    kept: frozenset[int] | None
-    done: dict[str, Entry]
+    kept: frozenset[int] | None = None
+    done: dict[str, Entry] = field(default_factory=dict)
 
 
 class Column(Protocol):
@@ -156,28 +166,18 @@ def text_table(
     return Table(tuple(keys), tuple(titles), frozenset(text), tuple(filled))
 
 
-@dataclass
-class _Scope:
-    runs: Runs
-    paper: PaperNumbers
-    splits: int
-    row: Row
-    kept: frozenset[int] | None = None
-    done: dict[str, Entry] = field(default_factory=dict)
-
-
 def fill(spec: TableSpec, runs: Runs, paper: PaperNumbers) -> Table:
     """Fill a table from the recorded runs and the paper's numbers."""
     rows = spec.rows(runs) if callable(spec.rows) else spec.rows
     kept = _common_splits(spec, runs, rows)
     cells = [
-        _filled(spec, _Scope(runs, paper, spec.splits or 0, row, kept.get(row))) for row in rows
+        _filled(spec, Scope(runs, paper, spec.splits or 0, row, kept.get(row))) for row in rows
     ]
     if spec.splits is None:
         most = max((e.cell.num_runs for row in cells for e in row if e.cell), default=0)
         for place, row in enumerate(rows):  # cells with fewer splits than others say so
             if any(e.cell.num_runs < most for e in cells[place] if e.cell):
-                cells[place] = _filled(spec, _Scope(runs, paper, most, row, kept.get(row)))
+                cells[place] = _filled(spec, Scope(runs, paper, most, row, kept.get(row)))
     filled = tuple((row.labels, found) for row, found in zip(rows, cells, strict=True))
     if spec.known_only:
         filled = tuple(row for row in filled if any(map(is_known, row[1])))
@@ -191,7 +191,7 @@ def is_known(entry: Entry) -> bool:
     return bool(entry.line and (entry.line["cell"] or entry.line["paper"] is not None))
 
 
-def _filled(spec: TableSpec, scope: _Scope) -> tuple[Entry, ...]:
+def _filled(spec: TableSpec, scope: Scope) -> tuple[Entry, ...]:
     entries = []
     for column in spec.columns:
         scope.done[column.title] = column.entry(scope)
