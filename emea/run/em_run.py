@@ -43,13 +43,11 @@ class EMRun:
         self.start = inputs.start
         self.writer = inputs.writer
         self.observer = EvaluationObserver(
-            self.split.test,
-            self.split.supervision.validation,
+            self.split,
             config.protocol.name,
             inputs.log,
             config.observed_links,
             config.em.iterations,
-            self.split.num_missed,
         )
         self.parts = build_parts(
             config, inputs.graphs, inputs.visible, self.observer, inputs.device
@@ -66,16 +64,8 @@ class EMRun:
         if self.start is not None and self.start.local is not None:
             self.parts.em.local, self.observer.first_stage = self.start.local, "Local update"
             plan = local_stages(self.config)
-        train(
-            self.config,
-            self.parts,
-            self.observer,
-            self.device,
-            checkpoint,
-            self.writer,
-            resume_from,
-            plan,
-        )
+        given = (self.config, self.parts, self.observer, self.device)
+        train(*given, plan, checkpoint, self.writer, resume_from)
 
     def _refuse_without_start(self, resume_from: Path | None) -> None:
         """Raise an error if the state of the earlier run is needed to resume an update.

@@ -70,15 +70,13 @@ class EvaluationObserver:
     """Measures every iteration on the test and validation links.
 
     Args:
-        test: The test links.
-        validation: The validation links. Labels of their entities are not counted as right or
-            wrong.
+        split: The split with the test and validation links. Labels of validation entities are not
+            counted as right or wrong.
         protocol: Name of the protocol, which every log line contains.
         log: A function that records the metrics of a step.
         num_observed: Number of test links, a fixed sample, that are ranked between the first and
             the last iteration; ``None`` means all.
         num_iterations: Number of EM iterations planned after the first training.
-        num_missed: Number of further test links that no method can find.
 
     Attributes:
         history: One entry per iteration, as in ``metrics.json``.
@@ -92,20 +90,18 @@ class EvaluationObserver:
 
     def __init__(
         self,
-        test: IntArray,
-        validation: IntArray,
+        split: Split,
         protocol: str,
         log: Log,
-        num_observed: int | None = None,
-        num_iterations: int = 0,
-        num_missed: int = 0,
+        num_observed: int | None,
+        num_iterations: int,
     ) -> None:
-        self.test = test
-        self.validation = validation
+        self.test = test = split.test
+        self.validation = split.supervision.validation
+        self.num_missed = split.num_missed
         self.protocol = protocol
         self.log = log
         self.num_iterations = num_iterations
-        self.num_missed = num_missed
         chosen = np.random.default_rng(0).permutation(len(test))[:num_observed]
         self._sample = test[np.sort(chosen)]
         self._pool_sizes = [max(1, len(np.unique(test[:, side]))) for side in (0, 1)]
@@ -174,7 +170,7 @@ class EvaluationObserver:
                 raise ValueError("not every test link has a rank")
         self.initial_mapping = arrays.get("initial_mapping")
 
-    def tell(self, neural_seconds: float, num_epochs: int) -> None:
+    def log_iteration(self, neural_seconds: float, num_epochs: int) -> None:
         """Log the last iteration.
 
         Args:

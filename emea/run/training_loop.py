@@ -25,7 +25,7 @@ from emea.run.fitting import announce, fit
 from emea.run.observer import EvaluationObserver
 from emea.run.parts import Parts
 from emea.run.progress import StepProgress
-from emea.run.stages import Stage, fits, stages
+from emea.run.stages import Stage, fits
 from emea.run.tensor_file import checkpoint_errors
 from emea.training.training_state import TURN_FILE, TrainingCheckpoint, TurnState
 
@@ -37,10 +37,10 @@ def train(
     parts: Parts,
     observer: EvaluationObserver,
     device: torch.device,
+    plan: Sequence[Stage],
     checkpoint: Path,
     writer: BackgroundWriter,
-    resume_from: Path | None = None,
-    plan: Sequence[Stage] | None = None,
+    resume_from: Path | None,
 ) -> None:
     """Run the fits of the stages; the EM callback runs after all encoders of an ensemble.
 
@@ -49,14 +49,13 @@ def train(
         parts: The objects of the run.
         observer: Measures and logs each stage.
         device: The device to compute on.
+        plan: The stages of the run.
         checkpoint: The checkpoint file, which is written after each stage.
         writer: Writes checkpoints while the run continues; the last one may be unfinished at the
             end.
         resume_from: A checkpoint of this run to resume from; ``None`` means from the beginning.
-        plan: The stages; ``None`` means those of the config.
     """
-    plan = stages(config) if plan is None else plan
-    num_done = 0 if resume_from is None else go_on(resume_from, parts, observer, device)
+    num_done = 0 if resume_from is None else restore_run(resume_from, parts, observer, device)
     # estimated with the current links; more labels can only make an epoch longer
     expected = [_expected_steps(stage, parts) for stage in plan]
     announce(parts, sum(expected[num_done:]), device)
@@ -94,7 +93,7 @@ def train(
                 continue
             elsewhere = sum(observer.history[-1]["seconds"].values())
             num_epochs = round(module.num_epochs_done - epochs)
-            observer.tell(time.perf_counter() - start - elsewhere, num_epochs)
+            observer.log_iteration(time.perf_counter() - start - elsewhere, num_epochs)
             start, epochs = time.perf_counter(), module.num_epochs_done
             is_last = parts.em.converged or num_after == len(plan)
             reached = None if is_last else Progress(num_after, *observer.state())
@@ -132,7 +131,7 @@ def _stopped_before(stage: Stage, has_result: bool) -> None:
     logger.warning("A callback in trainer.callbacks stopped the run before %s.", stage.title)
 
 
-def go_on(
+def restore_run(
     checkpoint: Path, parts: Parts, observer: EvaluationObserver, device: torch.device
 ) -> int:
     """Restore a run from a checkpoint, and return the number of its finished stages."""
