@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 from emea.answer.formats import ALIGNMENT_FILE
 from emea.answer.schema import RELATIONS_FILE
 from emea.cli.loading import quick_imports
-from emea.cli.run_arguments import check_output_folder
+from emea.cli.run_arguments import add_threshold_arguments, check_output_folder
 from emea.config.device_settings import CPU_SETTINGS, GPU_SETTINGS
 from emea.config.instantiate import load_pair
 from emea.config.overrides import check_overrides, composed
@@ -26,9 +26,7 @@ from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
 from emea.run.console import logged
 from emea.run.heartbeat import reading_data
-from emea.settings.number_argument import number_in
 from emea.settings.run import EXPORT_FORMATS
-from emea.settings.setting import SHARE
 
 if TYPE_CHECKING:
     from emea.run.result import RunMetrics
@@ -303,17 +301,5 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         help="in addition to alignment.tsv: owl:sameAs N-Triples, SSSOM, JSON Lines",
     )
-    either = parser.add_mutually_exclusive_group()
-    either.add_argument(
-        "--threshold",
-        type=number_in(SHARE, float),
-        metavar="P",
-        help="minimum probability of a match",
-    )
-    either.add_argument(
-        "--target-precision",
-        type=number_in(SHARE, float),
-        metavar="P",
-        help="choose the threshold that reaches this precision on held-out links",
-    )
+    add_threshold_arguments(parser)
     return parser

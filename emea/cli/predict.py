@@ -5,14 +5,14 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from emea.cli.run_arguments import add_run_arguments
+from emea.cli.run_arguments import add_run_arguments, add_threshold_arguments
 from emea.config.earlier import SIMILARITIES
 from emea.config.files import option_names
 from emea.errors import writing
 from emea.record.run_record import check_finished
 from emea.settings.number_argument import AT_LEAST_ONE, number_in
 from emea.settings.run import EXPORT_FORMATS
-from emea.settings.setting import SHARE, SHARE_ABOVE_ZERO
+from emea.settings.setting import SHARE_ABOVE_ZERO
 
 EXAMPLES = """examples:
   emea predict RUN --formats nt sssom jsonl --top-k 5
@@ -73,19 +73,7 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="K",
         help="candidates per source entity in alignment.jsonl",
     )
-    either = parser.add_mutually_exclusive_group()
-    either.add_argument(
-        "--threshold",
-        type=number_in(SHARE, float),
-        metavar="P",
-        help="minimum probability of a match",
-    )
-    either.add_argument(
-        "--target-precision",
-        type=number_in(SHARE, float),
-        metavar="P",
-        help="choose the threshold that reaches this precision on the validation links",
-    )
+    add_threshold_arguments(parser)
     parser.add_argument(
         "--least-inclusion",
         type=number_in(SHARE_ABOVE_ZERO, float),

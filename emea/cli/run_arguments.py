@@ -8,6 +8,8 @@ from emea.record.atomic import SUFFIX
 from emea.record.run_folder import CONFIG_FILE, LOG_FILE, PAIR_FILE
 from emea.record.run_lock import LOCK_FILE
 from emea.record.run_record import is_run_folder
+from emea.settings.number_argument import number_in
+from emea.settings.setting import SHARE
 
 FIRST_FILES = {LOCK_FILE, LOG_FILE, CONFIG_FILE, PAIR_FILE}
 """Files that a run may have written before its record; a killed run leaves them."""
@@ -25,6 +27,23 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_threshold_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the two ways to choose which matches are accepted."""
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument(
+        "--threshold",
+        type=number_in(SHARE, float),
+        metavar="P",
+        help="minimum probability of a match",
+    )
+    either.add_argument(
+        "--target-precision",
+        type=number_in(SHARE, float),
+        metavar="P",
+        help="choose the threshold that reaches this precision on the validation links",
+    )
+
+
 def check_output_folder(folder: Path) -> None:
     """Check that a run can be written to the folder.
 
@@ -37,14 +56,11 @@ def check_output_folder(folder: Path) -> None:
         raise UserError(f"{folder} is a file. Choose another --out folder.")
     if not folder.is_dir() or is_run_folder(folder):
         return
-    names = {path.name for path in folder.iterdir() if not _is_leftover(path)}
+    names = {path.name for path in folder.iterdir()}
+    names = {name for name in names if not (name.startswith(".") and name.endswith(SUFFIX))}
     # a configuration or graphs without the lock are files of the user
     expected = FIRST_FILES if LOCK_FILE in names else {LOG_FILE}
     if names - expected:
         raise UserError(
             f"{folder} holds files that are not from emea. Choose another --out folder."
         )
-
-
-def _is_leftover(path: Path) -> bool:
-    return path.name.startswith(".") and path.name.endswith(SUFFIX)
