@@ -87,7 +87,7 @@ def read_checked_yaml(path: Path) -> str:
         raise damaged(path, str(error)) from error
 
 
-def write_checked_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+def write_checked_arrays(path: Path, **arrays: np.ndarray) -> None:
     """Write named arrays and their checksum, compressed and atomically."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive:

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from emea.errors import DataError
 from emea.record.atomic import write_atomic
-from emea.record.checksums import write_checked_json, write_checked_yaml
+from emea.record.checksums import write_checked_arrays, write_checked_json, write_checked_yaml
 from emea.record.run_folder import (
     CONFIG_FILE,
     LINKS_CHECKSUM,
@@ -20,7 +20,6 @@ from emea.record.run_folder import (
     read_metrics,
     read_ranks,
     read_settings,
-    write_arrays,
 )
 from emea.record.run_record import (
     COMMAND_TAG,
@@ -146,7 +145,7 @@ def restore_run(run: StudyRun, folder: Path) -> None:
     write_checked_json(folder / METRICS_FILE, metrics)
     write_atomic(folder / SERIES_FILE, series)
     if ranks:
-        write_arrays(folder / RANKS_FILE, **ranks, **others)
+        write_checked_arrays(folder / RANKS_FILE, **ranks, **others)
     # written last, because it marks the folder as a run
     write_checked_json(folder / RUN_FILE, run.header)
 

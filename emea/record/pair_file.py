@@ -19,7 +19,8 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.links import silent_links
 from emea.errors import DataError
-from emea.record.run_folder import PAIR_FILE, read_arrays, write_arrays
+from emea.record.checksums import write_checked_arrays
+from emea.record.run_folder import PAIR_FILE, read_arrays
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -71,7 +72,7 @@ def write_pair(path: Path, pair: GraphPair) -> None:
     if pair.num_absent:
         num_missed = 0 if pair.official is None else pair.official.num_absent
         arrays["num_absent"] = np.array([pair.num_absent, num_missed])
-    write_arrays(path, **arrays)
+    write_checked_arrays(path, **arrays)
 
 
 def read_pair(path: Path) -> GraphPair:

@@ -36,14 +36,9 @@ LINKS_CHECKSUM = "links_checksum"
 """The array of a ranks file that has the checksum of the test links, as text."""
 
 
-def config_text(config: DictConfig) -> str:
-    """Return the resolved configuration as YAML."""
-    return OmegaConf.to_yaml(config, resolve=True)
-
-
 def write_config(folder: Path, config: DictConfig) -> None:
     """Write the resolved configuration and its checksum."""
-    write_checked_yaml(folder / CONFIG_FILE, config_text(config))
+    write_checked_yaml(folder / CONFIG_FILE, OmegaConf.to_yaml(config, resolve=True))
 
 
 def read_config(folder: Path) -> DictConfig:
@@ -144,7 +139,7 @@ def write_ranks(
     others = {}
     if embedding is not None:
         others = {"embedding_in_pool": embedding.in_pool, "embedding_in_all": embedding.in_all}
-    write_arrays(
+    write_checked_arrays(
         folder / RANKS_FILE,
         links=links,
         links_checksum=np.array(links_checksum(links)),
@@ -191,12 +186,7 @@ def write_beliefs(
         same = np.array_equal(arrays.setdefault("targets", targets), targets)
         arrays |= {} if same else {f"{name}_targets": targets}
         arrays[f"{name}_probs"] = beliefs.probs.cpu().numpy()
-    write_arrays(folder / BELIEFS_FILE, **arrays)
-
-
-def write_arrays(path: Path, **arrays: np.ndarray) -> None:
-    """Write named arrays and their checksum, compressed and atomically."""
-    write_checked_arrays(path, arrays)
+    write_checked_arrays(folder / BELIEFS_FILE, **arrays)
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:

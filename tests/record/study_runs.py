@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from omegaconf import OmegaConf
 
-from emea.record.checksums import write_checked_json, write_checked_yaml
-from emea.record.run_folder import links_checksum, write_arrays
+from emea.record.checksums import write_checked_arrays, write_checked_json, write_checked_yaml
+from emea.record.run_folder import links_checksum
 from emea.record.run_record import flat_params
 
 FINGERPRINT = "f" * 64
@@ -61,7 +61,7 @@ def write_run_folder(
     for name, value in (("metrics.json", metrics), ("run.json", content)):
         write_checked_json(folder / name, value)
     (folder / "series.jsonl").write_text("".join(json.dumps(point) + "\n" for point in POINTS))
-    write_arrays(
+    write_checked_arrays(
         folder / "ranks.npz",
         initial_in_pool=np.float32([3, 1, 1, 2]),
         final_in_pool=np.float32(final),

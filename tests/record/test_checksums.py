@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from emea.errors import UserError
+from emea.record.checksums import write_checked_arrays
 from emea.record.run_folder import (
     read_arrays,
     read_metrics,
     read_ranks,
     read_settings,
-    write_arrays,
 )
 from emea.record.run_record import read_run_file
 
@@ -34,7 +34,9 @@ READERS: dict[str, Read] = {
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = write_run_folder(tmp_path / "run")
-    write_arrays(folder / "beliefs.npz", targets=np.arange(6), joint_probs=np.linspace(0, 1, 6))
+    write_checked_arrays(
+        folder / "beliefs.npz", targets=np.arange(6), joint_probs=np.linspace(0, 1, 6)
+    )
     return folder
 
 
