@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -38,15 +38,16 @@ from emea.config.overrides import check_option, check_settings, composed
 from emea.config.schema import register_schema
 from emea.data.arrays import IntArray
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import OfficialSplit, assemble_pair, sorted_links
-from emea.data.links import (
-    EntityFinder,
-    LinkListing,
-    LinkRegister,
-    LinkResolver,
-    check_rejected,
+from emea.data.graph_pair import OfficialSplit, assemble_pair
+from emea.data.links import check_rejected
+from emea.data.sources.library_inputs import (
+    checked_path,
+    described,
+    graph_of,
+    link_ids,
+    read_graph,
+    read_links,
 )
-from emea.data.names import Prefixes, is_endpoint
 from emea.errors import ConfigError, DataError, UserError
 from emea.evaluation.joint_ranks import candidate_ranks
 from emea.evaluation.metrics import answer_metrics
@@ -59,12 +60,11 @@ if TYPE_CHECKING:
     from emea.explain.explanation import Explanation
     from emea.run.finished_run import FinishedRun, WriteFiles
 
+__all__ = ["Aligner", "Evaluation", "Match", "ToLabel", "graph_of", "read_graph", "read_links"]
+
 # modules that need Lightning are imported where they are used: it takes seconds to load
 
-NOT_FITTED = "This Aligner is not fitted. Call fit(source, target, links) first."
 NONE: IntArray = np.empty((0, 2), dtype=np.int64)
-MOST_UNKNOWN = 5
-"""Maximum number of unknown entities in an error message."""
 
 
 class Match(NamedTuple):
@@ -123,91 +123,12 @@ class Evaluation(NamedTuple):
     num_known: int
 
 
-def read_graph(
-    path: str | Path,
-    literals: bool = False,
-    query: str | None = None,
-    attributes: Sequence[str] = (),
-) -> KnowledgeGraph:
-    """Read a graph file, or the graph of a SPARQL endpoint.
+class _Fitted(NamedTuple):
+    """Holds a finished run, the explainer of its pairs, and the function that writes its files."""
 
-    Files are N-Triples, Turtle, RDF/XML, TSV or CSV (also ``.gz``), or Parquet. The triples of an
-    endpoint are copied to a local file, which is used again for the same query.
-
-    Args:
-        path: The file, or the address of an endpoint (``http://...``).
-        literals: Keep literals, for an ``Aligner`` with the setting ``literals=equal`` or
-            ``literals=similar``.
-        query: For an endpoint: a SELECT query with three variables, a CONSTRUCT query, or a
-            ``.rq`` file with one. The default selects all triples.
-        attributes: For TSV, CSV and Parquet: relations whose tail is a literal, and further columns
-            that contain a literal of the head. Their literals are kept.
-    """
-    from emea.data.formats.graph_file import read_graph_file  # loads a parser
-    from emea.data.sources.sparql import endpoint_copy
-
-    if is_endpoint(path):
-        return read_graph_file(endpoint_copy(str(path), query), keep_literals=literals)[0]
-    if query is not None:
-        raise DataError("Only a SPARQL endpoint can be read with a query, not a file.")
-    keep = literals or bool(attributes)
-    file = _path(path, "the file of a graph")
-    return read_graph_file(file, keep_literals=keep, attributes=attributes)[0]
-
-
-def read_links(path: str | Path) -> list[tuple[str, str]]:
-    """Read links from a file: two columns with or without a header, ``owl:sameAs``, or SSSOM.
-
-    Prefixes that the file defines are expanded. ``owl:sameAs`` has no direction: ``fit`` finds out
-    which end belongs to which graph.
-    """
-    from emea.data.formats.link_file import read_link_file
-
-    listing = read_link_file(_path(path, "the file of links"))
-    in_full = listing.prefixes.in_full
-    return [(in_full(one), in_full(other)) for one, other in listing.links]
-
-
-def graph_of(
-    triples: Iterable[tuple[str, str, str]],
-    literals: bool = False,
-    attributes: Sequence[str] = (),
-) -> KnowledgeGraph:
-    """Build a graph from (head, relation, tail) triples of names.
-
-    ``triples`` can also be an rdflib graph, a PyKEEN triples factory, or a pandas data frame with
-    the columns head, relation and tail (or subject, predicate, object; or three columns).
-
-    Args:
-        triples: The triples.
-        literals: Keep the literals of an rdflib graph.
-        attributes: For a data frame: relations whose tail is a literal, and further columns that
-            contain a literal of the head. Their literals are kept.
-
-    Raises:
-        DataError: If there are no triples, or one of them is not three strings.
-    """
-    if isinstance(triples, str | Path):
-        raise DataError(
-            f"graph_of takes triples, not a path. Use read_graph({str(triples)!r}) to read a file."
-        )
-    from emea.data.sources.objects import graph_of_object  # loads a parser
-
-    found = graph_of_object(triples, literals or bool(attributes), attributes)
-    if found is not None:
-        return found
-    names = "A triple must be a head, a relation and a tail, each a str"
-    rows = sorted(set(_rows(triples, 3, "triples", names)))
-    if not rows:
-        raise DataError("graph_of was given no triples. A graph needs at least one.")
-    heads, relations, tails = zip(*rows, strict=True)
-    # in the order of the names, as for files, so that the order of the triples does not matter
-    entities = {name: index for index, name in enumerate(sorted({*heads, *tails}))}
-    numbers = {name: index for index, name in enumerate(sorted(set(relations)))}
-    ids = [[entities[head], numbers[relation], entities[tail]] for head, relation, tail in rows]
-    return KnowledgeGraph(
-        np.array(ids, dtype=np.int64), len(entities), len(numbers), [*entities], [*numbers]
-    )
+    run: "FinishedRun"
+    explainer: "Explainer"
+    write_files: "WriteFiles"
 
 
 class Aligner:
@@ -237,10 +158,10 @@ class Aligner:
         config_dir: str | Path | None = None,
     ) -> None:
         register_schema()
-        search_also([] if config_dir is None else [_path(config_dir, "config_dir")])
+        search_also([] if config_dir is None else [checked_path(config_dir, "config_dir")])
         for group, name in (("model", model), ("em", em)):
             if not isinstance(name, str):
-                raise ConfigError(f"{group} must be the name of an option, got {_shown(name)}")
+                raise ConfigError(f"{group} must be the name of an option, got {described(name)}")
             if name != AUTO:
                 check_option(group, name)
         rule = ["rule=none"] if em == "none" else []
@@ -250,16 +171,14 @@ class Aligner:
         if settings:
             check_settings(chosen)
         self._config = composed(chosen)
-        self._folder = None if folder is None else _path(folder, "folder")
-        self._run: FinishedRun | None = None
-        self._explainer: Explainer | None = None
-        self._write_files: WriteFiles | None = None
+        self._folder = None if folder is None else checked_path(folder, "folder")
+        self._result: _Fitted | None = None
 
     def __repr__(self) -> str:
         name = f"Aligner(model={self._config.model.name!r}, em={self._config.em.name!r}"
-        if self._run is None:
+        if self._result is None:
             return f"{name}, not fitted)"
-        pair, labels = self._run.pair, self._run.labels
+        pair, labels = self._result.run.pair, self._result.run.labels
         return f"{name}, source={pair.source!r}, target={pair.target!r}, {len(labels):,} labels)"
 
     @classmethod
@@ -277,7 +196,7 @@ class Aligner:
         """
         from emea.run.finished_run import load_run, read_records, write_records
 
-        place = _path(folder, "folder")
+        place = checked_path(folder, "folder")
         aligner = cls.__new__(cls)
         run = load_run(place, trust)
         aligner._config, aligner._folder = run.config, None
@@ -298,9 +217,8 @@ class Aligner:
         """
         from emea.run.finished_run import write_run
 
-        place, run = _path(folder, "folder"), self._fitted
-        assert self._write_files is not None
-        write_run(place, run, self._write_files)
+        place, fitted = checked_path(folder, "folder"), self._fitted
+        write_run(place, fitted.run, fitted.write_files)
 
     def fit(
         self,
@@ -327,14 +245,14 @@ class Aligner:
         for side, graph in (("source", source), ("target", target)):
             if not isinstance(graph, KnowledgeGraph):
                 raise DataError(
-                    f"{side} must be a graph, got {_shown(graph)}. Use read_graph(path) to read "
+                    f"{side} must be a graph, got {described(graph)}. Use read_graph(path) to read "
                     "one from a file, or graph_of(triples) to build one."
                 )
         from emea.run.finished_run import FinishedRun, write_result
         from emea.run.job import run_job
 
-        known = _link_ids(source, target, links)
-        wrong = _link_ids(source, target, rejected, one_to_one=False)
+        known = link_ids(source, target, links)
+        wrong = link_ids(source, target, rejected, one_to_one=False)
         check_rejected(wrong, known, source, target)
         pair = assemble_pair(
             "pair",
@@ -360,7 +278,7 @@ class Aligner:
 
         explainer = Explainer(run)
         explainer.prepare()
-        self._run, self._explainer, self._write_files = run, explainer, write_files
+        self._result = _Fitted(run, explainer, write_files)
 
     def predict(
         self,
@@ -382,7 +300,7 @@ class Aligner:
         Raises:
             ConfigError: If a value is out of range.
         """
-        run = self._fitted
+        run = self._fitted.run
         decision, settings = self._decided(top_k, threshold, target_precision)
         best, probs = decision.answer.best_targets(), decision.answer.probs.max(1).values
         others, other_probs = top_candidates(decision.beliefs, settings.top_k)
@@ -420,7 +338,7 @@ class Aligner:
         import pandas as pd  # slow to import
 
         matches = self.predict(1, threshold, target_precision)
-        labelled = set(self._fitted.labels[:, 0].tolist())
+        labelled = set(self._fitted.run.labels[:, 0].tolist())
         best = [match.candidates[0] if match.candidates else (None, 0.0) for match in matches]
         # dtype=object keeps None for a missing target in all versions of pandas.
         return pd.DataFrame(
@@ -457,7 +375,7 @@ class Aligner:
         from emea.run.parts import with_literals
         from emea.run.schema_mapping import schema_mapping
 
-        run = self._fitted
+        run = self._fitted.run
         decision, settings = self._decided(None, threshold, None, least_inclusion)
         pair = with_literals(run.config, run.pair)
         return schema_mapping(pair, decision, settings.least_inclusion)
@@ -490,9 +408,9 @@ class Aligner:
             DataError: If a link names an unknown entity, links contradict each other, or ``fit``
                 was given all links.
         """
-        run = self._fitted
+        run = self._fitted.run
         decision, _ = self._decided(None, threshold, target_precision)
-        given = _link_ids(run.pair.source, run.pair.target, links)
+        given = link_ids(run.pair.source, run.pair.target, links)
         seen = np.concatenate([run.labels.numpy(), run.split.supervision.validation])
         judged = given[~np.isin(given[:, 0], seen[:, 0])]
         if not len(judged):
@@ -519,12 +437,10 @@ class Aligner:
 
     def explain(self, source: str, target: str) -> "Explanation":
         """Explain why a source entity is matched to a target entity, or is not."""
-        explainer = self._explainer
-        if explainer is None:
-            raise UserError(NOT_FITTED)
+        explainer = self._fitted.explainer
         for side, name in (("source", source), ("target", target)):
             if not isinstance(name, str):
-                raise DataError(f"The {side} entity must be a name (str), got {_shown(name)}.")
+                raise DataError(f"The {side} entity must be a name (str), got {described(name)}.")
         return explainer(explainer.source.find(source), explainer.target.find(target))
 
     def why(self, source: str, target: str) -> str:
@@ -546,11 +462,9 @@ class Aligner:
         """
         from emea.suggest.suggestion import suggest
 
-        explainer = self._explainer
-        if explainer is None:
-            raise UserError(NOT_FITTED)
+        explainer = self._fitted.explainer
         if not isinstance(count, int):
-            raise ConfigError(f"count must be a whole number, got {_shown(count)}.")
+            raise ConfigError(f"count must be a whole number, got {described(count)}.")
         pair = explainer.run.pair
         return [
             ToLabel(
@@ -570,7 +484,7 @@ class Aligner:
         least_inclusion: float | None = None,
     ) -> tuple[Decision, ExportSettings]:
         """Select matches; return them with the settings."""
-        run = self._fitted
+        run = self._fitted.run
         settings = export_settings(run.config).with_given(
             top_k=_plain(top_k),
             threshold=_plain(threshold),
@@ -584,10 +498,10 @@ class Aligner:
         return decide(answering, run.beliefs, run.labels, settings, validation), settings
 
     @property
-    def _fitted(self) -> "FinishedRun":
-        if self._run is None:
-            raise UserError(NOT_FITTED)
-        return self._run
+    def _fitted(self) -> "_Fitted":
+        if self._result is None:
+            raise UserError("This Aligner is not fitted. Call fit(source, target, links) first.")
+        return self._result
 
 
 def _plain(value: Any) -> Any:
@@ -595,81 +509,16 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _shown(value: object) -> str:
-    """Describe a wrong argument in an error message: its type, and its value if that is short."""
-    if value is None:
-        return "None"
-    name = type(value).__name__
-    if isinstance(value, str | Path):
-        return f"{name} {str(value)!r}"
-    return f"{name} {value}" if isinstance(value, int | float) else name
-
-
-def _path(value: str | Path, what: str) -> Path:
-    if not isinstance(value, str | Path) or not str(value):
-        raise DataError(f"{what} must be a path, got {_shown(value)}.")
-    return Path(value)
-
-
 def _checked_settings(settings: Sequence[str]) -> list[str]:
     """Return settings as a list; settings of the data are errors, because ``fit`` gets the data."""
     wanted = 'settings must be a list of strings such as ["em.iterations=3"]'
     if not isinstance(settings, Sequence) or isinstance(settings, str):
-        raise ConfigError(f"{wanted}, got {_shown(settings)}.")
+        raise ConfigError(f"{wanted}, got {described(settings)}.")
     for setting in settings:
         if not isinstance(setting, str):
-            raise ConfigError(f"{wanted}, but one of them is {_shown(setting)}.")
+            raise ConfigError(f"{wanted}, but one of them is {described(setting)}.")
         if setting.lstrip("+~").partition("=")[0].split(".")[0] == "data":
             raise ConfigError(
                 f"{setting} has no effect here, because fit gets the graphs and links. Remove it."
             )
     return list(settings)
-
-
-def _rows(values: Iterable[Any], length: int, what: str, rule: str) -> list[tuple[str, ...]]:
-    """Check that values are rows of names.
-
-    Args:
-        values: The rows.
-        length: Number of names per row.
-        what: What error messages call the rows.
-        rule: What a row must be, for error messages.
-    """
-    if isinstance(values, str | dict) or not isinstance(values, Iterable):
-        raise DataError(f"{what} must be a list of tuples, got {_shown(values)}. {rule}.")
-    rows = []
-    for value in values:
-        row = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else ()
-        if len(row) != length or not all(isinstance(name, str) for name in row):
-            raise DataError(f"{rule}, got {value!r}.")
-        rows.append(row)
-    return rows
-
-
-def _link_ids(
-    source: KnowledgeGraph,
-    target: KnowledgeGraph,
-    links: Iterable[tuple[str, str]],
-    one_to_one: bool = True,
-) -> IntArray:
-    if isinstance(links, str | Path):
-        raise DataError(
-            f"links must be pairs of names. Use read_links({str(links)!r}) to read a file."
-        )
-    if isinstance(links, dict):
-        raise DataError("links must be pairs of names, got dict. Use links.items().")
-    names = "A link must be a source and a target entity, each a str"
-    pairs = cast(list[tuple[str, str]], _rows(links, 2, "links", names))
-    finders = (
-        EntityFinder(source, "source", "its graph"),
-        EntityFinder(target, "target", "its graph"),
-    )
-    resolver = LinkResolver(*finders, Prefixes(), "stop", LinkRegister())
-    numbers = range(1, len(pairs) + 1)
-    listing = LinkListing("the links", pairs, numbers, unit="number", symmetric=True)
-    known, unknown = resolver.found(listing)
-    if unknown:
-        more = f" and {len(unknown) - MOST_UNKNOWN} more" if len(unknown) > MOST_UNKNOWN else ""
-        raise DataError(f"{'; '.join(unknown[:MOST_UNKNOWN])}{more}")
-    kept = resolver.registered(listing, known) if one_to_one else list(known)
-    return sorted_links(np.array(kept, dtype=np.int64).reshape(-1, 2))

@@ -67,8 +67,8 @@ def test_given_links_are_kept_and_others_found(
 ) -> None:
     _, _, links = example
     found = {match.source: match.target for match in fitted.predict()}
-    held_out = fitted._fitted.split.supervision.validation
-    names = {fitted._fitted.pair.source.entity_name(one) for one in held_out[:, 0]}
+    held_out = fitted._fitted.run.split.supervision.validation
+    names = {fitted._fitted.run.pair.source.entity_name(one) for one in held_out[:, 0]}
     assert all(found[one] == other for one, other in links[:40] if one not in names)
     right = [found[one] == other for one, other in links[40:]]
     assert sum(right) > len(right) / 3
@@ -355,7 +355,7 @@ def test_answers_as_a_frame(fitted: Aligner) -> None:
     assert frame["source"].tolist() == [match.source for match in matches]
     assert frame["target"].tolist() == [match.target for match in matches]
     assert frame["probability"].tolist() == [match.probability for match in matches]
-    assert frame["is_label"].sum() == len(fitted._fitted.labels)
+    assert frame["is_label"].sum() == len(fitted._fitted.run.labels)
     assert frame["is_label"].dtype == bool
     best = [match.candidates[0] for match in matches]
     pairs = zip(frame["candidate"], frame["candidate_probability"], strict=True)
@@ -364,7 +364,7 @@ def test_answers_as_a_frame(fitted: Aligner) -> None:
 
 
 def test_what_is_printed_is_one_line(fitted: Aligner) -> None:
-    pair = fitted._fitted.pair
+    pair = fitted._fitted.run.pair
     for shown in (pair, pair.source, fitted, Aligner("lightea")):
         assert "\n" not in repr(shown)
         assert len(repr(shown)) < 250

@@ -345,7 +345,7 @@ def test_test_links_of_unknown_entities_stay_missed(larger: Path, tmp_path: Path
     old = load_run(run)
     assert old.split.num_missed >= 2
     Aligner.load(run).save(tmp_path / "saved")
-    assert Aligner.load(tmp_path / "saved")._fitted.split.num_missed == old.split.num_missed
+    assert Aligner.load(tmp_path / "saved")._fitted.run.split.num_missed == old.split.num_missed
     for side, kind in (("s_old", "nothing"), ("s_new", "local")):
         out = tmp_path / kind
         more = ["--source", str(larger / f"{side}.tsv"), "--out", str(out)]
