@@ -1,6 +1,5 @@
 """The LightningModule that trains any encoder."""
 
-import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,15 +19,13 @@ from emea.encoders.optimisation_step import (
     OptimisationStep,
 )
 from emea.encoders.step_block import Labels, StepBlock
+from emea.encoders.training_checks import (
+    check_encoder,
+    check_gradient,
+    check_rows,
+    likely_cause,
+)
 from emea.errors import ConfigError, DivergedError
-
-LOWER_THE_RATE = "A smaller learning rate (model.optimizer.lr) usually helps"
-
-LOSSES_SHOWN = 3
-"""Losses before a NaN or infinite one that the error message shows."""
-
-GROWTH = 10.0
-"""A loss that exceeds the first loss by this factor counts as diverging."""
 
 OptimizerFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
@@ -91,7 +88,7 @@ class AlignmentModule(pl.LightningModule):
         super().__init__()
         makers = optimizer if isinstance(optimizer, Sequence) else [optimizer]
         for member, make_optimizer in zip(_members(encoder), makers, strict=True):
-            _check_encoder(member)
+            check_encoder(member)
             if make_optimizer is None and any(True for _ in member.parameters()):
                 name = type(member).__name__
                 raise ConfigError(f"{name} has weights to train, so it needs a model.optimizer.")
@@ -176,13 +173,8 @@ class AlignmentModule(pl.LightningModule):
 
         def check_first(encoder: nn.Module, _: Any, rows: Any) -> None:
             handle.remove()
-            self._check_rows(rows, encoder)
-            is_constant = torch.is_grad_enabled() and not rows.requires_grad
-            if is_constant and any(weights.requires_grad for weights in encoder.parameters()):
-                raise ConfigError(
-                    f"{type(encoder).__name__}.forward() returned embeddings without a gradient, "
-                    "so its weights cannot be trained. Do not detach them."
-                )
+            check_rows(rows, encoder, self.num_source + self.num_target, self.num_steps_done)
+            check_gradient(rows, encoder)
 
         # a wrong number of rows would cause an index error inside the objective
         handle = encoder.register_forward_hook(check_first)
@@ -309,7 +301,7 @@ class AlignmentModule(pl.LightningModule):
         """
         with self._evaluating():
             rows = self.encoder()
-        self._check_rows(rows, self.encoder)
+        check_rows(rows, self.encoder, self.num_source + self.num_target, self.num_steps_done)
         # half precision is only for training: search and reasoning need single precision
         kind = torch.promote_types(rows.dtype, torch.float32)
         rows = rows.detach().to(kind, copy=True)
@@ -324,63 +316,19 @@ class AlignmentModule(pl.LightningModule):
             yield
         self.encoder.train(training)
 
-    def _check_rows(self, rows: Any, encoder: nn.Module) -> None:
-        """Check the output of an encoder.
-
-        Raises:
-            ConfigError: If the output is not a tensor with one embedding per entity.
-            DivergedError: If some of the embeddings are NaN or infinite.
-        """
-        name = type(encoder).__name__
-        num_entities = self.num_source + self.num_target
-        fault = _fault(rows, num_entities)
-        if fault is not None:
-            raise ConfigError(
-                f"{name}.forward() must return a floating-point tensor [num_entities, width], "
-                f"here [{num_entities}, width], but it returned {fault}."
-            )
-        if not torch.isfinite(rows).all():
-            step = self.num_steps_done
-            advice = LOWER_THE_RATE if step else "Check its initial weights and its forward()"
-            raise DivergedError(
-                f"{name}.forward() returned NaN or infinite embeddings after step {step}. {advice}."
-            )
-
     def _loss_metric(self, member: int) -> str:
         """Return the name of a member's loss curve."""
         return "loss" if self.num_members == 1 else f"loss/encoder_{member + 1}"
 
     def _record(self, losses: list[float], member: int) -> None:
         """Keep the last loss of a member's block, and check that all losses are finite."""
+        metric = self._loss_metric(member)
         bad = next((step for step, loss in enumerate(losses) if not math.isfinite(loss)), None)
         if bad is not None:
-            raise DivergedError(self._cause(losses[: bad + 1], member))
-        step = self.num_steps_done + len(losses)
-        self.losses.append(Loss(step, losses[-1], self._loss_metric(member)))
-
-    def _cause(self, losses: list[float], member: int) -> str:
-        """Return the likely cause of a NaN or infinite last loss."""
-        step = self.num_steps_done + len(losses)
-        if self.num_members == 1:
-            name, which = "The loss", "the first step"
-        else:
-            name, which = f"The loss of encoder {member + 1}", "its first step"
-        metric = self._loss_metric(member)
-        before = [loss.value for loss in self.losses if loss.metric == metric]
-        earlier = before + losses[:-1]
-        became = f"{name} became {losses[-1]} at step {step}"
-        if not earlier:
-            return (
-                f"{became}, {which}. Check the settings of model.objective and weights "
-                "that were loaded."
-            )
-        shown = ", ".join(f"{loss:.3g}" for loss in earlier[-LOSSES_SHOWN:])
-        if max(earlier[-LOSSES_SHOWN:]) > GROWTH * earlier[0]:
-            return f"{became} after {shown}: training diverged. {LOWER_THE_RATE}."
-        return (
-            f"{became} after {shown}, which look normal: a gradient became NaN. {LOWER_THE_RATE}, "
-            "and so does a larger model.optimizer.eps."
-        )
+            earlier = [loss.value for loss in self.losses if loss.metric == metric] + losses[:bad]
+            step, which = self.num_steps_done + bad + 1, None if self.num_members == 1 else member
+            raise DivergedError(likely_cause(losses[bad], step, earlier, which))
+        self.losses.append(Loss(self.num_steps_done + len(losses), losses[-1], metric))
 
 
 def _members(encoder: nn.Module) -> list[nn.Module]:
@@ -393,28 +341,3 @@ def _objectives(objective: Objective | EnsembleObjective) -> list[Objective]:
     if not isinstance(objective, EnsembleObjective):
         return [objective]
     return cast(list[Objective], list(objective.objectives))
-
-
-def _check_encoder(encoder: Any) -> None:
-    """Check that an object is a module that can be called without arguments."""
-    name = type(encoder).__name__
-    if not isinstance(encoder, nn.Module):
-        raise ConfigError(f"model.encoder must be a torch.nn.Module, got {name}.")
-    try:
-        inspect.signature(encoder.forward).bind()
-    except TypeError as error:
-        raise ConfigError(
-            f"{name}.forward() must accept a call without arguments: {error}."
-        ) from error
-
-
-def _fault(rows: Any, num_entities: int) -> str | None:
-    """Describe what is wrong with the type or shape of embeddings; ``None`` if they are valid."""
-    if not isinstance(rows, Tensor):
-        return f"a value of type {type(rows).__name__}"
-    if not rows.is_floating_point() or rows.layout != torch.strided:
-        sparse = "" if rows.layout == torch.strided else "sparse "
-        return f"a {sparse}tensor of type {rows.dtype}"
-    if rows.ndim != 2 or len(rows) != num_entities or not rows.shape[1]:
-        return f"a tensor of shape {list(rows.shape)}"
-    return None
