@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from emea.encoders.kernels import cpu_kernels
-from emea.encoders.kernels.cpu_kernels import Attended, EdgeArrays
+from emea.encoders.kernels.cpu_kernels import Attended, EdgeArrays, Layers
 from emea.encoders.kernels.dropout import kept_bytes, random_bytes
 
 ACTIVATION_GRADIENTS: dict[Any, Callable[[Tensor, Tensor], Tensor]] = {
@@ -64,7 +64,7 @@ class _CompiledLayers(torch.autograd.Function):
         outputs = reflectors.new_empty(len(starts), w.shape[1] + 1, *starts[0].shape)
         for start, out in zip(starts, outputs[:, 0], strict=True):
             _activate(start, is_relu, out)
-        attended = cpu_kernels.attend(graph, outputs, reflectors, w, v, is_relu)
+        attended = cpu_kernels.attend(Layers(graph, outputs, reflectors, w, is_relu), v)
         ctx.settings = graph, activation
         wide, ctx.num_kept, ctx.random = _concatenated(outputs.flatten(0, 1), dropout)
         ctx.save_for_backward(reflectors, w, v, outputs, *attended)
@@ -77,8 +77,10 @@ class _CompiledLayers(torch.autograd.Function):
         of_outputs = torch.empty_like(outputs)
         parts = of_outputs.flatten(0, 1)
         active = _of_columns(grads[0].contiguous(), ctx.num_kept, ctx.random, parts)
-        given = (graph, outputs, reflectors, w, Attended(*attended), activation is torch.relu)
-        of_reflectors, of_w, sums = cpu_kernels.attend_backward(*given, active, of_outputs)
+        layers = Layers(graph, outputs, reflectors, w, activation is torch.relu)
+        of_reflectors, of_w, sums = cpu_kernels.attend_backward(
+            layers, Attended(*attended), active, of_outputs
+        )
         through = ACTIVATION_GRADIENTS[activation]
         of_starts = map(through, of_outputs[:, 0], outputs[:, 0])
         # reflectors @ [w v] of all layers at once

@@ -53,6 +53,25 @@ def edge_arrays(edges: SparsePattern, sets: Tensor) -> EdgeArrays:
     return EdgeArrays(*_arrays(*rows, *columns))
 
 
+class Layers(NamedTuple):
+    """Holds the reflection layers of all channels and their activated outputs.
+
+    Args:
+        graph: The edges.
+        outputs: ``[num_channels, depth + 1, num_entities, dim]`` inputs of the channels, followed
+            by the activated outputs of their layers.
+        reflectors: ``[num_sets, dim]`` unit vectors of the relation sets.
+        by_neighbour: ``[num_channels, depth, dim]`` w of each channel and layer.
+        is_relu: Whether the activation is a ReLU; otherwise it is the hyperbolic tangent.
+    """
+
+    graph: EdgeArrays
+    outputs: Tensor
+    reflectors: Tensor
+    by_neighbour: Tensor
+    is_relu: bool
+
+
 class Attended(NamedTuple):
     """Holds what the gradient of the layers needs, apart from their activated outputs.
 
@@ -88,27 +107,14 @@ def usable(values: Tensor) -> bool:
     return values.dtype == torch.float32 and compiled.usable(values)
 
 
-def attend(
-    graph: EdgeArrays,
-    outputs: Tensor,
-    reflectors: Tensor,
-    by_neighbour: Tensor,
-    by_relation: Tensor,
-    is_relu: bool,
-) -> Attended:
-    """Apply the reflection layers to the features of all channels.
-
-    The activation is a ReLU or the hyperbolic tangent.
+def attend(layers: Layers, by_relation: Tensor) -> Attended:
+    """Apply the reflection layers to the inputs of all channels, and write their outputs.
 
     Args:
-        graph: The edges.
-        outputs: ``[num_channels, depth + 1, num_entities, dim]`` inputs of the channels, followed
-            by the activated outputs of their layers, which are written.
-        reflectors: ``[num_sets, dim]`` unit vectors of the relation sets.
-        by_neighbour: ``[num_channels, depth, dim]`` w of each channel and layer.
+        layers: The layers.
         by_relation: ``[num_channels, depth, dim]`` v of each channel and layer.
-        is_relu: Whether the activation is a ReLU.
     """
+    graph, outputs, reflectors, by_neighbour, is_relu = layers
     num_channels, depth, dim = by_neighbour.shape
     shape, new = (num_channels, depth), outputs.new_empty
     along, attention = new(2, *shape, len(graph.cols))
@@ -134,28 +140,18 @@ def attend(
 
 
 def attend_backward(
-    graph: EdgeArrays,
-    outputs: Tensor,
-    reflectors: Tensor,
-    by_neighbour: Tensor,
-    attended: Attended,
-    is_relu: bool,
-    active: Tensor,
-    of_outputs: Tensor,
+    layers: Layers, attended: Attended, active: Tensor, of_outputs: Tensor
 ) -> LayerGradients:
     """Return the gradients of the reflection layers, and add those of the channels' inputs.
 
     Args:
-        graph: The edges.
-        outputs: Inputs and activated outputs, as for ``attend``.
-        reflectors: ``[num_sets, dim]`` unit vectors of the relation sets.
-        by_neighbour: ``[num_channels, depth, dim]`` w of each channel and layer.
+        layers: The layers.
         attended: The results of the layers.
-        is_relu: Whether the activation is a ReLU.
         active: ``[num_entities]`` whether a row of the outputs has a gradient.
         of_outputs: Gradients in the shape of ``outputs``. Those of inputs are added to, those of
             outputs are overwritten.
     """
+    graph, outputs, reflectors, by_neighbour, is_relu = layers
     num_channels, depth, dim = by_neighbour.shape
     num_parts = min(MAX_PARTS, 1 + len(graph.cols) // EDGES_PER_PART)
     spans = _even_ranges(graph.transposed_starts, num_parts)
