@@ -71,7 +71,7 @@ def quote_numeric_choices(arguments: Sequence[str]) -> list[str]:
 
 def sweep_flag_first(arguments: Sequence[str]) -> list[str]:
     """Move ``-m`` in front of the overrides, where Hydra expects it."""
-    flags = [argument for argument in arguments if argument in ("-m", "--multirun")]
+    flags = [argument for argument in arguments if argument in SWEEP_FLAGS]
     return [*flags, *(argument for argument in arguments if argument not in flags)]
 
 
@@ -92,8 +92,7 @@ def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> N
         arguments: The command line.
         defaults: Arguments that the user did not type. They may be without effect.
     """
-    typed = check_command(arguments)
-    check_settings(typed, defaults)
+    check_settings(check_command(arguments), defaults)
 
 
 def check_command(arguments: Sequence[str]) -> list[str]:
@@ -154,7 +153,7 @@ def check_settings(typed: list[str], defaults: Sequence[str] = ()) -> None:
     configs = [composed(choice) for choice in choices]
     for override, config in product(values, configs):
         if not _has_key(config, override):
-            raise ConfigError(_unknown_key(config, override))
+            raise ConfigError(_no_key(override.key_or_group, _all_keys(config)))
     rounds = _aligned(values)
     tried = [(configs[0], choices[0], assigned) for assigned in rounds]
     tried += [
@@ -350,7 +349,7 @@ def _check_added(override: Override) -> None:
         return
     known = [*GROUPS, *(one.name for one in fields(RunSettings))]
     if key.split(".")[0] not in known or ("." not in key and override.is_add()):
-        raise ConfigError(f"There is no key {key}{_nearest(key, known)}.")
+        raise ConfigError(_no_key(key, known))
 
 
 def _has_key(config: DictConfig, override: Override) -> bool:
@@ -361,10 +360,8 @@ def _has_key(config: DictConfig, override: Override) -> bool:
     return found is not missing or override.key_or_group in _all_keys(config)
 
 
-def _unknown_key(config: DictConfig, override: Override) -> str:
-    key = override.key_or_group
-    keys = _all_keys(config)
-    return f"There is no key {key}{_nearest(key, keys)}."
+def _no_key(key: str, known: Sequence[str]) -> str:
+    return f"There is no key {key}{_nearest(key, known)}."
 
 
 def _nearest(name: str, names: Sequence[str]) -> str:
