@@ -1,28 +1,17 @@
 """PARIS by dictionaries in double precision: slow, and plain enough to trust."""
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 import torch
 
 from emea.baselines.maximal_assignment import tie_order
-from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 
-Triple = tuple[int, int, int]
+from ..rules.literal_paris import Triple, both_directions, inverse_functionality
+
 Match = dict[int, tuple[int, float]]
 """Target and probability by source entity."""
-
-
-def both_directions(graph: KnowledgeGraph) -> set[Triple]:
-    forward = {(h, r, t) for h, r, t in graph.triples.tolist()}
-    return forward | {(t, r + graph.num_relations, h) for h, r, t in forward}
-
-
-def inverse_functionality(triples: set[Triple]) -> dict[int, float]:
-    sizes = Counter(r for _, r, _ in triples)
-    tails = Counter(r for r, _ in {(r, t) for _, r, t in triples})
-    return {r: tails[r] / sizes[r] for r in sizes}
 
 
 def one_way(

@@ -5,7 +5,6 @@ import sys
 
 import pytest
 import torch
-from torch import Tensor
 
 from emea.errors import ConfigError
 from emea.matching.candidates import search_recall, top_candidates, warn_of_low_recall
@@ -13,17 +12,9 @@ from emea.matching.csls import CSLS
 from emea.matching.faiss_search import FaissSearch
 from emea.matching.similarity import Cosine
 
+from .noisy_copies import noisy_copies
+
 pytest.importorskip("faiss")
-
-
-def noisy_copies(
-    num_source: int = 700, num_target: int = 900, dim: int = 33
-) -> tuple[Tensor, Tensor]:
-    """Random vectors, some of which are on both sides with noise."""
-    generator = torch.Generator().manual_seed(0)
-    target = torch.randn(num_target, dim, generator=generator)
-    noise = torch.randn(num_source, dim, generator=generator)
-    return target[:num_source] + 0.5 * noise, target
 
 
 @pytest.mark.parametrize("decoder", [Cosine, CSLS])

@@ -14,15 +14,7 @@ from emea.matching.one_pass_search import OnePassSearch, best_pairs, has_fast_in
 from emea.matching.search import AutoSearch, ExactSearch
 from emea.matching.similarity import Cosine
 
-
-def noisy_copies(
-    num_source: int = 700, num_target: int = 900, dim: int = 33
-) -> tuple[Tensor, Tensor]:
-    """Random vectors, some of which are on both sides with noise."""
-    generator = torch.Generator().manual_seed(0)
-    target = torch.randn(num_target, dim, generator=generator)
-    noise = torch.randn(num_source, dim, generator=generator)
-    return target[:num_source] + 0.5 * noise, target
+from .noisy_copies import noisy_copies
 
 
 def unit_vectors(*sizes: int) -> tuple[Tensor, Tensor]:

@@ -14,10 +14,8 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from emea.config.files import option_names
-from emea.config.instantiate import load_pair
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
-from emea.em.protocol import Strict
 from emea.errors import DataError, UserError
 from emea.record.run_folder import CHECKPOINT_FILE, METRICS_FILE
 from emea.run import checkpoint, tensor_file
@@ -32,21 +30,16 @@ from emea.run.checkpoint import (
 )
 from emea.run.em_run import EMRun
 from emea.run.job import run_job
-from emea.run.parts import Parts, build_parts, draw_split
+from emea.run.parts import Parts
 from emea.run.stages import stages
 from emea.run.training_loop import fit_stage
 
 from ..small_runs import TINY
+from .test_training_loop import make_parts
 
 Configs = Callable[..., DictConfig]
 OF_PAPER_STEP = {"weights", "generator"}
 SHORT = ("data.num_entities=100", "model.initial_epochs=4", "model.epochs_per_iteration=2")
-
-
-def fresh_parts(config: DictConfig) -> Parts:
-    pair = load_pair(config)
-    visible = Strict()(draw_split(config, pair))
-    return build_parts(config, pair, visible, lambda _: None, torch.device("cpu"))
 
 
 def load_state(folder: Path, parts: Parts) -> None:
@@ -83,11 +76,11 @@ def test_resuming_from_a_checkpoint_equals_never_stopping(
     run_job(tiny_config(*SHORT, "em.iterations=2", *options), tmp_path / "whole")
     config = tiny_config(*SHORT, "em.iterations=1", *options)
     run_job(config, tmp_path / "half")
-    parts = fresh_parts(config)
+    parts = make_parts(config)
     load_state(tmp_path / "half", parts)
     assert parts.em.iteration == 2
     fit_stage(stages(config)[-1], parts, torch.device("cpu"), [])
-    whole = fresh_parts(config)
+    whole = make_parts(config)
     load_state(tmp_path / "whole", whole)
     for whole_rows, rows in zip(whole.module.embeddings(), parts.module.embeddings(), strict=True):
         assert whole_rows.any()
@@ -126,7 +119,7 @@ def test_a_run_can_start_from_another_ones_first_training(
 def test_a_file_that_is_no_checkpoint_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"not a checkpoint")
-    parts = fresh_parts(tiny_config())
+    parts = make_parts(tiny_config())
     with pytest.raises(DataError, match="is not a valid checkpoint of emea"):
         load_weights(path, parts.module, parts.data)
     with pytest.raises(DataError, match="is not a valid checkpoint of emea"):
@@ -135,7 +128,7 @@ def test_a_file_that_is_no_checkpoint_is_refused(tiny_config: Configs, tmp_path:
 
 def test_a_checkpoint_of_another_model_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
     run_job(tiny_config("em=none"), tmp_path)
-    other = fresh_parts(tiny_config("model.encoder.dim=7"))
+    other = make_parts(tiny_config("model.encoder.dim=7"))
     with pytest.raises(DataError, match="another model"):
         load_weights(tmp_path / "checkpoint.safetensors", other.module, other.data)
 
@@ -144,7 +137,7 @@ def test_a_checkpoint_of_another_model_is_refused(tiny_config: Configs, tmp_path
 def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Parts, Path]:
     """Parts of a run, and a checkpoint of them after the first stage."""
     register_schema()
-    parts = fresh_parts(composed([*TINY, "em=dual", "em.two_way.memory=0.5"]))
+    parts = make_parts(composed([*TINY, "em=dual", "em.two_way.memory=0.5"]))
     path = tmp_path_factory.mktemp("saved") / "checkpoint.safetensors"
     ranks = {"initial_in_pool": np.ones(3), "initial_in_all": np.ones(3)}
     progress = Progress(1, {"history": [{"iteration": 0}]}, ranks)
@@ -162,7 +155,7 @@ def test_a_whole_checkpoint_is_taken(saved: tuple[Parts, Path]) -> None:
 
 def test_the_generator_of_the_papers_step_is_checked(tmp_path: Path) -> None:
     register_schema()
-    parts = fresh_parts(composed(TINY))
+    parts = make_parts(composed(TINY))
     path = tmp_path / "checkpoint.safetensors"
     save_checkpoint(path, parts.module, parts.data, parts.em, None)
     with safe_open(path, "pt") as file:
