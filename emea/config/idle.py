@@ -55,6 +55,17 @@ def uses_two_way(config: DictConfig) -> bool:
     return _is_neural(config) and bool(config.em.iterations) and _has_part(two_way)
 
 
+def has_joint_steps(config: DictConfig) -> bool:
+    """Return whether a run has M- and E-steps, of either kind."""
+    uses = config.method.uses
+    return "em" in uses and "rule" in uses and bool(config.em.iterations)
+
+
+def candidates_key(config: DictConfig) -> str:
+    """Return the setting that limits the candidates per entity in the M- and E-steps."""
+    return "em.two_way.max_candidates" if uses_two_way(config) else "em.num_candidates"
+
+
 TWO_WAY = "emea.em.two_way_step.TwoWayStep"
 
 SWITCHES = {one.key: one.default for one in settings_of(TwoWaySettings) if one.kind is bool}

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.idle import uses_two_way
+from emea.config.idle import candidates_key, has_joint_steps, uses_two_way
 from emea.data.graph_pair import GraphPair
 from emea.errors import ConfigError
 from emea.matching.block_memory import block_budget
@@ -228,17 +228,12 @@ def _phases(config: DictConfig, sizes: Sizes, models: list[EncoderMemory]) -> It
     # on a CPU, the allocator keeps what the training freed, and blocks rarely fit into its gaps
     before = max(searching, training) if sizes.is_cpu else searching
     yield Phase("search", before + search + LIBRARIES, f"use a smaller model.encoder.dim{advice}")
-    if (
-        "em" not in config.method.uses
-        or not config.em.iterations
-        or "rule" not in config.method.uses
-    ):
+    if not has_joint_steps(config):
         return
-    is_dual = uses_two_way(config)
-    key = "em.two_way.max_candidates" if is_dual else "em.num_candidates"
+    key = candidates_key(config)
     width = min(int(OmegaConf.select(config, key)), sizes.num_target)
     rows = 2 * sizes.source_triples * width * max(model.join_share for model in models)
-    joined = rows * BYTES_PER_JOIN_ROW["dual" if is_dual else "paper"]
+    joined = rows * BYTES_PER_JOIN_ROW["dual" if uses_two_way(config) else "paper"]
     reasoning = kept + (NUM_COPIES - 1) * embeddings + joined
     if sizes.is_cpu:
         reasoning = max(reasoning, before) + sizes.block

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.idle import uses_two_way
+from emea.config.idle import candidates_key, has_joint_steps, uses_two_way
 from emea.data.graph_pair import GraphPair
 from emea.rules.implied_pairs import MAX_MEMBERS
 from emea.run.console import duration
@@ -65,18 +65,17 @@ def estimate_reasoning(config: DictConfig, pair: GraphPair, device: torch.device
         pair: The graphs.
         device: The device to compute on.
     """
-    uses = config.method.uses
-    if "em" not in uses or "rule" not in uses or not config.em.iterations:
+    if not has_joint_steps(config):
         return None
     source, target = pair.source, pair.target
-    kind, key, rounds = "paper", "em.num_candidates", 1.0
+    kind, rounds = "paper", 1.0
     if uses_two_way(config):
         is_one_to_one = OmegaConf.select(config, "em.two_way.one_to_one", default=False)
-        kind, key = "one_to_one" if is_one_to_one else "dual", "em.two_way.max_candidates"
+        kind = "one_to_one" if is_one_to_one else "dual"
         two_way = config.em.two_way
         rounds = min(NUM_ROUNDS, 1 + two_way.propagation) * min(1.0, two_way.sweeps / 2)
     cost = COSTS["cpu" if device.type == "cpu" else "cuda", kind]
-    width = min(int(OmegaConf.select(config, key)), target.num_entities)
+    width = min(int(OmegaConf.select(config, candidates_key(config))), target.num_entities)
     degrees = target.degrees().astype(np.float64)
     degree = (degrees * degrees.clip(max=MAX_MEMBERS)).sum() / max(1.0, degrees.sum())
     rows = 2 * source.num_triples * width * degree
@@ -92,10 +91,9 @@ def announce_reasoning(config: DictConfig, pair: GraphPair, device: torch.device
     """Log the estimated time of all M- and E-steps, if they take long."""
     seconds = estimate_reasoning(config, pair, device)
     if seconds is not None and seconds > SHOWN_SECONDS:
-        fewer = "em.two_way.max_candidates" if uses_two_way(config) else "em.num_candidates"
         logger.info(
             "Reasoning takes about %s of %s time. A smaller %s or em.iterations takes less.",
             duration(seconds),
             "CPU" if device.type == "cpu" else "GPU",
-            fewer,
+            candidates_key(config),
         )
