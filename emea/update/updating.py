@@ -276,9 +276,7 @@ def _new_links(
     Raises:
         DataError: If an entity has another link already.
     """
-    pairs = set(map(tuple, known.tolist()))
-    new = np.array([link for link in links.tolist() if tuple(link) not in pairs], dtype=np.int64)
-    new = new.reshape(-1, 2)
+    new = _only(links, known)
     for side, graph, column in (("source", source, 0), ("target", target, 1)):
         twice = np.flatnonzero(np.isin(new[:, column], known[:, column]))
         if len(twice):
