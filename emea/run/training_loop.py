@@ -27,7 +27,8 @@ from emea.run.parts import Parts
 from emea.run.progress import StepProgress
 from emea.run.stages import Stage, fits
 from emea.run.tensor_file import checkpoint_errors
-from emea.training.training_state import TURN_FILE, TrainingCheckpoint, TurnState
+from emea.training.training_checkpoint import TrainingCheckpoint
+from emea.training.training_state import TURN_FILE, TurnState
 
 logger = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from emea.encoders.optimisation_step import OptimisationStep
 from emea.errors import DataError
 from emea.run import training_loop
 from emea.run.job import run_job
-from emea.training import training_state as training_checkpoint
+from emea.training import training_checkpoint
 from emea.training.training_state import TURN_FILE, TurnState
 
 from .test_resuming import KilledError, essence
