@@ -61,7 +61,7 @@ class PairedTest:
     Args:
         label: The run that is compared with the first.
         problem: Why the runs cannot be paired; empty if they can.
-        num_links: The number of test links.
+        num_links: The number of test links, including those whose entities are not in the graphs.
         differences: By how much each metric is higher than in the first run.
         p_values: Of a paired two-tailed t-test, by metric.
         num_won: Links that only this run ranks first.
@@ -178,7 +178,7 @@ def paired_test(first: ComparedRun, other: ComparedRun, num_examples: int = 5) -
     problem = _pairing_problem(first, other)
     if problem:
         return PairedTest(other.label, problem)
-    before, after = first.ranks["final"], other.ranks["final"]
+    before, after = (_all_ranks(run) for run in (first, other))
     scores = {
         name: [link_scores(one, name) for one in (before, after)] for name in ("hit@1", "mrr")
     }
@@ -205,6 +205,12 @@ def paired_test(first: ComparedRun, other: ComparedRun, num_examples: int = 5) -
         num_neither=int((~was_right & ~is_right).sum()),
         **examples,
     )
+
+
+def _all_ranks(run: ComparedRun) -> FloatArray:
+    """Return the ranks of all test links; those that no method can find are infinite and last."""
+    num_missed = _number_at(run.metrics, "num_links.missed") or 0
+    return np.append(run.ranks["final"], np.full(int(num_missed), np.inf))
 
 
 def _pairing_problem(first: ComparedRun, other: ComparedRun) -> str:

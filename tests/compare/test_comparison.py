@@ -80,6 +80,20 @@ def test_the_test_is_the_one_of_scipy() -> None:
     assert test.differences["mrr"] == pytest.approx(np.mean(1 / after) - np.mean(1 / before))
 
 
+def test_links_that_no_run_can_find_count() -> None:
+    runs = [
+        made("a", [1, 2, 2, 2], metrics={"num_links": {"test": 4, "missed": 4}}),
+        made("b", [1, 1, 1, 2], metrics={"num_links": {"test": 4, "missed": 4}}),
+    ]
+    test = paired_test(*runs)
+    assert (test.num_links, test.num_won, test.num_neither) == (8, 2, 5)
+    assert test.differences == {"hit@1": 0.25, "mrr": 0.125}
+    assert test.p_values is not None
+    gains = np.array([0, 1, 1, 0, 0, 0, 0, 0])
+    assert test.p_values["hit@1"] == pytest.approx(stats.ttest_1samp(gains, 0).pvalue)
+    assert [one.source for one in test.won] == ["s1", "s2"]
+
+
 def test_equal_runs_do_not_differ() -> None:
     test = paired_test(made(), made("b"))
     assert test.p_values == {"hit@1": 1.0, "mrr": 1.0}
