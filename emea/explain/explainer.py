@@ -32,6 +32,7 @@ from emea.explain.explanation import (
     Unmatched,
 )
 from emea.matching.beliefs import Beliefs
+from emea.record.run_folder import answered_entry
 from emea.rules.literal_rows import with_values
 from emea.rules.support import Grounds, Piece, Support, support_of
 from emea.run.finished_run import FinishedRun
@@ -86,7 +87,7 @@ class Explainer:
         self.target = GraphSide(
             run.pair.target, self.grounds.target, "target entity", with_nodes.target
         )
-        self.weights: dict[str, float] = run.metrics["history"][-1].get("weights") or {}
+        self.weights: dict[str, float] = answered_entry(run.metrics).get("weights") or {}
         known = run.split.supervision
         parts = {"train": known.train, "validation": known.validation, "test": run.split.test}
         self.links = {
