@@ -8,6 +8,7 @@ from rich.table import Table
 
 from emea.answer.decision import AcceptedNumbers, ExportNumbers
 from emea.em.protocol import seen_links
+from emea.record.run_folder import answered_entry
 from emea.run.result import AnswerScores, RunMetrics, RunResult, RunSettings
 
 COLUMNS = (
@@ -62,7 +63,9 @@ def _what(settings: RunSettings) -> str:
 
 def prediction_lines(metrics: RunMetrics) -> str:
     """Return the result of a run without test links."""
-    hit = metrics.scores.history[-1]["validation"]["hit@1"]
+    scores = metrics.scores
+    entry = answered_entry({**scores.extra, "history": scores.history})
+    hit = entry["validation"]["hit@1"]
     num_links = metrics.settings.num_links.validation
     return (
         f"{_what(metrics.settings)}: no test links, nothing was evaluated\n"

@@ -31,7 +31,7 @@ from emea.run.device import (
 from emea.run.fitting import seconds_per_step
 from emea.run.observer import flattened
 from emea.run.parts import build_parts, draw_split
-from emea.run.result_table import result_table
+from emea.run.result_table import prediction_lines, result_table
 
 Configs = Callable[..., DictConfig]
 
@@ -129,6 +129,15 @@ def test_the_table_says_whether_test_links_were_seen() -> None:
         Console(file=stream, width=120).print(result_table(metrics))
         assert words in stream.getvalue()
         assert "0.5000" in stream.getvalue()
+
+
+def test_without_test_links_the_score_of_the_kept_iteration_is_shown() -> None:
+    history = [{"validation": {"hit@1": hit}} for hit in (0.25, 0.75, 0.5)]
+    metrics = Mock()
+    metrics.settings.groups = {"model": "rrea"}
+    for extra, shown in (({}, "0.5000"), ({"kept_iteration": 1}, "0.7500")):
+        metrics.scores = Mock(history=history, extra=extra)
+        assert f"validation Hit@1 {shown}" in prediction_lines(metrics)
 
 
 def test_what_is_wanted_of_torch_ends_with_the_run() -> None:
