@@ -114,10 +114,10 @@ def _timed(work: Callable[..., Any], part: str, spent: dict[str, float]) -> Call
     return timed
 
 
-def start_up(repeats: int = 3) -> dict[str, float]:
+def start_up() -> dict[str, float]:
     """Return the seconds until ``--help`` has been printed, and until the package is imported."""
     commands = {"help_s": ["-m", "emea", "run", "--help"], "import_s": ["-c", "import emea"]}
     return {
-        name: min(seconds_of([sys.executable, *arguments]) for _ in range(repeats))
+        name: min(seconds_of([sys.executable, *arguments]) for _ in range(3))
         for name, arguments in commands.items()
     }

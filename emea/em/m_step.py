@@ -11,6 +11,9 @@ from emea.matching.threads import one_thread
 FEW_EXAMPLES = 100
 """With fewer examples, the prior has the same weight relative to them as with this many."""
 
+MAX_STEPS = 50
+"""Largest number of Newton steps."""
+
 AT_ZERO = 1e-6
 """Weights up to this distance from their bound are at the bound if the objective falls there."""
 
@@ -21,7 +24,6 @@ def fit_weights(
     slots: Tensor,
     ridge: float,
     prior: float | Tensor = 1.0,
-    num_steps: int = 50,
     least: float | Tensor = 0.0,
     offsets: Tensor | None = None,
 ) -> Tensor:
@@ -39,7 +41,6 @@ def fit_weights(
         ridge: Strength of the prior. It keeps the weight of a rule that is always right finite.
         prior: Weights without any example, if the bounds allow them: one number for all weights, or
             one number per weight.
-        num_steps: Largest number of Newton steps.
         least: Lower bound of the weights: one number for all weights, or one number per weight.
         offsets: ``[num_examples, k]`` added to the candidates' logits; minus infinity for empty
             slots.
@@ -62,7 +63,7 @@ def fit_weights(
 
     of_prior = ridge * torch.eye(len(weights), dtype=torch.float64)
     logits, loss = evaluated(weights)
-    for _ in range(num_steps):
+    for _ in range(MAX_STEPS):
         slope, curvature = likelihood.derivatives(logits)
         slope = slope + ridge * (weights - prior)
         step = _newton_step(curvature + of_prior, slope, weights - bound)

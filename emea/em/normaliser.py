@@ -24,6 +24,9 @@ DEFAULT_SHARPNESS = 20.0
 MAX_SHARPNESS = 1000.0
 """Largest sharpness of the softmax: it would be infinite if all links are ranked first."""
 
+MAX_STEPS = 50
+"""Largest number of Newton steps."""
+
 FIT_SCORES, MIN_FIT_LINKS = 2**24, 100
 """Scores that the fit holds at a time (128 MB), and the least number of links that it uses."""
 
@@ -204,9 +207,7 @@ def sharpness_of(
     return fit_sharpness(similarity.scores(links[:, 0]).double(), links[:, 1], expected)
 
 
-def fit_sharpness(
-    scores: Tensor, labels: Tensor, expected: float | None = None, num_steps: int = 50
-) -> float:
+def fit_sharpness(scores: Tensor, labels: Tensor, expected: float | None = None) -> float:
     """Return the beta >= 0 that minimises the cross-entropy of ``softmax(beta * scores)``.
 
     This is Newton's method on a convex function of one variable, kept inside a bracket of the root
@@ -218,12 +219,11 @@ def fit_sharpness(
         expected: Mode of a Gamma prior that adds ``beta / expected - log(beta)`` to the summed
             cross-entropy of the links. Without it, a few links that are all ranked first would
             make beta infinite. ``None``: no prior.
-        num_steps: Largest number of Newton steps.
     """
     right = scores.gather(1, labels.unsqueeze(1)).squeeze(1)
     prior, rate = (0.0, 0.0) if expected is None else (1 / len(scores), 1 / expected)
     low, high, beta = 0.0, MAX_SHARPNESS, 10.0
-    for _ in range(num_steps):
+    for _ in range(MAX_STEPS):
         probs = torch.softmax(beta * scores, dim=1)
         mean = (probs * scores).sum(1)
         second = (probs * scores.square()).sum(1) - mean.square()

@@ -52,7 +52,7 @@ def top_candidates(similarity: Similarity, k: int) -> Candidates:
 
 
 @in_smaller_blocks
-def search_recall(similarity: Similarity, targets: Tensor, num_rows: int, seed: int = 0) -> float:
+def search_recall(similarity: Similarity, targets: Tensor, num_rows: int) -> float:
     """Return the share of found targets that are among the true best, on a sample of rows.
 
     A target counts if its score is at least the k-th best score, up to rounding. If targets tie
@@ -62,9 +62,8 @@ def search_recall(similarity: Similarity, targets: Tensor, num_rows: int, seed: 
         similarity: The similarity that was searched.
         targets: ``[num_source, k]`` distinct targets that the search found.
         num_rows: Size of the sample.
-        seed: Seed of the sample.
     """
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(0)
     sample = torch.randperm(similarity.num_source, generator=generator)[:num_rows]
     rounding = ROUNDING_STEPS * torch.finfo(similarity.source.dtype).eps * abs(similarity.scale)
     right, total = 0, 0

@@ -64,7 +64,7 @@ class KMeansCells:
         """Return the same cells with the two sides exchanged."""
         return replace(self, source=self.target, target=self.source)
 
-    def recall(self, source: Tensor, target: Tensor, k: int, num_rows: int, seed: int = 0) -> float:
+    def recall(self, source: Tensor, target: Tensor, k: int, num_rows: int) -> float:
         """Return the share of the nearest targets that the cells contain, by a sample.
 
         Args:
@@ -72,9 +72,8 @@ class KMeansCells:
             target: ``[num_target, dim]`` unit vectors.
             k: Number of targets per source entity.
             num_rows: Number of source entities.
-            seed: Seed of the sample.
         """
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator().manual_seed(0)
         sample = torch.randperm(len(source), generator=generator)[:num_rows].to(source.device)
         cells, offsets = replace(self, source=self.source[sample]), source.new_zeros
         similarity = Similarity(

@@ -96,7 +96,7 @@ def quieten_lightning() -> None:
         warnings.filterwarnings("ignore", message)
 
 
-def seconds_per_step(module: AlignmentModule, data: LabelDataModule, num_probes: int = 2) -> float:
+def seconds_per_step(module: AlignmentModule, data: LabelDataModule) -> float:
     """Return the time of a forward and backward pass on the CPU, without changing any state."""
     state = torch.get_rng_state()
     # a step without an optimiser stores what it derives from the links
@@ -104,7 +104,7 @@ def seconds_per_step(module: AlignmentModule, data: LabelDataModule, num_probes:
     times = []
     objective, encoder = module.trained()[0]
     objective.before_step(encoder, data.links, 0)
-    for _ in range(num_probes):
+    for _ in range(2):  # the first time may include the compilation of kernels
         start = time.perf_counter()
         loss = objective(encoder, data.links)
         if loss.requires_grad:

@@ -48,16 +48,13 @@ class Plan:
         return {**said, "affected_share": round(self.affected.share, 4), **recomputed}
 
 
-def plan_update(
-    update: Update, complete: bool = False, hops: int = 0, largest_share: float = LARGEST_SHARE
-) -> Plan:
+def plan_update(update: Update, complete: bool = False, hops: int = 0) -> Plan:
     """Return what an update recomputes.
 
     Args:
         update: The new versions of the graphs.
         complete: Recompute everything.
         hops: Distance up to which neighbours of changed entities are recomputed.
-        largest_share: Share of affected entities up to which only these are recomputed.
     """
     run = update.run
     affected = affected_entities(update.versions, run.beliefs, update.new_pairs(), hops)
@@ -67,7 +64,7 @@ def plan_update(
     if not (is_changed or complete):
         return Plan(NOTHING, "", affected, None)
     reason = "it was requested" if complete else _obstacle(run)
-    if not reason and affected.share > largest_share:
+    if not reason and affected.share > LARGEST_SHARE:
         reason = f"{affected.share:.0%} of the entities are affected"
     start = update.start() if run.neural is not None else None
     if reason or start is None:

@@ -172,12 +172,12 @@ class Vocabulary(Generic[Key]):
         raise table.error(row, f"unknown {self._what} {keys[row]} (not in {self._home})")
 
 
-def check_listed_once(keys: Sequence[Key], what: str, table: TableRows) -> None:
-    """Raise an error if a column contains a key twice."""
+def check_listed_once(keys: Sequence[Key], table: TableRows) -> None:
+    """Raise an error if a column of entities contains one of them twice."""
     if len(set(keys)) == len(keys):
         return
     seen: dict[Key, int] = {}
     for row, key in enumerate(keys):
         if key in seen:
-            raise table.error(row, f"{what} {key} is already listed in line {seen[key] + 1}")
+            raise table.error(row, f"entity {key} is already listed in line {seen[key] + 1}")
         seen[key] = row

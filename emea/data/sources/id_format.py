@@ -93,7 +93,7 @@ def _read_entities(
         return entities, list(map(str, entities.keys.tolist()))
     table = read_table(listing, 2)
     ids = table.integers(0)
-    check_listed_once(ids, "entity", table)
+    check_listed_once(ids, table)
     return IdNumbers(np.array(ids, dtype=np.int64), what, table.label), table.columns[1]
 
 

@@ -21,4 +21,4 @@ def test_unknown_key_names_its_line() -> None:
 
 def test_listed_twice() -> None:
     with pytest.raises(DataError, match=r"^t, line 3: entity 1 is already listed in line 1$"):
-        check_listed_once([1, 2, 1], "entity", TabTable("t", (["1", "2", "1"],)))
+        check_listed_once([1, 2, 1], TabTable("t", (["1", "2", "1"],)))
