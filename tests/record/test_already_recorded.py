@@ -84,7 +84,9 @@ def test_a_run_that_did_not_end_is_not_recorded(status: str, tiny_config: Config
     run_job(tiny_config(*QUICK), Path("multirun/0"))
     header = json.loads(unsigned(Path("multirun/0/run.json")))
     Path("multirun/0/run.json").write_text(json.dumps(header | {"status": status}))
-    run_job(tiny_config(*QUICK), Path("multirun/1"))
+    result = run_job(tiny_config(*QUICK), Path("multirun/1"))
+    closing = read_closing(result.folder)
+    assert closing is not None and closing.status == "FINISHED"
 
 
 def test_the_tracker_is_asked_where_no_folder_is_left(
