@@ -48,7 +48,12 @@ from emea.run.device import (
 from emea.run.em_run import EMRun
 from emea.run.fitting import quieten_lightning
 from emea.run.heartbeat import HEARTBEAT, reading_data, shown_phase
-from emea.run.judgement import data_warnings, probability_warning, structure_warning
+from emea.run.judgement import (
+    data_warnings,
+    probability_warning,
+    rejected_warning,
+    structure_warning,
+)
 from emea.run.memory_estimate import check_costs
 from emea.run.observer import flattened, hard_mapping
 from emea.run.parts import draw_split, with_literals
@@ -283,6 +288,9 @@ def _log_data(config: DictConfig, pair: GraphPair, split: Split) -> list[str]:
     if not len(split.test):
         logger.info("There are no test links: the run predicts matches and evaluates nothing.")
     noticed = data_warnings(pair, split, config.em.num_candidates, uses_literals)
+    # only EM and its encoders leave rejected pairs out
+    if pair.rejected is not None and "em" not in config.method.uses:
+        noticed.append(rejected_warning(len(pair.rejected), config.method.name))
     for text in noticed:
         logger.warning("%s", text)
     return noticed

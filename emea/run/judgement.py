@@ -63,6 +63,14 @@ def data_warnings(
     return found
 
 
+def rejected_warning(num_rejected: int, method: str) -> str:
+    """Return the warning that a method does not use rejected pairs."""
+    return (
+        f"method={method} does not use the {num_rejected} rejected pairs, so its result may "
+        "contain them. Use method=emea."
+    )
+
+
 def are_few_links(num_train: int, uses_literals: bool) -> bool:
     """Return whether there are too few training links; with literals, any number is enough."""
     return num_train < FEW_LINKS and not uses_literals

@@ -101,6 +101,15 @@ def test_with_test_links_a_run_is_measured(
     assert "entities with literals only" in caplog.text
 
 
+def test_a_baseline_says_that_it_does_not_use_rejected_pairs(tmp_path: Path) -> None:
+    (tmp_path / "rejected.tsv").write_text((EXAMPLES / "test.tsv").read_text())
+    config = config_of("method=paris", f"data.rejected={tmp_path / 'rejected.tsv'}")
+    warnings = run(config, tmp_path / "run")["warnings"]
+    assert any("method=paris does not use the 42 rejected pairs" in text for text in warnings)
+    without = run(config_of("method=paris"), tmp_path / "without")["warnings"]
+    assert not any("rejected" in text for text in without)
+
+
 @pytest.mark.parametrize("em", ["paper", "dual"])
 def test_test_links_change_no_prediction(em: str, tmp_path: Path) -> None:
     run(config_of(f"em={em}"), tmp_path / "without")
