@@ -100,6 +100,8 @@ def _ranks_in(folder: Path, stage: str) -> FloatArray | None:
 def load_run_folders(folders: Iterable[Path]) -> list[RecordedRun]:
     """Return the finished runs at or below the folders, and those of studies, by start time.
 
+    A run that is in a folder and in a study counts once.
+
     Raises:
         DataError: If a folder contains no finished run.
     """
@@ -114,7 +116,10 @@ def load_run_folders(folders: Iterable[Path]) -> list[RecordedRun]:
         if not runs:
             raise DataError(f"{folder} contains no finished run ({' and '.join(RUN_FILES)})")
         found |= runs
-    return sorted(found.values(), key=lambda run: run.started)
+    distinct: dict[str, RecordedRun] = {}
+    for place, run in found.items():
+        distinct.setdefault(run.run_id or str(place), run)
+    return sorted(distinct.values(), key=lambda run: run.started)
 
 
 def load_records(folder: Path) -> list[RecordedRun]:

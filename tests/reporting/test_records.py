@@ -94,3 +94,11 @@ def test_the_runs_of_a_study_can_be_reported(tmp_path: Path) -> None:
     write_folder(tmp_path / "sweep", "late", started=2)
     found = load_run_folders([tmp_path / "mine", tmp_path / "sweep"])
     assert {run.name for run in found} >= {"a", "b"} and len(found) == 3
+
+
+def test_a_run_in_a_study_and_in_a_folder_counts_once(tmp_path: Path) -> None:
+    write_run(tmp_path / "mine", "a")
+    write_folder(tmp_path / "sweep", "a")
+    for folders in (["mine", "sweep"], ["sweep", "mine"]):
+        found = load_run_folders([tmp_path / name for name in folders])
+        assert [run.run_id for run in found] == ["id-a"]
