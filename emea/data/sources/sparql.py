@@ -128,6 +128,11 @@ class _Pages:
         self.url, self.query, self.page_size = url, query, page_size
         self.kind = kind[1].upper()
         self.is_paged = re.search(r"\bLIMIT\b", bare, re.IGNORECASE) is None
+        # the part after the last brace has the LIMIT of the whole query, and not of a subquery
+        end = bare.rpartition("}")[2]
+        limit = re.search(r"\bLIMIT\s+(\d+)", end, re.IGNORECASE)
+        self.limit = int(limit[1]) if limit else None
+        self.can_skip = re.search(r"\b(OFFSET|VALUES)\b", bare, re.IGNORECASE) is None
         self.is_ordered = re.search(r"\bORDER\s+BY\b", bare, re.IGNORECASE) is not None
         # the head of the query: variables of SELECT, or the template of CONSTRUCT
         head = re.split(r"(?i)\bWHERE\b|\{(?!.*\bWHERE\b)", bare[kind.end() :], flags=re.S)[0]
@@ -144,11 +149,25 @@ class _Pages:
         for page in range(1 << 40):
             lines, num_rows = self._page(page, self._asked(offset))
             yield lines
+            if not self.is_paged:
+                self._check_whole(num_rows)
             if not num_rows or not self.is_paged:
                 return
             # a server may return fewer rows than requested, and CONSTRUCT does not show how many
             offset += min(self.page_size, -(-num_rows // self.most_per_row))
             log.info("Read %s rows from %s", f"{offset:,}", self.url)
+
+    def _check_whole(self, num_rows: int) -> None:
+        """Refuse the response to a query with a LIMIT if the server returned fewer rows."""
+        if self.kind != "SELECT" or not self.can_skip or not num_rows:
+            return
+        if self.limit is not None and num_rows >= self.limit:
+            return
+        if self._page(1, f"{self.query}\nOFFSET {num_rows}")[1]:
+            raise DataError(
+                f"{self.url} returned only the first {num_rows:,} rows. A query with a LIMIT, also "
+                "in a subquery, is not read in pages. Remove the LIMIT, or ask for less."
+            )
 
     def _asked(self, offset: int) -> str:
         """Return the query for a page. Pages need an order, so that no row is lost between them."""

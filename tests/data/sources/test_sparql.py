@@ -139,6 +139,24 @@ def test_a_query_with_its_own_limit_or_order_is_kept(endpoint: Endpoint) -> None
     assert "ORDER BY ?a ?b ?c\nLIMIT 10000" in endpoint.queries[1]
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ?s ?p ?o WHERE { ?s ?p ?o } ORDER BY ?s ?o LIMIT 40",
+        "SELECT ?s ?p ?o WHERE { { SELECT ?s WHERE { ?s ?q ?x } ORDER BY ?s LIMIT 40 } ?s ?p ?o }",
+    ],
+)
+def test_a_server_that_returns_less_than_a_limit_is_an_error(
+    query: str, endpoint: Endpoint, cache: Path
+) -> None:
+    whole = read_graph(endpoint.url, literals=True, query=query)
+    assert whole.num_triples >= 40 - 3 and len(endpoint.queries) <= 2
+    endpoint.most_rows = 30
+    with pytest.raises(DataError, match="returned only the first 30 rows"):
+        endpoint_copy(endpoint.url, f"{query} ")
+    assert len(list(cache.iterdir())) == 1
+
+
 def test_a_copy_is_used_again_and_a_file_may_hold_the_query(
     endpoint: Endpoint, cache: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
