@@ -27,12 +27,7 @@ from emea.config.schema import register_schema
 from emea.errors import UserError
 from emea.record.packing import packed_runs
 from emea.record.provenance import code_state, is_of_committed_code
-from emea.record.run_folder import (
-    CHECKPOINT_FILE,
-    CONFIG_FILE,
-    METRICS_FILE,
-    config_text,
-)
+from emea.record.run_folder import CHECKPOINT_FILE, CONFIG_FILE, METRICS_FILE
 from emea.record.study import add_runs
 from emea.record.study_files import PackedRun
 
@@ -85,7 +80,7 @@ def first_training(config: DictConfig) -> str | None:
     """Return the settings that determine the first training; ``None`` if it cannot be shared."""
     if config.method.reasoner is not None or not config.em.iterations or config.training.turns:
         return None
-    keys = ("data", "literals", "split", "ratio", "model", "ensemble", "seed", "split_seed")
+    keys = ["data", "literals", "split", "ratio", "model", "ensemble", "seed", "split_seed"]
     return OmegaConf.to_yaml(OmegaConf.masked_copy(config, keys), resolve=True)
 
 
@@ -134,7 +129,8 @@ def run(overrides: list[str], folder: Path) -> None:
 
     config = composed(overrides)
     if (folder / METRICS_FILE).exists():
-        if (folder / CONFIG_FILE).read_text(encoding="utf-8") != config_text(config):
+        text = OmegaConf.to_yaml(config, resolve=True)
+        if (folder / CONFIG_FILE).read_text(encoding="utf-8") != text:
             raise UserError(f"{folder} holds a run of another configuration; choose another folder")
         return
     logger.info("%s: %s", folder.name, " ".join(overrides))
