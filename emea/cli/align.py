@@ -38,6 +38,9 @@ NO_LINKS_SETTINGS = ("method=paris", "literals=similar")
 NUM_EXAMPLES = 3
 """Number of most and least probable matches in the summary."""
 
+HIGH_THRESHOLD = 0.999
+"""Threshold that rejects most matches of entities without a counterpart (docs/exports.md)."""
+
 DESCRIPTION = """Align two graphs: find the counterpart in TARGET of each entity of SOURCE.
 
 Graphs are N-Triples, Turtle, RDF/XML, TSV or CSV (also .gz), Parquet, or SPARQL endpoints
@@ -172,8 +175,8 @@ def summary(metrics: "RunMetrics", folder: Path, given: Collection[str], pair: G
     is_selected = export["target_precision"] is not None
     if is_selected and num_found:
         lines.append(
-            "Validation links cannot show wrong matches of entities without a counterpart. The "
-            f"mean probability of all {num_found:,} matches is {export['mean_prob']:.3f}."
+            "Validation links cannot show wrong matches of entities without a counterpart. If many "
+            f"entities may have none, use --threshold {HIGH_THRESHOLD}."
         )
     rows = _rows(folder / ALIGNMENT_FILE, given)
     for title, shown in (("Surest", rows[:NUM_EXAMPLES]), ("Least sure", rows[-NUM_EXAMPLES:])):
