@@ -145,3 +145,12 @@ def test_a_crash_of_native_code_prints_its_place() -> None:
     done = subprocess.run([sys.executable, "-c", crash], stderr=subprocess.PIPE, text=True)
     assert done.returncode == -signal.SIGSEGV
     assert "Segmentation fault" in done.stderr and "cli/main.py" in done.stderr
+
+
+@pytest.mark.parametrize(("received", "status"), [([], 130), ([signal.SIGTERM], 143)])
+def test_the_status_names_the_signal_that_interrupted_a_command(
+    received: list[signal.Signals], status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("emea.run.signals._received", received)
+    monkeypatch.setattr("emea.cli.align.main", Mock(side_effect=KeyboardInterrupt))
+    assert main(["align"]) == status
