@@ -142,9 +142,8 @@ class EntityIndex:
         if name in self._ids:
             return self._ids[name]
         # a different IRI with the same local name is a different entity
-        is_short = local_name(name) == name
-        meant = self._by_local.get(local_name(name)) or self._by_label.get(name, [])
-        if len(meant) == 1 and is_short:
+        meant = self._by_local.get(name) or self._by_label.get(name, [])
+        if len(meant) == 1:
             return self._ids[meant[0]]
         if len(meant) > 1:
             several = ", ".join(meant[:NUM_GUESSES])

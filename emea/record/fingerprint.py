@@ -145,11 +145,11 @@ def _names(pair: GraphPair) -> str:
     """
     digest = hashlib.sha256()
     for graph in (pair.source, pair.target):
-        for names in (graph.entity_names, graph.relation_names, graph.labels):
-            digest.update("\n".join(names or ()).encode(errors="surrogatepass") + b"\0")
+        for texts in (graph.entity_names, graph.relation_names, graph.labels):
+            digest.update("\n".join(texts or ()).encode(errors="surrogatepass") + b"\0")
         if graph.attributes is not None:
-            told = (graph.attributes.attribute_names, graph.attributes.kind_names)
-            digest.update(json.dumps(told).encode() + graph.attributes.kinds.tobytes())
+            names = (graph.attributes.attribute_names, graph.attributes.kind_names)
+            digest.update(json.dumps(names).encode() + graph.attributes.kinds.tobytes())
     return digest.hexdigest()
 
 
