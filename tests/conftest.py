@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import re
+import signal
 import subprocess
 import sys
 import warnings
@@ -365,3 +366,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             seen[name] += 1
             if seen[name] > VARIANTS[name]:
                 item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture
+def default_signals() -> Iterator[None]:
+    """Handle signals in the usual way, even if the tests were started with nohup or in a script.
+
+    nohup ignores SIGHUP, and a script ignores SIGINT of jobs in its background. Processes that a
+    test starts inherit this.
+    """
+    before = {
+        signal.SIGINT: signal.signal(signal.SIGINT, signal.default_int_handler),
+        signal.SIGHUP: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+    }
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)

@@ -21,9 +21,9 @@ from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import ConfigError, DataError, UserError
+from emea.fit import training_loop
 from emea.record import checksums
 from emea.record.run_record import read_closing
-from emea.run import training_loop
 from emea.run.finished_run import load_run
 from emea.run.job import run_job
 from emea.run.result import RunResult

@@ -55,7 +55,7 @@ def test_the_wheel_holds_what_it_needs(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     shipped = {f"emea/{path.relative_to(ROOT)}" for path in (ROOT / "conf").rglob("*.yaml")}
     assert shipped <= names
-    assert {"emea/py.typed", "emea/reporting/page.css", "emea/data/sources/sources.json"} <= names
+    assert {"emea/py.typed", "emea/results/page.css", "emea/data/sources/sources.json"} <= names
     assert not [name for name in names if name.startswith(("tests/", "experiments/", "conf/"))]
 
 

@@ -9,7 +9,6 @@ from torch import Tensor
 from emea.baselines.maximal_assignment import MaximalAssignment
 from emea.baselines.reasoner import Embed, Fusion, Observer, Reasoner, ReasoningReport
 from emea.data.graph_pair import GraphPair
-from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.matching import Matching
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.implied_pairs import ImpliedPairs, implied_pairs
@@ -17,6 +16,7 @@ from emea.rules.literal_rows import literal_rows, with_values
 from emea.rules.neighbour_join import TailGroups, TargetEdges, join_neighbours
 from emea.rules.pair_evidence import log_doubt
 from emea.rules.subsumption import Subsumption, estimate_subsumption, matched_sizes
+from emea.runtime.block_memory import in_smaller_blocks
 
 logger = logging.getLogger(__name__)
 

@@ -18,15 +18,15 @@ from emea.config.instantiate import load_pair
 from emea.config.overrides import check_overrides, composed
 from emea.config.paths import check_writable
 from emea.config.schema import register_schema
+from emea.config.settings.run import EXPORT_FORMATS
 from emea.data.entity_kinds import is_blank
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.data.names import is_endpoint
 from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
-from emea.run.console import logged
-from emea.run.heartbeat import reading_data
-from emea.settings.run import EXPORT_FORMATS
+from emea.runtime.console import logged
+from emea.runtime.heartbeat import reading_data
 
 if TYPE_CHECKING:
     from emea.run.result import RunMetrics
@@ -196,7 +196,7 @@ def summary(metrics: "RunMetrics", folder: Path, given: Collection[str], pair: G
 
 def _seen(metrics: "RunMetrics") -> str:
     """Return whether the run used the test links."""
-    from emea.em.protocol import seen_links
+    from emea.data.protocol import seen_links
 
     protocol = metrics.settings.protocol
     if protocol == "strict":

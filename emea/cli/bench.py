@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from emea.errors import UserError
-from emea.run.heartbeat import HEARTBEAT
+from emea.runtime.heartbeat import HEARTBEAT
 
 BENCHMARKS = {
     "compare": "a step, the PARIS rule and searches against other forms, and growth with size",
@@ -36,9 +36,9 @@ def main(arguments: Sequence[str]) -> int:
     if name not in BENCHMARKS:
         raise UserError(f"Unknown benchmark {name!r}. Choose from {', '.join(BENCHMARKS)}.")
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    for reporting in ("emea.bench", "emea.run.heartbeat"):
+    for reporting in ("benchmarks", "emea.runtime.heartbeat"):
         logging.getLogger(reporting).setLevel(logging.INFO)
-    benchmark = import_module(f"emea.bench.{name.replace('-', '_')}")
+    benchmark = import_module(f"benchmarks.{name.replace('-', '_')}")
     with HEARTBEAT.beating(on_terminal=True):
         benchmark.main(rest)
     return 0

@@ -16,10 +16,10 @@ if they were tested on the same links."""
 def main(arguments: Sequence[str]) -> int:
     """Print the comparison, write the requested files and return the exit status."""
     options = _parser().parse_args(arguments)
-    from emea.compare.compared_run import find_compared_run
-    from emea.compare.comparison import compare
-    from emea.compare.rendering import as_csv, as_html, as_text
     from emea.record.atomic import write_atomic
+    from emea.results.compared_run import find_compared_run
+    from emea.results.comparison import compare
+    from emea.results.comparison_page import as_csv, as_html, as_text
 
     runs = [find_compared_run(place) for place in options.runs]
     comparison = compare(runs, options.examples)

@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        from emea.run.signals import exit_status
+        from emea.runtime.signals import exit_status
 
         return exit_status()
     except BrokenPipeError:  # the reader of standard output, such as `head`, has ended

@@ -8,11 +8,11 @@ from pathlib import Path
 from emea.cli.run_arguments import add_run_arguments, add_threshold_arguments
 from emea.config.earlier import SIMILARITIES
 from emea.config.files import option_names
+from emea.config.settings.number_argument import AT_LEAST_ONE, number_in
+from emea.config.settings.run import EXPORT_FORMATS
+from emea.config.settings.setting import SHARE_ABOVE_ZERO
 from emea.errors import writing
 from emea.record.run_record import check_finished
-from emea.settings.number_argument import AT_LEAST_ONE, number_in
-from emea.settings.run import EXPORT_FORMATS
-from emea.settings.setting import SHARE_ABOVE_ZERO
 
 EXAMPLES = """examples:
   emea predict RUN --formats nt sssom jsonl --top-k 5
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     check_finished(options.run)
     # torch is imported after the command line and the folder were checked.
     from emea.answer.decision import export_settings
-    from emea.em.protocol import seen_links
+    from emea.data.protocol import seen_links
     from emea.run.finished_run import load_run
     from emea.run.predicting import predict
     from emea.run.result_table import answered_line

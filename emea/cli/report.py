@@ -18,16 +18,16 @@ def main(arguments: Sequence[str]) -> int:
     """Write the requested reports and return the exit status."""
     options = _parser().parse_args(arguments)
     if options.calibration is not None:
-        from emea.reporting.calibration import write_calibration
+        from emea.results.calibration import write_calibration
 
         print(*write_calibration(options.calibration, options.out), sep="\n")
         return 0
     # pandas and scipy are imported here, so that --help answers at once
-    from emea.reporting.records import load_run_folders, load_studies
-    from emea.reporting.report import EXPERIMENTS
-    from emea.reporting.run_table import run_table
-    from emea.reporting.store_runs import load_store
-    from emea.reporting.write import Results, write_own_runs, write_results
+    from emea.results.records import load_run_folders, load_studies
+    from emea.results.report import EXPERIMENTS
+    from emea.results.run_table import run_table
+    from emea.results.store_runs import load_store
+    from emea.results.write import Results, write_own_runs, write_results
 
     store = options.store
     if store is None and options.runs is None and not EXPERIMENTS.is_dir():

@@ -29,17 +29,17 @@ from emea.config.overrides import (
 )
 from emea.config.paths import check_modules, check_run_folder
 from emea.config.schema import register_schema
+from emea.config.settings.groups import GROUPS
 from emea.config.single_run import is_single, run_once
 from emea.errors import DataError, UserError, paths_checked
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_header import Launch
 from emea.record.run_record import is_finished
 from emea.record.secrets import clean_hydra_files
-from emea.run.console import logged
-from emea.run.heartbeat import reading_data
 from emea.run.sweep import launch_of
 from emea.run.sweep_outcomes import forget_outcome, write_outcome
-from emea.settings.groups import GROUPS
+from emea.runtime.console import logged
+from emea.runtime.heartbeat import reading_data
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        from emea.run.signals import exit_status
+        from emea.runtime.signals import exit_status
 
         if any(argument in SWEEP_FLAGS for argument in sys.argv[1:]):
             print(SWEEP_ADVICE, file=sys.stderr)

@@ -3,13 +3,13 @@
 import argparse
 from pathlib import Path
 
+from emea.config.settings.number_argument import number_in
+from emea.config.settings.setting import SHARE
 from emea.errors import UserError
 from emea.record.atomic import SUFFIX
 from emea.record.run_folder import CONFIG_FILE, LOG_FILE, PAIR_FILE
 from emea.record.run_lock import LOCK_FILE
 from emea.record.run_record import is_run_folder
-from emea.settings.number_argument import number_in
-from emea.settings.setting import SHARE
 
 FIRST_FILES = {LOCK_FILE, LOG_FILE, CONFIG_FILE, PAIR_FILE}
 """Files that a run may have written before its record; a killed run leaves them."""

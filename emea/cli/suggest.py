@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emea.cli.run_arguments import add_run_arguments
+from emea.config.settings.number_argument import AT_LEAST_ONE, number_in
 from emea.errors import writing
 from emea.record.atomic import write_atomic
 from emea.record.run_record import check_finished
-from emea.settings.number_argument import AT_LEAST_ONE, number_in
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from emea.config.settings.number_argument import number_in
+from emea.config.settings.setting import NOT_NEGATIVE, Range
 from emea.errors import UserError
 from emea.record.mlflow_store import MlflowStore
 from emea.record.store_uri import (
@@ -24,8 +26,6 @@ from emea.record.study import StudyRun
 from emea.record.sync import find_recorded_runs, find_run_folders
 from emea.record.sync import sync as sync_runs
 from emea.record.ui import serve_ui
-from emea.settings.number_argument import number_in
-from emea.settings.setting import NOT_NEGATIVE, Range
 
 logger = logging.getLogger("emea.tracking")
 

@@ -11,6 +11,8 @@ import numpy as np
 from emea.cli.run_arguments import add_run_arguments, check_output_folder
 from emea.config.paths import check_writable
 from emea.config.schema import register_schema
+from emea.config.settings.number_argument import AT_LEAST_ONE, number_in
+from emea.config.settings.setting import Range
 from emea.data.arrays import IntArray
 from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.link_file import read_link_file
@@ -21,10 +23,8 @@ from emea.data.names import Prefixes
 from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_record import check_finished
-from emea.run.console import logged
-from emea.run.heartbeat import reading_data
-from emea.settings.number_argument import AT_LEAST_ONE, number_in
-from emea.settings.setting import Range
+from emea.runtime.console import logged
+from emea.runtime.heartbeat import reading_data
 
 if TYPE_CHECKING:
     from emea.run.finished_run import FinishedRun

@@ -8,13 +8,13 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from emea.config.files import error_text, required_groups
+from emea.config.settings.groups import GROUPS, declared
+from emea.config.settings.setting import Setting
 from emea.config.trainer_settings import trainer_problems
 from emea.config.trusted_targets import untrusted_targets
 from emea.errors import ConfigError
-from emea.settings.groups import GROUPS, declared
-from emea.settings.setting import Setting
 
-STRICT = "emea.em.protocol.Strict"
+STRICT = "emea.data.protocol.Strict"
 """The only class that may be called strict."""
 
 

@@ -3,9 +3,9 @@
 import textwrap
 
 from emea.config.files import option_names
-from emea.settings.groups import GROUPS
-from emea.settings.run import ExportSettings
-from emea.settings.setting import settings_of, typed
+from emea.config.settings.groups import GROUPS
+from emea.config.settings.run import ExportSettings
+from emea.config.settings.setting import settings_of, typed
 
 USAGE = """emea: entity alignment guided by compatibility (Liu et al., EMNLP 2022)
 

@@ -8,8 +8,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from emea.config.files import OPTIONAL
-from emea.settings.em import PAPER_FEATURES, TwoWaySettings
-from emea.settings.setting import settings_of
+from emea.config.settings.em import PAPER_FEATURES, TwoWaySettings
+from emea.config.settings.setting import settings_of
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from typing import Any
 import yaml
 
 from emea.config.files import CONF, option_names, required_groups
-from emea.settings.groups import GROUPS
-from emea.settings.run import RunSettings
-from emea.settings.setting import MISSING, Setting, settings_of, typed
+from emea.config.settings.groups import GROUPS
+from emea.config.settings.run import RunSettings
+from emea.config.settings.setting import MISSING, Setting, settings_of, typed
 
 HEAD = """# Configuration
 
 Every setting with its default, its allowed values, its meaning and the source of the default. This
-page is generated from the schemas in `emea/settings` and the options in `conf/`:
+page is generated from the schemas in `emea/config/settings` and the options in `conf/`:
 `python -m emea.config.option_table > docs/configuration.md`.
 
 Choose an option of a group with `group=option` and set a value with `key=value`. A setting that has

@@ -34,9 +34,9 @@ from emea.config.files import (
 )
 from emea.config.idle import DECIDING, idle_settings
 from emea.config.paths import check_paths
+from emea.config.settings.groups import GROUPS
+from emea.config.settings.run import RunSettings
 from emea.errors import ConfigError
-from emea.settings.groups import GROUPS
-from emea.settings.run import RunSettings
 
 MOST_VALUES = 1000
 """Values of a range at most: each is checked before the sweep starts."""

@@ -2,9 +2,9 @@
 
 from hydra.core.config_store import ConfigStore
 
-from emea.settings.groups import GROUPS
-from emea.settings.run import RunSettings
-from emea.settings.setting import defaults_of
+from emea.config.settings.groups import GROUPS
+from emea.config.settings.run import RunSettings
+from emea.config.settings.setting import defaults_of
 
 
 def register_schema() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from emea.settings.execution import TrainerSettings
+from emea.config.settings.execution import TrainerSettings
 
 OWN = ("name", *(one.name for one in fields(TrainerSettings)))
 """Settings that the run itself reads."""

@@ -21,7 +21,7 @@ OURS = (
     "emea.record.mlflow_tracker.",
     "emea.record.tracker.",
     "emea.rules.",
-    "emea.training.",
+    "emea.fit.",
 )
 """Packages of a run. Other parts of emea write files to any given path."""
 

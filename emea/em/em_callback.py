@@ -13,17 +13,17 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import IntArray
+from emea.data.protocol import Visible
 from emea.em.joint import JointReport, JointStep, NeuralBeliefs, links_on
 from emea.em.kept_iteration import PREFIX, kept_report, kept_state
 from emea.em.local import LocalUpdate
 from emea.em.mean_beliefs import mean_report
 from emea.em.member_weights import member_weights
 from emea.em.normaliser import Normaliser
-from emea.em.protocol import Visible
-from emea.encoders.alignment_module import AlignmentModule
-from emea.encoders.step_block import LabelDataModule
 from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
 from emea.evaluation.ranks import Ranks, link_ranks, ranking_metrics
+from emea.fit.alignment_module import AlignmentModule
+from emea.fit.step_block import LabelDataModule
 from emea.matching.beliefs import Beliefs
 from emea.matching.candidates import search_recall, warn_of_low_recall
 from emea.matching.pair_table import PairRanking

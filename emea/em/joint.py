@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import IntArray
+from emea.data.protocol import Visible
 from emea.em.normaliser import FittedSearch
-from emea.em.protocol import Visible
 from emea.matching.beliefs import Beliefs
 from emea.matching.dense_beliefs import DenseBeliefs
 from emea.matching.matching import Matching

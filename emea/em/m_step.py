@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
-from emea.matching.threads import one_thread
+from emea.runtime.threads import one_thread
 
 FEW_EXAMPLES = 100
 """With fewer examples, the prior has the same weight relative to them as with this many."""

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from emea.config.settings.em import ALL_FEATURES, FEATURES
 from emea.em.examples import Examples, source_examples, stacked_examples, target_examples
 from emea.em.m_step import fit_weights
 from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable
-from emea.settings.em import ALL_FEATURES, FEATURES
 
 PRIORS = dict(zip(ALL_FEATURES, (0.5, 3.0, 1.0, 6.0, 3.0, 2.0), strict=True))
 """Weight of each feature without any link; fitted weights are not negative."""

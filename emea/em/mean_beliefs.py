@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from emea.data.protocol import Visible
 from emea.em.joint import JointReport, links_on
 from emea.em.match_model import calibrated
-from emea.em.protocol import Visible
 from emea.em.two_way import mutual_pairs
 from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import PairRanking, ScoredPairs, tabulate

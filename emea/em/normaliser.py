@@ -10,11 +10,11 @@ from torch import Tensor
 from emea.matching import scanned_search
 from emea.matching.beliefs import Beliefs
 from emea.matching.best_scores import log_sums
-from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.candidates import top_candidates
 from emea.matching.dense_beliefs import DenseBeliefs
 from emea.matching.similarity import Similarity
 from emea.matching.two_sided import OneSided, one_sided
+from emea.runtime.block_memory import in_smaller_blocks
 
 logger = logging.getLogger(__name__)
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from emea.config.settings.em import FEATURES
 from emea.em.examples import Examples, stacked_examples
 from emea.em.m_step import fit_weights
 from emea.em.match_model import PRIORS, UNMATCHED, UNMATCHED_PRIOR, MatchModel, PairFeatures
 from emea.matching.matching_marginals import MatchingMessages, log_marginals, matching_messages
 from emea.matching.pair_table import PairTable
-from emea.settings.em import FEATURES
 
 COMPETITION, COMPETITION_PRIOR = "competition", 1.0
 """The messages of the other side's entities, and their weight before any link is seen."""

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import IntArray
+from emea.data.protocol import Visible
 from emea.em.joint import JointReport, JointStep, NeuralBeliefs, compatible_beliefs, links_on
 from emea.em.m_step import fit_weights, link_examples, sampled_examples
-from emea.em.protocol import Visible
 from emea.matching.beliefs import Beliefs
 from emea.matching.similarity import Similarity
 from emea.rules.rule import Rule, RuleView, rule_values

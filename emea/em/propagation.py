@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from emea.matching import compiled
-from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.matching import Matching
 from emea.matching.pair_table import group_sizes, group_starts, places_in_groups
 from emea.matching.similarity import Similarity
@@ -17,6 +16,7 @@ from emea.rules.literal_rows import LiteralRows
 from emea.rules.neighbour_join import TailGroups
 from emea.rules.pair_evidence import log_doubt
 from emea.rules.subsumption import Subsumption
+from emea.runtime.block_memory import block_budget, in_smaller_blocks
 
 SORTING = 32
 """Operations per value if torch sorts values to find the smallest ones."""

@@ -7,12 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from emea.config.settings.em import FEATURES, PAPER_FEATURES
 from emea.data.arrays import IntArray
+from emea.data.protocol import Visible
 from emea.em.joint import JointReport, JointStep, NeuralBeliefs, links_on
 from emea.em.match_model import MatchModel, calibrated
 from emea.em.one_to_one import OneToOneModel
 from emea.em.propagation import Propagation
-from emea.em.protocol import Visible
 from emea.em.two_way import TwoWay, TwoWayBeliefs
 from emea.errors import ConfigError
 from emea.matching.beliefs import Beliefs
@@ -20,7 +21,6 @@ from emea.matching.matching import Matching
 from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
 from emea.rules.rule import Rule
-from emea.settings.em import FEATURES, PAPER_FEATURES
 
 TINY = 1e-12
 """Prevents a division by zero for entities without any belief."""

@@ -9,7 +9,7 @@ from torch import Tensor
 from emea.matching import compiled
 from emea.matching.int8_vectors import RoundedVectors, has_fast_int8, rounded, write_products
 from emea.matching.similarity import Similarity
-from emea.matching.threads import available_threads, index_ranges, one_thread
+from emea.runtime.threads import available_threads, index_ranges, one_thread
 
 MIN_PAIRS = 10**8
 """Pairs of links and targets from which rounding the vectors takes less time than it saves."""

@@ -10,9 +10,9 @@ from torch import Tensor
 from emea.data.arrays import IntArray
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
-from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.pair_table import PairRanking, group_sizes
 from emea.matching.similarity import Similarity
+from emea.runtime.block_memory import block_budget, in_smaller_blocks
 
 PAIRS_PER_BLOCK = {"cpu": 2**20, "cuda": 2**24}
 """Listed pairs of the links that are ranked at a time, per type of device."""

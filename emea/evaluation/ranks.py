@@ -10,8 +10,8 @@ from torch import Tensor
 from emea.data.arrays import FloatArray, IntArray
 from emea.evaluation import int8_counts, tf32_counts
 from emea.evaluation.all_counts import all_counts
-from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.similarity import Similarity
+from emea.runtime.block_memory import in_smaller_blocks
 
 
 @dataclass(frozen=True, eq=False)

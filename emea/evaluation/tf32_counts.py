@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 from emea.evaluation.all_counts import all_counts
-from emea.matching.block_memory import block_budget
 from emea.matching.compiled import supports_triton
 from emea.matching.pair_table import group_sizes
 from emea.matching.scanned_search import rough_dots
 from emea.matching.similarity import Similarity
 from emea.matching.tf32_vectors import TF32Vectors, tf32_vectors
+from emea.runtime.block_memory import block_budget
 
 MIN_PAIRS = 10**8
 """Pairs of links and targets from which bounds save time."""

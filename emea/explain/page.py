@@ -13,7 +13,7 @@ from emea.explain import wording
 from emea.explain.drawing import drawing
 from emea.explain.explanation import Entity, Explanation
 from emea.explain.text import run_card
-from emea.reporting.page import html_document, page_style
+from emea.results.page import html_document, page_style
 from emea.run.finished_run import FinishedRun
 
 MOST_ROWS = 30

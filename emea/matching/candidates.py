@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from emea.matching import scanned_search
-from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.similarity import Similarity
+from emea.runtime.block_memory import in_smaller_blocks
 
 logger = logging.getLogger(__name__)
 

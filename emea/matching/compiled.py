@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from emea.matching.threads import available_threads, in_threads, index_ranges, thread_ranges
+from emea.runtime.threads import available_threads, in_threads, index_ranges, thread_ranges
 
 if TYPE_CHECKING:
     from emea.matching.best_keys import BestKeys

@@ -6,10 +6,10 @@ from torch import Tensor
 
 from emea.matching import scanned_search
 from emea.matching.best_scores import ColumnBests, best_of_rows
-from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.candidates import top_candidates
 from emea.matching.search import ExactSearch, Search
 from emea.matching.similarity import Cosine, Similarity
+from emea.runtime.block_memory import in_smaller_blocks
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from emea.errors import ConfigError
 from emea.matching.best_keys import GROUP, BestKeys
 from emea.matching.int8_vectors import has_fast_int8, rounded, write_products
 from emea.matching.shortlists import CandidateLists, Shortlists
-from emea.matching.threads import available_threads, index_ranges, one_thread
+from emea.runtime.threads import available_threads, index_ranges, one_thread
 
 ROWS_PER_BLOCK, COLUMNS_PER_BLOCK = 512, 16 * GROUP
 """Pairs that are compared at a time. Their scores (2 MB) stay in the cache."""

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from emea.matching.block_memory import block_budget
 from emea.matching.compiled import supports_triton
 from emea.matching.similarity import Similarity
+from emea.runtime.block_memory import block_budget
 
 GROUP = 32
 """Scores that are compared by their maximum first."""

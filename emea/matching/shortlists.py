@@ -8,8 +8,8 @@ from torch import Tensor
 
 from emea.errors import ConfigError
 from emea.matching import compiled
-from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.search import SearchGroup
+from emea.runtime.block_memory import block_budget, in_smaller_blocks
 
 BLOCK_BYTES = {"cpu": 2**24}
 """Memory of the gathered vectors while candidates are scored exactly."""

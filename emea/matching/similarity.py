@@ -10,8 +10,8 @@ from torch.nn.functional import normalize
 
 from emea.matching import compiled
 from emea.matching.best_scores import best_of_rows
-from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.search import ExactSearch, Scope, Search
+from emea.runtime.block_memory import block_budget, in_smaller_blocks
 
 BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**28}
 """Memory of one block of scores, per type of device."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from emea.matching.block_memory import block_budget
+from emea.runtime.block_memory import block_budget
 
 BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**28}
 """Memory of the vectors that are rounded at a time, per type of device."""

@@ -7,9 +7,9 @@ from torch import Tensor
 
 from emea.matching import scanned_search
 from emea.matching.best_scores import log_sums
-from emea.matching.block_memory import in_smaller_blocks
 from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable, ScoredPairs
 from emea.matching.similarity import Similarity
+from emea.runtime.block_memory import in_smaller_blocks
 
 NOTHING_LEFT = 1e-6
 """Smallest probability of entities that are not candidates, so that its log is finite."""

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from emea.settings import execution
+from emea.config.settings import execution
 
 STORE_VARIABLE = "MLFLOW_TRACKING_URI"
 """Where MLflow, and our configuration, look for the store's address."""

@@ -7,10 +7,10 @@ from torch import Tensor
 
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs
-from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.candidates import top_candidates
 from emea.matching.similarity import Cosine
 from emea.rules.rule import Rule, RuleView
+from emea.runtime.block_memory import block_budget, in_smaller_blocks
 
 COMPARISONS_PER_BLOCK = {"cpu": 2**22}
 """Pairs of candidates that are compared at a time; this bounds the memory."""

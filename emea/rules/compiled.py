@@ -11,8 +11,8 @@ from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
 from emea.matching.compiled import arrays, group_order
-from emea.matching.threads import in_threads, thread_ranges
 from emea.rules.directed_triples import DirectedTriples
+from emea.runtime.threads import in_threads, thread_ranges
 
 
 def join_rows(

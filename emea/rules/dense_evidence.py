@@ -15,11 +15,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.dense_beliefs import DenseBeliefs
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.neighbour_join import TailGroups, chunks, expand_ranges
 from emea.rules.pair_evidence import log_remaining
+from emea.runtime.block_memory import block_budget, in_smaller_blocks
 
 MAX_NEIGHBOUR_PAIRS = 2**22
 """Pairs of triples of e and e' up to which all of them are enumerated."""

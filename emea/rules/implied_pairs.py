@@ -19,10 +19,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from emea.matching.block_memory import block_budget
 from emea.matching.matching import Matching
 from emea.matching.pair_table import group_sizes
 from emea.rules.neighbour_join import TailGroups, expand_ranges, run_ends
+from emea.runtime.block_memory import block_budget
 
 EVIDENCE_PER_BLOCK = {"cpu": 2**20, "cuda": 2**25}
 """Pieces of evidence held at a time, per kind of device; a single entity may have more."""

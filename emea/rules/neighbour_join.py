@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
-from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.compiled import worthwhile
 from emea.rules import compiled
 from emea.rules.directed_triples import DirectedTriples
+from emea.runtime.block_memory import block_budget, in_smaller_blocks
 
 
 def expand_ranges(starts: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:

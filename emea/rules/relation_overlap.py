@@ -3,13 +3,13 @@
 import torch
 from torch import Tensor
 
-from emea.matching.block_memory import block_budget, in_smaller_blocks
 from emea.matching.compiled import worthwhile
 from emea.matching.pair_table import PairTable
 from emea.rules import compiled
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.neighbour_join import LOOKUPS_PER_BLOCK, chunks, expand_ranges, run_ends
 from emea.rules.subsumption import Subsumption
+from emea.runtime.block_memory import block_budget, in_smaller_blocks
 
 LEAST_INCLUSION = 0.1
 """Relations with a smaller inclusion do not count as counterparts."""

@@ -16,6 +16,8 @@ from emea.evaluation.joint_ranks import fused_ranks
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
 from emea.evaluation.pool_assignment import pool_assignment
 from emea.evaluation.ranks import Ranks, both_pools, link_ranks
+from emea.fit.stages import local_stages, stages
+from emea.fit.training_loop import train
 from emea.matching.candidates import Candidates, mutual_best, top_candidates
 from emea.matching.pair_table import PairRanking
 from emea.record.run_folder import CHECKPOINT_FILE
@@ -23,8 +25,6 @@ from emea.run.judgement import candidate_warning, score_warning
 from emea.run.observer import EvaluationObserver, compatibility_section, hard_mapping
 from emea.run.parts import build_parts
 from emea.run.run import LinkRanks, Numbers, Outcome, RunInputs, RunScores
-from emea.run.stages import local_stages, stages
-from emea.run.training_loop import train
 
 
 class EMRun:

@@ -26,11 +26,10 @@ from emea.config.instantiate import factory, load_pair
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.data.statistics import statistics_table
-from emea.encoders.alignment_module import Loss
 from emea.encoders.fused_layers import read_halves
 from emea.errors import UserError
-from emea.matching.block_memory import is_out_of_memory, limit_blocks
-from emea.matching.threads import SMALL_GRAPHS, one_thread
+from emea.fit.alignment_module import Loss
+from emea.fit.fitting import quieten_lightning
 from emea.record import run_folder
 from emea.record.background_writer import BackgroundWriter
 from emea.record.earlier_runs import refuse_recorded
@@ -38,16 +37,7 @@ from emea.record.pair_file import pair_of_run, write_pair
 from emea.record.run_header import Launch, make_header, without_secrets
 from emea.record.run_record import RunHeader
 from emea.record.tracker import Tracker
-from emea.run.device import (
-    choose_device,
-    deterministic_mode,
-    forget_peak_memory,
-    keep_freed_memory,
-    peak_memory_mb,
-)
 from emea.run.em_run import EMRun
-from emea.run.fitting import quieten_lightning
-from emea.run.heartbeat import HEARTBEAT, reading_data, shown_phase
 from emea.run.judgement import (
     data_warnings,
     probability_warning,
@@ -70,8 +60,18 @@ from emea.run.result import (
 from emea.run.resuming import Start, forget_previous, locked_folder
 from emea.run.run import Outcome, Run, RunInputs
 from emea.run.schema_mapping import schema_mapping
-from emea.run.signals import signals_as_interrupt, was_terminated
 from emea.run.warm_start import WarmStart
+from emea.runtime.block_memory import is_out_of_memory, limit_blocks
+from emea.runtime.device import (
+    choose_device,
+    deterministic_mode,
+    forget_peak_memory,
+    keep_freed_memory,
+    peak_memory_mb,
+)
+from emea.runtime.heartbeat import HEARTBEAT, reading_data, shown_phase
+from emea.runtime.signals import signals_as_interrupt, was_terminated
+from emea.runtime.threads import SMALL_GRAPHS, one_thread
 
 logger = logging.getLogger(__name__)
 

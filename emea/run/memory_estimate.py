@@ -16,14 +16,14 @@ from omegaconf import DictConfig, OmegaConf
 from emea.config.idle import candidates_key, has_joint_steps, uses_two_way
 from emea.data.graph_pair import GraphPair
 from emea.errors import ConfigError
-from emea.matching.block_memory import block_budget
+from emea.fit.stages import MAX_JOINT_ENTITIES
 from emea.matching.scanned_search import block_rows
 from emea.matching.similarity import BLOCK_BYTES
-from emea.run.device import available_memory, memory_in_use
 from emea.run.parts import member_models
 from emea.run.reasoning_time import announce_reasoning
 from emea.run.search_time import announce_searches, search_name
-from emea.run.stages import MAX_JOINT_ENTITIES
+from emea.runtime.block_memory import block_budget
+from emea.runtime.device import available_memory, memory_in_use
 
 logger = logging.getLogger(__name__)
 

@@ -14,23 +14,23 @@ from emea.config.instantiate import factory, make
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.literal_matches import LiteralMatches
+from emea.data.protocol import Visible
 from emea.data.split import Split
 from emea.em.em_callback import Decoder, EMCallback, Observer
 from emea.em.joint import JointStep
 from emea.em.normaliser import SoftmaxNormaliser
 from emea.em.paper_step import PaperStep
-from emea.em.protocol import Visible
-from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.ensemble import Ensemble, EnsembleObjective
 from emea.encoders.joint_graph import JointGraph, join_graphs
 from emea.encoders.objective import Objective
-from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError, DataError
+from emea.fit.alignment_module import AlignmentModule
+from emea.fit.early_stopping import EarlyStopping
+from emea.fit.lightning_settings import LightningSettings
+from emea.fit.self_training import SelfTraining
+from emea.fit.step_block import LabelDataModule
 from emea.rules.literals import Literals
 from emea.rules.rule import Composed, Rule
-from emea.run.lightning_settings import LightningSettings
-from emea.training.early_stopping import EarlyStopping
-from emea.training.self_training import SelfTraining
 
 
 @dataclass(frozen=True, eq=False)

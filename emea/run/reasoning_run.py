@@ -12,10 +12,9 @@ from torch import Tensor
 from emea.baselines.reasoner import Reasoner, ReasoningReport
 from emea.config.instantiate import factory
 from emea.data.graph_pair import GraphPair
+from emea.data.protocol import Visible
 from emea.data.split import Split
 from emea.em.em_callback import IterationReport
-from emea.em.protocol import Visible
-from emea.encoders.alignment_module import Loss
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
 from emea.evaluation.ranks import (
     Missed,
@@ -25,16 +24,17 @@ from emea.evaluation.ranks import (
     matched_metrics,
     matched_ranks,
 )
+from emea.fit.alignment_module import Loss
+from emea.fit.checkpoint import save_matching
+from emea.fit.fitting import announce, fit
 from emea.matching.matching import Matching
 from emea.matching.similarity import Similarity
 from emea.record.run_folder import CHECKPOINT_FILE
-from emea.run.checkpoint import save_matching
-from emea.run.fitting import announce, fit
-from emea.run.heartbeat import HEARTBEAT
 from emea.run.observer import compatibility_section, flattened
 from emea.run.parts import Parts, build_parts
-from emea.run.progress import StepProgress
 from emea.run.run import LinkRanks, Log, Numbers, Outcome, RunInputs, RunScores
+from emea.runtime.heartbeat import HEARTBEAT
+from emea.runtime.progress import StepProgress
 
 logger = logging.getLogger(__name__)
 

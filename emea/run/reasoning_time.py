@@ -19,8 +19,8 @@ from omegaconf import DictConfig, OmegaConf
 from emea.config.idle import candidates_key, has_joint_steps, uses_two_way
 from emea.data.graph_pair import GraphPair
 from emea.rules.implied_pairs import MAX_MEMBERS
-from emea.run.console import duration
 from emea.run.search_time import search_name
+from emea.runtime.console import duration
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from emea.answer.decision import AcceptedNumbers, ExportNumbers
-from emea.em.protocol import seen_links
+from emea.data.protocol import seen_links
 from emea.record.run_folder import answered_entry
 from emea.run.result import AnswerScores, RunMetrics, RunResult, RunSettings
 

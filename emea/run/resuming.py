@@ -12,6 +12,8 @@ from omegaconf import DictConfig
 from emea.answer.formats import ALIGNMENT_FILES
 from emea.answer.schema import SCHEMA_FILES
 from emea.errors import DataError, UserError
+from emea.fit.checkpoint import PREVIOUS_FILE, load_progress, resumable
+from emea.fit.training_state import TURN_FILE
 from emea.record.atomic import remove_leftovers
 from emea.record.run_folder import (
     BELIEFS_FILE,
@@ -33,8 +35,6 @@ from emea.record.run_record import (
     keep_points,
     read_header,
 )
-from emea.run.checkpoint import PREVIOUS_FILE, load_progress, resumable
-from emea.training.training_state import TURN_FILE
 
 logger = logging.getLogger(__name__)
 

@@ -10,14 +10,14 @@ from omegaconf import DictConfig
 from torch import Tensor
 
 from emea.data.graph_pair import GraphPair
+from emea.data.protocol import Visible
 from emea.data.split import Split
-from emea.em.protocol import Visible
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
 from emea.record.background_writer import BackgroundWriter
 
 if TYPE_CHECKING:
-    from emea.encoders.alignment_module import Loss
+    from emea.fit.alignment_module import Loss
     from emea.run.warm_start import WarmStart
 
 Numbers = dict[str, Any]

@@ -8,7 +8,7 @@ from omegaconf import DictConfig
 
 from emea.config.idle import uses_two_way
 from emea.matching.search import MAX_EXACT_PAIRS, MAX_EXACT_PAIRS_GPU
-from emea.run.console import duration
+from emea.runtime.console import duration
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,6 @@ from emea.record.run_folder import CONFIG_FILE, read_config
 from emea.record.run_header import Launch, sweep_name, with_secrets
 from emea.record.secrets import without_secret
 from emea.record.tracker import Tracker
-from emea.run.console import duration
 from emea.run.sweep_outcomes import (
     JobOutcome,
     job_stamps,
@@ -34,6 +33,7 @@ from emea.run.sweep_outcomes import (
     read_outcomes,
     write_summary,
 )
+from emea.runtime.console import duration
 
 logger = logging.getLogger(__name__)
 

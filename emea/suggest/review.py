@@ -12,7 +12,7 @@ from emea.explain.explainer import Explainer
 from emea.explain.explanation import Case, Contribution, Unmatched
 from emea.explain.page import template_environment
 from emea.explain.text import run_card
-from emea.reporting.page import html_document, page_style
+from emea.results.page import html_document, page_style
 from emea.suggest.suggestion import Suggestion
 
 MOST_PIECES, MOST_NEIGHBOURS = 6, 12

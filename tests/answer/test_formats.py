@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 
 from emea.answer.formats import FORMATS, write_formats
+from emea.config.settings.run import EXPORT_FORMATS
 from emea.data.arrays import NO_MATCH
 from emea.data.formats.link_file import read_link_file
 from emea.data.links import EntityFinder, LinkRegister, LinkResolver
 from emea.data.names import Prefixes
 from emea.record.run_files import RUN_FILES
-from emea.settings.run import EXPORT_FORMATS
 
 from .odd_alignments import alignment_of, named_graph
 

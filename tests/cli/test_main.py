@@ -151,6 +151,6 @@ def test_a_crash_of_native_code_prints_its_place() -> None:
 def test_the_status_names_the_signal_that_interrupted_a_command(
     received: list[signal.Signals], status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("emea.run.signals._received", received)
+    monkeypatch.setattr("emea.runtime.signals._received", received)
     monkeypatch.setattr("emea.cli.align.main", Mock(side_effect=KeyboardInterrupt))
     assert main(["align"]) == status

@@ -54,7 +54,7 @@ def test_an_invalid_store_is_reported_in_one_sentence(
 def test_an_unwritable_out_is_reported_in_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("emea.reporting.records.load_run_folders", lambda _: [made()])
+    monkeypatch.setattr("emea.results.records.load_run_folders", lambda _: [made()])
     (tmp_path / "file").touch()
     assert main(["--runs", str(tmp_path), "--out", str(tmp_path / "file")]) == 1
     (told,) = capsys.readouterr().err.splitlines()

@@ -7,10 +7,10 @@ from omegaconf import OmegaConf
 from emea.config import files as config_files
 from emea.config.overrides import check_overrides, composed, quote_numeric_choices, sweep_flag_first
 from emea.config.schema import register_schema
+from emea.config.settings.em import ALL_FEATURES, FEATURES
 from emea.em.match_model import PRIORS
 from emea.errors import ConfigError
 from emea.explain.explainer import MEANINGS
-from emea.settings.em import ALL_FEATURES, FEATURES
 
 
 @pytest.fixture(autouse=True)
@@ -100,7 +100,7 @@ def test_good_command_lines_pass(arguments: list[str]) -> None:
             "method=paris uses only training links. Remove protocol=released.",
         ),
         (
-            ["protocol._target_=emea.em.protocol.Released"],
+            ["protocol._target_=emea.data.protocol.Released"],
             "protocol=strict must be emea.em",
         ),
         (["rule=avoid_conflict", "rule.num_neighbours=5,0"], "num_neighbours must be a whole"),

@@ -11,15 +11,15 @@ from torch import Tensor, nn
 
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
+from emea.data.protocol import Visible
 from emea.em.em_callback import EMCallback, IterationReport
 from emea.em.joint import JointReport, JointStep, NeuralBeliefs
 from emea.em.normaliser import SoftmaxNormaliser
 from emea.em.paper_step import PaperStep
-from emea.em.protocol import Visible
-from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.margin_objective import MarginObjective
-from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
+from emea.fit.alignment_module import AlignmentModule
+from emea.fit.step_block import LabelDataModule
 from emea.matching.beliefs import Beliefs
 from emea.matching.similarity import Cosine, Similarity
 from emea.rules.rule import Composed, Rule, RuleView

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from emea.data.protocol import Visible
 from emea.em.joint import JointReport, NeuralBeliefs
 from emea.em.normaliser import MinMaxNormaliser, Normaliser, SoftmaxNormaliser
-from emea.em.protocol import Visible
 from emea.em.two_way_step import TwoWayStep
 from emea.errors import ConfigError
 from emea.matching.similarity import Similarity

@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 from emea.encoders.alinet import AliNet
 from emea.encoders.alinet_objective import AliNetObjective
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
+from emea.fit.optimisation_step import GraphedStep, OptimisationStep
 
 LINKS = torch.tensor([[0, 9], [1, 11], [2, 10], [3, 12], [4, 13], [5, 13]])
 PARTNER = dict(LINKS.tolist())

@@ -12,7 +12,7 @@ from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.dual_amn import DualAMN
 from emea.encoders.hard_sample_objective import HardSampleObjective
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
+from emea.fit.optimisation_step import GraphedStep, OptimisationStep
 
 Edges = list[dict[int, set[int]]]
 

@@ -10,12 +10,12 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
-from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.ensemble import Ensemble, EnsembleObjective
 from emea.encoders.objective import Objective
-from emea.encoders.step_block import LabelDataModule, Labels
 from emea.errors import ConfigError, DivergedError
-from emea.run.fitting import fit
+from emea.fit.alignment_module import AlignmentModule
+from emea.fit.fitting import fit
+from emea.fit.step_block import LabelDataModule, Labels
 
 
 class Rows(nn.Module):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from emea.encoders import hard_sample_objective
 from emea.encoders.hard_sample_objective import HardSampleObjective, hard_sample_losses
-from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
+from emea.fit.optimisation_step import GraphedStep, OptimisationStep
 
 NUM_ENTITIES = 30
 LINKS = torch.stack([torch.arange(7), torch.tensor([15, 29, 17, 18, 16, 20, 21])], dim=1)

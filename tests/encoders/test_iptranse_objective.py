@@ -14,7 +14,7 @@ from emea.data.graph_pair import GraphPair
 from emea.encoders.iptranse import IPTransE
 from emea.encoders.iptranse_objective import IPTransEObjective, random_neighbour
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.optimisation_step import GraphedStep, OptimisationStep
+from emea.fit.optimisation_step import GraphedStep, OptimisationStep
 
 LINKS = torch.tensor([[3, 12], [1, 11], [0, 9]])
 

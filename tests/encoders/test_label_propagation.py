@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.light_ea import LabelPropagation, LightEA
 from emea.encoders.rrea import RREA
-from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
-from emea.run.fitting import fit, quieten_lightning
+from emea.fit.alignment_module import AlignmentModule
+from emea.fit.fitting import fit, quieten_lightning
+from emea.fit.step_block import LabelDataModule
 
 
 class Remembers(nn.Module):

@@ -9,7 +9,7 @@ from emea.config.files import option_names
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
 from emea.data.sources.synthetic import synthetic_pair
-from emea.reporting.studies.openea import PAIRS
+from emea.results.studies.openea import PAIRS
 from emea.run.job import run_job
 
 ON_NAMES = ("literals", "literals_no_links")

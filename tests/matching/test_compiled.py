@@ -8,7 +8,7 @@ import torch
 from emea.matching import compiled
 from emea.matching.shortlists import _gathered_dots
 from emea.matching.similarity import Cosine, Similarity
-from emea.matching.threads import index_ranges
+from emea.runtime.threads import index_ranges
 
 
 def some_rows(num: int, dim: int) -> torch.Tensor:

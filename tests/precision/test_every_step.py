@@ -11,10 +11,10 @@ UNTRAINED = {"emea.encoders.light_ea"}
 """Encoders are trained, but for these."""
 
 NOTHING_TO_ROUND = {
-    "emea.matching.block_memory": "sizes of blocks",
+    "emea.runtime.block_memory": "sizes of blocks",
     "emea.matching.best_scores": "compared with torch in tests/matching",
     "emea.matching.search": "looks things up",
-    "emea.matching.threads": "sets the number of threads",
+    "emea.runtime.threads": "sets the number of threads",
     "emea.answer.alignment": "names and numbers as they are written",
     "emea.answer.decision": "compares with a threshold",
     "emea.answer.exporting": "names and numbers as they are written",
@@ -53,7 +53,7 @@ NOTHING_TO_ROUND = {
     "emea.em.kept_iteration": "keeps tensors and gives them back",
     "emea.em.em_callback": "calls search and step in turn",
     "emea.em.paper_step": "calls rule, M-step and E-step in turn",
-    "emea.em.protocol": "holds links",
+    "emea.data.protocol": "holds links",
     "emea.rules.rule": "lays values side by side",
     "emea.evaluation.all_counts": "counts comparisons of scores",
     "emea.evaluation.tf32_counts": "equal to the scores of all pairs in tests/evaluation",

@@ -12,10 +12,10 @@ from torch import Tensor
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs
-from emea.matching.threads import index_ranges
 from emea.rules import compiled, neighbour_join
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
+from emea.runtime.threads import index_ranges
 
 from .literal_paris import beliefs_of, both_directions, pairs
 

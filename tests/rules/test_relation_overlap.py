@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from emea.data.graph import KnowledgeGraph
-from emea.matching.block_memory import limit_blocks
 from emea.matching.pair_table import PairTable
-from emea.matching.threads import index_ranges
 from emea.rules import compiled, relation_overlap
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.relation_overlap import LEAST_INCLUSION, PRIOR, RelationOverlap
 from emea.rules.subsumption import Subsumption
+from emea.runtime.block_memory import limit_blocks
+from emea.runtime.threads import index_ranges
 
 ENTITIES, RELATIONS = (12, 15), (3, 4)
 

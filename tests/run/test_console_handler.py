@@ -3,7 +3,7 @@ import logging
 
 import pytest
 
-from emea.run.console import ConsoleHandler
+from emea.runtime.console import ConsoleHandler
 
 
 def test_lines_go_where_standard_error_is_now(monkeypatch: pytest.MonkeyPatch) -> None:

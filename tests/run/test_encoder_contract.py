@@ -9,9 +9,9 @@ import pytest
 import torch
 from omegaconf import DictConfig
 
-from emea.encoders.alignment_module import AlignmentModule
 from emea.errors import UserError
-from emea.run import training_loop
+from emea.fit import training_loop
+from emea.fit.alignment_module import AlignmentModule
 from emea.run.finished_run import load_run
 from emea.run.job import run_job
 from emea.run.resuming import config_to_resume

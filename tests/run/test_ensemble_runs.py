@@ -15,18 +15,18 @@ from torch import Tensor
 from emea.config.checks import check_config
 from emea.config.overrides import composed
 from emea.data.arrays import IntArray
-from emea.encoders.alignment_module import AlignmentModule
-from emea.encoders.step_block import LabelDataModule
 from emea.errors import ConfigError
+from emea.fit import training_loop
+from emea.fit.alignment_module import AlignmentModule
+from emea.fit.checkpoint import load_turn, save_turn
+from emea.fit.stages import fits, stages
+from emea.fit.step_block import LabelDataModule
+from emea.fit.training_loop import fit_stage
+from emea.fit.training_state import TURN_FILE
 from emea.record.run_record import read_series
-from emea.run import job, training_loop
-from emea.run import stages as stages_of_runs
-from emea.run.checkpoint import load_turn, save_turn
+from emea.run import job
 from emea.run.job import run_job
-from emea.run.progress import StepProgress
-from emea.run.stages import fits, stages
-from emea.run.training_loop import fit_stage
-from emea.training.training_state import TURN_FILE
+from emea.runtime.progress import StepProgress
 
 from .test_resuming import KilledError, essence
 from .test_training_loop import make_parts
@@ -259,7 +259,7 @@ def test_a_run_killed_in_a_joint_fit_ends_as_if_never_stopped(
 def test_a_run_killed_in_a_later_member_ends_as_if_never_stopped(
     ensemble: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stages_of_runs, "MAX_JOINT_ENTITIES", 0)
+    monkeypatch.setattr("emea.fit.stages.MAX_JOINT_ENTITIES", 0)
     config = tiny_config(*SMALL, *QUICK, f"ensemble={ensemble}", "ensemble.num_members=2")
     run_job(config, tmp_path / "whole")
     # the second member of the first iteration

@@ -17,15 +17,15 @@ from safetensors.torch import load, save
 from emea.config.instantiate import load_pair
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
-from emea.em.protocol import Strict
-from emea.record.pair_file import write_pair
-from emea.run.checkpoint import (
+from emea.data.protocol import Strict
+from emea.fit.checkpoint import (
     Progress,
     load_checkpoint,
     load_progress,
     load_weights,
     save_checkpoint,
 )
+from emea.record.pair_file import write_pair
 from emea.run.finished_run import FinishedRun, load_run
 from emea.run.job import run_job
 from emea.run.parts import Parts, build_parts, draw_split

@@ -15,8 +15,8 @@ from emea.data.graph_pair import GraphPair
 from emea.data.reading import GraphReading, PairReading
 from emea.data.split import Split, Supervision
 from emea.em.em_callback import EMCallback
+from emea.fit import training_loop
 from emea.record.run_folder import answered_entry, read_arrays, read_metrics, sweep_objective
-from emea.run import training_loop
 from emea.run.job import run_job
 from emea.run.judgement import (
     candidate_warning,

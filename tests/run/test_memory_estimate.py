@@ -19,7 +19,6 @@ from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import ConfigError
 from emea.record.study import read_study
 from emea.run import memory_estimate
-from emea.run.device import available_memory, memory_in_use
 from emea.run.job import run_job
 from emea.run.memory_estimate import (
     ACCURACY,
@@ -29,6 +28,7 @@ from emea.run.memory_estimate import (
     check_costs,
     estimate_memory,
 )
+from emea.runtime.device import available_memory, memory_in_use
 
 from ..sweeping import environment
 
@@ -217,7 +217,7 @@ from pathlib import Path
 from emea.config.instantiate import load_pair
 from emea.config.overrides import composed
 from emea.config.schema import register_schema
-from emea.run.device import memory_in_use
+from emea.runtime.device import memory_in_use
 from emea.run.job import run_job
 from emea.run.memory_estimate import estimate_memory
 

@@ -19,15 +19,16 @@ import pytest
 from omegaconf import DictConfig, open_dict
 
 from emea.cli import run
-from emea.encoders.alignment_module import AlignmentModule
 from emea.errors import DataError, UserError
+from emea.fit import training_loop
+from emea.fit.alignment_module import AlignmentModule
+from emea.fit.checkpoint import PREVIOUS_FILE
 from emea.record.run_header import Launch, with_secrets, without_secrets
 from emea.record.run_record import read_series
 from emea.record.tracker import NoTracker
-from emea.run import signals, training_loop
-from emea.run.checkpoint import PREVIOUS_FILE
 from emea.run.job import run_job
 from emea.run.resuming import config_to_resume, locked_folder
+from emea.runtime import signals
 
 from ..sweeping import TINY, called_here
 from ..unsigned_files import replace_in, unsigned
@@ -310,7 +311,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(
 
     def save_twice(*arguments: Any, **named: Any) -> None:
         if arguments[-1] and arguments[-1].num_stages == 2:
-            monkeypatch.setattr("emea.run.checkpoint.write_atomic", no_room)
+            monkeypatch.setattr("emea.fit.checkpoint.write_atomic", no_room)
         save(*arguments, **named)
 
     save = training_loop.save_checkpoint

@@ -15,23 +15,23 @@ from rich.console import Console
 from emea.config.files import option_names
 from emea.config.instantiate import load_pair
 from emea.config.paths import check_paths
-from emea.em.protocol import Strict
+from emea.data.protocol import Strict
 from emea.errors import ConfigError
+from emea.fit.fitting import seconds_per_step
 from emea.record.run_folder import finite
 from emea.record.run_header import sweep_name
 from emea.record.run_record import flat_params
-from emea.run import device
-from emea.run.console import duration
-from emea.run.device import (
+from emea.run.observer import flattened
+from emea.run.parts import build_parts, draw_split
+from emea.run.result_table import prediction_lines, result_table
+from emea.runtime import device
+from emea.runtime.console import duration
+from emea.runtime.device import (
     choose_device,
     deterministic_mode,
     forget_peak_memory,
     peak_memory_mb,
 )
-from emea.run.fitting import seconds_per_step
-from emea.run.observer import flattened
-from emea.run.parts import build_parts, draw_split
-from emea.run.result_table import prediction_lines, result_table
 
 Configs = Callable[..., DictConfig]
 

@@ -13,14 +13,13 @@ from safetensors import safe_open
 from torch import Tensor
 
 from emea.em.em_callback import EMCallback
-from emea.encoders.alignment_module import AlignmentModule
 from emea.encoders.margin_objective import MarginObjective
-from emea.encoders.optimisation_step import OptimisationStep
 from emea.errors import DataError
-from emea.run import training_loop
+from emea.fit import training_checkpoint, training_loop
+from emea.fit.alignment_module import AlignmentModule
+from emea.fit.optimisation_step import OptimisationStep
+from emea.fit.training_state import TURN_FILE, TurnState
 from emea.run.job import run_job
-from emea.training import training_checkpoint
-from emea.training.training_state import TURN_FILE, TurnState
 
 from .test_resuming import KilledError, essence
 

@@ -15,8 +15,8 @@ from emea.data.formats.rdf import RDF_FORMATS, read_rdf_file
 from emea.data.formats.rows import Row, wanted_cells
 from emea.data.formats.triple_collector import TripleCollector
 from emea.data.graph import KnowledgeGraph
-from emea.data.paused_collection import paused_collection
 from emea.data.reading import GraphReading
+from emea.runtime.paused_collection import paused_collection
 
 TRIPLE_COLUMNS = (
     ("head", "subject", "s"),

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import IO, Protocol
 from xml.parsers.expat import ExpatError, ParserCreate
 
+from emea.config.settings.data import ReadingLimits
 from emea.errors import ConfigError, DataError
-from emea.settings.data import ReadingLimits
 
 MIB = 1 << 20
 RATIO_FROM = 16 * MIB

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from emea.encoders.kernels.sparse_pattern import SparsePattern
 from emea.matching import compiled
-from emea.matching.threads import available_threads, in_threads, index_ranges
+from emea.runtime.threads import available_threads, in_threads, index_ranges
 
 EDGES_PER_PART = 100_000
 """Edges per part of the backward pass.

@@ -1,1 +1,0 @@
-"""Comparison of finished runs: settings, metrics and test links."""

@@ -1,0 +1,299 @@
+"""Settings of the data readers and of the split into train, validation and test links."""
+
+from dataclasses import dataclass
+
+from emea.config.settings.setting import (
+    MISSING,
+    SEED,
+    SHARE,
+    SHARE_ABOVE_ZERO,
+    SHARE_BELOW_ONE,
+    Range,
+    setting,
+    up_to,
+)
+
+ROOT = "${oc.env:EMEA_DATA,data}"
+ROOT_HELP = "folder of all data sets; the variable EMEA_DATA sets it, too"
+NUM_VALIDATION = up_to(100_000_000, least=0)
+KEEP_HELP = "keep literals when reading; the literals group decides"
+IRI_NAMES_HELP = "make a name literal from the local part of each IRI, if literals are kept"
+
+
+@dataclass(frozen=True)
+class IdFormatSettings:
+    """A data set with integer ids: DBP15K, DWY100K, ContEA."""
+
+    name: str | None = setting(None, "name of the data set; null: the last part of the folder")
+    root: str | None = setting(ROOT, ROOT_HELP)
+    folder: str = setting(MISSING, "folder of the data set in data.root", required=True)
+    download: str | None = setting(
+        None, "entry in the list of sources from which missing files are fetched; null: none"
+    )
+    keep_literals: bool = setting("${literals.reads}", KEEP_HELP)
+    iri_names: bool = setting(False, IRI_NAMES_HELP)
+
+
+@dataclass(frozen=True)
+class OpenEASettings:
+    """A data set in the layout of OpenEA."""
+
+    name: str | None = setting(None, "name of the data set; null: the last part of the folder")
+    root: str | None = setting(ROOT, ROOT_HELP)
+    folder: str = setting("openea/D_Y_15K_V1", "folder of the data set in data.root")
+    folds: str = setting("721_5fold", "subfolder of the official folds (split=official)")
+    fold: int = setting(1, "official fold (split=official)", up_to(1000))
+    keep_literals: bool = setting("${literals.reads}", KEEP_HELP)
+    iri_names: bool = setting(False, IRI_NAMES_HELP)
+
+
+@dataclass(frozen=True)
+class OAEISettings:
+    """Two catalogues of OAEI 2010 and the true links."""
+
+    name: str | None = setting(None, "name of the data set; null: the last part of the folder")
+    root: str | None = setting(ROOT, ROOT_HELP)
+    folder: str = setting(MISSING, "folder of the data set in data.root", required=True)
+    keep_literals: bool = setting("${literals.reads}", KEEP_HELP)
+    iri_names: bool = setting(False, IRI_NAMES_HELP)
+
+
+@dataclass(frozen=True)
+class ReadingLimits:
+    """What an input file may contain before reading stops with an error.
+
+    The defaults are far above what knowledge graphs contain. They stop files that are damaged or
+    that were made to exhaust memory.
+    """
+
+    size_mib: int = setting(1 << 18, "size of a file in MiB after decompression", up_to(1 << 40))
+    ratio: int = setting(
+        300, "decompressed over compressed size, for files above 16 MiB", up_to(1 << 30)
+    )
+    line_mib: int = setting(
+        16, "length of a line in MiB, in N-Triples, TSV and CSV", up_to(1 << 20)
+    )
+    columns: int = setting(10_000, "columns of a table", up_to(1 << 30))
+    depth: int = setting(
+        256, "nesting depth of elements in RDF/XML and of quoted triples in RDF", up_to(1_000_000)
+    )
+    entity_length: int = setting(
+        1000, "characters of an entity definition in RDF/XML", up_to(1_000_000_000)
+    )
+
+
+@dataclass(frozen=True)
+class OwnFilesSettings:
+    """Two graph files and a file of links (docs/own_graphs.md)."""
+
+    source: str | None = setting(None, "file or SPARQL endpoint (http://...) of the source graph")
+    target: str | None = setting(None, "file or SPARQL endpoint of the target graph")
+    links: str | None = setting(
+        None, "file of the links to learn from; null: start from literals (literals=equal)"
+    )
+    test_links: str | None = setting(
+        None, "file of the links for the evaluation; null: the run predicts and evaluates nothing"
+    )
+    rejected: str | None = setting(
+        None, "file of pairs that are not links, such as rejected.tsv of a review"
+    )
+    name: str | None = setting(None, "name of the pair; null: the names of both files")
+    format: str | None = setting(
+        None,
+        "format of both graphs: ntriples, turtle, rdfxml, tsv, csv or parquet; null: by file name",
+    )
+    links_format: str | None = setting(
+        None,
+        "format of the link files: ntriples, turtle, rdfxml, tsv (also SSSOM) or csv; null: by "
+        "file name",
+    )
+    prefixes: dict[str, str] | None = setting(
+        None,
+        "prefixes of names in link files",
+        example='{dbr: "http://dbpedia.org/resource/"}',
+    )
+    on_error: str = setting(
+        "stop",
+        "what to do about a line that cannot be read or a contradictory link; skip counts them",
+        ("stop", "skip"),
+    )
+    keep_isolated: bool = setting(
+        False,
+        "keep entities that have literals but no other triple",
+        source="ours: nothing can be learnt about them",
+    )
+    keep_literals: bool = setting("${literals.reads}", KEEP_HELP)
+    iri_names: bool = setting(False, IRI_NAMES_HELP)
+    attributes: tuple[str, ...] = setting(
+        (),
+        "tables only: relations whose tail is a literal, and columns that hold a literal of the "
+        "head",
+        example="[name,birth_date]",
+    )
+    label_language: str | None = setting(
+        None, "preferred language of the labels in results; null: no preference", example="de"
+    )
+    source_query: str | None = setting(
+        None,
+        "query for a source endpoint, or a .rq file that contains it; null: all triples",
+        example="select.rq",
+    )
+    target_query: str | None = setting(
+        None,
+        "query for a target endpoint, or a .rq file that contains it; null: all triples",
+        example="select.rq",
+    )
+    page_size: int = setting(10_000, "rows to request at once from an endpoint", up_to(10_000_000))
+    limits: ReadingLimits = ReadingLimits()
+    guarded: bool = setting(
+        False,
+        "read each file in a child process first, which reports a crash of a native parser; takes "
+        "twice as long",
+    )
+
+
+@dataclass(frozen=True)
+class SyntheticSettings:
+    """Two overlapping random graphs.
+
+    The defaults are ours: 20,000 entities come close to DBP15K zh-en, with mean degree 7.3 / 9.7,
+    median 5 / 7, maximum 832 / 982, and 77% of the entities linked.
+    """
+
+    name: str = setting("synthetic", "name of the pair")
+    num_entities: int = setting(
+        500,
+        "entities of each graph",
+        Range(100, 1_000_000),
+        source="ours: a trial run on two cores takes about 25 seconds",
+    )
+    triples_per_entity: float = setting(4.5, "triples per entity before sampling", Range(1, 1000))
+    overlap: float = setting(0.75, "share of the entities with a counterpart", SHARE_ABOVE_ZERO)
+    keep_prob: float = setting(
+        0.8, "probability that a graph keeps a common triple", SHARE_ABOVE_ZERO
+    )
+    merged_share: float = setting(0.2, "share of the relations that the target graph merges", SHARE)
+    split_share: float = setting(0.2, "share of the relations that the target graph splits", SHARE)
+    num_relations: int | None = setting(
+        None, "relations; null: eight times the square root of num_entities", up_to(1_000_000)
+    )
+    hub_skew: float = setting(2.5, "skew of the degrees; 1 is uniform", Range(1, 1000))
+    seed: int = setting(0, "seed of the graphs", SEED)
+
+
+@dataclass(frozen=True)
+class RatioSettings:
+    """The share of the links used for training."""
+
+    value: float = setting(
+        MISSING,
+        "share of the links used for training",
+        Range(0, 1, above=True, below=True),
+        required=True,
+    )
+
+
+@dataclass(frozen=True)
+class RandomSplitSettings:
+    """A random split of all links."""
+
+    ratio: float = setting(
+        "${ratio.value}", "share of the links used for training", Range(0, 1, True, True)
+    )
+    seed: int = setting("${split_seed}", "seed of the split", SEED)
+    num_validation: int = setting(
+        100, "number of validation links", NUM_VALIDATION, source="paper, section 5.1"
+    )
+    validation_from: str = setting(
+        "rest",
+        "rest: validation links are labels in addition to the ratio; train: they are part of it",
+        ("rest", "train"),
+        source="paper",
+    )
+
+
+@dataclass(frozen=True)
+class OfficialSplitSettings:
+    """The split that the authors of the data published."""
+
+    seed: int = setting("${split_seed}", "seed of the split", SEED)
+    num_validation: int = setting(
+        100, "validation links to draw if the authors published none", NUM_VALIDATION
+    )
+    validation_from: str = setting(
+        "rest",
+        "where these links are drawn from: the test links or the train links",
+        ("rest", "train"),
+    )
+
+
+@dataclass(frozen=True)
+class KnownSplitSettings:
+    """All known links are labels."""
+
+    seed: int = setting("${split_seed}", "seed of the split", SEED)
+    num_validation: int = setting(
+        100, "number of validation links, at most", NUM_VALIDATION, source="ours, as in the paper"
+    )
+    validation_share: float = setting(
+        0.2,
+        "share of the labels that become validation links, at most",
+        SHARE_BELOW_ONE,
+        source="ours: if there are few labels, training needs them more",
+    )
+
+
+@dataclass(frozen=True)
+class ReleasedSettings:
+    """The protocol of the paper's released code, in which test links influence training."""
+
+    num_normaliser_links: int = setting(
+        100, "links that fit the normaliser", up_to(100_000_000), source="released EMEA"
+    )
+    num_unseen_links: int = setting(
+        100,
+        "test links on which AvoidConf fits its weights",
+        up_to(100_000_000, least=0),
+        source="released EMEA",
+    )
+    seed: int = setting("${seed}", "seed that draws these links", SEED)
+    test_pool: bool = setting(
+        False,
+        "em=dual knows the test entities: pseudo-labels contain no others, and metrics.json has "
+        "the ranks of an assignment inside the test pool (test_pool), for comparison with methods "
+        "that know the pool",
+        source="ours",
+    )
+
+
+@dataclass(frozen=True)
+class NoLiteralsSettings:
+    """Structure only."""
+
+    reads: bool = setting(False, "keep literals when graphs are read")
+
+
+@dataclass(frozen=True)
+class EqualLiteralsSettings:
+    """Literals with equal normal forms are evidence."""
+
+    reads: bool = setting(True, "keep literals when graphs are read")
+    pairs_per_triple: int = setting(
+        20,
+        "pairs of entities that matched values may imply, for each literal triple; values of the "
+        "most entities are left out",
+        up_to(100_000),
+        source="ours",
+    )
+
+
+@dataclass(frozen=True)
+class SimilarLiteralsSettings(EqualLiteralsSettings):
+    """As equal, and similar texts are weaker evidence."""
+
+    least_similarity: float = setting(
+        0.6, "least cosine of two texts that match", SHARE_ABOVE_ZERO, source="ours"
+    )
+    num_similar: int = setting(
+        3, "most similar texts to keep for each value", up_to(1000), source="ours"
+    )

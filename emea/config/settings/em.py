@@ -1,0 +1,200 @@
+"""Settings of the EM algorithm and of the first training."""
+
+from dataclasses import dataclass
+
+from emea.config.settings.setting import (
+    EPOCHS,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE_BELOW_ONE,
+    setting,
+    up_to,
+)
+
+FEATURES = ("similarity", "noisy_or", "evidence", "coverage")
+"""Features of a pair that the beliefs of ``em=dual`` use by default."""
+
+ALL_FEATURES = (*FEATURES, "rare_coverage", "relation_overlap")
+"""Features of a pair that the beliefs can use; ``em=one_to_one`` uses all of them."""
+
+PAPER_FEATURES = ("noisy_or",)
+"""The feature that the paper's q* uses."""
+
+ITERATIONS = up_to(10_000, least=0)
+CANDIDATES = up_to(100_000)
+PATIENCE_HELP = "stop after so many iterations without a better MRR on the validation links"
+
+
+@dataclass(frozen=True)
+class PaperEMSettings:
+    """EM as in the paper."""
+
+    iterations: int = setting(
+        10, "EM iterations", ITERATIONS, source="released EMEA; 5 on 100K pairs", required=True
+    )
+    num_candidates: int = setting(
+        10,
+        "candidates of each source entity (K)",
+        CANDIDATES,
+        source="paper, appendix C.2",
+        required=True,
+    )
+    m_step: str = setting(
+        "links",
+        "links: fit the rule weights on known links with a prior; pseudolikelihood: Eq. 13, with "
+        "labels from q",
+        ("links", "pseudolikelihood"),
+    )
+    sampling: str = setting(
+        "argmax",
+        "argmax: take the most probable candidates; sample: draw from q and q*",
+        ("argmax", "sample"),
+        source="paper, section 4.5",
+    )
+    ridge: float = setting(
+        0.01,
+        "strength of the prior of the rule weights",
+        POSITIVE,
+        source="ours: keeps the weights finite if a rule is always right",
+    )
+    evidence: str = setting(
+        "candidates",
+        "targets of a neighbour that count as evidence (PARIS rule): its candidates, or all "
+        "targets (dense), as in the released code",
+        ("candidates", "dense"),
+        source="ours: candidates",
+    )
+    patience: int | None = setting(None, PATIENCE_HELP, up_to(10_000), source="ours")
+    restart_every: int | None = setting(
+        None,
+        "train an encoder from new weights in every n-th EM iteration; the members of an ensemble "
+        "take turns",
+        up_to(10_000),
+        source="ours",
+    )
+    keep: str = setting(
+        "last",
+        "last: answer with the last iteration; best: with the iteration whose answer has the best "
+        "MRR on the validation links",
+        ("last", "best"),
+        source="ours",
+    )
+
+
+@dataclass(frozen=True)
+class NoEMSettings:
+    """No EM: only the neural model."""
+
+    iterations: int = setting(0, "EM iterations; em=none has none", ITERATIONS, required=True)
+    num_candidates: int = setting(
+        10, "candidates whose probabilities are kept in the results", CANDIDATES, required=True
+    )
+    patience: int | None = setting(None, PATIENCE_HELP, up_to(10_000))
+
+
+@dataclass(frozen=True)
+class TwoWaySettings:
+    """The two-way step of ``em=dual``; all of it is ours (docs/method.md)."""
+
+    both_directions: bool = setting(
+        True, "candidates come from both sides, and beliefs are normalised on both"
+    )
+    sweeps: int = setting(2, "updates of the beliefs in an iteration, at most", up_to(1000))
+    tolerance: float = setting(
+        0.002, "mean change of an entity's beliefs at which the updates end early", NOT_NEGATIVE
+    )
+    propagation: int = setting(
+        5, "rounds of candidates implied by confident neighbours, at most", up_to(1000, least=0)
+    )
+    max_candidates: int = setting(
+        30, "pairs of a source entity; labelled and implied pairs come first", CANDIDATES
+    )
+    features: tuple[str, ...] = setting(FEATURES, "features that the beliefs use", ALL_FEATURES)
+    unmatched: bool = setting(True, "an entity may match none of its candidates")
+    matched_inclusions: bool = setting(
+        True, "estimate inclusions of relations from matched triples; false: from all triples"
+    )
+    ridge: float = setting(
+        0.01, "strength of the prior of the feature weights, fitted on validation links", POSITIVE
+    )
+    memory: float = setting(
+        0.0, "share of earlier iterations in the similarity of a pair; 0: none", SHARE_BELOW_ONE
+    )
+    mutual_labels: bool = setting(
+        True, "labels are pairs that choose each other; false: each entity's best candidate"
+    )
+    weighted_labels: bool = setting(True, "labels count in training by their belief")
+    fused_answer: bool = setting(
+        True, "the run answers with the fused ranking; false: with that of the neural model"
+    )
+    one_to_one: bool = setting(
+        False,
+        "beliefs are marginals of one-to-one matchings, and labelled entities do not compete; "
+        "needs both_directions and unmatched",
+    )
+
+
+@dataclass(frozen=True)
+class DualEMSettings(PaperEMSettings):
+    """EM with two-way compatibility; if all its parts are off, EM as in the paper."""
+
+    num_candidates: int = setting(
+        10, "candidates of each entity of either side", CANDIDATES, required=True
+    )
+    two_way: TwoWaySettings | None = TwoWaySettings()
+
+
+@dataclass(frozen=True)
+class OneToOneTwoWaySettings(TwoWaySettings):
+    """The two-way step with one-to-one inference and all features."""
+
+    features: tuple[str, ...] = setting(ALL_FEATURES, "features that the beliefs use", ALL_FEATURES)
+    ridge: float = setting(
+        0.05, "strength of the prior of the feature weights, fitted on validation links", POSITIVE
+    )
+    one_to_one: bool = setting(
+        True, "beliefs are marginals of one-to-one matchings; false: as in em=dual"
+    )
+
+
+@dataclass(frozen=True)
+class OneToOneEMSettings(DualEMSettings):
+    """EM with two-way compatibility and one-to-one inference."""
+
+    iterations: int = setting(5, "EM iterations", ITERATIONS, source="ours", required=True)
+    two_way: TwoWaySettings | None = OneToOneTwoWaySettings()
+
+
+TURNS = up_to(10_000, least=0)
+
+
+@dataclass(frozen=True)
+class SupervisedSettings:
+    """A first training on the labelled links only."""
+
+    turns: int = setting(0, "additions of mined pairs in the first training", TURNS, required=True)
+
+
+@dataclass(frozen=True)
+class SemiSettings:
+    """A first training that also learns from its own mutual nearest pairs."""
+
+    turns: int = setting(
+        4,
+        "additions of mined pairs in the first training; all pairs are kept",
+        TURNS,
+        source="released EMEA",
+        required=True,
+    )
+    turns_per_iteration: int = setting(
+        0,
+        "additions of mined pairs in each EM iteration",
+        TURNS,
+        source="released EMEA: there, q* labels all entities instead",
+    )
+    epochs_per_turn: int = setting(
+        "${oc.select:model.epochs_per_turn,100}",
+        "epochs after each addition; by default the model's own number",
+        EPOCHS,
+        source="released EMEA: 100",
+    )

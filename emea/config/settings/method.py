@@ -1,0 +1,159 @@
+"""Settings of the methods and of the rules."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from emea.config.settings.setting import (
+    NOT_NEGATIVE,
+    SHARE,
+    SHARE_ABOVE_ZERO,
+    setting,
+    up_to,
+)
+
+BEST_OR_EXPECTED = ("best", "expected")
+
+
+@dataclass(frozen=True)
+class ParisRuleSettings:
+    """The PARIS rule."""
+
+    subsumption_from: str = setting(
+        "best",
+        "estimate inclusions of relations from labels and best predictions, or from all "
+        "candidates by their probability (expected)",
+        BEST_OR_EXPECTED,
+    )
+    markov_blanket: bool = setting(
+        False,
+        "score all factors of an entity's Markov blanket; false: only its own",
+        source="released EMEA",
+    )
+
+
+@dataclass(frozen=True)
+class AvoidConflictSettings:
+    """The AvoidConf rule."""
+
+    num_neighbours: int = setting(
+        5, "nearest entities that are compared (N)", up_to(100_000), source="paper, appendix C.2"
+    )
+    mappings: str = setting(
+        "best",
+        "other entities map to their best candidate, or to all by probability (expected)",
+        BEST_OR_EXPECTED,
+        source="paper, section 4.5",
+    )
+
+
+@dataclass(frozen=True)
+class BothRules:
+    """The settings of both rules, as in their own options."""
+
+    paris: ParisRuleSettings = ParisRuleSettings()
+    avoid_conflict: AvoidConflictSettings = AvoidConflictSettings()
+
+
+@dataclass(frozen=True)
+class ComposedRuleSettings:
+    """PARIS and AvoidConf together."""
+
+    rules: BothRules = BothRules()
+
+
+LABEL_HELP = "label of the method in the names of run folders"
+USES_HELP = "groups that the method uses"
+
+
+@dataclass(frozen=True)
+class EMEASettings:
+    """EM around a neural model."""
+
+    label: str = setting("${model.name}", LABEL_HELP)
+    uses: tuple[str, ...] = setting(
+        ("model", "training", "rule", "em", "similarity", "decoding", "search"), USES_HELP
+    )
+    reasoner: dict[str, Any] | None = setting(None, "null: EMEA trains a neural model")
+
+
+@dataclass(frozen=True)
+class ParisSettings:
+    """The PARIS baseline."""
+
+    theta: float = setting(
+        0.1,
+        "equivalences and inclusions below this probability are ignored",
+        SHARE_ABOVE_ZERO,
+        source="released PARIS and PRASE",
+    )
+    initial_inclusion: float = setting(
+        0.1,
+        "inclusion of relation pairs about which nothing is known",
+        SHARE,
+        source="PARIS paper (theta)",
+    )
+    initial_iterations: int = setting(
+        1,
+        "iterations that use the initial inclusion",
+        up_to(10_000, least=0),
+        source="PARIS paper; released PRASE: 2; released PARIS: only for literal relations",
+    )
+    smoothing: float = setting(
+        0, "added to the counts of an inclusion", NOT_NEGATIVE, "PARIS Eq. 12; released PRASE: 10"
+    )
+    retention: float = setting(
+        0.9,
+        "share of the earlier probability that an iteration keeps",
+        SHARE,
+        source="ours: without it matchings alternate and do not converge",
+    )
+    least_evidence: float = setting(
+        0.01,
+        "evidence below this is ignored",
+        SHARE,
+        source="released PRASE; released PARIS drops relations of functionality < 0.1",
+    )
+    max_iterations: int = setting(
+        50, "iterations at most", up_to(10_000), source="ours, seldom reached; released PRASE: 10"
+    )
+    tolerance: float = setting(
+        0.01, "share of changed matches at which the matching has converged", SHARE, source="ours"
+    )
+
+
+@dataclass(frozen=True)
+class ParisMethodSettings:
+    """PARIS: reasoning from seeds, on structure."""
+
+    label: str = setting("paris", LABEL_HELP)
+    uses: tuple[str, ...] = setting((), USES_HELP)
+    reasoner: ParisSettings = ParisSettings()
+
+
+@dataclass(frozen=True)
+class PraseSettings:
+    """The PRASE baseline; its PARIS has the settings under ``method.paris.reasoner``."""
+
+    rounds: int = setting(
+        1, "rounds of embedding and reasoning", up_to(10_000, least=0), "released PRASE"
+    )
+    weight: float = setting(
+        0.2,
+        "weight of the cosine in the probability of a pair",
+        SHARE,
+        source="released PRASE: 0.8 of the probability, 0.2 of the cosine",
+    )
+    least_prob: float = setting(
+        0.1, "lowest probability of a pair that trains the embedding", SHARE, "released PRASE"
+    )
+    paris: ParisSettings = setting("${method.paris.reasoner}", "the settings of its PARIS")
+
+
+@dataclass(frozen=True)
+class PraseMethodSettings:
+    """PRASE: PARIS and a neural model, each trained on the other's pairs."""
+
+    label: str = setting("prase-${model.name}", LABEL_HELP)
+    uses: tuple[str, ...] = setting(("model", "similarity", "decoding", "search"), USES_HELP)
+    reasoner: PraseSettings = PraseSettings()
+    paris: ParisMethodSettings = ParisMethodSettings()

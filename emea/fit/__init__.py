@@ -1,0 +1,1 @@
+"""Training: the LightningModule, its stages, early stopping, self-training and saved state."""

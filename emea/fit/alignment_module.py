@@ -1,0 +1,343 @@
+"""The LightningModule that trains any encoder."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor, nn
+
+from emea.encoders.ensemble import Ensemble, EnsembleObjective
+from emea.encoders.objective import Objective
+from emea.errors import ConfigError, DivergedError
+from emea.fit.optimisation_step import (
+    GraphedStep,
+    GraphMemory,
+    MemberSteps,
+    OptimisationStep,
+)
+from emea.fit.step_block import Labels, StepBlock
+from emea.fit.training_checks import (
+    check_encoder,
+    check_gradient,
+    check_rows,
+    likely_cause,
+)
+
+OptimizerFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+
+
+class Loss(NamedTuple):
+    """Holds the last loss of an encoder's block, which is one point of a curve.
+
+    Args:
+        step: Number of optimisation steps of the run so far.
+        value: The loss.
+        metric: The name of the curve; each encoder of an ensemble has its own.
+    """
+
+    step: int
+    value: float
+    metric: str
+
+
+class AlignmentModule(pl.LightningModule):
+    """Trains an encoder on links between its two graphs.
+
+    One Lightning batch is a block of optimisation steps. Lightning's overhead of about a
+    millisecond then occurs once per block, not once per step. One Lightning epoch is a turn: labels
+    may change between turns, while weights and optimiser are kept.
+
+    A fit trains one encoder or several members of an ensemble. The members take each step side by
+    side: on a CPU in turn, and on a GPU in one CUDA graph in which their kernels overlap. Steps,
+    epochs and losses are counted as if the members ran each block one after the other.
+
+    The output of the encoder is checked at its first call, which is part of the first step, and
+    at every call of ``embeddings``.
+
+    Args:
+        encoder: Called without arguments, returns ``[num_source + num_target, width]``
+            floating-point embeddings of all entities, source entities first. It may return a
+            parameter.
+        objective: ``objective(encoder, links)`` returns the loss of a step. The constructor calls
+            its ``attach`` with the encoder, and each step of a fit calls its ``before_step``. An
+            ensemble has one for each member.
+        optimizer: Creates the optimiser from the parameters; ``None`` for an encoder without
+            parameters. An ensemble has one for each member.
+        num_source: Number of entities of the source graph.
+        num_target: Number of entities of the target graph.
+        cuda_graph: Whether steps are replayed as a CUDA graph on a CUDA device.
+
+    Attributes:
+        logs_losses: Whether each block's last loss goes through Lightning's ``log``, which costs
+            about as much time as the rest of Lightning's work on a batch.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        objective: Objective | EnsembleObjective,
+        optimizer: OptimizerFactory | Sequence[OptimizerFactory | None] | None,
+        num_source: int,
+        num_target: int,
+        cuda_graph: bool = True,
+    ) -> None:
+        super().__init__()
+        makers = optimizer if isinstance(optimizer, Sequence) else [optimizer]
+        for member, make_optimizer in zip(_members(encoder), makers, strict=True):
+            check_encoder(member)
+            if make_optimizer is None and any(True for _ in member.parameters()):
+                name = type(member).__name__
+                raise ConfigError(f"{name} has weights to train, so it needs a model.optimizer.")
+        self.automatic_optimization = False
+        self.num_source = num_source
+        self.num_target = num_target
+        self._optimizer_makers = makers
+        self._active: tuple[int, ...] = (0,)
+        self._cuda_graph = cuda_graph
+        self._step: Callable[[], Tensor] | None = None
+        self._graph_memory = GraphMemory()
+        self.num_steps_of_turn = 0
+        self.turn_is_over = False
+        self.num_steps_done = 0
+        self.num_epochs_done = 0.0
+        self.losses: list[Loss] = []
+        self.logs_losses = True
+        self.renew(encoder, objective)
+
+    def configure_optimizers(self) -> list[torch.optim.Optimizer]:
+        """Return a new optimiser for each active member that has parameters to train."""
+        optimizers = []
+        for member, (objective, encoder) in zip(self._active, self.trained(), strict=True):
+            make_optimizer = self._optimizer_makers[member]
+            if make_optimizer is not None:
+                # an objective may have parameters, too
+                both = nn.ModuleList([encoder, objective])
+                optimizers.append(make_optimizer(both.parameters()))
+        return optimizers
+
+    @property
+    def num_members(self) -> int:
+        """Number of encoders; more than one in an ensemble."""
+        return len(self._optimizer_makers)
+
+    @property
+    def active_members(self) -> tuple[int, ...]:
+        """The members of the ensemble that a fit trains; ``(0,)`` for a single encoder."""
+        return self._active
+
+    @property
+    def is_last_member(self) -> bool:
+        """Whether the current fit trains the last member, after which EM follows."""
+        return self._active[-1] == self.num_members - 1
+
+    def activate(self, members: Sequence[int]) -> None:
+        """Choose the members of the ensemble that the next fit trains.
+
+        If there are several, each must have an optimiser.
+        """
+        self._active = tuple(members)
+
+    def trained(self) -> list[tuple[Objective, nn.Module]]:
+        """Return the objective and the encoder of each active member."""
+        pairs = list(zip(_objectives(self.objective), _members(self.encoder), strict=True))
+        return [pairs[member] for member in self._active]
+
+    def has_optimizer(self, member: int) -> bool:
+        """Return whether a member has parameters to train."""
+        return self._optimizer_makers[member] is not None
+
+    def renew(self, encoder: nn.Module, objective: Objective | EnsembleObjective) -> None:
+        """Start the next fit with another encoder of the same type."""
+        self.encoder, self.objective = encoder, objective
+        for one, member in zip(_objectives(objective), _members(encoder), strict=True):
+            one.attach(member)
+            self._check_first_rows(member)
+
+    def renew_member(self, member: int, encoder: nn.Module, objective: Objective) -> None:
+        """Start the next fit of one member with another encoder of the same type."""
+        if not isinstance(self.encoder, Ensemble):
+            self.renew(encoder, objective)
+            return
+        assert isinstance(self.objective, EnsembleObjective)
+        self.encoder.members[member] = encoder
+        self.objective.objectives[member] = objective
+        objective.attach(encoder)
+        self._check_first_rows(encoder)
+
+    def _check_first_rows(self, encoder: nn.Module) -> None:
+        """Check the output of an encoder when it is called for the first time."""
+
+        def check_first(encoder: nn.Module, _: Any, rows: Any) -> None:
+            handle.remove()
+            check_rows(rows, encoder, self.num_source + self.num_target, self.num_steps_done)
+            check_gradient(rows, encoder)
+
+        # a wrong number of rows would cause an index error inside the objective
+        handle = encoder.register_forward_hook(check_first)
+
+    def on_train_epoch_start(self) -> None:
+        """Drop the step of the last turn, because it refers to that turn's links and optimiser."""
+        self._step = None
+        self.num_steps_of_turn = 0
+        self.turn_is_over = False
+
+    def end_turn(self) -> None:
+        """Skip the remaining blocks of this turn."""
+        self.turn_is_over = True
+
+    def on_train_batch_start(self, batch: StepBlock, batch_idx: int) -> int | None:
+        """Return -1 to make Lightning skip the rest of its epoch."""
+        return -1 if self.turn_is_over else None
+
+    def on_fit_start(self) -> None:
+        """Set the step counter of the new Trainer to the steps of the run so far."""
+        self._set_global_step()
+
+    def on_fit_end(self) -> None:
+        """Drop the step and the gradients; the next fit uses the memory of their CUDA graph."""
+        self._step = None
+        self.zero_grad(set_to_none=True)
+        self._graph_memory.release_if_large()
+
+    def release_graphs(self) -> None:
+        """Release the device memory of CUDA graphs after the last fit."""
+        self._graph_memory.release()
+
+    def restore_losses(self, saved: Iterable[Sequence[Any]]) -> None:
+        """Replace the losses by those of a checkpoint."""
+        self.losses = [Loss(int(step), float(value), str(metric)) for step, value, metric in saved]
+
+    def training_step(self, block: StepBlock, batch_idx: int) -> None:
+        """Run a block of steps on the links of the block."""
+        trained = list(zip(self.trained(), block.labels, strict=True))
+        if self._step is None:
+            for (objective, _), labels in trained:
+                objective.weigh(labels.weights)
+            self._step = self.new_step(block.labels, self.current_optimizers())
+        like = block.labels[0].links
+        losses = like.new_empty(block.num_steps, len(trained), dtype=torch.float32)
+        for step in range(block.num_steps):
+            for (objective, encoder), labels in trained:
+                objective.before_step(encoder, labels.links, self.num_steps_of_turn)
+            losses[step] = self._step()
+            self.num_steps_of_turn += 1
+        for member, of_member in zip(self._active, losses.T.tolist(), strict=True):
+            self._record(of_member, member)
+            self.num_steps_done += block.num_steps
+        self.num_epochs_done += block.total_steps / block.steps_per_epoch
+        self._set_global_step()
+        if self.logs_losses:
+            for loss in self.losses[-len(trained) :]:
+                self.log(loss.metric, loss.value, batch_size=1)
+        if self.logs_losses and self.trainer.loggers:
+            # loggers use the value of "step" as the position of logged values
+            self.log("step", float(self.num_steps_done), batch_size=1)
+
+    def _set_global_step(self) -> None:
+        """Set Lightning's ``global_step`` to the optimisation steps of the run.
+
+        Lightning counts calls of its own optimiser wrapper. Steps do not use the wrapper: it
+        costs time, and a step that is replayed as a CUDA graph does not call an optimiser.
+        """
+        progress = self.trainer.fit_loop.epoch_loop.manual_optimization.optim_step_progress
+        progress.total.ready = progress.total.completed = self.num_steps_done
+
+    def current_optimizers(self) -> list[torch.optim.Optimizer]:
+        """Return the optimisers of the current fit, in the order of ``configure_optimizers``."""
+        return self.trainer.optimizers
+
+    @property
+    def replays_graphs(self) -> bool:
+        """Whether steps of encoders with parameters are replayed as CUDA graphs."""
+        return self._cuda_graph and self.device.type == "cuda"
+
+    def new_step(
+        self, labels: Sequence[Labels], optimizers: Sequence[torch.optim.Optimizer]
+    ) -> Callable[[], Tensor]:
+        """Return the step of the active members, as a CUDA graph if possible.
+
+        Args:
+            labels: The labels of each active member.
+            optimizers: The optimiser of each active member, unless it lacks parameters.
+        """
+        given: Sequence[torch.optim.Optimizer | None] = optimizers or [None]
+        steps = [
+            OptimisationStep(partial(objective, encoder, links), optimizer)
+            for (objective, encoder), (links, _), optimizer in zip(
+                self.trained(), labels, given, strict=True
+            )
+        ]
+        is_graph = bool(optimizers) and self._cuda_graph and labels[0].links.is_cuda
+        step: OptimisationStep | MemberSteps = steps[0]
+        if len(steps) > 1:
+            streams = self._graph_memory.member_streams(len(steps)) if is_graph else ()
+            step = MemberSteps(steps, streams)
+        return GraphedStep(step, self._graph_memory) if is_graph else step
+
+    def steps_per_epoch(self, num_links: int, member: int | None = None) -> int:
+        """Return the steps of one epoch of a member; ``None`` means the first active one."""
+        member = self._active[0] if member is None else member
+        return _objectives(self.objective)[member].steps_per_epoch(num_links)
+
+    def member_rows(self) -> list[Tensor]:
+        """Return the unit vectors of all entities by each member, without gradient or dropout."""
+        assert isinstance(self.encoder, Ensemble)
+        with self._evaluating():
+            return list(self.encoder.member_rows())
+
+    def weigh_members(self, weights: Tensor) -> None:
+        """Set the weights of an ensemble's members, which sum to 1."""
+        assert isinstance(self.encoder, Ensemble)
+        self.encoder.weights.copy_(weights)
+
+    def embeddings(self) -> tuple[Tensor, Tensor]:
+        """Return the embeddings of source and target entities, without gradient or dropout.
+
+        They are copies: an encoder may return a parameter, which the next step changes in place.
+        """
+        with self._evaluating():
+            rows = self.encoder()
+        check_rows(rows, self.encoder, self.num_source + self.num_target, self.num_steps_done)
+        # half precision is only for training: search and reasoning need single precision
+        kind = torch.promote_types(rows.dtype, torch.float32)
+        rows = rows.detach().to(kind, copy=True)
+        return rows[: self.num_source], rows[self.num_source :]
+
+    @contextmanager
+    def _evaluating(self) -> Iterator[None]:
+        """Switch gradient and dropout off."""
+        training = self.encoder.training
+        self.encoder.eval()
+        with torch.no_grad():
+            yield
+        self.encoder.train(training)
+
+    def _loss_metric(self, member: int) -> str:
+        """Return the name of a member's loss curve."""
+        return "loss" if self.num_members == 1 else f"loss/encoder_{member + 1}"
+
+    def _record(self, losses: list[float], member: int) -> None:
+        """Keep the last loss of a member's block, and check that all losses are finite."""
+        metric = self._loss_metric(member)
+        bad = next((step for step, loss in enumerate(losses) if not math.isfinite(loss)), None)
+        if bad is not None:
+            earlier = [loss.value for loss in self.losses if loss.metric == metric] + losses[:bad]
+            step, which = self.num_steps_done + bad + 1, None if self.num_members == 1 else member
+            raise DivergedError(likely_cause(losses[bad], step, earlier, which))
+        self.losses.append(Loss(self.num_steps_done + len(losses), losses[-1], metric))
+
+
+def _members(encoder: nn.Module) -> list[nn.Module]:
+    """Return the members of an ensemble, or the encoder itself."""
+    return list(encoder.members) if isinstance(encoder, Ensemble) else [encoder]
+
+
+def _objectives(objective: Objective | EnsembleObjective) -> list[Objective]:
+    """Return the objectives of an ensemble's members, or the objective itself."""
+    if not isinstance(objective, EnsembleObjective):
+        return [objective]
+    return cast(list[Objective], list(objective.objectives))

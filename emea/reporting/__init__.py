@@ -1,1 +1,0 @@
-"""Tables and figures of recorded runs, compared with the paper's numbers."""

@@ -1,0 +1,182 @@
+"""Comparisons as text, CSV and an HTML page."""
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from emea.results.comparison import Comparison, Example, PairedTest, Row
+
+TEMPLATE = "comparison.html"
+CAUTION = (
+    "The t-test treats test links as independent. Neighbouring entities are not, so do not rely on "
+    "a p-value close to its threshold."
+)
+
+
+def as_text(comparison: Comparison) -> str:
+    """Return the comparison for a terminal."""
+    labels = comparison.labels
+    parts = [f"Compared with {labels[0]}", f"Protocol: {protocols_text(comparison)}"]
+    sections = (
+        ("Settings that differ", "setting", comparison.settings, shown_value),
+        ("Provenance that differs", "tag", comparison.provenance, shown_value),
+        ("Metrics", "metric", comparison.metrics, shown_number),
+    )
+    for title, head, rows, show in sections:
+        table = [[row.name, *map(show, row.values)] for row in rows]
+        parts.append(f"{title}\n{_aligned([head, *labels], table)}" if rows else f"{title}: none")
+    parts += [_test_text(test) for test in comparison.tests]
+    return "\n\n".join(parts)
+
+
+def protocols_text(comparison: Comparison) -> str:
+    """Return the protocol of the runs; each run is named if they differ."""
+    found = comparison.protocols
+    if len(set(found)) == 1:
+        return found[0]
+    named = zip(comparison.labels, found, strict=True)
+    shown = "; ".join(f"{label} {protocol}" for label, protocol in named)
+    return f"{shown}. Do not compare metrics of different protocols."
+
+
+def _test_text(test: PairedTest) -> str:
+    if test.problem:
+        return f"{test.label}: not paired with the first run, because {test.problem}"
+    assert test.differences is not None and test.p_values is not None
+    lines = [f"{test.label}: {test.num_links} test links, paired"]
+    for metric, title in (("hit@1", "Hit@1"), ("mrr", "MRR")):
+        change, p = test.differences[metric], test.p_values[metric]
+        lines.append(f"  {title} {change:+.4f}, {shown_p(p)}")
+    lines.append(
+        f"  links won {test.num_won}, lost {test.num_lost}, both right {test.num_both}, "
+        f"neither {test.num_neither}"
+    )
+    for title, examples in (("won", test.won), ("lost", test.lost)):
+        lines += [f"  {title}: {example_text(example)}" for example in examples]
+    if test.no_examples:
+        lines.append(f"  no examples: {test.no_examples}")
+    return "\n".join([*lines, f"  {CAUTION}"])
+
+
+def example_text(example: Example) -> str:
+    """Return one link and its two ranks."""
+    before, after = map(shown_rank, example.ranks)
+    return f"{example.source} = {example.target} (rank {before} to {after})"
+
+
+def as_csv(comparison: Comparison) -> str:
+    """Return the comparison as CSV with columns section, name, run and value."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(("section", "name", "run", "value"))
+    sections = {
+        "protocol": [Row("protocol", comparison.protocols)],
+        "setting": comparison.settings,
+        "provenance": comparison.provenance,
+        "metric": comparison.metrics,
+    }
+    for section, rows in sections.items():
+        writer.writerows(_cells(section, rows, comparison.labels))
+    for test, label in zip(comparison.tests, comparison.labels[1:], strict=True):
+        writer.writerows((*cells[:2], label, cells[2]) for cells in _test_cells(test))
+    return buffer.getvalue()
+
+
+def _cells(
+    section: str, rows: Iterable[Row], labels: Sequence[str]
+) -> Iterable[tuple[str, str, str, Any]]:
+    for row in rows:
+        for label, value in zip(labels, row.values, strict=True):
+            yield section, row.name, label, value
+
+
+def _test_cells(test: PairedTest) -> Iterable[tuple[str, str, Any]]:
+    if test.problem:
+        yield "test", "problem", test.problem
+        return
+    for name, values in (("difference", test.differences), ("p", test.p_values)):
+        yield from (("test", f"{name} {metric}", value) for metric, value in (values or {}).items())
+    yield "links", "number", test.num_links
+    for name in ("won", "lost", "both", "neither"):
+        yield "links", name, getattr(test, f"num_{name}")
+    for name, examples in (("won", test.won), ("lost", test.lost)):
+        yield from (("example", name, example_text(example)) for example in examples)
+
+
+def as_html(comparison: Comparison) -> str:
+    """Return the comparison as one HTML page without any other file."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "value": shown_value,
+        "number": shown_number,
+        "rank": shown_rank,
+        "p": shown_p,
+    }
+    page = environment.get_template(TEMPLATE)
+    shown = page.render(
+        comparison=comparison,
+        best=best_columns,
+        caution=CAUTION,
+        protocols=protocols_text(comparison),
+    )
+    return shown + "\n"
+
+
+def best_columns(row: Row) -> set[int]:
+    """Return the runs with the best value of a metric; empty if all look the same."""
+    shown = {
+        index: float(shown_number(value))
+        for index, value in enumerate(row.values)
+        if value is not None
+    }
+    if len(set(shown.values())) < 2:
+        return set()
+    is_lower_better = row.name.endswith((".mr", ".ece", ".total", "memory_mb"))
+    best = (min if is_lower_better else max)(shown.values())
+    return {index for index, value in shown.items() if value == best}
+
+
+def shown_value(value: Any) -> str:
+    """Return a setting as text; a setting that a run does not have is a dash."""
+    return "-" if value is None else str(value)
+
+
+def shown_number(value: float | None) -> str:
+    """Return a metric as text."""
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"
+
+
+def shown_rank(rank: float) -> str:
+    """Return a rank as text."""
+    return "none" if math.isinf(rank) else f"{rank:g}"
+
+
+def shown_p(p: float) -> str:
+    """Return a p-value as text."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, *rows]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(head))]
+    return "\n".join(
+        "  "
+        + "  ".join(
+            cell.ljust(width) if not index else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )

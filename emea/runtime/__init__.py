@@ -1,0 +1,1 @@
+"""Device, threads, memory blocks, signals and the console: what a process needs to run."""

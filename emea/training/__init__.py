@@ -1,1 +1,0 @@
-"""Callbacks of a fit: self-training, early stopping and saved training state."""

@@ -1,0 +1,91 @@
+"""The benchmarks of whole runs measure what they say."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from omegaconf import DictConfig
+
+from benchmarks import overhead, whole_run
+from emea.config.checks import check_config
+from emea.config.overrides import composed
+from emea.config.schema import register_schema
+from emea.fit.stages import stages
+
+QUICK = ["data.num_entities=150", "split.num_validation=10", "model.initial_epochs=4"]
+QUICK += ["model.epochs_per_iteration=2", "em.iterations=1", "trainer=cpu"]
+QUICK += ["model.encoder.dim=16"]
+
+
+@pytest.fixture(autouse=True)
+def schema() -> None:
+    register_schema()
+
+
+@pytest.mark.slow
+def test_a_whole_run_is_timed_and_described() -> None:
+    numbers = whole_run.measure([*QUICK, "tracking=none"])
+    assert numbers["epochs"] == "4 + 1 x 2"
+    assert 0 < numbers["neural_s"] < numbers["total_s"]
+    assert numbers["joint_cpu_s"] > 0 and numbers["joint_estimate_s"] > 0
+    assert 0 <= numbers["final"]["hit@1"] <= 1
+
+
+@pytest.mark.slow
+def test_the_shares_add_up() -> None:
+    numbers = overhead.shares(QUICK)
+    details = {f"{part}_s": numbers.pop(f"{part}_s") for part in overhead.DETAILS}
+    parts = [value for name, value in numbers.items() if name.endswith("_s") and name != "total_s"]
+    assert sum(parts) == pytest.approx(numbers["total_s"])
+    assert details["trainers_s"] > 0 and details["setup_s"] > 0
+    assert details["eager_steps_s"] == details["capture_s"] == 0  # these need a GPU
+    assert not [name for name in numbers if name.endswith("_seconds")]
+    assert all(value > 0 for value in parts)
+    assert 0 < numbers["share_of_overhead"] < 1
+
+
+@pytest.mark.parametrize(("em", "num_iterations"), [("em=paper", 1), ("em=none", 0)])
+def test_a_shortened_run_differs_in_its_length(em: str, num_iterations: int) -> None:
+    config = composed(["data=synthetic", em, "tracking=none"])
+    before = config.copy()
+    short = whole_run.shortened(config)
+    assert config == before
+    assert short.em.iterations == num_iterations
+    assert short.model.initial_epochs == short.model.epochs_per_iteration == whole_run.FEW_EPOCHS
+    assert short.data == config.data and short.rule == config.rule
+
+
+@pytest.mark.parametrize(
+    ("options", "num_fits"),
+    [
+        (["training=semi"], 2),
+        (["training=semi", "training.turns=0", "training.turns_per_iteration=3"], 2),
+        (["ensemble=models"], 6),
+        (["ensemble=seeds", "model=lightea"], 2),
+    ],
+)
+def test_a_shortened_run_has_few_epochs_in_each_fit_and_turn(
+    options: list[str], num_fits: int
+) -> None:
+    config = composed(["data=synthetic", "tracking=none", "trainer=cpu", *options])
+    short = whole_run.shortened(config)
+    check_config(short)
+    fits = stages(short)
+    assert len(fits) == num_fits * short.ensemble.get("num_members", 1)
+    for fit, before in zip(fits, stages(config), strict=False):
+        assert fit.num_epochs <= min(whole_run.FEW_EPOCHS, before.num_epochs)
+        assert fit.num_turns <= 1
+    if "training=semi" in options:
+        assert max(fit.num_turns for fit in fits) == 1
+        assert short.training.epochs_per_turn == whole_run.FEW_EPOCHS
+
+
+@pytest.mark.parametrize(("kind", "num_runs"), [("cpu", 1), ("cuda", 2)])
+def test_a_gpu_compiles_kernels_for_the_sizes_of_the_data(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, num_runs: int
+) -> None:
+    configs: list[DictConfig] = []
+    monkeypatch.setattr(whole_run, "run_job", lambda config, folder: configs.append(config))
+    monkeypatch.setattr(whole_run, "choose_device", lambda _: torch.device(kind))
+    whole_run.compile_kernels(["data=zh", "tracking=none"], tmp_path)
+    assert [config.data.name for config in configs] == ["synthetic", "dbp15k_zh"][:num_runs]

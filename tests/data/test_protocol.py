@@ -1,0 +1,126 @@
+"""What each protocol lets a run see."""
+
+import logging
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from emea.data.arrays import IntArray
+from emea.data.protocol import Released, Strict, Visible
+from emea.data.split import Split, Supervision
+
+LINKS = np.stack([np.arange(300), 299 - np.arange(300)], axis=1)
+TRAIN, VALIDATION, TEST = LINKS[:30], LINKS[30:50], LINKS[50:]
+
+
+def split(test: IntArray = TEST) -> Split:
+    return Split(Supervision(TRAIN, VALIDATION), test)
+
+
+def as_set(links: IntArray) -> set[tuple[int, int]]:
+    return {(source, target) for source, target in links.tolist()}
+
+
+def assert_same(one: Visible, other: Visible) -> None:
+    for field in fields(Visible):
+        first, second = getattr(one, field.name), getattr(other, field.name)
+        if isinstance(first, np.ndarray):
+            np.testing.assert_array_equal(first, second, err_msg=field.name)
+        else:
+            assert first == second, field.name
+
+
+@pytest.mark.parametrize(
+    "test",
+    [TEST[::-1], TEST[:0], TEST[:7], np.stack([TEST[:, 0], np.roll(TEST[:, 1], 1)], axis=1)],
+    ids=["reordered", "deleted", "fewer", "permuted"],
+)
+def test_strict_does_not_depend_on_test_links(test: IntArray) -> None:
+    assert_same(Strict()(split()), Strict()(split(test)))
+
+
+def test_strict_shows_the_labels(caplog: pytest.LogCaptureFixture) -> None:
+    visible = Strict()(split())
+    np.testing.assert_array_equal(visible.train, TRAIN)
+    np.testing.assert_array_equal(visible.validation, VALIDATION)
+    np.testing.assert_array_equal(visible.normaliser_links, VALIDATION)
+    assert as_set(visible.weight_links) == as_set(TRAIN) | as_set(VALIDATION)
+    assert visible.unseen_links is None
+    assert visible.relation_links is None
+    assert visible.label_pool is None
+    assert visible.mining_sources is None
+    assert visible.mining_targets is None
+    assert not visible.uses_test_links
+    assert not caplog.records
+
+
+def test_released_shows_test_links() -> None:
+    visible = Released()(split())
+    np.testing.assert_array_equal(visible.train, TRAIN)
+    np.testing.assert_array_equal(visible.validation, VALIDATION)
+    np.testing.assert_array_equal(visible.weight_links, TRAIN)
+    assert visible.relation_links is not None
+    assert visible.label_pool is not None
+    assert len(visible.relation_links) == len(LINKS)
+    assert as_set(visible.relation_links) == as_set(LINKS)
+    assert set(visible.label_pool.tolist()) == set(TEST[:, 0].tolist())
+    assert visible.mining_sources is not None
+    assert visible.mining_targets is not None
+    assert set(visible.mining_sources.tolist()) == set(TEST[:, 0].tolist())
+    assert set(visible.mining_targets.tolist()) == set(TEST[:, 1].tolist())
+    assert visible.uses_test_links
+
+
+@pytest.mark.parametrize("protocol", [Strict(), Released()])
+def test_links_for_early_stopping_are_not_trained_on(protocol: Strict | Released) -> None:
+    visible = protocol(split())
+    assert visible.encoder_links is visible.train
+    held = visible.holding_out(0.2, seed=3)
+    assert held.stopping_links is not None
+    assert len(held.stopping_links) == len(TRAIN) // 5
+    assert as_set(held.stopping_links) | as_set(held.encoder_links) == as_set(TRAIN)
+    assert not as_set(held.stopping_links) & as_set(held.encoder_links)
+    np.testing.assert_array_equal(held.train, TRAIN)
+    again, other = visible.holding_out(0.2, seed=3), visible.holding_out(0.2, seed=4)
+    assert again.stopping_links is not None and other.stopping_links is not None
+    assert as_set(again.stopping_links) == as_set(held.stopping_links)
+    assert as_set(other.stopping_links) != as_set(held.stopping_links)
+
+
+def test_released_restricts_the_targets_of_labels_only_if_asked() -> None:
+    assert Released()(split()).label_targets is None
+    targets = Released(test_pool=True)(split()).label_targets
+    assert targets is not None
+    assert set(targets.tolist()) == set(TEST[:, 1].tolist())
+
+
+def test_released_fits_the_normaliser_on_random_test_links() -> None:
+    drawn = as_set(Released(seed=1)(split()).normaliser_links)
+    assert len(drawn) == 100
+    assert drawn <= as_set(TEST)
+    assert drawn != as_set(TEST[:100])
+    assert drawn == as_set(Released(seed=1)(split()).normaliser_links)
+    assert drawn != as_set(Released(seed=2)(split()).normaliser_links)
+    few = Released(num_normaliser_links=5)(split())
+    assert len(as_set(few.normaliser_links)) == 5
+    assert as_set(Released()(split(TEST[:7])).normaliser_links) == as_set(TEST[:7])
+
+
+def test_released_has_test_links_for_rules_that_ask_for_unseen_ones() -> None:
+    visible = Released()(split())
+    assert visible.unseen_links is not None
+    unseen = as_set(visible.unseen_links)
+    assert len(unseen) == 100
+    assert unseen <= as_set(TEST)
+    assert not unseen & as_set(visible.normaliser_links)
+    few = Released(num_unseen_links=5)(split()).unseen_links
+    assert few is not None
+    assert len(as_set(few)) == 5
+
+
+def test_released_warns_once(caplog: pytest.LogCaptureFixture) -> None:
+    Released()(split())
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert "TEST links" in record.getMessage()

@@ -1,0 +1,99 @@
+"""Charts as data and as files."""
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from emea.results.charts import COLOURS, SHAPES, Chart, lines, png, points, stacked, svg
+from emea.results.run_table import Cell
+from emea.results.table import Entry, Table
+
+CHART = Chart("a title", 0, "ratio", ("model", "EMEA"), panel="pair", dashed=("model",))
+
+
+def entry(mean: float | None, spread: float = 0.0) -> Entry:
+    text = "n/a" if mean is None else f"{mean:.3f}"
+    return Entry(text, Cell(mean, spread, 2), number=mean)
+
+
+def table(model: float = 0.1, emea: float = 0.5) -> Table:
+    rows = (
+        (("zh", "1%"), (entry(model), entry(emea, 0.1))),
+        (("zh", "20%"), (entry(None), entry(0.9))),
+        (("fr", "5%"), (entry(0.2), Entry("not run"))),
+    )
+    return Table(("pair", "ratio"), ("model", "EMEA"), frozenset(), rows)
+
+
+def picture(**numbers: float) -> dict[str, Any]:
+    return stacked([lines(CHART, points(CHART, table(**numbers)))])
+
+
+def test_points_are_what_was_measured() -> None:
+    found = points(CHART, table())
+    assert [(p["panel"], p["series"], p["x"], p["y"]) for p in found] == [
+        ("zh", "model", "1%", 0.1),
+        ("zh", "EMEA", "1%", 0.5),
+        ("zh", "EMEA", "20%", 0.9),
+        ("fr", "model", "5%", 0.2),
+    ]
+    assert (found[1]["low"], found[1]["high"], found[1]["value"]) == (0.4, 0.6, "0.500")
+    assert "low" not in found[0]
+
+
+def test_a_key_column_can_be_the_series() -> None:
+    chart = Chart("", 0, "ratio", ("EMEA",), series="pair", names={"zh": "Chinese"})
+    assert {(p["panel"], p["series"]) for p in points(chart, table())} == {("", "Chinese")}
+
+
+def test_panels_have_their_own_places_and_common_series() -> None:
+    first, second = picture()["concat"]
+    assert (first["title"], second["title"]) == ("zh", "fr")
+    encodings = [panel["layer"][2]["encoding"] for panel in (first, second)]
+    assert [one["x"]["sort"] for one in encodings] == [["1%", "20%"], ["5%"]]
+    assert {tuple(one["color"]["scale"]["domain"]) for one in encodings} == {("model", "EMEA")}
+
+
+def test_no_two_series_look_alike() -> None:
+    assert len(set(COLOURS)) == len(COLOURS) == len(set(SHAPES)) == len(SHAPES)
+
+
+def test_charts_with_one_panel_share_a_row() -> None:
+    chart = Chart("", 0, "ratio", ("EMEA",), series="pair")
+    small = lines(chart, points(chart, table()))
+    large = lines(CHART, points(CHART, table()))
+    first, second = stacked([small, large, small])["vconcat"]
+    assert len(first["hconcat"]) == 2
+    assert len(second["concat"]) == 2
+
+
+def test_the_same_numbers_give_the_same_bytes() -> None:
+    assert svg(picture()) == svg(picture())
+    assert png(picture()) == png(picture())
+    # the last bits of a mean differ between machines
+    assert svg(picture(model=float(np.nextafter(0.1, 1)))) == svg(picture())
+    assert svg(picture(model=0.15)) != svg(picture())
+
+
+def test_a_drawing_needs_no_other_file() -> None:
+    drawn = svg(picture())
+    for words in ("a title", "labelled links", "Hit@1", "EMEA", ">zh<"):
+        assert words in drawn, words
+    assert "href" not in drawn and "url(" not in drawn.replace("url(#", "")
+    names = re.findall(r'\bid="([^"]+)"', drawn)
+    assert len(names) == len(set(names))
+    assert png(picture()).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("text", ["</script>", "a & b", "ü"])
+def test_names_are_escaped_in_drawings(text: str) -> None:
+    chart = Chart(text, 0, "ratio", ("EMEA",), series="pair")
+    drawn = svg(stacked([lines(chart, points(chart, table()))]))
+    assert text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") in drawn
+
+
+def test_specifications_are_json() -> None:
+    assert json.loads(json.dumps(picture())) == picture()

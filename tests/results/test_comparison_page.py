@@ -1,0 +1,132 @@
+"""A comparison as text, CSV and page."""
+
+import csv
+import io
+import os
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from emea.results.comparison import Comparison, Example, PairedTest, Row
+from emea.results.comparison_page import as_csv, as_html, as_text, best_columns
+
+ODD = "<script>alert('x')</script>"
+TEST = PairedTest(
+    "b",
+    num_links=4,
+    differences={"hit@1": 0.25, "mrr": -0.5},
+    p_values={"hit@1": 0.04, "mrr": 1e-9},
+    num_won=2,
+    num_lost=1,
+    num_both=0,
+    num_neither=1,
+    won=(Example(ODD, "t, 1", (np.inf, 1)),),
+    lost=(Example("s2", "t2", (1, 2.5)),),
+)
+COMPARISON = Comparison(
+    labels=("a", ODD),
+    settings=(Row("em.name", ("paper", None)),),
+    provenance=(Row("commit", ("c", "e")),),
+    metrics=(Row("final.hit@1", (0.5, 0.75)), Row("final.mr", (12.34, None))),
+    tests=(TEST,),
+    protocols=("strict (saw no test links)",) * 2,
+)
+
+
+class Text(HTMLParser):
+    """The text of a page, and the names of its elements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text, self.tags = "", list[str]()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_text() -> None:
+    text = as_text(COMPARISON)
+    assert "em.name" in text and "paper" in text
+    assert "Hit@1 +0.2500, p = 0.040" in text
+    assert "MRR -0.5000, p < 0.001" in text
+    assert "links won 2, lost 1, both right 0, neither 1" in text
+    assert f"won: {ODD} = t, 1 (rank none to 1)" in text
+    assert "lost: s2 = t2 (rank 1 to 2.5)" in text
+    lines = [line for line in text.splitlines() if line.startswith("  final.")]
+    assert [line.split() for line in lines] == [
+        ["final.hit@1", "0.5000", "0.7500"],
+        ["final.mr", "12.3", "-"],
+    ]
+
+
+def test_protocols_are_always_shown() -> None:
+    assert "Protocol: strict (saw no test links)\n" in as_text(COMPARISON)
+    mixed = replace(COMPARISON, labels=("a", "b"), protocols=("strict (x)", "released (y)"))
+    for text in (as_text(mixed), as_html(mixed)):
+        assert "Protocol: a strict (x); b released (y). Do not compare" in text
+    assert "protocol,protocol,b,released (y)\n" in as_csv(mixed)
+
+
+def test_csv_holds_every_value() -> None:
+    rows = list(csv.DictReader(io.StringIO(as_csv(COMPARISON))))
+    found = {(row["section"], row["name"], row["run"]): row["value"] for row in rows}
+    assert found["setting", "em.name", "a"] == "paper"
+    assert found["metric", "final.hit@1", ODD] == "0.75"
+    assert found["test", "p mrr", ODD] == "1e-09"
+    assert found["links", "won", ODD] == "2"
+    assert found["example", "won", ODD] == f"{ODD} = t, 1 (rank none to 1)"
+
+
+def test_a_page_shows_the_same_and_runs_nothing() -> None:
+    html = as_html(COMPARISON)
+    page = Text()
+    page.feed(html)
+    assert "script" not in page.tags and "link" not in page.tags and "img" not in page.tags
+    assert ODD in page.text and "p < 0.001" in page.text
+    for word in ("em.name", "0.7500", "2 won", "1 lost", "none"):
+        assert word in page.text, word
+    assert '<td class="best">0.7500</td>' in html
+
+
+def test_what_cannot_be_paired_says_why() -> None:
+    test = PairedTest("b", "of the weather")
+    refused = replace(COMPARISON, settings=(), provenance=(), metrics=(), tests=(test,))
+    for text in (as_text(refused), as_html(refused), as_csv(refused)):
+        assert "of the weather" in text
+    assert "Settings that differ: none" in as_text(refused)
+
+
+def test_the_best_value_is_marked() -> None:
+    assert best_columns(Row("final.hit@1", (0.1, 0.3, None))) == {1}
+    assert best_columns(Row("final.mr", (5.0, 3.0, 3.0))) == {1, 2}
+    assert best_columns(Row("final.mrr", (0.5, 0.5))) == set()
+    # values that differ in digits that are not shown
+    assert best_columns(Row("final.mrr", (0.50001, 0.50002))) == set()
+    assert best_columns(Row("final.mrr", (0.50001, 0.50002, 0.4))) == {0, 1}
+
+
+@pytest.mark.browser
+def test_the_page_in_a_browser(visit: Any, tmp_path: Path) -> None:
+    path = tmp_path / "comparison.html"
+    path.write_text(as_html(COMPARISON), encoding="utf-8")
+    page = visit.open(path)
+    row = page.get_by_role("row", name="final.hit@1")
+    cells = row.get_by_role("cell")
+    assert cells.all_inner_texts() == ["final.hit@1", "0.5000", "0.7500"]
+    weights = cells.evaluate_all("nodes => nodes.map(node => getComputedStyle(node).fontWeight)")
+    assert [int(weight) > 400 for weight in weights] == [False, False, True]
+    # a name that contains HTML is shown as text
+    assert page.get_by_role("heading", name=ODD).is_visible()
+    assert page.get_by_role("cell", name=ODD).is_visible()
+    page.set_viewport_size({"width": 420, "height": 900})  # a phone scrolls tables, not the page
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert visit.errors == [] and visit.requests == [path.as_uri()]
+    if os.environ.get("EMEA_PICTURES"):
+        page.screenshot(path=Path(os.environ["EMEA_PICTURES"]) / "comparison_page.png")
