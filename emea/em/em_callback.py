@@ -27,15 +27,13 @@ from emea.fit.step_block import LabelDataModule
 from emea.matching.beliefs import Beliefs
 from emea.matching.candidates import search_recall, warn_of_low_recall
 from emea.matching.pair_table import PairRanking
-from emea.matching.similarity import Similarity
+from emea.matching.similarity import Decoder, Similarity
 
 RECALL_SAMPLE = 1000
 """Source entities on which an approximate search is compared with an exact one."""
 
 SEARCH, REASONING, EVALUATION = "search", "reasoning", "evaluation"
 """Phases between two fits."""
-
-Decoder = Callable[[Tensor, Tensor], Similarity]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,10 @@ import pytorch_lightning as pl
 from torch import Tensor
 
 from emea.data.arrays import IntArray
-from emea.em.em_callback import Decoder
 from emea.evaluation.ranks import link_ranks, ranking_metrics
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.step_block import StepBlock
+from emea.matching.similarity import Decoder
 
 NOTHING = (-1.0, -1.0)
 """Hit@1 and MRR before the first evaluation, lower than any real value."""

@@ -9,10 +9,10 @@ import torch
 
 from emea.data.arrays import IntArray
 from emea.data.protocol import Visible
-from emea.em.em_callback import Decoder
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.step_block import LabelDataModule
 from emea.matching.candidates import mutual_pairs
+from emea.matching.similarity import Decoder
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """Similarity of entities by their embeddings, computed in blocks."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -156,6 +156,10 @@ class Similarity:
             target_offset=self.target_offset[columns],
             scope=None,
         )
+
+
+Decoder = Callable[[Tensor, Tensor], Similarity]
+"""Takes the embeddings of both sides, like ``Cosine`` and ``CSLS``."""
 
 
 def rows_per_block(target: Tensor, num_columns: int) -> int:

@@ -16,7 +16,7 @@ from emea.data.graph_pair import GraphPair
 from emea.data.literal_matches import LiteralMatches
 from emea.data.protocol import Visible
 from emea.data.split import Split
-from emea.em.em_callback import Decoder, EMCallback, Observer
+from emea.em.em_callback import EMCallback, Observer
 from emea.em.joint import JointStep
 from emea.em.normaliser import SoftmaxNormaliser
 from emea.em.paper_step import PaperStep
@@ -29,6 +29,7 @@ from emea.fit.early_stopping import EarlyStopping
 from emea.fit.lightning_settings import LightningSettings
 from emea.fit.self_training import SelfTraining
 from emea.fit.step_block import LabelDataModule
+from emea.matching.similarity import Decoder
 from emea.rules.literals import Literals
 from emea.rules.rule import Composed, Rule
 

@@ -16,7 +16,7 @@ from emea.matching.kmeans_search import KMeansSearch
 from emea.matching.matching import Matching
 from emea.matching.matching_marginals import log_marginals, matching_messages
 from emea.matching.pair_table import PairTable, tabulate
-from emea.matching.similarity import Cosine, Similarity
+from emea.matching.similarity import Cosine, Decoder
 from emea.matching.two_sided import two_sided
 
 from ..matching.random_tables import random_table
@@ -26,7 +26,6 @@ from .embeddings import COSINE_ERROR, HARD_EMBEDDINGS, csls_error
 NO_LABELS = torch.zeros(0, 2, dtype=torch.int64)
 DECODERS = {"cosine": (Cosine(), COSINE_ERROR), "csls": (CSLS(10), csls_error(10))}
 
-Decoder = Callable[[Tensor, Tensor], Similarity]
 on_hard_embeddings = pytest.mark.parametrize(
     "embeddings", HARD_EMBEDDINGS.values(), ids=HARD_EMBEDDINGS
 )
