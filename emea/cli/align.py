@@ -11,7 +11,6 @@ from omegaconf import DictConfig
 
 from emea.answer.formats import ALIGNMENT_FILE
 from emea.answer.schema import RELATIONS_FILE
-from emea.cli.loading import quick_imports
 from emea.cli.run_arguments import add_threshold_arguments, check_output_folder
 from emea.config.device_settings import CPU_SETTINGS, GPU_SETTINGS
 from emea.config.instantiate import load_pair
@@ -70,9 +69,8 @@ def main(arguments: Sequence[str]) -> int:
     # torch is imported after the files were read, so that errors in them are reported quickly.
     import torch
 
-    with quick_imports():
-        from emea.run.job import run_job
-        from emea.run.judgement import are_few_links, literal_settings
+    from emea.run.job import run_job
+    from emea.run.judgement import are_few_links, literal_settings
 
     if options.links is not None and torch.cuda.is_available():
         config = _config(options, GPU_SETTINGS)

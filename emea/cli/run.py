@@ -13,7 +13,6 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from emea.cli.loading import quick_imports
 from emea.config.arguments import check_flags
 from emea.config.checks import check_config
 from emea.config.earlier import current_overrides
@@ -141,11 +140,10 @@ def _run(config: DictConfig, folder: Path, launch: Launch) -> float:
     with reading_data():
         pair = load_pair(config)
     read_s = time.perf_counter() - started
-    with quick_imports():
-        from emea.record.earlier_runs import AlreadyRecordedError
-        from emea.record.run_folder import sweep_objective
-        from emea.run.job import run_job
-        from emea.run.result_table import print_results
+    from emea.record.earlier_runs import AlreadyRecordedError
+    from emea.record.run_folder import sweep_objective
+    from emea.run.job import run_job
+    from emea.run.result_table import print_results
 
     try:
         result = run_job(config, folder, launch, pair, read_s=read_s, is_checked=True)
