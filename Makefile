@@ -32,11 +32,7 @@ report: $(STAMP)
 
 # ratios to former and alternative forms, graphs with hubs, and where the time of a small run goes
 bench: $(STAMP)
-	$(BIN)/emea bench compare
-	$(BIN)/emea bench hubs
-	$(BIN)/emea bench overhead
-	$(BIN)/emea bench start-up
-	$(BIN)/emea bench default-run
+	$(BIN)/python -m benchmarks
 
 # made once, and again when what it is made from changes
 $(STAMP): pyproject.toml constraints.txt

@@ -15,12 +15,12 @@ def bench_parser(
     """Return the parser of a benchmark's command line.
 
     Args:
-        name: The benchmark, as in ``emea bench NAME``.
+        name: The benchmark, as in ``python -m benchmarks NAME``.
         description: The text that ``--help`` shows.
         has_file: Whether ``--json FILE`` is an option.
     """
     parser = argparse.ArgumentParser(
-        prog=f"emea bench {name}",
+        prog=f"python -m benchmarks {name}",
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

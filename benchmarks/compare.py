@@ -1,6 +1,6 @@
 """Compare a training step, sparse products, the PARIS rule and searches with alternatives.
 
-    emea bench compare [--pair OVERRIDES...] [--sizes N...] [--device cuda] [--json FILE]
+    python -m benchmarks compare [--pair OVERRIDES...] [--sizes N...] [--device cuda] [--json FILE]
 
 Both sides of a ratio are measured in turn within one run, so load on the machine affects both.
 Numbers are printed as they are measured. "Former" is the form that an earlier version used.

@@ -1,6 +1,6 @@
 """Measures how long the default run takes, from the command to its end.
 
-    emea bench default-run [--json FILE]
+    python -m benchmarks default-run [--json FILE]
 
 Recorded measurements of other machines and commits are printed below it.
 """

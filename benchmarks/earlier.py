@@ -5,8 +5,7 @@ from pathlib import Path
 from emea.record.measurements import read_measurements
 from emea.results.records import machine_of, short_commit
 
-RECORDED = Path(__file__).resolve().parents[2] / "experiments" / "speed"
-"""The recorded measurements, if the package runs from a clone of its repository."""
+RECORDED = Path(__file__).resolve().parents[1] / "experiments" / "speed"
 
 
 def print_earlier(kind: str, key: str, value: float, folder: Path = RECORDED) -> None:

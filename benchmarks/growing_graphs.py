@@ -1,6 +1,6 @@
 """Compares updates of a finished run with new runs after both graphs have grown.
 
-    emea bench growing-graphs --data contea_fr_en --order file --shares 0.01 0.1 --out outputs/grown
+    python -m benchmarks growing-graphs --data contea_fr_en --order file --shares 0.01 0.1
 
 An earlier version of both graphs lacks a share of the triples, and the entities that occur in no
 other triple. A run aligns it. Then ``emea update`` continues this run on the complete graphs, and a

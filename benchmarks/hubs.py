@@ -1,6 +1,6 @@
 """Measures time and memory of reasoning with a matched pair of hubs, by their degree.
 
-    emea bench hubs [DEGREE ...] [--json FILE]
+    python -m benchmarks hubs [DEGREE ...] [--json FILE]
 
 Both graphs have one hub. The relation between the hub and its neighbours is functional elsewhere,
 so that the hub's match looks like strong evidence for each pair of its neighbours. In AvoidConf,

@@ -1,6 +1,6 @@
 """Measures the time and memory of reading a large N-Triples file into a graph.
 
-emea bench load-ntriples [--num-triples N] [--literals SHARE] [--folder DIR] [--json FILE]
+python -m benchmarks load-ntriples [--num-triples N] [--literals SHARE] [--folder DIR] [--json FILE]
 
 Each file is read in a separate process, whose peak memory is measured.
 """
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.command import bench_parser, write_numbers
+from benchmarks.start_up import with_this_package
 from emea.config.settings.number_argument import AT_LEAST_ONE, number_in
 from emea.config.settings.setting import SHARE
 from emea.data.formats.graph_file import read_graph_file
@@ -89,9 +90,11 @@ def line(head: int, relation: int, tail: int, is_literal: bool) -> str:
 
 def measured(path: Path) -> dict[str, Any]:
     """Return the seconds and peak memory of one reading."""
-    command = [sys.executable, "-m", "emea", "bench", "load-ntriples", "--read", str(path)]
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-    seconds, cpu_seconds, memory, num_triples, num_entities = output
+    command = [sys.executable, "-m", "benchmarks", "load-ntriples", "--read", str(path)]
+    done = subprocess.run(
+        command, env=with_this_package(), check=True, capture_output=True, text=True
+    )
+    seconds, cpu_seconds, memory, num_triples, num_entities = done.stdout.split()
     return {
         "seconds": float(seconds),
         "cpu_seconds": float(cpu_seconds),

@@ -1,6 +1,6 @@
 """Measures where a run's time goes: training steps, EM, Lightning, MLflow and files.
 
-emea bench overhead [OVERRIDES...] [--json FILE]
+python -m benchmarks overhead [OVERRIDES...] [--json FILE]
 """
 
 import functools

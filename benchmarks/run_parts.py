@@ -1,6 +1,6 @@
 """Measures time and memory of a run's parts: a step, the candidate search, the joint step.
 
-emea bench run-parts data=zh ratio=0.05 [--steps 100] [--json FILE]
+python -m benchmarks run-parts data=zh ratio=0.05 [--steps 100] [--json FILE]
 """
 
 import resource

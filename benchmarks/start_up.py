@@ -1,6 +1,6 @@
 """Measures what a first user waits for: the import of the package, and two small graphs aligned.
 
-    emea bench start-up [--repeats N] [--json FILE]
+    python -m benchmarks start-up [--repeats N] [--json FILE]
 
 Both graphs have 100 entities. ``first_align_s`` is ``emea align`` with an empty cache of compiled
 loops, as after an installation. ``align_s`` and ``import_s`` (of ``emea.aligner``) are medians of
@@ -81,7 +81,7 @@ def _name(kind: str, number: int) -> str:
 
 def with_this_package() -> dict[str, str]:
     """Return environment variables with which a process in any folder imports this package."""
-    paths = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
+    paths = [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 

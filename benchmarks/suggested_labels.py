@@ -1,6 +1,6 @@
 """Compares suggested labels with random ones; the gold links take the place of a person.
 
-    emea bench suggested-labels --data ja fr --split-seeds 0 1 2 --out outputs/labels
+    python -m benchmarks suggested-labels --data ja fr --split-seeds 0 1 2 --out outputs/labels
 
 For each pair and split, a run starts from few labels. Each arm then asks for more labels in rounds
 and continues the run after each round, as ``emea update`` does:

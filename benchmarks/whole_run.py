@@ -1,6 +1,6 @@
 """Measures time, memory and accuracy of a run, after short runs that compile the kernels.
 
-    emea bench whole-run data=zh ratio=0.05 [--json FILE]
+    python -m benchmarks whole-run data=zh ratio=0.05 [--json FILE]
 
 A short run on synthetic graphs compiles the kernels; on a GPU, a shortened version of the measured
 run follows it. The measured run is not tracked. Its time includes reading the files and writing the

@@ -8,6 +8,7 @@ import shutil
 import tomllib
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -75,6 +76,7 @@ def documented(path: Path) -> Iterator[Documented]:
 
 COMMANDS_OF_PAGES = [command for path in PAGES for command in documented(path)]
 IS_EMEA = [command for command in COMMANDS_OF_PAGES if command.words[0] == "emea"]
+IS_MODULE = [command for command in COMMANDS_OF_PAGES if command.words[:2] == ("python", "-m")]
 
 
 class ParsedError(Exception):
@@ -156,8 +158,9 @@ def test_a_command_is_valid(command: Documented, monkeypatch: pytest.MonkeyPatch
     elif program == "pip":
         check_pip(arguments)
     elif program == "python":
-        assert arguments[0] == "run.py"
-        check_run(arguments[1:])
+        if arguments[0] != "-m":
+            assert arguments[0] == "run.py"
+            check_run(arguments[1:])
     elif program == "emea":
         assert arguments[0] in COMMANDS or arguments[0].startswith("--")
         if arguments[0] == "run":
@@ -173,10 +176,21 @@ def test_a_command_is_valid(command: Documented, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("command", IS_EMEA, ids=str)
 @pytest.mark.usefixtures("only_parsed")
 def test_the_options_of_a_command_exist(command: Documented) -> None:
-    if command.words[1] in ("run", "data", "bench") or command.words[1].startswith("--"):
+    if command.words[1] in ("run", "data") or command.words[1].startswith("--"):
         return  # these do not use argparse
     with pytest.raises(ParsedError):
         main(command.words[1:])
+
+
+@pytest.mark.parametrize("command", IS_MODULE, ids=str)
+@pytest.mark.usefixtures("only_parsed")
+def test_the_options_of_a_module_exist(command: Documented) -> None:
+    name, *arguments = command.words[2:]
+    if name == "pytest":
+        return
+    assert (ROOT / name / "__main__.py").is_file()
+    with pytest.raises(ParsedError):
+        import_module(f"{name}.__main__").main(arguments)
 
 
 def check_pip(arguments: list[str]) -> None:

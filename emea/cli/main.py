@@ -40,7 +40,6 @@ COMMANDS = {
     "data": Command("data:main", "print the statistics of a data set"),
     "ui": Command("tracking:ui", "open the MLflow UI on this machine"),
     "sync": Command("tracking:sync", "import run folders into an MLflow store"),
-    "bench": Command("bench:main", "measure speed and memory"),
 }
 
 OVERVIEW = """usage: emea COMMAND [arguments]

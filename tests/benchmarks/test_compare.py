@@ -33,14 +33,6 @@ def test_a_loop_that_differs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
         compare.joint_ratio(synthetic_pair(num_entities=150), 1, CPU)
 
 
-def test_a_step_is_compared_with_former_products() -> None:
-    numbers = compare.step_ratio(synthetic_pair(num_entities=100), 1, CPU)
-    ours, former = numbers["step, ms"], numbers["step with former sparse products, ms"]
-    assert numbers["step ratio to one with former sparse products"] == pytest.approx(former / ours)
-    late = numbers[f"step after {compare.LATE} steps, ms"]
-    assert numbers["ratio of the first steps to late ones"] == pytest.approx(ours / late)
-
-
 def test_former_products_are_the_same_step() -> None:
     pair, losses = synthetic_pair(num_entities=100), []
     for former in (False, True):
@@ -68,28 +60,5 @@ def test_searches_have_a_recall() -> None:
     assert numbers["one pass search: recall at 10"] > 0.99
 
 
-def test_the_search_is_compared_with_the_former_one() -> None:
-    pair = synthetic_pair(num_entities=150)
-    numbers = compare_search.scanned_search_ratio(pair, 2, CPU)
-    times = [numbers[f"{name} of all entities, s"] for name in ("former search", "search")]
-    assert numbers["search ratio to the former"] == pytest.approx(times[0] / times[1])
-
-
-def test_numbers_are_printed_as_they_are_measured(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fails(*_: object) -> dict[str, float]:
-        raise RuntimeError("stopped")
-
-    monkeypatch.setattr(compare, "joint_ratio", fails)
-    with pytest.raises(RuntimeError, match="stopped"):
-        compare.main(["--pair", "data.num_entities=100", "--repeats", "1"])
-    assert "step ratio" in capsys.readouterr().out
-
-
-def test_growth_fits_an_exponent() -> None:
-    parts = list(compare.growth([100, 200, 400], 1, CPU))
-    assert [len(part) for part in parts] == [4, 4, 4, 3]  # each size is reported at once
-    numbers = {name: value for part in parts for name, value in part.items()}
-    assert set(numbers) >= {"exponent of the step", "exponent of the joint module"}
+def test_an_exponent_is_fitted() -> None:
     assert compare._exponent([1, 2, 4], [1.0, 4.0, 16.0]) == pytest.approx(2)

@@ -77,7 +77,6 @@ MISTAKES = {
     "predict nowhere": "nowhere is not a run's folder",
     "explain nowhere --entity a": "nowhere is not a run's folder",
     "sync nowhere": "nowhere is not a folder",
-    "bench nothing": "Unknown benchmark 'nothing'",
     "run data=files data.source=bad.nt data.target=good.nt data.links=l.tsv": "bad.nt, line 1",
 }
 

@@ -187,7 +187,6 @@ OTHERS = (
     "ui --port 99999999",
     "ui --port x",
     "ui --store nonsense://x",
-    "bench no-such-benchmark",
 )
 COMMAND_LINES = (*(f"run {line}" for line in RUN), *OTHERS)
 
