@@ -4,7 +4,7 @@
 
 A short run on synthetic graphs compiles the kernels; on a GPU, a shortened version of the measured
 run follows it. The measured run is not tracked. Its time includes reading the files and writing the
-records. The CPU time of the M- and E-steps is compared with its estimate.
+records.
 """
 
 import gc
@@ -22,7 +22,6 @@ from emea.config.schema import register_schema
 from emea.em.em_callback import EMCallback
 from emea.run.job import run_job
 from emea.run.parts import member_models
-from emea.run.reasoning_time import estimate_reasoning
 from emea.runtime.device import choose_device
 
 SHORT = ["data=synthetic", "data.num_entities=1000", "em.iterations=1"]
@@ -81,9 +80,6 @@ def measure(overrides: list[str]) -> dict[str, Any]:
         "total_s": total,
         **{f"{part}_s": sum(entry["seconds"][part] for entry in history) for part in parts},
         "joint_cpu_s": sum(spent),
-        "joint_estimate_s": estimate_reasoning(
-            config, result.pair, choose_device(config.trainer.accelerator)
-        ),
         "epochs": f"{epochs[0]} + {len(history) - 1} x {epochs[1]}",
         "search_recall": history[-1].get("search_recall"),
         **{key: metrics[key] for key in KEPT},

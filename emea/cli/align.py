@@ -25,7 +25,6 @@ from emea.data.names import is_endpoint
 from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
 from emea.runtime.console import logged
-from emea.runtime.heartbeat import reading_data
 
 if TYPE_CHECKING:
     from emea.run.result import RunMetrics
@@ -64,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     _check(options)
     usual = CPU_SETTINGS if options.links is not None else NO_LINKS_SETTINGS
     config = _config(options, usual)
-    with logged(), reading_data():
+    with logged():
         pair = load_pair(config)
     # torch is imported after the files were read, so that errors in them are reported quickly.
     import torch

@@ -38,7 +38,6 @@ from emea.record.secrets import clean_hydra_files
 from emea.run.sweep import launch_of
 from emea.run.sweep_outcomes import forget_outcome, write_outcome
 from emea.runtime.console import logged
-from emea.runtime.heartbeat import reading_data
 
 logger = logging.getLogger(__name__)
 
@@ -137,8 +136,7 @@ def _run(config: DictConfig, folder: Path, launch: Launch) -> float:
     if launch.sweep is not None:  # before a sweep, not every combination of its values is checked
         check_config(config)
     started = time.perf_counter()
-    with reading_data():
-        pair = load_pair(config)
+    pair = load_pair(config)
     read_s = time.perf_counter() - started
     from emea.record.earlier_runs import AlreadyRecordedError
     from emea.record.run_folder import sweep_objective

@@ -24,7 +24,6 @@ from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_record import check_finished
 from emea.runtime.console import logged
-from emea.runtime.heartbeat import reading_data
 
 if TYPE_CHECKING:
     from emea.run.finished_run import FinishedRun
@@ -55,9 +54,8 @@ def main(arguments: Sequence[str]) -> int:
 
     folder.mkdir(parents=True, exist_ok=True)
     with logged(folder / LOG_FILE):
-        with reading_data():
-            run = load_run(options.run, options.trust)
-            update = _read(options, run)
+        run = load_run(options.run, options.trust)
+        update = _read(options, run)
         began = time.perf_counter()
         plan = plan_update(update, options.complete, options.hops)
         before = answers_before(run)

@@ -44,7 +44,7 @@ from emea.run.judgement import (
     rejected_warning,
     structure_warning,
 )
-from emea.run.memory_estimate import check_costs
+from emea.run.memory_estimate import check_memory
 from emea.run.observer import flattened, hard_mapping
 from emea.run.parts import draw_split, with_literals
 from emea.run.reasoning_run import ReasoningRun
@@ -69,7 +69,6 @@ from emea.runtime.device import (
     keep_freed_memory,
     peak_memory_mb,
 )
-from emea.runtime.heartbeat import HEARTBEAT, reading_data, shown_phase
 from emea.runtime.signals import signals_as_interrupt, was_terminated
 from emea.runtime.threads import SMALL_GRAPHS, one_thread
 
@@ -87,7 +86,6 @@ OUT_OF_MEMORY = (
 )
 
 
-@HEARTBEAT.beating()
 def run_job(
     config: DictConfig,
     folder: Path,
@@ -119,8 +117,7 @@ def run_job(
     started = time.perf_counter() - read_s
     device = _prepare_process(config)
     if pair is None:
-        with reading_data():
-            pair = pair_of_run(folder, config) if resumes else load_pair(config)
+        pair = pair_of_run(folder, config) if resumes else load_pair(config)
     split = draw_split(config, pair)
     export = export_settings(config)
     check_founded(export, split)
@@ -129,7 +126,7 @@ def run_job(
     graphs = replace(pair, links=pair.links[:0], official=None, reading=None)
     graphs = with_literals(config, graphs)
     noticed = _log_data(config, pair, split)
-    check_costs(config, graphs, device, len(split.supervision.train))
+    check_memory(config, graphs, device, len(split.supervision.train))
     tracker: Tracker = factory(config.tracking)()
     shown = without_secrets(config)
     header = make_header(shown, pair, visible.uses_test_links, launch)
@@ -146,29 +143,27 @@ def run_job(
         built = time.perf_counter()
         run.train(folder, start.checkpoint)
         trained = time.perf_counter()
-        with shown_phase("final evaluation"):
-            found = run.outcome(pair)
-            # waits for the last checkpoint: without it, the run writes no results
-            writer.write(partial(write_ranks_and_beliefs, folder, split, found))
-            validation = split.supervision.validation
-            decision = decide(answering, found.beliefs, found.labels, export, validation)
-            schema = schema_mapping(graphs, decision, export.least_inclusion)
-            metrics = RunMetrics(
-                found.scores,
-                RunSettings.of(config, pair, split),
-                AnswerScores.of(decision, export, found.judged, decoder_name(config)),
-                Seconds.until_now(started, built, trained, found.scores.history),
-                peak_memory_mb(device),
-                literal_numbers(graphs, found.judged),
-                [*noticed, *_judge(found, pair)],
-            )
+        found = run.outcome(pair)
+        # waits for the last checkpoint: without it, the run writes no results
+        writer.write(partial(write_ranks_and_beliefs, folder, split, found))
+        validation = split.supervision.validation
+        decision = decide(answering, found.beliefs, found.labels, export, validation)
+        schema = schema_mapping(graphs, decision, export.least_inclusion)
+        metrics = RunMetrics(
+            found.scores,
+            RunSettings.of(config, pair, split),
+            AnswerScores.of(decision, export, found.judged, decoder_name(config)),
+            Seconds.until_now(started, built, trained, found.scores.history),
+            peak_memory_mb(device),
+            literal_numbers(graphs, found.judged),
+            [*noticed, *_judge(found, pair)],
+        )
         hint = tracker.ui_hint
         result = RunResult(
             folder, start.header, shown, pair, split, metrics, found, decision, schema, export, hint
         )
         _log_curves(found.losses, metrics, tracker)
-        with shown_phase("writing results"):
-            result.write_answer(folder, writer)
+        result.write_answer(folder, writer)
     return result
 
 

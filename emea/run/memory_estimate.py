@@ -5,30 +5,28 @@ of runs with 500 to 240,000 entities on CPUs and GPUs. Tests compare the estimat
 """
 
 import logging
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from omegaconf import DictConfig, OmegaConf
 
 from emea.config.idle import candidates_key, has_joint_steps, uses_two_way
 from emea.data.graph_pair import GraphPair
+from emea.encoders.hard_sample_objective import VALUES_PER_BLOCK
 from emea.errors import ConfigError
 from emea.fit.stages import MAX_JOINT_ENTITIES
 from emea.matching.scanned_search import block_rows
 from emea.matching.similarity import BLOCK_BYTES
 from emea.run.parts import member_models
-from emea.run.reasoning_time import announce_reasoning
-from emea.run.search_time import announce_searches, search_name
 from emea.runtime.block_memory import block_budget
 from emea.runtime.device import available_memory, memory_in_use
 
 logger = logging.getLogger(__name__)
 
 MIB, GIB = 2**20, 2**30
-FLOAT, ID = 4, 8
+FLOAT = 4
 
 ACCURACY = 1.5
 """Estimates and measured peaks differ by at most this factor, so a run is refused only if its
@@ -57,31 +55,32 @@ candidates share few neighbours; pseudo-labels let them share more."""
 BYTES_PER_TRIPLE = 1200
 """Memory of the PARIS baseline."""
 
-ASSIGNED_SCORES = 2**26
-"""Scores that the k-means search holds while it assigns entities to cells."""
-
 
 @dataclass(frozen=True)
 class Sizes:
-    """Holds the sizes on which memory depends.
+    """Holds what memory depends on: the graphs, the device and the labels.
 
     Args:
-        num_source: Number of source entities.
-        num_target: Number of target entities.
-        source_triples: Number of source triples.
-        target_triples: Number of target triples.
+        pair: The graphs, of which only the numbers of entities and triples are used.
         device: The device that computes.
         num_labels: Number of training links; ``None`` if it is unknown.
         num_iterations: Number of EM iterations.
     """
 
-    num_source: int
-    num_target: int
-    source_triples: int
-    target_triples: int
+    pair: GraphPair
     device: torch.device
-    num_labels: int | None = None
-    num_iterations: int = 0
+    num_labels: int | None
+    num_iterations: int
+
+    @property
+    def num_source(self) -> int:
+        """Number of source entities."""
+        return self.pair.source.num_entities
+
+    @property
+    def num_target(self) -> int:
+        """Number of target entities."""
+        return self.pair.target.num_entities
 
     @property
     def num_entities(self) -> int:
@@ -89,9 +88,9 @@ class Sizes:
         return self.num_source + self.num_target
 
     @property
-    def num_edges(self) -> int:
-        """Largest possible number of ordered pairs of neighbours in both graphs."""
-        return 2 * (self.source_triples + self.target_triples)
+    def num_triples(self) -> int:
+        """Number of triples of both graphs; each has two ordered pairs of neighbours at most."""
+        return self.pair.source.num_triples + self.pair.target.num_triples
 
     @property
     def is_cpu(self) -> bool:
@@ -106,8 +105,7 @@ class Sizes:
         )
 
 
-@dataclass(frozen=True)
-class EncoderMemory:
+class EncoderMemory(NamedTuple):
     """Holds the memory of one encoder in bytes.
 
     Args:
@@ -123,96 +121,67 @@ class EncoderMemory:
     join_share: float = 1.0
 
 
-@dataclass(frozen=True)
-class Phase:
-    """Holds the estimate of a phase.
-
-    Args:
-        name: Name of the phase.
-        num_bytes: Estimated peak memory.
-        advice: The settings that reduce it.
-    """
+class Phase(NamedTuple):
+    """Holds the estimated peak of a phase in bytes, and the settings that reduce it."""
 
     name: str
     num_bytes: float
     advice: str
 
 
-@dataclass(frozen=True)
-class MemoryEstimate:
-    """Holds the estimated peak of each phase, without the memory that is in use already.
-
-    Args:
-        phases: The phases of the run.
-        width: Width of the embeddings; 0 if the run has none.
-    """
-
-    phases: tuple[Phase, ...]
-    width: int = 0
-
-    @property
-    def peak(self) -> Phase:
-        """The phase with the largest peak."""
-        return max(self.phases, key=lambda phase: phase.num_bytes)
-
-
-def check_costs(
+def check_memory(
     config: DictConfig, pair: GraphPair, device: torch.device, num_labels: int | None = None
 ) -> None:
-    """Log estimates of a run's memory and time, and raise an error if the memory cannot fit.
+    """Log an estimate of a run's memory, and raise an error if it cannot fit.
 
     Raises:
         ConfigError: If a phase needs more memory than there is. The message names the setting to
             change. ``trainer.memory_check=false`` only warns.
     """
-    estimate = estimate_memory(config, pair, device, num_labels)
-    if estimate is None:
+    phases = estimate_memory(config, pair, device, num_labels)
+    if phases is None:
         return
     used, available = memory_in_use(device), available_memory(device)
-    peak = estimate.peak
-    parts = ", ".join(f"{one.name} {_shown(used + one.num_bytes)}" for one in estimate.phases)
+    peak = largest(phases)
+    parts = ", ".join(f"{one.name} {_shown(used + one.num_bytes)}" for one in phases)
     logger.info("Estimated peak memory: %s (%s)", _shown(used + peak.num_bytes), parts)
-    if available is not None and peak.num_bytes > available:
-        problem = (
-            f"The run needs about {_shown(used + peak.num_bytes)} of memory for {peak.name}, but "
-            f"{_shown(used + available)} are available."
+    if available is None or peak.num_bytes <= available:
+        return
+    problem = (
+        f"The run needs about {_shown(used + peak.num_bytes)} of memory for {peak.name}, but "
+        f"{_shown(used + available)} are available."
+    )
+    is_checked = OmegaConf.select(config, "trainer.memory_check", default=True)
+    if peak.num_bytes > ACCURACY * available and is_checked:
+        raise ConfigError(
+            f"{problem} To reduce it, {peak.advice}; to try anyway, set trainer.memory_check=false."
         )
-        is_checked = OmegaConf.select(config, "trainer.memory_check", default=True)
-        if peak.num_bytes > ACCURACY * available and is_checked:
-            raise ConfigError(
-                f"{problem} To reduce it, {peak.advice}; to try anyway, set "
-                "trainer.memory_check=false."
-            )
-        logger.warning("%s It may run out of memory. To reduce it, %s.", problem, peak.advice)
-    if estimate.width:
-        sides = pair.source.num_entities, pair.target.num_entities
-        announce_searches(config, *sides, estimate.width, device)
-    announce_reasoning(config, pair, device)
+    logger.warning("%s It may run out of memory. To reduce it, %s.", problem, peak.advice)
+
+
+def largest(phases: tuple[Phase, ...]) -> Phase:
+    """Return the phase with the largest peak."""
+    return max(phases, key=lambda phase: phase.num_bytes)
 
 
 def estimate_memory(
     config: DictConfig, pair: GraphPair, device: torch.device, num_labels: int | None = None
-) -> MemoryEstimate | None:
-    """Return the estimate of a run; ``None`` if it uses an encoder that is not from emea."""
-    source, target = pair.source, pair.target
-    sizes = Sizes(
-        source.num_entities,
-        target.num_entities,
-        source.num_triples,
-        target.num_triples,
-        device,
-        num_labels,
-        OmegaConf.select(config, "em.iterations", default=0),
-    )
+) -> tuple[Phase, ...] | None:
+    """Return the estimate of each phase, without the memory that is in use already.
+
+    Returns:
+        The phases of the run; ``None`` if it uses an encoder that is not from emea.
+    """
+    sizes = Sizes(pair, device, num_labels, OmegaConf.select(config, "em.iterations", default=0))
     if "model" not in config.method.uses:
-        needed = BYTES_PER_TRIPLE * (sizes.source_triples + sizes.target_triples)
-        return MemoryEstimate((Phase("reasoning", needed, "use smaller graphs"),))
-    models = [_encoder_memory(model, sizes) for model in member_models(config)]
-    known = [model for model in models if model is not None]
-    if len(known) < len(models):
-        return None
-    width = sum(model.width for model in known)
-    return MemoryEstimate(tuple(_phases(config, sizes, known)), width)
+        return (Phase("reasoning", BYTES_PER_TRIPLE * sizes.num_triples, "use smaller graphs"),)
+    models = []
+    for model in member_models(config):
+        estimate = ENCODERS.get(str(OmegaConf.select(model, "encoder._target_")))
+        if estimate is None:
+            return None
+        models.append(estimate(model, sizes))
+    return tuple(_phases(config, sizes, models))
 
 
 def _phases(config: DictConfig, sizes: Sizes, models: list[EncoderMemory]) -> Iterator[Phase]:
@@ -223,16 +192,17 @@ def _phases(config: DictConfig, sizes: Sizes, models: list[EncoderMemory]) -> It
     training = kept + sum(added[:num_joint])
     yield Phase("training", training + LIBRARIES, "use a smaller model.encoder.dim")
     embeddings = FLOAT * sizes.num_entities * sum(model.width for model in models)
-    search, advice = _search_memory(config, sizes)
     searching = kept + NUM_COPIES * embeddings
     # on a CPU, the allocator keeps what the training freed, and blocks rarely fit into its gaps
     before = max(searching, training) if sizes.is_cpu else searching
-    yield Phase("search", before + search + LIBRARIES, f"use a smaller model.encoder.dim{advice}")
+    searching = before + _score_blocks(sizes)
+    yield Phase("search", searching + LIBRARIES, "use a smaller model.encoder.dim")
     if not has_joint_steps(config):
         return
     key = candidates_key(config)
     width = min(int(OmegaConf.select(config, key)), sizes.num_target)
-    rows = 2 * sizes.source_triples * width * max(model.join_share for model in models)
+    share = max(model.join_share for model in models)
+    rows = 2 * sizes.pair.source.num_triples * width * share
     joined = rows * BYTES_PER_JOIN_ROW["dual" if uses_two_way(config) else "paper"]
     reasoning = kept + (NUM_COPIES - 1) * embeddings + joined
     if sizes.is_cpu:
@@ -240,28 +210,13 @@ def _phases(config: DictConfig, sizes: Sizes, models: list[EncoderMemory]) -> It
     yield Phase("reasoning", reasoning + LIBRARIES, f"use a smaller {key}")
 
 
-def _search_memory(config: DictConfig, sizes: Sizes) -> tuple[float, str]:
-    """Return the memory of a candidate search without embeddings, and the setting to change."""
-    name = search_name(config, sizes.num_source * sizes.num_target, sizes.device)
+def _score_blocks(sizes: Sizes) -> float:
+    """Return the memory of the blocks of scores; shortlists of approximate searches are small."""
     blocks = NUM_BLOCKS * sizes.block
-    if not sizes.is_cpu:
-        num_rows = min(block_budget(block_rows(sizes.num_target), sizes.device), sizes.num_source)
-        blocks = max(blocks, FLOAT * num_rows * sizes.num_target)
-    if name in ("faiss", "one_pass"):
-        length = min(OmegaConf.select(config, "search.shortlist", default=100), sizes.num_target)
-        advice = " or search.shortlist" if "shortlist" in config.search else ""
-        return blocks + sizes.num_entities * length * (ID + FLOAT), advice
-    if name == "kmeans":
-        num_cells = OmegaConf.select(config, "search.num_cells") or math.isqrt(sizes.num_target)
-        assigned = min(ASSIGNED_SCORES, max(sizes.num_source, sizes.num_target) * num_cells)
-        return blocks + FLOAT * assigned, ""
-    return blocks, ""
-
-
-def _encoder_memory(model: DictConfig, sizes: Sizes) -> EncoderMemory | None:
-    target = OmegaConf.select(model, "encoder._target_")
-    estimate = ENCODERS.get(str(target))
-    return None if estimate is None else estimate(model, sizes)
+    if sizes.is_cpu:
+        return blocks
+    num_rows = min(block_budget(block_rows(sizes.num_target), sizes.device), sizes.num_source)
+    return max(blocks, FLOAT * num_rows * sizes.num_target)
 
 
 def _rrea(model: DictConfig, sizes: Sizes) -> EncoderMemory:
@@ -269,53 +224,42 @@ def _rrea(model: DictConfig, sizes: Sizes) -> EncoderMemory:
 
 
 def _dual_amn(model: DictConfig, sizes: Sizes) -> EncoderMemory:
-    from emea.encoders.hard_sample_objective import VALUES_PER_BLOCK
-
     batch = OmegaConf.select(model, "objective.batch_size", default=1024)
     distances = 2 * FLOAT * min(VALUES_PER_BLOCK, 2 * batch * sizes.num_entities)
     found = _reflections(model, sizes, 11.0 if sizes.is_cpu else 10.0)
-    return EncoderMemory(found.width, found.training + distances, found.kept)
+    return found._replace(training=found.training + distances)
 
 
 def _reflections(model: DictConfig, sizes: Sizes, num_copies: float) -> EncoderMemory:
     """Return the memory of an encoder with reflection layers and two channels."""
-    dim, depth = model.encoder.dim, model.encoder.depth
-    width = 2 * (depth + 1) * dim
+    width = 2 * (model.encoder.depth + 1) * model.encoder.dim
     activations = num_copies * FLOAT * sizes.num_entities * width
-    kept = 3 * FLOAT * sizes.num_entities * dim
-    return EncoderMemory(width, activations + BYTES_PER_EDGE * sizes.num_edges, kept)
+    kept = 3 * FLOAT * sizes.num_entities * model.encoder.dim
+    return EncoderMemory(width, activations + 2 * BYTES_PER_EDGE * sizes.num_triples, kept)
 
 
 def _light_ea(model: DictConfig, sizes: Sizes) -> EncoderMemory:
-    encoder = model.encoder
-    layers = (encoder.depth + 5) * encoder.dim + 4 * encoder.output_dim
-    projections = FLOAT * (2 * encoder.depth + 1) * encoder.dim * encoder.output_dim
-    training = FLOAT * sizes.num_entities * layers + 2 * projections
-    return EncoderMemory(
-        encoder.output_dim, training, FLOAT * sizes.num_entities * encoder.output_dim
-    )
+    dim, depth, width = model.encoder.dim, model.encoder.depth, model.encoder.output_dim
+    layers = FLOAT * sizes.num_entities * ((depth + 5) * dim + 4 * width)
+    projections = FLOAT * (2 * depth + 1) * dim * width
+    return EncoderMemory(width, layers + 2 * projections, FLOAT * sizes.num_entities * width)
 
 
 def _alinet(model: DictConfig, sizes: Sizes) -> EncoderMemory:
-    dims = model.encoder.dims
-    width = sum(dims)
-    return EncoderMemory(
-        width,
-        14.5 * FLOAT * sizes.num_entities * width,
-        4 * FLOAT * sizes.num_entities * dims[0],
-    )
+    width, per_column = sum(model.encoder.dims), FLOAT * sizes.num_entities
+    return EncoderMemory(width, 14.5 * per_column * width, 4 * per_column * model.encoder.dims[0])
 
 
 def _iptranse(model: DictConfig, sizes: Sizes) -> EncoderMemory:
     dim, batch = model.encoder.dim, OmegaConf.select(model, "objective.batch_size", default=5000)
-    batch = min(batch, sizes.num_edges)
     weights = 4 * FLOAT * sizes.num_entities * dim
     share = 1.0
     if sizes.num_labels is not None:
         labelled = sizes.num_labels / min(sizes.num_source, sizes.num_target)
         least, growth = IPTRANSE_JOIN["more" if sizes.num_iterations > 1 else "one"]
         share = min(1.0, least + growth * labelled)
-    return EncoderMemory(dim, weights + 40 * FLOAT * batch * dim, weights, share)
+    negatives = 40 * FLOAT * min(batch, 2 * sizes.num_triples) * dim
+    return EncoderMemory(dim, weights + negatives, weights, share)
 
 
 ENCODERS: dict[str, Callable[[Any, Sizes], EncoderMemory]] = {

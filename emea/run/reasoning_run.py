@@ -33,7 +33,6 @@ from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.observer import compatibility_section, flattened
 from emea.run.parts import Parts, build_parts
 from emea.run.run import LinkRanks, Log, Numbers, Outcome, RunInputs, RunScores
-from emea.runtime.heartbeat import HEARTBEAT
 from emea.runtime.progress import StepProgress
 
 logger = logging.getLogger(__name__)
@@ -216,8 +215,7 @@ class ReasoningRun:
 
     def train(self, folder: Path, resume_from: Path | None) -> None:
         """Reason from the seeds; there are no checkpoints to resume from before the end."""
-        with HEARTBEAT.describing(lambda: "reasoning"):
-            self.matching = self.reasoner.align(self.seeds, self.embedder, self.observer)
+        self.matching = self.reasoner.align(self.seeds, self.embedder, self.observer)
         parts = self.embedder.parts
         save_matching(folder / CHECKPOINT_FILE, self.matching, parts.module if parts else None)
 

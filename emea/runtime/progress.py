@@ -1,8 +1,10 @@
 """Shows the progress of training and EM as one bar over all phases."""
 
+import logging
+import sys
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -18,10 +20,6 @@ from rich.progress import (
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
-
-from emea.fit.step_block import StepBlock
-from emea.runtime.console import duration
-from emea.runtime.heartbeat import HEARTBEAT, lines_above
 
 TRAINING = "training"
 BAR_WIDTH = 14  # so that a line fits into 80 columns
@@ -73,7 +71,6 @@ class StepProgress(pl.Callback):
 
     def __enter__(self) -> "StepProgress":
         self._started = time.monotonic()
-        self._shown.enter_context(HEARTBEAT.describing(self.describe))
         self._shown.enter_context(lines_above(self._progress))
         return self
 
@@ -93,7 +90,8 @@ class StepProgress(pl.Callback):
         if self._phase != TRAINING:
             self._measured[self._phase] = now - self._since
         self._phase, self._since = name, now
-        self._progress.update(self._task, description=self._described())
+        shown = f"{self._stage}: {name}" if self._stage else name
+        self._progress.update(self._task, description=shown)
 
     def skip(self, num_steps: int) -> None:
         """Count steps as done that were skipped because training ended early."""
@@ -108,7 +106,6 @@ class StepProgress(pl.Callback):
         batch_idx: int,
     ) -> None:
         """Count a block of steps."""
-        assert isinstance(batch, StepBlock)
         now = time.monotonic()
         self._trained_seconds += now - self._since
         self._trained_steps += batch.total_steps
@@ -126,16 +123,6 @@ class StepProgress(pl.Callback):
             share = min(share, (done + in_stage) / self._num_stages)
         self._share = max(self._share, share)
         return self._share
-
-    def describe(self) -> str:
-        """Return the stage, its phase and the time left as one line."""
-        seconds, is_whole = self.left()
-        least = "about" if is_whole else "at least"
-        left = f", {least} {duration(seconds)} left" if is_whole or seconds >= 1 else ""
-        return f"{self._described()}, {self.share():.0%}{left}"
-
-    def _described(self) -> str:
-        return self._phase if not self._stage else f"{self._stage}: {self._phase}"
 
     @property
     def num_steps_left(self) -> float:
@@ -158,6 +145,26 @@ class StepProgress(pl.Callback):
             is_whole &= name in usual or not times
         in_phase = time.monotonic() - self._since
         return max(0.0, seconds - min(in_phase, usual.get(self._phase, 0.0))), is_whole
+
+
+@contextmanager
+def lines_above(progress: Progress) -> Iterator[None]:
+    """Show a progress line, and write log lines above it."""
+    real = (sys.stderr, sys.stdout)
+    redirected = []
+    progress.start()
+    if not progress.disable:
+        # a handler that keeps its first stream would write into the progress line
+        for handler in logging.getLogger().handlers:
+            if isinstance(handler, logging.StreamHandler) and handler.stream in real:
+                redirected.append((handler, handler.setStream(sys.stderr)))
+    try:
+        yield
+    finally:
+        progress.stop()
+        for handler, stream in redirected:
+            if stream is not None:
+                handler.setStream(stream)
 
 
 class _Bar(ProgressColumn):
