@@ -10,7 +10,7 @@ from uuid import UUID, uuid5
 from emea.answer.alignment import Alignment, Origin, Row
 from emea.answer.statements import PREDICATES, Statement, statements
 from emea.data.entity_kinds import OWL, RDF, RDFS, EntityKind, is_blank
-from emea.data.formats.sssom import NO_TERM_FOUND
+from emea.data.formats.link_file import NO_TERM_FOUND
 from emea.data.names import EMEA, entity_iri, entity_uri
 
 BUILT_IN = {"rdf": RDF, "rdfs": RDFS, "owl": OWL}

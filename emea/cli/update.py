@@ -17,9 +17,8 @@ from emea.data.arrays import IntArray
 from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.link_file import read_link_file
 from emea.data.graph import KnowledgeGraph
-from emea.data.iri_names import with_iri_names
 from emea.data.links import EntityFinder, LinkRegister, LinkResolver
-from emea.data.names import Prefixes
+from emea.data.names import Prefixes, with_iri_names
 from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_record import check_finished

@@ -1,19 +1,106 @@
-"""Two graphs to align and the links between them."""
+"""Two graphs to align, the links between them, and counts of what was read from files."""
 
 import hashlib
-import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from emea.data.arrays import IntArray, frozen
-from emea.data.formats.triple_collector import first_occurrences
+from emea.data.arrays import FloatArray, IntArray, frozen
 from emea.data.graph import KnowledgeGraph, check_ids
-from emea.data.literal_matches import LiteralMatches
-from emea.data.reading import PairReading
 from emea.data.sorting import distinct_ids
 from emea.errors import DataError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LiteralMatches:
+    """Both graphs with their values as additional nodes, and the values that match.
+
+    An extended graph has the entities first, under their own ids, then one node for each distinct
+    value. Its relations come first, then its attributes. A triple of an attribute leads from an
+    entity to a value, so the rules that reason with matched neighbours reason with matched values
+    in the same way.
+
+    Args:
+        source: The extended source graph.
+        target: The extended target graph.
+        pairs: ``[num_pairs, 2]`` value nodes that match, by their ids in the extended graphs.
+        probs: ``[num_pairs]`` probability that a pair identifies the same value.
+        anchors: ``[num_anchors, 2]`` pairs of entities that unambiguous equal values suggest, each
+            entity in one of them.
+        anchor_probs: ``[num_anchors]`` estimated probability of each anchor.
+    """
+
+    source: KnowledgeGraph
+    target: KnowledgeGraph
+    pairs: IntArray
+    probs: FloatArray
+    anchors: IntArray
+    anchor_probs: FloatArray
+
+    def __repr__(self) -> str:
+        return f"LiteralMatches({len(self.pairs):,} values, {len(self.anchors):,} anchors)"
+
+
+@dataclass(frozen=True)
+class GraphReading:
+    """Counts from reading a graph file.
+
+    Args:
+        label: The name of the file.
+        num_literals: Triples whose object is a literal. The graph may keep them as attributes; then
+            repeated ones count once.
+        num_same_as: Triples left out because they are links.
+        num_duplicates: Repetitions of a triple.
+        num_isolated: Entities that have literals and no other triple.
+        num_bad: Lines skipped because they could not be read.
+    """
+
+    label: str
+    num_literals: int = 0
+    num_same_as: int = 0
+    num_duplicates: int = 0
+    num_isolated: int = 0
+    num_bad: int = 0
+
+
+@dataclass(frozen=True)
+class LinkReading:
+    """Counts from reading a link file.
+
+    Args:
+        label: The name of the file.
+        num_links: Links that are used.
+        num_unknown: Links left out because one of their entities is not in its graph.
+        num_duplicates: Repetitions of a link.
+        num_contradicting: Links left out because one of their entities has another link.
+        num_other: Mappings left out because they do not state that two entities are the same.
+        num_bad: Lines skipped because they could not be read.
+    """
+
+    label: str
+    num_links: int = 0
+    num_unknown: int = 0
+    num_duplicates: int = 0
+    num_contradicting: int = 0
+    num_other: int = 0
+    num_bad: int = 0
+
+
+@dataclass(frozen=True)
+class PairReading:
+    """Counts from reading the files of a pair.
+
+    Args:
+        source: Counts of the source graph.
+        target: Counts of the target graph.
+        links: Counts of the file of links to learn from.
+        test_links: Counts of the file of test links.
+    """
+
+    source: GraphReading
+    target: GraphReading
+    links: LinkReading | None = None
+    test_links: LinkReading | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,31 +250,10 @@ def sorted_links(links: IntArray) -> IntArray:
     return links[np.lexsort(links.T[::-1])]
 
 
-log = logging.getLogger(__name__)
-
 # Public files give similar ids to linked entities (in DBP15K most links join id i to id
 # i + constant), so ids in file order would leak links wherever ties are broken by id. The seed is
 # fixed, so that the same files give the same ids in every run, with any seed of the experiment.
 SHUFFLE_SEED = 20_221_206
-
-
-def build_graph(
-    label: str, triples: IntArray, entity_names: Sequence[str], relation_names: Sequence[str]
-) -> KnowledgeGraph:
-    """Build the graph of a triple file. Repeated triples count once.
-
-    Args:
-        label: The name of the file in messages.
-        triples: ``[num_lines, 3]`` head, relation and tail.
-        entity_names: The name of each entity.
-        relation_names: The name of each relation.
-    """
-    rows = first_occurrences(triples)
-    if len(rows) < len(triples):
-        log.warning("%s: %d repeated triples left out", label, len(triples) - len(rows))
-    return KnowledgeGraph(
-        triples[rows], len(entity_names), len(relation_names), entity_names, relation_names
-    )
 
 
 def assemble_pair(

@@ -13,9 +13,8 @@ import numpy as np
 from emea.data.arrays import IntArray
 from emea.data.formats.tab_file import Key
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import sorted_links
+from emea.data.graph_pair import LinkReading, sorted_links
 from emea.data.names import Prefixes, entity_uri, uri_numbers
-from emea.data.reading import LinkReading
 from emea.errors import DataError, one_line
 
 log = logging.getLogger(__name__)

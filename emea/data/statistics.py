@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import GraphPair
-from emea.data.reading import PairReading
+from emea.data.graph_pair import GraphPair, PairReading
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from emea.data.arrays import FloatArray, IntArray
-from emea.data.graph_pair import GraphPair
-from emea.data.literal_matches import LiteralMatches
+from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.errors import DataError
 from emea.literals.anchors import find_anchors
 from emea.literals.similar_texts import similar_texts

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import NO_MATCH
-from emea.data.graph_pair import GraphPair
-from emea.data.literal_matches import LiteralMatches
+from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.matching.matching import Matching
 from emea.matching.pair_table import PairTable, places_in_groups
 

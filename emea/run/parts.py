@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from emea.config.instantiate import factory, make
 from emea.data.arrays import IntArray
-from emea.data.graph_pair import GraphPair
-from emea.data.literal_matches import LiteralMatches
+from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.data.protocol import Visible
 from emea.data.split import Split
 from emea.em.em_callback import EMCallback, Observer

@@ -14,7 +14,6 @@ from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair
 from emea.data.links import check_rejected
-from emea.data.versions import GraphVersions
 from emea.errors import DataError
 from emea.explain.explainer import Explainer
 from emea.fit.checkpoint import read_module
@@ -24,6 +23,7 @@ from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.finished_run import FinishedRun, read_records, write_records, write_run
 from emea.run.result import RunResult
 from emea.run.warm_start import RowMap, WarmStart, joint_rows
+from emea.update.affected import GraphVersions
 from emea.update.changes import Answers, Differences
 
 READING = (

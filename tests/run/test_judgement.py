@@ -11,8 +11,7 @@ from omegaconf import DictConfig
 
 from emea.data.arrays import NO_MATCH
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import GraphPair
-from emea.data.reading import GraphReading, PairReading
+from emea.data.graph_pair import GraphPair, GraphReading, PairReading
 from emea.data.split import Split, Supervision
 from emea.em.em_callback import EMCallback
 from emea.fit import training_loop

@@ -6,9 +6,14 @@ import torch
 
 from emea.data.arrays import NO_MATCH
 from emea.data.graph import KnowledgeGraph
-from emea.data.versions import GraphVersions
 from emea.matching.beliefs import Beliefs
-from emea.update.affected import FORMER_PROB, Affected, affected_entities, moved_beliefs
+from emea.update.affected import (
+    FORMER_PROB,
+    Affected,
+    GraphVersions,
+    affected_entities,
+    moved_beliefs,
+)
 
 Triples = set[tuple[str, str, str]]
 Former = dict[str, dict[str, float]]

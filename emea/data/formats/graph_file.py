@@ -5,17 +5,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from emea.data.formats.content import content_explained
-from emea.data.formats.files import GRAPH_FORMATS, BadLines, file_format
+from emea.data.attributes import plain_text
+from emea.data.formats.input_file import GRAPH_FORMATS, BadLines, content_explained, file_format
 from emea.data.formats.limits import explained_failures
-from emea.data.formats.literal_terms import plain_text
 from emea.data.formats.ntriples import read_ntriples
 from emea.data.formats.parquet import parquet_rows
 from emea.data.formats.rdf import RDF_FORMATS, read_rdf_file
 from emea.data.formats.rows import Row, wanted_cells
 from emea.data.formats.triple_collector import TripleCollector
 from emea.data.graph import KnowledgeGraph
-from emea.data.reading import GraphReading
+from emea.data.graph_pair import GraphReading
 from emea.runtime.paused_collection import paused_collection
 
 TRIPLE_COLUMNS = (

@@ -1,19 +1,22 @@
 """Reads links from tables, SSSOM files and RDF statements such as ``owl:sameAs``."""
 
+from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
+import yaml
 from pyoxigraph import BlankNode, NamedNode, Quad
 
 from emea.data.entity_kinds import OWL
-from emea.data.formats.content import content_explained
-from emea.data.formats.files import LINK_FORMATS, BadLines, file_format
+from emea.data.formats.input_file import LINK_FORMATS, BadLines, content_explained, file_format
 from emea.data.formats.limits import explained_failures
 from emea.data.formats.ntriples import statements_of
 from emea.data.formats.rdf import RDF_FORMATS, shown_name, statements
-from emea.data.formats.rows import wanted_cells
-from emea.data.formats.sssom import read_sssom, sssom_format
+from emea.data.formats.rows import lines, name_problem, rows, wanted_cells
 from emea.data.formats.triple_collector import SAME_AS
 from emea.data.links import LinkListing
+from emea.data.names import Prefixes
+from emea.errors import DataError
 
 EQUIVALENT_TERMS = (f"{OWL}equivalentClass", f"{OWL}equivalentProperty")
 """Relations that an exported alignment has between classes and between properties."""
@@ -90,3 +93,124 @@ def _is_link(quad: Quad) -> bool:
         # a blank node is a class expression and not an entity
         return all(isinstance(end, NamedNode) for end in ends)
     return relation == SAME_AS and all(isinstance(end, NamedNode | BlankNode) for end in ends)
+
+
+SUBJECT, OBJECT = "subject_id", "object_id"
+SSSOM_COLUMNS = {SUBJECT, OBJECT}
+"""Columns by which an SSSOM table is recognised."""
+
+NO_TERM_FOUND = "sssom:NoTermFound"
+"""Placeholder for an entity without a counterpart."""
+
+PREDICATE, MODIFIER = "predicate_id", "predicate_modifier"
+EQUIVALENCES = (
+    "skos:exactMatch",
+    "owl:sameAs",
+    "owl:equivalentClass",
+    "owl:equivalentProperty",
+    "http://www.w3.org/2004/02/skos/core#exactMatch",
+    "http://www.w3.org/2002/07/owl#sameAs",
+    "http://www.w3.org/2002/07/owl#equivalentClass",
+    "http://www.w3.org/2002/07/owl#equivalentProperty",
+)
+"""Predicates which state that two entities are the same."""
+
+
+def sssom_format(path: Path, file_format: str) -> str | None:
+    """Return how an SSSOM table separates its columns, or ``None`` if it is not an SSSOM table.
+
+    The header decides and not the suffix of the file, because some programs save SSSOM tables with
+    commas.
+    """
+    if file_format not in ("tsv", "csv"):
+        return None
+    header = next((line for line in lines(path, file_format) if not _is_above(line)), "")
+    cells = {"tsv": header.split("\t"), "csv": [cell.strip(' "') for cell in header.split(",")]}
+    return next((found for found in cells if set(_names(cells[found])) >= SSSOM_COLUMNS), None)
+
+
+def _names(header: Sequence[str]) -> list[str]:
+    """Return the column names of a header. As in other tables, case does not matter."""
+    return [cell.strip().lower() for cell in header]
+
+
+def read_sssom(path: Path, file_format: str, bad: BadLines) -> LinkListing:
+    """Read the mappings which state that two entities are the same.
+
+    The ``curie_map`` in the commented YAML at the top defines the prefixes. Other mappings, such as
+    broader, narrower or negated matches, are left out and counted.
+
+    Args:
+        path: The file.
+        file_format: ``tsv`` or ``csv``, as returned by ``sssom_format``.
+        bad: Handles lines that cannot be used.
+
+    Raises:
+        DataError: The YAML or the header cannot be read.
+    """
+    comments = list(takewhile(_is_above, lines(path, file_format)))
+    # Comments are not rows. Quotes in them do not follow the rules for cells.
+    body = rows(path, file_format, bad, after=len(comments))
+    header = _names(next((row.cells for row in body), []))
+    if not set(header) >= SSSOM_COLUMNS:
+        raise DataError(f"{path.name}: the header cannot be read. Check the quotes in it.")
+    links, places, num_other = [], [], 0
+    for row in body:
+        cells = dict(zip(header, row.cells, strict=False))
+        if row.cells[0].startswith("#") and not cells.get(OBJECT):
+            continue
+        if (problem := _problem(cells)) is not None:
+            bad.add(row.line, problem)
+        elif not _is_equivalence(cells):
+            num_other += 1
+        else:
+            links.append((cells[SUBJECT], cells[OBJECT]))
+            places.append(row.line)
+    yaml_lines = [_without_mark(line, file_format) for line in comments]
+    prefixes = Prefixes(_curie_map(path.name, yaml_lines))
+    return LinkListing(
+        path.name, links, places, prefixes=prefixes, num_other=num_other, num_bad=bad.num_lines
+    )
+
+
+def _is_above(line: str) -> bool:
+    """Return whether a line above the table is empty or a comment, which may be quoted."""
+    return not line.strip(",\t") or line.startswith(("#", '"#'))
+
+
+def _without_mark(line: str, file_format: str) -> str:
+    """Return the YAML of a comment. Spreadsheet programs may have quoted it and added cells."""
+    if file_format == "csv":
+        line = line.rstrip(",")
+        if line.startswith('"'):
+            line = line[1:].removesuffix('"').replace('""', '"')
+    return line[1:]
+
+
+def _problem(cells: dict[str, str]) -> str | None:
+    for column in (SUBJECT, OBJECT):
+        if (problem := name_problem(cells.get(column, ""))) is not None:
+            return f"{column} {problem}"
+    return None
+
+
+def _is_equivalence(cells: dict[str, str]) -> bool:
+    predicate = cells.get(PREDICATE) or EQUIVALENCES[0]
+    is_pair = NO_TERM_FOUND not in (cells[SUBJECT], cells[OBJECT])
+    return is_pair and predicate in EQUIVALENCES and not cells.get(MODIFIER)
+
+
+def _curie_map(label: str, yaml_lines: Sequence[str]) -> dict[str, str]:
+    try:
+        # BaseLoader reads all values as text; other loaders read the prefix NO as false
+        metadata = yaml.load("\n".join(yaml_lines), yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise DataError(f"{label}: the commented header is not valid YAML: {error}") from error
+    prefixes = metadata.get("curie_map") if isinstance(metadata, dict) else None
+    if not isinstance(prefixes, dict):
+        return {}
+    return {
+        prefix: namespace
+        for prefix, namespace in prefixes.items()
+        if isinstance(prefix, str) and isinstance(namespace, str) and namespace
+    }

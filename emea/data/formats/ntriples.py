@@ -14,8 +14,8 @@ from typing import NamedTuple
 import pyoxigraph
 from pyoxigraph import Quad, RdfFormat
 
-from emea.data.formats.files import BadLines, line_chunks
-from emea.data.formats.literal_terms import literal_parts_of_bytes
+from emea.data.attributes import literal_parts_of_bytes
+from emea.data.formats.input_file import BadLines, line_chunks
 from emea.data.formats.rdf import columns, reason, shown_name, sorted_out
 from emea.data.formats.triple_collector import TripleCollector
 

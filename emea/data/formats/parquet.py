@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from emea.data.formats.files import BadLines
+from emea.data.formats.input_file import BadLines
 from emea.data.formats.limits import (
     MIB,
     RATIO_FROM,

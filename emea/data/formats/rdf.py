@@ -8,9 +8,9 @@ from pathlib import Path
 import pyoxigraph
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat
 
-from emea.data.formats.files import BadLines, byte_stream
+from emea.data.attributes import literal_parts
+from emea.data.formats.input_file import BadLines, byte_stream
 from emea.data.formats.limits import XMLGuard
-from emea.data.formats.literal_terms import literal_parts
 from emea.data.formats.quoted_triples import QuotedTripleGuard
 from emea.data.formats.triple_collector import TripleCollector
 from emea.errors import DataError

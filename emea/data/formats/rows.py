@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from emea.data.formats.files import BadLines, byte_stream
+from emea.data.formats.input_file import BadLines, byte_stream
 from emea.data.formats.limits import current_limits, limit_error
 from emea.errors import DataError
 

@@ -1,5 +1,6 @@
 """Collects the triples of a file and numbers their entities and relations."""
 
+import logging
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import compress, islice
 from typing import Any, Generic, TypeVar
@@ -7,12 +8,19 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from emea.data.arrays import IntArray
-from emea.data.attributes import LABEL_ATTRIBUTES, AttributeTriples, Kind, chosen_labels
-from emea.data.formats.literal_terms import literal_parts
+from emea.data.attributes import (
+    LABEL_ATTRIBUTES,
+    AttributeTriples,
+    Kind,
+    chosen_labels,
+    literal_parts,
+)
 from emea.data.graph import KnowledgeGraph
-from emea.data.reading import GraphReading
+from emea.data.graph_pair import GraphReading
 from emea.data.sorting import distinct_ids, distinct_rows
 from emea.errors import DataError
+
+log = logging.getLogger(__name__)
 
 
 def first_occurrences(triples: IntArray) -> IntArray:
@@ -39,6 +47,25 @@ def _keys(triples: IntArray) -> IntArray:
     _, num_relations, num_tails = triples.max(axis=0) + 1
     keys: IntArray = (triples[:, 0] * num_relations + triples[:, 1]) * num_tails + triples[:, 2]
     return keys
+
+
+def build_graph(
+    label: str, triples: IntArray, entity_names: Sequence[str], relation_names: Sequence[str]
+) -> KnowledgeGraph:
+    """Build the graph of a triple file. Repeated triples count once.
+
+    Args:
+        label: The name of the file in messages.
+        triples: ``[num_lines, 3]`` head, relation and tail.
+        entity_names: The name of each entity.
+        relation_names: The name of each relation.
+    """
+    rows = first_occurrences(triples)
+    if len(rows) < len(triples):
+        log.warning("%s: %d repeated triples left out", label, len(triples) - len(rows))
+    return KnowledgeGraph(
+        triples[rows], len(entity_names), len(relation_names), entity_names, relation_names
+    )
 
 
 Name = TypeVar("Name", bound=Hashable)

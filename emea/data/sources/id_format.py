@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from emea.data.arrays import IntArray
-from emea.data.formats.id_table import IdNumbers, IdTable, read_ids
-from emea.data.formats.tab_file import check_listed_once, read_table
+from emea.data.formats.tab_file import IdNumbers, IdTable, check_listed_once, read_ids, read_table
+from emea.data.formats.triple_collector import build_graph
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair, build_graph
-from emea.data.iri_names import with_iri_names
+from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair
 from emea.data.links import LinkRegister
+from emea.data.names import with_iri_names
 from emea.data.sorting import distinct_ids
 from emea.data.sources.download import GITHUB_RAW, ensure_downloaded, locate, require_files
 from emea.errors import DataError

@@ -9,20 +9,18 @@ from typing import NamedTuple
 import numpy as np
 
 from emea.data.arrays import NO_MATCH, IntArray
-from emea.data.attributes import PLAIN, AttributeTriples, chosen_labels
-from emea.data.formats.literal_terms import literal_parts
+from emea.data.attributes import PLAIN, AttributeTriples, chosen_labels, literal_parts
 from emea.data.formats.tab_file import TabTable, Vocabulary, read_table
-from emea.data.formats.triple_collector import distinct_triples
+from emea.data.formats.triple_collector import build_graph, distinct_triples
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import (
     GraphPair,
     OfficialSplit,
     assemble_pair,
-    build_graph,
     sorted_links,
 )
-from emea.data.iri_names import with_iri_names
 from emea.data.links import LinkRegister
+from emea.data.names import with_iri_names
 from emea.data.sources.download import locate, require_files
 from emea.errors import DataError
 

@@ -9,16 +9,21 @@ import numpy as np
 
 from emea.data.arrays import IntArray
 from emea.data.formats.child_process import tried_first
-from emea.data.formats.files import is_gzipped
 from emea.data.formats.graph_file import read_graph_file
+from emea.data.formats.input_file import is_gzipped
 from emea.data.formats.limits import DEFAULT_LIMITS, reading_limits
 from emea.data.formats.link_file import read_link_file
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair, sorted_links
-from emea.data.iri_names import with_iri_names
+from emea.data.graph_pair import (
+    GraphPair,
+    LinkReading,
+    OfficialSplit,
+    PairReading,
+    assemble_pair,
+    sorted_links,
+)
 from emea.data.links import EntityFinder, LinkListing, LinkRegister, LinkResolver, check_rejected
-from emea.data.names import Prefixes, is_endpoint
-from emea.data.reading import LinkReading, PairReading
+from emea.data.names import Prefixes, is_endpoint, with_iri_names
 from emea.data.sources.sparql import PAGE_SIZE, endpoint_copy, endpoint_name
 from emea.data.split import NO_SEEDS
 from emea.errors import ConfigError, DataError

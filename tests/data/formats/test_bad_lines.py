@@ -2,7 +2,7 @@
 
 import pytest
 
-from emea.data.formats.files import NUM_NAMED, BadLines
+from emea.data.formats.input_file import NUM_NAMED, BadLines
 from emea.errors import ConfigError, DataError
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from emea.data.formats.files import GRAPH_FORMATS, LINK_FORMATS, file_format
 from emea.data.formats.graph_file import read_graph_file
+from emea.data.formats.input_file import GRAPH_FORMATS, LINK_FORMATS, file_format
 from emea.errors import ConfigError, DataError
 
 

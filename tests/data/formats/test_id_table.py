@@ -7,8 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from emea.data.formats.id_table import IdNumbers, IdTable, parsed_ids, read_ids
-from emea.data.formats.tab_file import read_table
+from emea.data.formats.tab_file import IdNumbers, IdTable, parsed_ids, read_ids, read_table
 from emea.errors import DataError
 
 CONTENTS = st.one_of(

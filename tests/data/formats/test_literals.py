@@ -8,13 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import RdfFormat
 
-from emea.data.attributes import Kind
-from emea.data.formats.files import BadLines
+from emea.data.attributes import Kind, literal_parts
 from emea.data.formats.graph_file import read_graph_file
-from emea.data.formats.literal_terms import literal_parts
+from emea.data.formats.input_file import BadLines
 from emea.data.formats.ntriples import LITERAL_LINE_PARTS, read_ntriples
 from emea.data.graph import KnowledgeGraph
-from emea.data.iri_names import IRI_NAME, with_iri_names
+from emea.data.names import IRI_NAME, with_iri_names
 
 A, LABEL = "http://a.org/", "http://www.w3.org/2000/01/rdf-schema#label"
 XSD = "http://www.w3.org/2001/XMLSchema#"

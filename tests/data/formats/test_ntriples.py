@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyoxigraph import BlankNode, NamedNode, RdfFormat
 
 from emea.data.formats import ntriples
-from emea.data.formats.files import FIRST_BYTES, UTF8_BOM, BadLines
+from emea.data.formats.input_file import FIRST_BYTES, UTF8_BOM, BadLines
 from emea.data.formats.ntriples import is_plain_iri, read_ntriples, statements_of
 from emea.errors import DataError
 

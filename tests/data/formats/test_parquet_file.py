@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from emea.data.formats.files import BadLines
+from emea.data.formats.input_file import BadLines
 from emea.data.formats.parquet import parquet_rows
 from emea.errors import DataError
 

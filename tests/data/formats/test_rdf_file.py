@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from emea.data.formats.files import BadLines
+from emea.data.formats.input_file import BadLines
 from emea.data.formats.rdf import read_rdf_file
 from emea.errors import DataError
 

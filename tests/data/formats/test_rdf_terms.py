@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import RdfFormat
 
-from emea.data.formats.literal_terms import literal_parts, literal_parts_of_bytes
+from emea.data.attributes import literal_parts, literal_parts_of_bytes
 from emea.data.formats.rdf import BlankNodeLabels, columns, reason, shown_name, sorted_out
 
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from emea.data.formats.files import BadLines
-from emea.data.formats.link_file import read_link_file
-from emea.data.formats.sssom import read_sssom, sssom_format
+from emea.data.formats.input_file import BadLines
+from emea.data.formats.link_file import read_link_file, read_sssom, sssom_format
 from emea.errors import DataError
 
 TABLE = """#mapping_set_id: https://example.org/set

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from emea.data.formats.files import FIRST_BYTES
+from emea.data.formats.input_file import FIRST_BYTES
 from emea.data.formats.tab_file import read_table
 from emea.errors import DataError
 

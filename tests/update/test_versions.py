@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from emea import graph_of, read_graph
 from emea.data.arrays import NO_MATCH
-from emea.data.versions import GraphVersions
+from emea.update.affected import GraphVersions
 
 NAMES = st.sampled_from("abcde")
 TRIPLES = st.lists(st.tuples(NAMES, st.sampled_from("rs"), NAMES), min_size=1, max_size=12)

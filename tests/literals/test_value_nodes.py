@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emea.data.attributes import Kind
-from emea.data.values import XSD, normalised_value
+from emea.literals.value_nodes import XSD, normalised_value
 
 INTEGER, DOUBLE, DATE = Kind("", XSD + "integer"), Kind("", XSD + "double"), Kind("", XSD + "date")
 PLAIN = Kind()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from emea.data.formats.content import content_format
 from emea.data.formats.graph_file import read_graph_file
+from emea.data.formats.input_file import content_format
 from emea.data.formats.link_file import read_link_file
 from emea.errors import DataError
 
