@@ -4,9 +4,7 @@ import logging
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 from unittest import mock
 
@@ -20,10 +18,8 @@ from emea.encoders.light_ea import LightEA
 from emea.matching import scanned_search
 from emea.matching.candidates import search_recall, top_candidates
 from emea.matching.csls import CSLS
-from emea.matching.faiss_search import FaissSearch
 from emea.matching.kmeans_search import KMeansSearch
 from emea.matching.one_pass_search import OnePassSearch
-from emea.matching.shortlists import Shortlists
 from emea.matching.similarity import Cosine, Similarity
 
 logger = logging.getLogger(__name__)
@@ -51,11 +47,9 @@ def approximate_searches(source: Tensor, target: Tensor) -> dict[str, float]:
     exact_s, _ = _searched(exact)
     numbers = {f"exact search of {len(source)} entities, s": exact_s}
     builds: dict[str, Callable[[Tensor], Similarity]] = {
-        "k-means": lambda some: Cosine(KMeansSearch())(some, target)
+        "k-means": lambda some: Cosine(KMeansSearch())(some, target),
+        "one pass": lambda some: Cosine(OnePassSearch())(some, target),
     }
-    builds["one pass"] = lambda some: Cosine(OnePassSearch())(some, target)
-    if find_spec("faiss") is not None:
-        builds["faiss"] = lambda some: replace(exact, source=some, scope=_one_way(some, target))
     for name, build in builds.items():
         build(source[:1])  # loops are compiled
         start = time.perf_counter()
@@ -77,12 +71,6 @@ def _searched(similarity: Similarity) -> tuple[float, Tensor]:
     start = time.perf_counter()
     found = top_candidates(similarity, NUM_CANDIDATES).targets
     return time.perf_counter() - start, found
-
-
-def _one_way(source: Tensor, target: Tensor) -> Shortlists:
-    """Return shortlists of the source entities only; nothing is searched from the other side."""
-    lists = FaissSearch().lists(source, target)
-    return Shortlists(source=lists, target=lists)
 
 
 def light_ea_embeddings(pair: GraphPair) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import FloatArray, IntArray
-from emea.evaluation import int8_counts, tf32_counts
 from emea.evaluation.all_counts import all_counts
 from emea.matching.similarity import Similarity
 from emea.runtime.block_memory import in_smaller_blocks
@@ -42,13 +41,8 @@ def link_ranks(similarity: Similarity, links: IntArray, pool: IntArray | None = 
     # The columns of the pool come first, so that they can be sliced without a copy.
     similarity, place = _pool_first(similarity, pooled)
     num_pooled = len(pooled.unique())
-    given = similarity, sources, place[targets], num_pooled
-    counts = None
-    if int8_counts.is_quick(similarity, len(links)):
-        counts = int8_counts.int8_counts(*given)
-    elif tf32_counts.is_quick(similarity, len(links)):
-        counts = tf32_counts.tf32_counts(*given)
-    ranks = realistic_ranks(*(counts or all_counts(*given))).double().cpu().numpy()
+    counts = all_counts(similarity, sources, place[targets], num_pooled)
+    ranks = realistic_ranks(*counts).double().cpu().numpy()
     return Ranks(in_pool=ranks[0], in_all=ranks[1])
 
 

@@ -79,8 +79,7 @@ def warn_of_low_recall(recall: float) -> None:
     if recall < LEAST_RECALL:
         logger.warning(
             "The approximate search finds only %.0f%% of the best candidates, below %.0f%%. Set a "
-            "larger search.shortlist (one_pass, faiss) or search.num_probes (kmeans), or "
-            "search=exact.",
+            "larger search.shortlist (one_pass) or search.num_probes (kmeans), or search=exact.",
             100 * recall,
             100 * LEAST_RECALL,
         )

@@ -149,51 +149,6 @@ def int8_products(rows: Tensor, columns: Tensor, out: Tensor) -> None:
     _int8_loops().products(*arrays(rows, columns), out.numpy())
 
 
-def undecided(
-    products: Tensor, unit: float, rows: Tensor, columns: Tensor, counts: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Count the products that are better than an upper bound, and find those between the bounds.
-
-    Args:
-        products: ``[n, m]`` 32-bit integers.
-        unit: Score of one unit of a product.
-        rows: ``[2, n]`` upper and lower bounds of the rows.
-        columns: ``[2, m]`` what a column subtracts from the score for the upper and lower bounds.
-        counts: ``[n]`` counts to which the better products of each row are added.
-
-    Returns:
-        Row and column of the products between the bounds.
-    """
-    given = *arrays(products, rows, columns), counts.numpy()
-    row, column, number = _loops().undecided(given[0], np.float32(unit), *given[1:])
-    return torch.from_numpy(row[:number]), torch.from_numpy(column[:number])
-
-
-def compare_pairs(
-    dots: Tensor,
-    pairs: tuple[Tensor, Tensor],
-    scale: float,
-    rows: tuple[Tensor, Tensor],
-    columns: Tensor,
-    counts: tuple[Tensor, Tensor],
-) -> None:
-    """Count the scores of some pairs that are better than their row's reference or equal to it.
-
-    A score is computed like those of ``Similarity.of_pairs``, so that equal scores are equal.
-
-    Args:
-        dots: ``[num_pairs]`` dot products.
-        pairs: ``[num_pairs]`` row and column of each pair.
-        scale: Factor of the dot product.
-        rows: ``[n]`` offsets and references of the rows.
-        columns: ``[m]`` offsets of the columns.
-        counts: ``[n]`` counts of better and of equal scores, to which those of the pairs are added.
-    """
-    added = tuple(count.numpy() for count in counts)
-    given = np.float32(scale), arrays(*rows), *arrays(columns), added
-    _loops().compare_pairs(*arrays(dots), arrays(*pairs), *given)
-
-
 def keep_best(scores: Tensor, kept: "BestKeys", start: int, column: int, first_id: int) -> None:
     """Add a block of scores to the best keys.
 

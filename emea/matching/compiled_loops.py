@@ -106,63 +106,6 @@ def rank_counts(start, stop, scores, reference, counts, num_columns):
 
 
 @exact
-def undecided(products, unit, rows, columns, counts):
-    """Count the products above the upper bounds, and list those between both bounds.
-
-    Most products are below the lower bounds, so whole groups of products are compared first.
-
-    Args:
-        products: ``[n, m]`` 32-bit integers.
-        unit: Score of one unit of a product.
-        rows: ``[2, n]`` upper and lower bounds of the rows.
-        columns: ``[2, m]`` what a column subtracts from the score for both bounds.
-        counts: ``[n]`` counts to which the products above the upper bounds are added.
-    """
-    num_rows, num_columns = products.shape
-    found_rows = np.empty(products.size, np.int64)
-    found_columns = np.empty(products.size, np.int64)
-    number = 0
-    for row in range(num_rows):
-        upper, lower = rows[0, row], rows[1, row]
-        for first in range(0, num_columns, 64):
-            last, found = min(first + 64, num_columns), False
-            # an index that may be negative would be slower
-            for column in range(np.uintp(first), np.uintp(last)):
-                found |= unit * np.float32(products[row, column]) - columns[1, column] >= lower
-            if not found:
-                continue
-            for column in range(first, last):
-                score = unit * np.float32(products[row, column])
-                if score - columns[0, column] > upper:
-                    counts[row] += 1
-                elif score - columns[1, column] >= lower:
-                    found_rows[number] = row
-                    found_columns[number] = column
-                    number += 1
-    return found_rows, found_columns, number
-
-
-@exact
-def compare_pairs(dots, pairs, scale, rows, columns, counts):
-    """Count the scores of some pairs that are better than the reference or equal to it.
-
-    Args:
-        dots: Dot product of each pair.
-        pairs: Row and column of each pair.
-        scale: Factor of the dot product.
-        rows: ``[n]`` offsets and references of the rows.
-        columns: ``[m]`` offsets of the columns.
-        counts: ``[n]`` counts of better and of equal scores, to which those of the pairs are added.
-    """
-    offsets, references = rows
-    for pair in range(len(dots)):
-        row = pairs[0][pair]
-        score = scale * dots[pair] - offsets[row] - columns[pairs[1][pair]]
-        counts[0][row] += score > references[row]
-        counts[1][row] += score == references[row]
-
-
-@exact
 def _keep_largest(keys, number, count):
     """Move the largest keys of a full list to its front, and return the smallest of their scores.
 

@@ -52,11 +52,10 @@ def test_searches_have_a_recall() -> None:
     source, target = (torch.randn(size, 16, generator=generator) for size in (150, 400))
     numbers = compare_search.approximate_searches(source, target)
     exact = numbers["exact search of 150 entities, s"]
-    for name in ("k-means search", "faiss search", "one pass search"):
+    for name in ("k-means search", "one pass search"):
         assert 0 < numbers[f"{name}: recall at 10"] <= 1
         ratio = exact / numbers[f"{name}, s"]
         assert numbers[f"{name}: ratio to exact"] == pytest.approx(ratio)
-    assert numbers["faiss search: recall at 10"] > 0.9
     assert numbers["one pass search: recall at 10"] > 0.99
 
 

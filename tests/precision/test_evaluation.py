@@ -8,11 +8,9 @@ from torch import Tensor
 from emea.answer.decoding import accepted
 from emea.evaluation.calibration import NUM_BINS, answer_calibration
 from emea.evaluation.compatibility import compatibility_metrics
-from emea.evaluation.int8_counts import int8_counts
 from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
-from emea.evaluation.ranks import Ranks, link_ranks, ranking_metrics, realistic_ranks
+from emea.evaluation.ranks import Ranks, link_ranks, ranking_metrics
 from emea.evaluation.target_precision import JudgedAnswer
-from emea.matching import int8_vectors
 from emea.matching.beliefs import Beliefs
 from emea.matching.csls import CSLS
 from emea.matching.pair_table import PairRanking, PairTable
@@ -35,38 +33,6 @@ def test_ranks_differ_by_near_ties_alone(embeddings: tuple[Tensor, Tensor]) -> N
         for similarity in (single, double):
             ranks = getattr(link_ranks(similarity, LINKS), kind)
             assert ((least <= ranks) & (ranks <= most)).all()
-
-
-@pytest.fixture
-def compiled_products(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Multiply 8-bit integers by the compiled loop, which is exact on every processor."""
-    loop = int8_vectors.LOOP_INSTRUCTIONS
-    monkeypatch.setattr(int8_vectors, "_has", lambda features: features == loop)
-
-
-@pytest.mark.usefixtures("compiled_products")
-@pytest.mark.parametrize("embeddings", HARD_EMBEDDINGS.values(), ids=HARD_EMBEDDINGS)
-def test_bounded_ranks_differ_by_near_ties_alone(embeddings: tuple[Tensor, Tensor]) -> None:
-    single, double = both(CSLS(10), *embeddings)
-    scores, error = all_scores(double), 2 * csls_error(10)
-    right = scores.diagonal().unsqueeze(1)
-    counts = int8_counts(single, torch.arange(40), torch.arange(40), 40)
-    assert counts is not None
-    for columns, ranks in zip((slice(0, 40), slice(0, 50)), realistic_ranks(*counts), strict=True):
-        assert (1 + (scores[:, columns] > right + error).sum(1) <= ranks).all()
-        assert ((scores[:, columns] >= right - error).sum(1) >= ranks).all()
-
-
-@pytest.mark.usefixtures("compiled_products")
-@pytest.mark.parametrize("num_target", [16, 17, 40, 257])
-@pytest.mark.parametrize("dim", [3, 100, 300])
-def test_equal_targets_tie_in_bounded_ranks(num_target: int, dim: int) -> None:
-    generator = torch.Generator().manual_seed(dim)
-    source, one = (torch.randn(size, dim, generator=generator) for size in (16, 1))
-    similarity = Cosine()(source, one.repeat(num_target, 1))
-    counts = int8_counts(similarity, torch.arange(16), torch.full((16,), num_target - 1), 3)
-    assert counts is not None
-    assert (realistic_ranks(*counts)[1] == (num_target + 1) / 2).all()
 
 
 @pytest.mark.parametrize("num_links", [1, 2, 3, 16])

@@ -86,7 +86,6 @@ def test_one_labelled_link(
     [
         ("em.num_candidates=5000", "split.num_validation=0"),
         ("em.num_candidates=1", "em.two_way.max_candidates=1"),
-        ("search=faiss", "ratio.value=0.013"),
         ("search=one_pass", "ratio.value=0.013"),
         ("protocol=released",),
     ],

@@ -54,7 +54,6 @@ OTHER_METHODS = [
     ("method=paris",),
     ("split.num_validation=0",),
     ("observed_links=3",),
-    ("search=faiss",),
     ("search=one_pass",),
 ]
 

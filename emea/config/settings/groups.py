@@ -114,10 +114,9 @@ GROUPS = {
         },
     ),
     "search": Group(
-        "auto or exact; approximate, for large graphs: one_pass, faiss or kmeans",
+        "auto or exact; approximate, for large graphs: one_pass or kmeans",
         {
             "auto": matching.AutoSearchSettings,
-            "faiss": matching.FaissSearchSettings,
             "kmeans": matching.KMeansSearchSettings,
             "one_pass": matching.OnePassSearchSettings,
         },

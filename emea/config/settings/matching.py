@@ -75,18 +75,6 @@ class OnePassSearchSettings:
 
 
 @dataclass(frozen=True)
-class FaissSearchSettings:
-    """Approximate search with faiss and exact re-ranking."""
-
-    shortlist: int = setting(
-        100,
-        "candidates of each entity that are scored exactly; the recall is recorded",
-        up_to(100_000),
-        source="ours: recall .96 for LightEA",
-    )
-
-
-@dataclass(frozen=True)
 class KMeansSearchSettings:
     """Approximate search in k-means cells."""
 
