@@ -31,10 +31,9 @@ from benchmarks.compare_search import (
 )
 from benchmarks.direct_rrea import DirectRREA
 from benchmarks.loop_paris import loop_values, neighbours_of
+from emea.cli.arguments import AT_LEAST_ONE, number_in
+from emea.config.composition import composed
 from emea.config.instantiate import load_pair
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
-from emea.config.settings.number_argument import AT_LEAST_ONE, number_in
 from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.joint_graph import join_graphs
@@ -70,7 +69,6 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--repeats", type=number_in(AT_LEAST_ONE, int), default=5)
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     options = parser.parse_args(arguments)
-    register_schema()
     keep_freed_memory()
     device = torch.device(options.device)
     pair = load_pair(composed(options.pair))

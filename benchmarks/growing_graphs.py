@@ -25,10 +25,9 @@ import numpy as np
 
 from benchmarks.benchmark_runs import claimed, finished_runs, marks, output_folder
 from benchmarks.command import bench_parser
+from emea.cli.arguments import number_in
+from emea.config.composition import composed
 from emea.config.instantiate import load_pair
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
-from emea.config.settings.number_argument import number_in
 from emea.config.settings.setting import SHARE_BELOW_ONE
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph import KnowledgeGraph
@@ -122,7 +121,6 @@ def earlier_version(
 def main(arguments: Sequence[str]) -> None:
     """Run all chains that no other process has claimed, then print the table of all runs."""
     options = _parser().parse_intermixed_args(arguments)
-    register_schema()
     chains = {
         f"{data}-{options.ratio}-s{seed}-grown-{share:g}": (data, seed, share)
         for data, seed, share in product(options.data, options.split_seeds, options.shares)

@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 from benchmarks.command import bench_parser, write_numbers
-from emea.config.settings.number_argument import AT_LEAST_ONE, number_in
+from emea.cli.arguments import AT_LEAST_ONE, number_in
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.em.propagation import Propagation

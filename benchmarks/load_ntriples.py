@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.command import bench_parser, write_numbers
 from benchmarks.start_up import with_this_package
-from emea.config.settings.number_argument import AT_LEAST_ONE, number_in
+from emea.cli.arguments import AT_LEAST_ONE, number_in
 from emea.config.settings.setting import SHARE
 from emea.data.formats.graph_file import read_graph_file
 

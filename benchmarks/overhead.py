@@ -18,8 +18,7 @@ from pytorch_lightning.strategies import Strategy
 
 from benchmarks.command import bench_parser, write_numbers
 from benchmarks.start_up import seconds_of
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 from emea.em.em_callback import EMCallback
 from emea.fit import training_loop
 from emea.fit.alignment_module import AlignmentModule
@@ -55,7 +54,6 @@ def main(arguments: Sequence[str]) -> None:
     parser = bench_parser("overhead", __doc__)
     parser.add_argument("overrides", nargs="*", help="config of the run, as for emea run")
     options = parser.parse_args(arguments)
-    register_schema()
     numbers = {**shares(options.overrides), **start_up()}
     for name, value in numbers.items():
         print(f"{name:<22} {value}" if isinstance(value, str) else f"{name:<22} {value:.3f}")

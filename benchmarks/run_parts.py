@@ -12,10 +12,9 @@ import torch
 from torch import Tensor
 
 from benchmarks.command import bench_parser, write_numbers
+from emea.cli.arguments import AT_LEAST_ONE, number_in
+from emea.config.composition import composed
 from emea.config.instantiate import factory, load_pair
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
-from emea.config.settings.number_argument import AT_LEAST_ONE, number_in
 from emea.em.em_callback import IterationReport
 from emea.fit.step_block import Labels
 from emea.run.parts import Parts, build_parts, draw_split
@@ -32,7 +31,6 @@ def main(arguments: Sequence[str]) -> None:
         "--steps", type=number_in(AT_LEAST_ONE, int), default=100, help="optimisation steps to time"
     )
     options = parser.parse_args(arguments)
-    register_schema()
     keep_freed_memory()
     numbers = measure(options.overrides, options.steps)
     for name, value in numbers.items():

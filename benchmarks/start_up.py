@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.command import bench_parser, write_numbers
 from benchmarks.earlier import print_earlier
-from emea.config.settings.number_argument import AT_LEAST_ONE, number_in
+from emea.cli.arguments import AT_LEAST_ONE, number_in
 from emea.data.sources.synthetic import MIN_ENTITIES, synthetic_pair
 
 NUM_LABELS = 20

@@ -33,10 +33,9 @@ import numpy as np
 
 from benchmarks.benchmark_runs import claimed, finished_runs, ids_of, marks, output_folder
 from benchmarks.command import bench_parser
+from emea.cli.arguments import AT_LEAST_ONE, number_in
+from emea.config.composition import composed
 from emea.config.instantiate import load_pair
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
-from emea.config.settings.number_argument import AT_LEAST_ONE, number_in
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair
 from emea.explain.explainer import Explainer
@@ -156,7 +155,6 @@ class Person:
 def main(arguments: Sequence[str]) -> None:
     """Run all chains that no other process has claimed, then print the table of all runs."""
     options = _parser().parse_intermixed_args(arguments)
-    register_schema()
     chains = {
         f"{data}-{options.ratio}-s{seed}": (data, seed)
         for data, seed in product(options.data, options.split_seeds)

@@ -17,8 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks.command import bench_parser, write_numbers
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 from emea.em.em_callback import EMCallback
 from emea.run.job import run_job
 from emea.run.parts import member_models
@@ -52,7 +51,6 @@ def main(arguments: Sequence[str]) -> None:
     parser = bench_parser("whole-run", __doc__)
     parser.add_argument("overrides", nargs="*", help="config of the run, as for emea run")
     options = parser.parse_args(arguments)
-    register_schema()
     numbers = measure([*options.overrides, "tracking=none"])
     for name, value in numbers.items():
         print(f"{name:<20} {value}")

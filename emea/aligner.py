@@ -32,10 +32,9 @@ from emea.answer.decision import (
 )
 from emea.answer.exporting import top_candidates
 from emea.answer.schema import Schema, TermMatch
-from emea.config.device_settings import AUTO, fitting_settings
-from emea.config.files import search_also
-from emea.config.overrides import check_option, check_settings, composed
-from emea.config.schema import register_schema
+from emea.config.command_line import check_option, check_settings
+from emea.config.composition import composed, search_also
+from emea.config.settings.execution import AUTO, fitting_settings
 from emea.data.arrays import IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import OfficialSplit, assemble_pair
@@ -157,7 +156,6 @@ class Aligner:
         folder: str | Path | None = None,
         config_dir: str | Path | None = None,
     ) -> None:
-        register_schema()
         search_also([] if config_dir is None else [checked_path(config_dir, "config_dir")])
         for group, name in (("model", model), ("em", em)):
             if not isinstance(name, str):

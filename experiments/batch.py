@@ -21,9 +21,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.experiment import jobs
-from emea.config.overrides import composed, quote_numeric_choices
-from emea.config.schema import register_schema
+from emea.config.command_line import jobs
+from emea.config.composition import composed, quote_numeric_choices
 from emea.errors import UserError
 from emea.record.packing import packed_runs
 from emea.record.provenance import code_state, is_of_committed_code
@@ -43,7 +42,6 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the cells, print a table and record the runs; the status is 1 if any run is missing."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
-    register_schema()
     deadline = time.monotonic() + options.budget
     if not options.table and not is_of_committed_code(code_state()):
         logger.warning(UNCOMMITTED)

@@ -114,11 +114,11 @@ def _cheap_runs() -> Iterator[None]:
     from hydra.core.config_store import ConfigStore
     from lightning_fabric.utilities import registry
 
-    from emea.config import files as config_files
+    from emea.config import composition
     from emea.record import provenance
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(config_files, "compose", _kept_compose(config_files.compose))
+        patch.setattr(composition, "compose", _kept_compose(composition.compose))
         patch.setattr(ConfigStore, "__deepcopy__", lambda store, _: store, raising=False)
         patch.setattr(registry, "entry_points", cache(registry.entry_points))
         patch.setattr(provenance, "_git", _kept_git(provenance._git))
@@ -138,7 +138,7 @@ def _kept_compose(compose: Callable[..., Any]) -> Callable[..., Any]:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
-    from emea.config.files import CONF
+    from emea.config.composition import CONF
 
     parser = OverridesParser.create()
     quotes = "'\""

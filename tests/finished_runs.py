@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 from emea.run.finished_run import FinishedRun, load_run
 from emea.run.job import run_job
 
@@ -36,7 +35,6 @@ def finished_in(folder: Path) -> Finished:
 
     def make(kind: str) -> FinishedRun:
         if kind not in made:
-            register_schema()
             unused = () if "model=lightea" not in KINDS[kind] else TINY[3:5]
             settings = [one for one in TINY if one not in unused]
             run_job(composed([*settings, *KINDS[kind]]), folder / kind)

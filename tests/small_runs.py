@@ -2,8 +2,7 @@
 
 from omegaconf import DictConfig
 
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 
 TINY = (
     "data.num_entities=150",
@@ -23,7 +22,6 @@ NARROW = {"dim": 16, "output_dim": 16, "num_proxies": 8, "dims": [16, 16, 16]}
 
 def tiny_config_of(*overrides: str) -> DictConfig:
     """A config that runs in seconds, with further overrides."""
-    register_schema()
     config = composed([*TINY, *overrides])
     encoder, chosen = config.model.encoder, " ".join(overrides)
     for key, width in NARROW.items():

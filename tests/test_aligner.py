@@ -17,8 +17,7 @@ import torch
 import emea.aligner
 import emea.cli.main
 from emea.aligner import Aligner, graph_of, read_graph, read_links
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import ConfigError, DataError, UserError
 from emea.fit import training_loop
@@ -281,7 +280,6 @@ def test_an_interrupted_fit_is_resumed_from_its_folder(
 @pytest.fixture(scope="module")
 def with_test_links(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an ordinary run with test links."""
-    register_schema()
     folder = tmp_path_factory.mktemp("ordinary")
     settings = ["data.num_entities=100", "ratio=0.2", "split.num_validation=10", "tracking=none"]
     run_job(composed([*settings, "model=lightea", "em=dual", *QUICK]), folder)

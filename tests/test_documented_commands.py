@@ -17,9 +17,8 @@ import pytest
 from emea.cli import align as align_command
 from emea.cli.main import COMMANDS, main
 from emea.cli.run import resumed_folder
-from emea.config.files import CONF, option_names
-from emea.config.overrides import check_overrides, composed
-from emea.config.schema import register_schema
+from emea.config.command_line import check_overrides
+from emea.config.composition import CONF, composed, option_names
 
 from .sweeping import called_here
 
@@ -98,7 +97,6 @@ def only_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def check_run(arguments: list[str]) -> None:
     """Check the settings; of a sweep, each option and one job, because composing takes long."""
-    register_schema()
     if resumed_folder(arguments) is not None:
         return
     arguments = [PUBLIC_FILE.sub("docs/examples/seeds.tsv", word) for word in arguments]
@@ -126,7 +124,6 @@ def check_data(arguments: list[str]) -> None:
     name, *overrides = arguments
     if name == "--help":
         return
-    register_schema()
     assert name in option_names("data")
     config = composed([f"data={name}", *(f"data.{override}" for override in overrides)])
     files = [config.data.get(key) for key in ("source", "target", "links")]
@@ -135,7 +132,6 @@ def check_data(arguments: list[str]) -> None:
 
 def check_align(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    register_schema()
     arguments = [PUBLIC_FILE.sub("docs/examples/seeds.tsv", word) for word in arguments]
     options = align_command._parser().parse_intermixed_args(arguments)
     options.out = Path("no_such_folder")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from emea.answer.decoding import BestAnswer, accepted
 from emea.config.checks import check_config
-from emea.config.files import error_text
+from emea.config.composition import error_text
 from emea.config.instantiate import factory
 from emea.data.arrays import IntArray
 from emea.data.split import MORE_VALIDATION, Split

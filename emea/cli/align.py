@@ -11,13 +11,12 @@ from omegaconf import DictConfig
 
 from emea.answer.formats import ALIGNMENT_FILE
 from emea.answer.schema import RELATIONS_FILE
-from emea.cli.run_arguments import add_threshold_arguments, check_output_folder
-from emea.config.device_settings import CPU_SETTINGS, GPU_SETTINGS
+from emea.cli.arguments import add_threshold_arguments, check_output_folder
+from emea.config.command_line import check_overrides
+from emea.config.composition import composed
 from emea.config.instantiate import load_pair
-from emea.config.overrides import check_overrides, composed
 from emea.config.paths import check_writable
-from emea.config.schema import register_schema
-from emea.config.settings.run import EXPORT_FORMATS
+from emea.config.settings.execution import CPU_SETTINGS, EXPORT_FORMATS, GPU_SETTINGS
 from emea.data.entity_kinds import is_blank
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
@@ -59,7 +58,6 @@ follow TARGET as key=value."""
 def main(arguments: Sequence[str]) -> int:
     """Align two files, print a summary and return the exit status."""
     options = _parser().parse_intermixed_args(arguments)
-    register_schema()
     _check(options)
     usual = CPU_SETTINGS if options.links is not None else NO_LINKS_SETTINGS
     config = _config(options, usual)

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from omegaconf import DictConfig
 
 from emea.config.checks import check_config
-from emea.config.files import CONF, option_names
+from emea.config.composition import CONF, composed, option_names
 from emea.config.instantiate import load_pair
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
 from emea.data.graph_pair import GraphPair
 from emea.data.statistics import statistics_table
 from emea.errors import ConfigError
@@ -48,7 +46,6 @@ def load_named_pair(name: str, overrides: Sequence[str] = ()) -> GraphPair:
 
 def _composed(name: str, overrides: list[str]) -> DictConfig:
     """Compose the whole config, because a data set can choose options of other groups."""
-    register_schema()
     return composed([f"data={name}", *overrides])
 
 

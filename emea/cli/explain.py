@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from emea.cli.run_arguments import add_run_arguments
+from emea.cli.arguments import add_run_arguments
 from emea.errors import writing
 from emea.record.atomic import write_atomic
 from emea.record.run_record import check_finished

@@ -5,11 +5,10 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from emea.cli.run_arguments import add_run_arguments, add_threshold_arguments
+from emea.cli.arguments import AT_LEAST_ONE, add_run_arguments, add_threshold_arguments, number_in
+from emea.config.composition import option_names
 from emea.config.earlier import SIMILARITIES
-from emea.config.files import option_names
-from emea.config.settings.number_argument import AT_LEAST_ONE, number_in
-from emea.config.settings.run import EXPORT_FORMATS
+from emea.config.settings.execution import EXPORT_FORMATS
 from emea.config.settings.setting import SHARE_ABOVE_ZERO
 from emea.errors import writing
 from emea.record.run_record import check_finished

@@ -13,21 +13,14 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from emea.config.arguments import check_flags
 from emea.config.checks import check_config
+from emea.config.command_line import SWEEP_FLAGS, check_flags, check_overrides, sweep_flag_first
+from emea.config.composition import CONF, quote_numeric_choices, register_schema
 from emea.config.earlier import current_overrides
-from emea.config.experiment import SWEEP_FLAGS
-from emea.config.files import CONF
-from emea.config.help import group_help, help_text
 from emea.config.idle import idle_settings
 from emea.config.instantiate import load_pair
-from emea.config.overrides import (
-    check_overrides,
-    quote_numeric_choices,
-    sweep_flag_first,
-)
 from emea.config.paths import check_modules, check_run_folder
-from emea.config.schema import register_schema
+from emea.config.reference import group_help, help_text
 from emea.config.settings.groups import GROUPS
 from emea.config.single_run import is_single, run_once
 from emea.errors import DataError, UserError, paths_checked

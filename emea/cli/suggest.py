@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from emea.cli.run_arguments import add_run_arguments
-from emea.config.settings.number_argument import AT_LEAST_ONE, number_in
+from emea.cli.arguments import AT_LEAST_ONE, add_run_arguments, number_in
 from emea.errors import writing
 from emea.record.atomic import write_atomic
 from emea.record.run_record import check_finished

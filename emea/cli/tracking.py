@@ -10,7 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from emea.config.settings.number_argument import number_in
+from emea.cli.arguments import number_in
 from emea.config.settings.setting import NOT_NEGATIVE, Range
 from emea.errors import UserError
 from emea.record.mlflow_store import MlflowStore

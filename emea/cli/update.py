@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from emea.cli.run_arguments import add_run_arguments, check_output_folder
+from emea.cli.arguments import AT_LEAST_ONE, add_run_arguments, check_output_folder, number_in
 from emea.config.paths import check_writable
-from emea.config.schema import register_schema
-from emea.config.settings.number_argument import AT_LEAST_ONE, number_in
 from emea.config.settings.setting import Range
 from emea.data.arrays import IntArray
 from emea.data.formats.graph_file import read_graph_file
@@ -44,7 +42,6 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     folder = options.out or options.run.with_name(f"{options.run.resolve().name}-updated")
     _check(options, folder)
-    register_schema()
     # torch is imported after the command line and the folder were checked.
     from emea.run.finished_run import load_run
     from emea.update.changes import changes_between, counts, write_changes

@@ -7,10 +7,10 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from emea.config.files import error_text, required_groups
+from emea.config.composition import error_text, required_groups
+from emea.config.settings.execution import trainer_problems
 from emea.config.settings.groups import GROUPS, declared
 from emea.config.settings.setting import Setting
-from emea.config.trainer_settings import trainer_problems
 from emea.config.trusted_targets import untrusted_targets
 from emea.errors import ConfigError
 

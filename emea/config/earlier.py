@@ -8,7 +8,6 @@ from typing import Any
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
-from emea.config.experiment import assignments
 from emea.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -153,6 +152,8 @@ def _names(argument: str) -> list[str]:
     """Return the options that an override of a group names; empty if it cannot be read."""
     try:
         (override,) = OverridesParser.create().parse_overrides([argument])
-        return [one.partition("=")[2].strip("'\"") for one in assignments(override)]
+        is_sweep = override.is_sweep_override()
+        texts = override.sweep_string_iterator() if is_sweep else [argument.partition("=")[2]]
+        return [text.strip("'\"") for text in texts]
     except (HydraException, ValueError, RecursionError):
         return []  # check_overrides reports what is wrong

@@ -7,8 +7,8 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from emea.config.files import OPTIONAL
 from emea.config.settings.em import PAPER_FEATURES, TwoWaySettings
+from emea.config.settings.groups import OPTIONAL
 from emea.config.settings.setting import settings_of
 
 

@@ -9,7 +9,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from emea.config.files import error_text
+from emea.config.composition import error_text
 from emea.config.trusted_targets import check_made
 from emea.data.graph_pair import GraphPair
 from emea.errors import ConfigError

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.files import CONF
+from emea.config.composition import CONF
 from emea.data.names import is_endpoint
 from emea.data.split import NO_SEEDS
 from emea.errors import ConfigError, DataError

@@ -13,10 +13,15 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from emea.config.experiment import SWEEP_FLAGS
-from emea.config.files import CONF, CONFIG_DIR_FLAGS, error_text, without_config_dirs
-from emea.config.overrides import check_command, check_composed, check_settings
-from emea.config.schema import register_schema
+from emea.config.command_line import (
+    CONFIG_DIR_FLAGS,
+    SWEEP_FLAGS,
+    check_command,
+    check_composed,
+    check_settings,
+    without_config_dirs,
+)
+from emea.config.composition import CONF, error_text
 from emea.errors import ConfigError
 
 JOB = "run"
@@ -80,7 +85,6 @@ def run_once(arguments: Sequence[str], task: Callable[[DictConfig], Any]) -> Non
         ConfigError: If the configuration cannot run; no folder was created.
     """
     version.setbase("1.3")
-    register_schema()
     overrides, folders = without_config_dirs(arguments)
     search_path = create_config_search_path(str(CONF))
     for folder in folders:

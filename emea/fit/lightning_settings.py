@@ -16,7 +16,7 @@ from pytorch_lightning.utilities.exceptions import (  # type: ignore[attr-define
 )
 
 from emea.config.instantiate import factory
-from emea.config.trainer_settings import lightning_options
+from emea.config.settings.execution import lightning_options
 from emea.errors import ConfigError
 
 

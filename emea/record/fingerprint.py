@@ -14,7 +14,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.trainer_settings import lightning_options
+from emea.config.settings.execution import lightning_options
 from emea.data.graph_pair import GraphPair
 from emea.errors import DataError
 from emea.record.atomic import write_atomic

@@ -6,8 +6,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.files import OPTIONAL
 from emea.config.idle import keys_without_effect
+from emea.config.settings.groups import OPTIONAL
 from emea.record.run_record import ParamValue
 
 HIDDEN = (

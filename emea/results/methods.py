@@ -15,9 +15,9 @@ from emea.config.settings.em import (
     PaperEMSettings,
     TwoWaySettings,
 )
+from emea.config.settings.execution import RunSettings
 from emea.config.settings.method import AvoidConflictSettings, ParisRuleSettings
 from emea.config.settings.model import IndependentSettings, RREAEncoderSettings, StoppingSettings
-from emea.config.settings.run import RunSettings
 from emea.results.records import RecordedRun
 
 

@@ -17,10 +17,8 @@ from emea.answer.decision import (
 from emea.answer.exporting import origin_of, write_alignment
 from emea.answer.formats import ALIGNMENT_FILES
 from emea.answer.schema import SCHEMA_FILES, write_schema
+from emea.config.composition import composed, option_names
 from emea.config.earlier import current_decoding
-from emea.config.files import option_names
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
 from emea.errors import ConfigError
 from emea.record.atomic import write_json
 from emea.record.run_folder import finite
@@ -100,7 +98,6 @@ def with_decoding(config: DictConfig, decoding: str) -> DictConfig:
         )
     if config.decoding.name == decoding:  # keep the settings of the run
         return config
-    register_schema()
     changed = config.copy()
     changed.decoding = composed([f"decoding={decoding}"]).decoding
     return changed

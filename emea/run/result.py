@@ -17,7 +17,7 @@ from emea.answer.decision import (
 )
 from emea.answer.exporting import origin_of, write_alignment
 from emea.answer.schema import Schema, write_schema
-from emea.config.files import OPTIONAL
+from emea.config.settings.groups import OPTIONAL
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.evaluation.calibration import answer_calibration

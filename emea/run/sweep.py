@@ -17,7 +17,7 @@ from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.experiment import assignments
+from emea.config.command_line import assignments
 from emea.config.instantiate import factory
 from emea.record.atomic import write_json
 from emea.record.mlflow_sweep import JOBS_FILE

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from emea.answer.exporting import answered_pairs
-from emea.config.overrides import composed
+from emea.config.composition import composed
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from omegaconf import DictConfig
 
-from emea.config.files import option_names
+from emea.config.command_line import check_overrides
+from emea.config.composition import composed, option_names
 from emea.config.instantiate import load_pair
-from emea.config.overrides import check_overrides, composed
-from emea.config.schema import register_schema
 from emea.data.split import Split
 from emea.errors import ConfigError
 from emea.run.job import run_job
@@ -65,7 +64,6 @@ def check_calibration(metrics: dict, found: Answer, split: Split) -> None:
 
 
 def config_of(decoding: str) -> DictConfig:
-    register_schema()
     epochs = ("model.initial_epochs=12", "model.epochs_per_iteration=4")
     options = (f"decoding={decoding}", "em.iterations=1", "model.encoder.dim=16")
     return composed([*TINY, *epochs, *options])
@@ -163,7 +161,6 @@ def test_refused_settings_are_reported_before_training(
     ],
 )
 def test_the_command_line_refuses_settings_without_meaning(override: tuple[str, ...]) -> None:
-    register_schema()
     with pytest.raises(ConfigError, match=override[1].split("=")[0]):
         check_overrides(override)
 

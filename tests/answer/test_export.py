@@ -13,9 +13,8 @@ from omegaconf import DictConfig, OmegaConf
 from emea.answer.decision import ExportSettings, export_settings
 from emea.answer.formats import FORMATS
 from emea.answer.schema import SCHEMA_FORMATS
-from emea.config.files import option_names
-from emea.config.overrides import check_overrides
-from emea.config.schema import register_schema
+from emea.config.command_line import check_overrides
+from emea.config.composition import option_names
 from emea.errors import ConfigError
 from emea.record.run_folder import finite
 from emea.run.finished_run import FinishedRun, load_run
@@ -233,7 +232,6 @@ def test_the_answer_that_is_scored_is_the_accepted_one(
     ],
 )
 def test_settings_without_meaning_are_refused(overrides: list[str], sentence: str) -> None:
-    register_schema()
     with pytest.raises(ConfigError, match=sentence):
         check_overrides(overrides)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from emea.answer.formats import FORMATS, write_formats
-from emea.config.settings.run import EXPORT_FORMATS
+from emea.config.settings.execution import EXPORT_FORMATS
 from emea.data.arrays import NO_MATCH
 from emea.data.formats.link_file import read_link_file
 from emea.data.links import EntityFinder, LinkRegister, LinkResolver

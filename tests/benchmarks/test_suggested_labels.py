@@ -6,8 +6,7 @@ import pytest
 
 from benchmarks.benchmark_runs import claimed, finished_runs
 from benchmarks.suggested_labels import Person, Task, main
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 from emea.record.packing import packed_runs
 from emea.run.parts import draw_split
 
@@ -16,7 +15,6 @@ SETTINGS = ["data=synthetic", "data.num_entities=150", "split.num_validation=20"
 
 @pytest.fixture(scope="module")
 def task() -> Task:
-    register_schema()
     return Task.of(composed(SETTINGS), seed=3)
 
 

@@ -8,18 +8,12 @@ from omegaconf import DictConfig
 
 from benchmarks import overhead, whole_run
 from emea.config.checks import check_config
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 from emea.fit.stages import stages
 
 QUICK = ["data.num_entities=150", "split.num_validation=10", "model.initial_epochs=4"]
 QUICK += ["model.epochs_per_iteration=2", "em.iterations=1", "trainer=cpu"]
 QUICK += ["model.encoder.dim=16"]
-
-
-@pytest.fixture(autouse=True)
-def schema() -> None:
-    register_schema()
 
 
 @pytest.mark.slow

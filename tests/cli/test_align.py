@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from emea.cli.arguments import check_output_folder
 from emea.cli.main import main
-from emea.cli.run_arguments import check_output_folder
 from emea.errors import UserError
 
 from ..data.sources.endpoint import Endpoint, serving

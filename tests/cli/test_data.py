@@ -12,7 +12,7 @@ from hydra.utils import get_method
 from omegaconf import OmegaConf
 
 from emea.cli.main import main as emea
-from emea.config.files import CONF, compose_config, option_names
+from emea.config.composition import CONF, compose_config, option_names
 from emea.data.sources.download import load_source
 
 

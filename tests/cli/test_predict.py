@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from emea.cli.main import main as emea
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 from emea.run.job import run_job
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +23,6 @@ def main(arguments: Sequence[str]) -> int:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    register_schema()
     folder = tmp_path_factory.mktemp("run")
     run_job(composed([*QUICK, "export.formats=[nt]", "export.threshold=0.01"]), folder)
     return folder

@@ -15,9 +15,7 @@ from hydra.core.hydra_config import HydraConfig
 
 from emea.cli.run import main
 from emea.config import checks
-from emea.config.files import compose_config
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import compose_config, composed
 from emea.data.sources.synthetic import synthetic_pair
 from emea.record.run_record import read_header
 from emea.run.job import run_job
@@ -108,7 +106,6 @@ def test_a_run_ends_with_a_table_and_where_to_look_even_without_mlflow(tmp_path:
 def test_folders_are_called_by_what_was_chosen(
     overrides: list[str], end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    register_schema()
     config = compose_config(overrides, with_hydra=True)
     monkeypatch.setattr(HydraConfig.instance(), "cfg", config)
     _, day, time = Path(config.hydra.run.dir).parts
@@ -257,7 +254,6 @@ def test_an_interrupted_run_names_the_modules_to_trust(
     def interrupted(*_: object, **__: object) -> Any:
         raise KeyboardInterrupt
 
-    register_schema()
     monkeypatch.setattr("emea.run.job.Start.of", interrupted)
     for given, shown in (([], ""), (["trust=[my_module,other]"], " 'trust=[my_module,other]'")):
         with pytest.raises(KeyboardInterrupt):

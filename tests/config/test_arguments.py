@@ -2,7 +2,7 @@
 
 import pytest
 
-from emea.config.arguments import MOST_CHARACTERS, MOST_LEVELS, check_flags, check_sizes
+from emea.config.command_line import MOST_CHARACTERS, MOST_LEVELS, check_flags, check_sizes
 from emea.errors import ConfigError
 
 

@@ -10,11 +10,16 @@ from hydra.utils import get_object
 from omegaconf import OmegaConf
 
 from emea.config.checks import check_config
-from emea.config.experiment import jobs
-from emea.config.files import CONF, PRESETS, group_names, option_names, required_groups
-from emea.config.help import group_help, help_text
-from emea.config.overrides import check_overrides, composed
-from emea.config.schema import register_schema
+from emea.config.command_line import check_overrides, jobs
+from emea.config.composition import (
+    CONF,
+    PRESETS,
+    composed,
+    group_names,
+    option_names,
+    required_groups,
+)
+from emea.config.reference import group_help, help_text
 
 OPTIONS = [(group, option) for group in required_groups() for option in option_names(group)]
 GIVEN_BY_THE_RUN = {
@@ -32,7 +37,6 @@ def load(group: str, option: str) -> dict[str, Any]:
 
 def load_composed(group: str, option: str) -> Any:
     """The option with the options it is made of."""
-    register_schema()
     return OmegaConf.to_container(composed([f"{group}={option}"])[group])
 
 
@@ -124,7 +128,6 @@ def test_a_preset_says_what_it_is_after_where_it_belongs(group: str, option: str
 
 @pytest.mark.parametrize("variant", option_names("variant"))
 def test_a_variant_makes_a_config_that_can_run(variant: str) -> None:
-    register_schema()
     check_config(composed([f"variant={variant}"]))
 
 
@@ -137,7 +140,6 @@ def test_a_variant_makes_a_config_that_can_run(variant: str) -> None:
     ],
 )
 def test_every_kind_of_job_of_an_experiment_can_run(experiment: str) -> None:
-    register_schema()
     check_overrides(["-m", f"experiment={experiment}"])
     assert jobs(experiment)
 

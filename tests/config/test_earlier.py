@@ -8,9 +8,9 @@ import pytest
 from omegaconf import OmegaConf
 
 from emea.config import earlier
+from emea.config.command_line import check_overrides
+from emea.config.composition import composed
 from emea.config.earlier import MOVED, current_decoding, current_overrides, current_settings
-from emea.config.overrides import check_overrides, composed
-from emea.config.schema import register_schema
 from emea.errors import ConfigError
 from emea.record.run_folder import read_config
 
@@ -19,7 +19,6 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "records" 
 
 @pytest.fixture(autouse=True)
 def _new_warnings() -> Iterator[None]:
-    register_schema()
     earlier._warn.cache_clear()
     yield
     earlier._warn.cache_clear()

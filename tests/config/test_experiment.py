@@ -1,14 +1,8 @@
 import pytest
 
-from emea.config.experiment import chosen_experiment, jobs, sweep_params, with_sweep
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.command_line import chosen_experiment, jobs, sweep_params, with_sweep
+from emea.config.composition import composed
 from emea.errors import ConfigError
-
-
-@pytest.fixture(autouse=True)
-def schema() -> None:
-    register_schema()
 
 
 def test_a_sweep_is_spelled_out_and_what_was_typed_stays() -> None:

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import strategies as st
 
-from emea.config.files import search_also
-from emea.config.overrides import check_overrides, quote_numeric_choices, sweep_flag_first
-from emea.config.schema import register_schema
+from emea.config.command_line import check_overrides, sweep_flag_first
+from emea.config.composition import quote_numeric_choices, search_also
 
 from ..mutated_files import few_or_many, fuzz, mutated
 
@@ -63,7 +62,6 @@ ARGUMENTS = st.one_of(
 
 @pytest.fixture(autouse=True)
 def _own_options() -> Iterator[None]:
-    register_schema()
     yield
     search_also([])
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
+from emea.config.command_line import check_overrides
+from emea.config.composition import composed
 from emea.config.idle import IDLE, idle_settings, uses_two_way
-from emea.config.overrides import check_overrides, composed
-from emea.config.schema import register_schema
 from emea.data.sources.synthetic import synthetic_pair
 from emea.em.two_way_step import TwoWayStep
 from emea.errors import ConfigError
@@ -25,11 +25,6 @@ DUAL_OFF = (
 )
 PAPER_SETTINGS = ("em.ridge=0.1", "em.m_step=pseudolikelihood", "em.sampling=sample")
 PAPER_SETTINGS += ("rule.markov_blanket=true", "rule.subsumption_from=expected")
-
-
-@pytest.fixture(autouse=True)
-def _schema() -> None:
-    register_schema()
 
 
 @pytest.mark.parametrize("setting", PAPER_SETTINGS)

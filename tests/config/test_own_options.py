@@ -9,9 +9,8 @@ import pytest
 
 from emea.aligner import Aligner, read_graph, read_links
 from emea.cli.main import main as emea
-from emea.config.files import option_names, search_also, without_config_dirs
-from emea.config.overrides import check_overrides, composed
-from emea.config.schema import register_schema
+from emea.config.command_line import check_overrides, without_config_dirs
+from emea.config.composition import composed, option_names, search_also
 from emea.errors import ConfigError
 from emea.record.run_folder import read_config
 
@@ -25,7 +24,6 @@ SHORT += ["model.initial_epochs=3", "model.epochs_per_iteration=2", "tracking=no
 
 @pytest.fixture(autouse=True)
 def no_other_folders() -> Iterator[None]:
-    register_schema()
     yield
     search_also([])
 

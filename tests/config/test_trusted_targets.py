@@ -3,9 +3,8 @@ from pathlib import Path
 import pytest
 
 from emea.config.checks import check_config
+from emea.config.composition import composed
 from emea.config.instantiate import load_pair
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
 from emea.config.trusted_targets import untrusted_targets
 from emea.errors import ConfigError
 
@@ -27,11 +26,6 @@ HOSTILE = [
     f"data._target_=emea.data.{'x' * 300}.read",  # longer than a file may be called
     "data._target_='emea.data.[.read'",
 ]
-
-
-@pytest.fixture(autouse=True)
-def schema() -> None:
-    register_schema()
 
 
 @pytest.mark.parametrize("override", HOSTILE)

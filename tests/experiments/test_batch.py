@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from emea.config.checks import check_config
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 from emea.record.study import read_study
 from experiments.batch import _parser, cell_name, cells, first_training, main
 
@@ -72,7 +71,6 @@ def test_uncommitted_code_is_reported_before_the_runs(
 @pytest.mark.slow
 @pytest.mark.parametrize("experiment", [f"smoke/{one}" for one in ("table5", "figure5")])
 def test_first_trainings_have_no_em_in_any_experiment(experiment: str, tmp_path: Path) -> None:
-    register_schema()
     arguments = [experiment, "em.num_candidates=5,10", "--share-first", "--out", str(tmp_path)]
     found = cells(_parser().parse_args(arguments))
     configs = {name: composed(overrides) for name, overrides in found}
@@ -97,7 +95,6 @@ def test_names_tell_pair_ratio_and_split_first() -> None:
 
 @pytest.mark.slow
 def test_runs_that_differ_in_em_alone_share_their_first_training() -> None:
-    register_schema()
     usual = first_training(composed(["data=zh", "ratio=0.05"]))
     assert usual == first_training(composed(["data=zh", "ratio=0.05", "em=dual", "rule=paris"]))
     assert usual == first_training(composed(["data=zh", "ratio=0.05", "protocol=released"]))

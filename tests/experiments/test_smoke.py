@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from emea.config.experiment import jobs, sweep_params
-from emea.config.files import option_names
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.command_line import jobs, sweep_params
+from emea.config.composition import composed, option_names
 from emea.data.sources.synthetic import synthetic_pair
 from emea.results.studies.openea import PAIRS
 from emea.run.job import run_job
@@ -24,11 +22,6 @@ EXPERIMENTS = [
     if "/" not in name and name not in (*ON_NAMES, ON_FOLDS)
 ]
 EVERYWHERE = {"data", "ratio", "split_seed"}
-
-
-@pytest.fixture(autouse=True)
-def schema() -> None:
-    register_schema()
 
 
 def test_each_experiment_has_a_smoke_variant_and_a_folder() -> None:

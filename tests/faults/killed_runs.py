@@ -99,10 +99,7 @@ def main(base: Path, arguments: list[str]) -> None:
     """Kill a run, or an update of a run, at every file operation."""
     import torch
 
-    from emea.config.schema import register_schema
-
     torch.set_num_threads(1)
-    register_schema()
     if arguments[:1] == ["update"]:
         # a file takes three operations, so every second one is at least one of each file
         kill_everywhere(base, *_update(arguments[1:]), (*RESULTS[:3], "changes.tsv"), every=2)
@@ -112,7 +109,7 @@ def main(base: Path, arguments: list[str]) -> None:
 
 def _run(settings: list[str]) -> tuple[Work, Work]:
     """Return functions that start a run in a folder, and that resume it."""
-    from emea.config.overrides import composed
+    from emea.config.composition import composed
     from emea.errors import DataError
     from emea.record.run_record import is_finished, is_run_folder
     from emea.run.job import run_job

@@ -13,9 +13,7 @@ from omegaconf import DictConfig
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from emea.config.files import option_names
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed, option_names
 from emea.errors import DataError, UserError
 from emea.fit import checkpoint, tensor_file
 from emea.fit.checkpoint import (
@@ -136,7 +134,6 @@ def test_a_checkpoint_of_another_model_is_refused(tiny_config: Configs, tmp_path
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Parts, Path]:
     """Parts of a run, and a checkpoint of them after the first stage."""
-    register_schema()
     parts = make_parts(composed([*TINY, "em=dual", "em.two_way.memory=0.5"]))
     path = tmp_path_factory.mktemp("saved") / "checkpoint.safetensors"
     ranks = {"initial_in_pool": np.ones(3), "initial_in_all": np.ones(3)}
@@ -154,7 +151,6 @@ def test_a_whole_checkpoint_is_taken(saved: tuple[Parts, Path]) -> None:
 
 
 def test_the_generator_of_the_papers_step_is_checked(tmp_path: Path) -> None:
-    register_schema()
     parts = make_parts(composed(TINY))
     path = tmp_path / "checkpoint.safetensors"
     save_checkpoint(path, parts.module, parts.data, parts.em, None)

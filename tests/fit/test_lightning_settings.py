@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from emea.config.checks import check_config
 from emea.config.instantiate import load_pair
-from emea.config.trainer_settings import PASSED_ON, REASONS, lightning_options
+from emea.config.settings.execution import PASSED_ON, REASONS, lightning_options
 from emea.config.trusted_targets import untrusted_targets
 from emea.errors import ConfigError
 from emea.fit import lightning_settings

@@ -7,8 +7,7 @@ import pytest
 
 from emea import Aligner, read_graph
 from emea.cli.align import main
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 from emea.data.sources.own_files import read_own_files
 from emea.errors import DataError, UserError
 from emea.record.pair_file import read_pair, write_pair
@@ -90,7 +89,6 @@ def test_the_library_aligns_without_links_and_explains_by_literals(tmp_path: Pat
 @pytest.mark.parametrize("method", ["paris", pytest.param("emea", marks=pytest.mark.slow)])
 def test_test_links_influence_nothing(tmp_path: Path, method: str) -> None:
     source, target, test = write_graphs(tmp_path)
-    register_schema()
     neural = ["model=lightea", "model.encoder.dim=64", "em=dual", "em.iterations=1"]
     config = composed(
         [

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from emea.config.composition import composed
 from emea.config.instantiate import load_pair
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.sources.synthetic import synthetic_pair
@@ -96,7 +95,6 @@ def test_a_pair_with_pickled_objects_is_refused(tmp_path: Path) -> None:
 def test_links_that_are_left_out_are_reported_by_the_run_only(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    register_schema()
     for name in "ab":
         (tmp_path / f"{name}.tsv").write_text(f"{name}0\tr\t{name}1\n{name}1\tr\t{name}2\n")
     (tmp_path / "links.tsv").write_text("a0\tb0\na1\tb1\na2\tb2\na3\tb3\n")

@@ -5,14 +5,12 @@ from itertools import product
 import pytest
 from omegaconf import OmegaConf
 
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 from emea.record.run_name import run_name, swept_values
 from emea.record.run_record import flat_params
 
 
 def params(*overrides: str) -> dict[str, object]:
-    register_schema()
     return flat_params(OmegaConf.to_container(composed(list(overrides)), resolve=True))
 
 

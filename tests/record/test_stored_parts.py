@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 from emea.errors import DataError
 from emea.run.finished_run import load_run
 from emea.run.job import run_job
@@ -29,7 +28,6 @@ def cut_links(folder: Path, num_labels: int) -> None:
 
 
 def finished(folder: Path, kind: str) -> Path:
-    register_schema()
     cut_links(folder, 20)
     files = {"source": EXAMPLES / "atlas.nt", "target": EXAMPLES / "karte.ttl"}
     files |= {"links": folder / "seeds.tsv", "test_links": folder / "test.tsv"}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hydra.utils import instantiate
 
-from emea.config.overrides import composed
+from emea.config.composition import composed
 from emea.record.mlflow_tracker import MlflowTracker
 from emea.record.run_record import RunHeader, read_closing
 from emea.record.tracker import Tracker

@@ -6,20 +6,13 @@ import numpy as np
 import pytest
 
 from emea.config.checks import check_config
-from emea.config.files import option_names
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed, option_names
 from emea.record.study import find_studies
 from emea.results.records import RecordedRun, load_records
 from emea.results.report import EXPERIMENTS
 
 RECORDED = [folder.name for folder in find_studies([EXPERIMENTS])]
 GROUPS = ("protocol", "model", "training", "rule", "em")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def schema() -> None:
-    register_schema()
 
 
 @cache

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from emea.config.files import option_names
+from emea.config.composition import option_names
 from emea.record.study import find_studies
 from emea.results.charts import svg
 from emea.results.methods import EMEA, PRASE

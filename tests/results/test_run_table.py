@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 from emea.record.run_header import flat_params
 from emea.results.checks import Mean
 from emea.results.methods import (
@@ -50,7 +49,6 @@ def hits(runs: list[RecordedRun], method: Method, protocol: str = "strict") -> l
 
 
 def defaults(*overrides: str) -> dict[str, Any]:
-    register_schema()
     return flat_params(OmegaConf.to_container(composed(overrides), resolve=True))
 
 

@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load_file
 
 from emea.config.checks import check_config
-from emea.config.files import option_names
+from emea.config.composition import option_names
 from emea.config.idle import idle_settings
 from emea.config.instantiate import load_pair
 from emea.data.split import Split

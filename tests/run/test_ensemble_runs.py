@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from emea.config.checks import check_config
-from emea.config.overrides import composed
+from emea.config.composition import composed
 from emea.data.arrays import IntArray
 from emea.errors import ConfigError
 from emea.fit import training_loop

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load, save
 
+from emea.config.composition import composed
 from emea.config.instantiate import load_pair
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
 from emea.data.protocol import Strict
 from emea.fit.checkpoint import (
     Progress,
@@ -51,7 +50,6 @@ NUM_ROWS = 3
 
 @pytest.fixture(scope="module")
 def config() -> DictConfig:
-    register_schema()
     return composed(SETTINGS)
 
 

@@ -193,13 +193,11 @@ MEASURED = """
 import json, sys, tempfile, torch
 from pathlib import Path
 from emea.config.instantiate import load_pair
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 from emea.runtime.device import memory_in_use
 from emea.run.job import run_job
 from emea.run.memory_estimate import estimate_memory, largest
 
-register_schema()
 config = composed(["tracking=none", "trainer=cpu", *sys.argv[1:]])
 pair, device = load_pair(config), torch.device("cpu")
 estimated = memory_in_use(device) + largest(estimate_memory(config, pair, device)).num_bytes

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from omegaconf import DictConfig
 
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 from emea.errors import UserError
 from emea.run.job import run_job
 from emea.run.result_table import print_results
@@ -31,7 +30,6 @@ def config_of(
     target: Path = EXAMPLES / "karte.ttl",
     links: Path = EXAMPLES / "seeds.tsv",
 ) -> DictConfig:
-    register_schema()
     files = (f"data.source={source}", f"data.target={target}", f"data.links={links}")
     return composed(["data=files", *files, *SHORT, *overrides])
 
@@ -165,13 +163,11 @@ def test_a_thousand_isolated_entities(tmp_path: Path) -> None:
 
 
 def test_files_that_are_not_named(tmp_path: Path) -> None:
-    register_schema()
     with pytest.raises(UserError, match=r"data\.source and data\.target and data\.links must name"):
         run_job(composed(["data=files"]), tmp_path)
 
 
 def test_the_split_can_be_chosen() -> None:
-    register_schema()
     assert composed(["data=files"]).split.name == "known"
     assert composed(["data=files", "split=random"]).split.name == "random"
     assert composed([]).split.name == "random"

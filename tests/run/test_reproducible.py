@@ -7,7 +7,7 @@ import pytest
 import torch
 from omegaconf import DictConfig
 
-from emea.config.files import option_names
+from emea.config.composition import option_names
 from emea.run.job import run_job
 
 Configs = Callable[..., DictConfig]

@@ -10,8 +10,7 @@ from omegaconf import DictConfig
 
 from emea.answer.decision import Decision
 from emea.answer.schema import Schema, TermMatch
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import DrawnPair, drawn_pair, synthetic_pair
 from emea.matching.beliefs import Beliefs
@@ -99,7 +98,6 @@ def test_true_links_give_the_true_relations() -> None:
     "method", [["method=paris"], ["model=lightea", "em=dual", "em.iterations=1"]]
 )
 def test_runs_find_the_relations_of_the_synthetic_pair(method: list[str], tmp_path: Path) -> None:
-    register_schema()
     drawn = drawn_pair(num_entities=1000, num_relations=40)
     config = composed(["data=synthetic", "tracking=none", "ratio=0.2", *method])
     precision, recall, equal = precision_and_recall(
@@ -138,7 +136,6 @@ def test_relations_with_the_same_name_are_found(
     real_folder: Callable[[str], Path],  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    register_schema()
     folder = real_folder(f"openea/{name}")
     chosen = ["data=openea", f"data.folder={folder}", "split=official", "method=paris"]
     schema = run_job(composed([*chosen, "tracking=none"]), tmp_path).schema

@@ -12,7 +12,7 @@ import torch
 from omegaconf import DictConfig, open_dict
 from rich.console import Console
 
-from emea.config.files import option_names
+from emea.config.composition import option_names
 from emea.config.instantiate import load_pair
 from emea.config.paths import check_paths
 from emea.data.protocol import Strict

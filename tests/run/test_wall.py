@@ -12,7 +12,7 @@ import torch
 from omegaconf import DictConfig
 from safetensors.torch import load_file
 
-from emea.config.files import option_names
+from emea.config.composition import option_names
 from emea.config.instantiate import load_pair
 from emea.data.graph_pair import GraphPair, relabel_links
 from emea.data.split import Split, Supervision

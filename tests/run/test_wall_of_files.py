@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from omegaconf import DictConfig
 
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 from emea.data.graph import KnowledgeGraph
 from emea.data.sources.synthetic import synthetic_pair
 from emea.run.job import run_job
@@ -96,7 +95,6 @@ def test_openea_predictions_depend_on_triples_and_labels_only(
     method: tuple[str, ...], tmp_path: Path
 ) -> None:
     def config(folder: Path) -> DictConfig:
-        register_schema()
         data = ("data=openea", f"data.folder={folder}", "split=official")
         return composed([*data, *SHORT, *method])
 
@@ -128,7 +126,6 @@ def test_the_order_of_lines_with_ids_changes_no_prediction(
     method: tuple[str, ...], tmp_path: Path
 ) -> None:
     def config(folder: Path) -> DictConfig:
-        register_schema()
         data = ("data=zh", "data.download=null", f"data.folder={folder}", "ratio=0.3")
         return composed([*data, *SHORT, *method])
 

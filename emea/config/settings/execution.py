@@ -1,9 +1,20 @@
-"""Settings of the trainer and of the tracker: how to run and where to record it."""
+"""Settings that belong to no group, of the trainer and of the tracker."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from typing import Any
 
-from emea.config.settings.setting import NOT_NEGATIVE, Range, setting, up_to
+from omegaconf import DictConfig, OmegaConf
+
+from emea.config.settings.setting import (
+    NOT_NEGATIVE,
+    SEED,
+    SHARE,
+    SHARE_ABOVE_ZERO,
+    Range,
+    setting,
+    up_to,
+)
 
 DEFAULT_STORE = "sqlite:///mlflow.db"
 DEFAULT_ARTIFACT_ROOT = "mlruns"
@@ -82,3 +93,123 @@ class MlflowSettings:
         NOT_NEGATIVE,
         source="ours",
     )
+
+
+EXPORT_FORMATS = ("tsv", "nt", "sssom", "jsonl")
+"""File formats of an alignment."""
+
+
+@dataclass(frozen=True)
+class ExportSettings:
+    """The answer of a run and the files that hold it (docs/exports.md)."""
+
+    formats: tuple[str, ...] = setting(
+        ("tsv",), "file formats of the alignment; tsv is always written", EXPORT_FORMATS
+    )
+    top_k: int = setting(
+        1, "candidates of each source entity in alignment.jsonl", up_to(100_000), required=True
+    )
+    threshold: float | None = setting(
+        None, "lowest probability of an answer; other source entities stay unmatched", SHARE
+    )
+    target_precision: float | None = setting(
+        None, "chooses the threshold that reaches this precision on the validation links", SHARE
+    )
+    least_inclusion: float = setting(
+        0.5,
+        "lowest probability of an inclusion of relations or classes that is stated",
+        SHARE_ABOVE_ZERO,
+        source="ours",
+    )
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """The settings at the top level of the configuration."""
+
+    seed: int = setting(0, "seed of weights, negatives and dropout", SEED)
+    split_seed: int = setting(0, "seed of the split into train, validation and test links", SEED)
+    initial_from: str | None = setting(
+        None, "checkpoint of another run; its weights replace the first training"
+    )
+    observed_links: int | None = setting(
+        None,
+        "test links that are ranked between iterations, null for all; the first and the last "
+        "ranking always use all",
+        up_to(10**9),
+    )
+    skip_recorded: bool = setting(
+        False, "skip a run that is already recorded with the same settings, data and code"
+    )
+    trust: tuple[str, ...] = setting(
+        (), "your own modules that a configuration may name", example="[my_module]"
+    )
+    study: str = setting("emea", "MLflow experiment of the run")
+    export: ExportSettings = ExportSettings()
+
+
+CPU_SETTINGS = ("model=lightea", "em=one_to_one", "em.iterations=3")
+"""LightEA needs no training: it takes minutes for 15,000 entities on two cores."""
+
+GPU_SETTINGS = ("model=rrea", "em=one_to_one")
+"""Like the settings for a CPU, the model comes first."""
+
+AUTO = "auto"
+"""Name of the choice that fits the device, for ``model`` and ``em``."""
+
+
+def fitting_settings(model: str, em: str, has_gpu: bool) -> list[str]:
+    """Return overrides for a model and an EM; ``auto`` chooses them by the device.
+
+    Further settings of the device's EM are only used if the EM is ``auto``.
+    """
+    own_model, *own_em = GPU_SETTINGS if has_gpu else CPU_SETTINGS
+    chosen = own_model if model == AUTO else f"model={model}"
+    return [chosen, *(own_em if em == AUTO else [f"em={em}"])]
+
+
+OWN = ("name", *(one.name for one in fields(TrainerSettings)))
+"""Settings that the run itself reads."""
+
+PASSED_ON = ("max_time", "log_every_n_steps", "limit_train_batches", "detect_anomaly")
+"""Arguments of ``pl.Trainer`` that have an effect here."""
+
+MANUAL = "Lightning ignores it in manual optimisation, which training uses here"
+EPOCHS = "the run sets it: use model.initial_epochs and model.epochs_per_iteration"
+ONE_DEVICE = "a run uses one device: choose it with trainer=cpu or trainer=gpu"
+NO_VALIDATION = "there is no validation loop: see model.early_stopping"
+
+REASONS = {
+    **dict.fromkeys(
+        ("gradient_clip_val", "gradient_clip_algorithm", "accumulate_grad_batches"), MANUAL
+    ),
+    **dict.fromkeys(("max_epochs", "min_epochs", "max_steps", "min_steps"), EPOCHS),
+    **dict.fromkeys(("devices", "num_nodes", "strategy", "sync_batchnorm"), ONE_DEVICE),
+    **dict.fromkeys(
+        (
+            *("limit_val_batches", "val_check_interval", "check_val_every_n_epoch"),
+            "num_sanity_val_steps",
+        ),
+        NO_VALIDATION,
+    ),
+    "precision": "training runs in single precision",
+    "enable_progress_bar": "the run shows its own progress",
+    "enable_checkpointing": "the run writes its own checkpoints: see trainer.checkpoint_minutes",
+    "reload_dataloaders_every_n_epochs": "the run sets it: labels change between epochs",
+}
+"""Why some arguments of ``pl.Trainer`` cannot be set."""
+
+
+def lightning_options(trainer: DictConfig) -> dict[str, Any]:
+    """Return the arguments of ``pl.Trainer`` that the config sets."""
+    values: Any = OmegaConf.to_container(trainer, resolve=True)
+    return {key: values[key] for key in PASSED_ON if values.get(key) is not None}
+
+
+def trainer_problems(config: DictConfig) -> Iterator[str]:
+    """Yield a sentence for each setting under ``trainer`` that would have no effect."""
+    for key in config.trainer:
+        if key in OWN or key in PASSED_ON:
+            continue
+        reason = REASONS.get(str(key), f"further settings are {', '.join(PASSED_ON)}")
+        yield f"trainer.{key} has no effect: {reason} (docs/lightning.md)"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from emea.config.settings import data, em, execution, matching, method, model
-from emea.config.settings.run import RunSettings
+from emea.config.settings.execution import RunSettings
 from emea.config.settings.setting import Setting, settings_of
 
 
@@ -131,6 +131,10 @@ GROUPS = {
     "experiment": Group("the sweep of a table or figure of the paper, with -m"),
 }
 """All groups, in the order of ``--help``."""
+
+
+OPTIONAL = ("model", "training", "rule", "em", "similarity", "decoding", "search")
+"""Groups that only some methods use; ``method.uses`` lists them."""
 
 
 @cache

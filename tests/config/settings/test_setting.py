@@ -9,10 +9,9 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from emea.config.checks import value_problems
-from emea.config.files import group_names, option_names, required_groups
-from emea.config.overrides import composed
+from emea.config.composition import composed, group_names, option_names, required_groups
+from emea.config.settings.execution import RunSettings
 from emea.config.settings.groups import GROUPS, declared
-from emea.config.settings.run import RunSettings
 from emea.config.settings.setting import Range, defaults_of, setting, settings_of, typed
 
 

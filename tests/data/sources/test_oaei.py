@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from emea.cli.main import main
-from emea.config.overrides import composed
-from emea.config.schema import register_schema
+from emea.config.composition import composed
 from emea.data.sources.oaei import read_oaei
 from emea.run.job import run_job
 
@@ -38,7 +37,6 @@ def test_an_option_reads_literals_and_gives_no_link(
 ) -> None:
     monkeypatch.setenv("EMEA_DATA", str(tmp_path))
     write_catalogues(tmp_path / "oaei2010" / "persons1")
-    register_schema()
     config = composed(["data=oaei_persons1", "method=paris", "tracking=none"])
     assert (config.split.name, config.literals.name) == ("none", "similar")
     metrics = run_job(config, tmp_path / "run").metrics
@@ -70,7 +68,6 @@ def test_real_catalogues_are_matched_without_links(
     real_folder: Callable[[str], Path],
     tmp_path: Path,
 ) -> None:
-    register_schema()
     folder = real_folder(f"oaei2010/{name}")
     chosen = [f"data=oaei_{name}", f"data.folder={folder}", "method=paris", "tracking=none"]
     result = run_job(composed(chosen), tmp_path)

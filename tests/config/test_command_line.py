@@ -4,18 +4,13 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
-from emea.config import files as config_files
-from emea.config.overrides import check_overrides, composed, quote_numeric_choices, sweep_flag_first
-from emea.config.schema import register_schema
+from emea.config import composition
+from emea.config.command_line import check_overrides, sweep_flag_first
+from emea.config.composition import composed, quote_numeric_choices
 from emea.config.settings.em import ALL_FEATURES, FEATURES
 from emea.em.match_model import PRIORS
 from emea.errors import ConfigError
 from emea.explain.explainer import MEANINGS
-
-
-@pytest.fixture(autouse=True)
-def _schema() -> None:
-    register_schema()
 
 
 def test_numeric_choices_of_ratio_are_quoted() -> None:
@@ -101,7 +96,7 @@ def test_good_command_lines_pass(arguments: list[str]) -> None:
         ),
         (
             ["protocol._target_=emea.data.protocol.Released"],
-            "protocol=strict must be emea.em",
+            "protocol=strict must be emea.data.protocol",
         ),
         (["rule=avoid_conflict", "rule.num_neighbours=5,0"], "num_neighbours must be a whole"),
         (["export.target_precision=0.9", "export.threshold=0.5"], "Remove export.threshold"),
@@ -272,8 +267,9 @@ def test_bad_command_lines_are_refused_in_a_sentence(argument: str, sentence: st
     ],
 )
 def test_what_tests_compose_quickly_is_what_hydra_composes(overrides: list[str]) -> None:
-    with hydra.initialize_config_dir(str(config_files.CONF), version_base="1.3"):
+    composition.register_schema()
+    with hydra.initialize_config_dir(str(composition.CONF), version_base="1.3"):
         slow = hydra.compose("config", overrides)
-    assert config_files.compose is not hydra.compose
-    quick = config_files.compose_config(overrides)
+    assert composition.compose is not hydra.compose
+    quick = composition.compose_config(overrides)
     assert OmegaConf.to_yaml(quick) == OmegaConf.to_yaml(slow)

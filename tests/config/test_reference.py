@@ -8,16 +8,15 @@ import pytest
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
-from emea.config.files import option_names, required_groups
-from emea.config.option_table import options_page, read_option
-from emea.config.overrides import composed
+from emea.config.composition import composed, option_names, required_groups
+from emea.config.reference import options_page, read_option
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
 
 
 def test_the_page_is_current() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert text == options_page(), "python -m emea.config.option_table > docs/configuration.md"
+    assert text == options_page(), "python -m emea.config.reference > docs/configuration.md"
 
 
 @pytest.mark.parametrize(

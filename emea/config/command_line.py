@@ -1,4 +1,4 @@
-"""Checks of command-line overrides, with suggestions for mistyped names."""
+"""Checks of a command line, with suggestions for mistyped names."""
 
 import copy
 import difflib
@@ -6,10 +6,12 @@ import math
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
-from itertools import product
+from itertools import accumulate, product
+from pathlib import Path
 from typing import Any, cast
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.utils import get_args_parser
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override, RangeSweep
@@ -18,24 +20,22 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from emea.config.arguments import check_sizes
 from emea.config.checks import check_config
-from emea.config.earlier import current_overrides
-from emea.config.experiment import SWEEP_FLAGS, assignments, with_sweep
-from emea.config.files import (
+from emea.config.composition import (
     PRESETS,
     compose_config,
+    composed,
     error_text,
     first_line,
     group_names,
     option_names,
     search_also,
-    without_config_dirs,
 )
+from emea.config.earlier import current_overrides
 from emea.config.idle import DECIDING, idle_settings
 from emea.config.paths import check_paths
+from emea.config.settings.execution import RunSettings
 from emea.config.settings.groups import GROUPS
-from emea.config.settings.run import RunSettings
 from emea.errors import ConfigError
 
 MOST_VALUES = 1000
@@ -44,6 +44,7 @@ MOST_VALUES = 1000
 MOST_JOBS = 100
 """Jobs of a sweep at most that are searched for one in which a setting has an effect."""
 
+CONFIG_DIR_FLAGS = ("--config-dir", "-cd")
 SWEEP_MODE = "hydra.mode=MULTIRUN"
 """Has the same effect as ``-m``."""
 
@@ -61,26 +62,10 @@ PLUGIN_EXTRAS = {
 """Launchers and sweepers of Hydra's plugins, with the extra of this package that installs each."""
 
 
-def quote_numeric_choices(arguments: Sequence[str]) -> list[str]:
-    """Quote numbers that are options of ``ratio``: Hydra does not accept a float as an option.
-
-    ``ratio=0.01,0.30`` becomes ``ratio='0.01','0.3'``. Other arguments stay unchanged.
-    """
-    return [_quoted(argument) for argument in arguments]
-
-
 def sweep_flag_first(arguments: Sequence[str]) -> list[str]:
     """Move ``-m`` in front of the overrides, where Hydra expects it."""
     flags = [argument for argument in arguments if argument in SWEEP_FLAGS]
     return [*flags, *(argument for argument in arguments if argument not in flags)]
-
-
-def composed(overrides: Sequence[str]) -> DictConfig:
-    """Compose the config of these overrides, typed as on the command line."""
-    try:
-        return compose_config(quote_numeric_choices(current_overrides(overrides)))
-    except (HydraException, OmegaConfBaseException, ValueError) as error:
-        raise ConfigError(error_text(error)) from error
 
 
 def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> None:
@@ -201,20 +186,6 @@ def _refuse_idle(idle: dict[str, str], overrides: Sequence[Override]) -> None:
             return
     key, reason = next(iter(idle.items()))
     raise ConfigError(NO_EFFECT.format(key=key, reason=reason))
-
-
-def _quoted(argument: str) -> str:
-    key, equals, value = argument.partition("=")
-    if key not in ("ratio", "+ratio", "++ratio") or not equals:
-        return argument
-    return f"{key}={','.join(map(_quoted_number, value.split(',')))}"
-
-
-def _quoted_number(text: str) -> str:
-    try:
-        return f"'{float(text):g}'"
-    except ValueError:
-        return text
 
 
 def _parsed(arguments: list[str]) -> list[Override]:
@@ -378,3 +349,126 @@ def _all_keys(config: DictConfig, prefix: str = "") -> list[str]:
         if isinstance(node, DictConfig) and not node._is_none() and not node._is_missing():
             keys += _all_keys(node, f"{full}.")
     return keys
+
+
+MOST_CHARACTERS = 10_000
+"""Maximum length of an argument."""
+
+MOST_KEY_CHARACTERS = 200
+"""Maximum length of the key of a setting; file names have similar limits."""
+
+MOST_LEVELS = 50
+"""Maximum nesting of lists and groups in a value; OmegaConf recurses into each level."""
+
+
+def without_config_dirs(arguments: Sequence[str]) -> tuple[list[str], list[Path]]:
+    """Split a command line into other arguments and the folders of ``--config-dir``.
+
+    Raises:
+        ConfigError: If the flag has no value.
+    """
+    rest, folders = [], []
+    waiting = iter(arguments)
+    for argument in waiting:
+        flag, equals, value = argument.partition("=")
+        if flag in CONFIG_DIR_FLAGS:
+            name = value if equals else next(waiting, "")
+            if not name:
+                raise ConfigError(f"{flag} needs the name of a folder.")
+            folders.append(Path(name))
+        else:
+            rest.append(argument)
+    return rest, folders
+
+
+def check_sizes(argument: str) -> None:
+    """Raise an error if a setting is too long or nested too deeply.
+
+    Raises:
+        ConfigError: If it exceeds a limit. The message names the limit.
+    """
+    key, _, value = argument.lstrip("+~").partition("=")
+    if len(key) > MOST_KEY_CHARACTERS or len(argument) > MOST_CHARACTERS:
+        raise ConfigError(
+            f"{argument[:40]}... is too long: a key has at most {MOST_KEY_CHARACTERS} characters, "
+            f"and a setting at most {MOST_CHARACTERS:,}."
+        )
+    levels = accumulate((char in "[{(") - (char in ")}]") for char in value)
+    if max(levels, default=0) > MOST_LEVELS:
+        raise ConfigError(f"The value of {key} is nested more than {MOST_LEVELS} levels deep.")
+
+
+def check_flags(arguments: Sequence[str]) -> None:
+    """Raise an error for a flag that Hydra does not have.
+
+    Raises:
+        ConfigError: If a flag is unknown. The message suggests the nearest one.
+    """
+    known = [*get_args_parser()._option_string_actions]
+    for argument in arguments:
+        flag = argument.partition("=")[0]
+        if flag.startswith("--") and flag not in known:
+            near = difflib.get_close_matches(flag, known, n=1)
+            guess = f" Did you mean {near[0]}?" if near else " emea run --help lists all settings."
+            raise ConfigError(f"Unknown flag {flag}.{guess}")
+
+
+SWEEP_FLAGS = ("-m", "--multirun")
+
+
+def with_sweep(arguments: Sequence[str]) -> list[str]:
+    """Add the sweep of the chosen experiment to a command line; typed values take precedence.
+
+    Raises:
+        ConfigError: If the command is not a sweep, or names several experiments.
+    """
+    name = chosen_experiment(arguments)
+    if name is None:
+        return list(arguments)
+    if not any(argument in SWEEP_FLAGS for argument in arguments):
+        raise ConfigError(f"experiment={name} is a sweep. Add the flag -m.")
+    typed = {_key(argument) for argument in arguments}
+    params = sweep_params(name)
+    return [*arguments, *(f"{key}={params[key]}" for key in params if key not in typed)]
+
+
+def chosen_experiment(arguments: Iterable[str]) -> str | None:
+    """Return the experiment that a command line names."""
+    chosen = [
+        argument.partition("=")[2] for argument in arguments if _key(argument) == "experiment"
+    ]
+    if not chosen or chosen[-1] in ("", "null"):
+        return None
+    if "," in chosen[-1]:
+        raise ConfigError(f"experiment={chosen[-1]} is a list. Run one command per experiment.")
+    return chosen[-1] if chosen[-1] in option_names("experiment") else None
+
+
+def sweep_params(experiment: str) -> dict[str, str]:
+    """Return the values that an experiment sweeps over, as on the command line, by key."""
+    config = compose_config([f"experiment={experiment}"], with_hydra=True)
+    return {str(key): str(value) for key, value in config.hydra.sweeper.params.items()}
+
+
+def jobs(experiment: str, overrides: Sequence[str] = ()) -> list[list[str]]:
+    """Return the overrides of each job of an experiment, in the order of the sweep.
+
+    Args:
+        experiment: An option of the group ``experiment``.
+        overrides: Overrides as on the command line; they replace values of the sweep.
+    """
+    arguments = with_sweep(["-m", f"experiment={experiment}", *overrides])[1:]
+    parsed = OverridesParser.create().parse_overrides(arguments)
+    return [list(job) for job in product(*map(assignments, parsed))]
+
+
+def assignments(override: Override) -> list[str]:
+    """Return all single overrides of an override that can be a sweep."""
+    if not override.is_sweep_override():
+        return [str(override.input_line)]
+    key = override.get_key_element()
+    return [f"{key}={value}" for value in override.sweep_string_iterator()]
+
+
+def _key(argument: str) -> str:
+    return argument.partition("=")[0].lstrip("+~")

@@ -4,7 +4,7 @@ from argparse import ArgumentTypeError
 
 import pytest
 
-from emea.config.settings.number_argument import AT_LEAST_ONE, number_in
+from emea.cli.arguments import AT_LEAST_ONE, number_in
 from emea.config.settings.setting import SHARE, SHARE_ABOVE_ZERO, Range
 
 

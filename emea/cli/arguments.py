@@ -1,15 +1,41 @@
-"""Arguments of the commands that read a finished run or write a new one."""
+"""Arguments that several commands have, and their types."""
 
 import argparse
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
-from emea.config.settings.number_argument import number_in
-from emea.config.settings.setting import SHARE
+from emea.config.settings.setting import KINDS, SHARE, Range
 from emea.errors import UserError
 from emea.record.atomic import SUFFIX
 from emea.record.run_folder import CONFIG_FILE, LOG_FILE, PAIR_FILE
 from emea.record.run_lock import LOCK_FILE
 from emea.record.run_record import is_run_folder
+
+Number = TypeVar("Number", int, float)
+
+AT_LEAST_ONE = Range(1)
+
+
+def number_in(allowed: Range, kind: type[Number]) -> Callable[[str], Number]:
+    """Return a ``type`` for argparse that accepts the numbers of a range.
+
+    Args:
+        allowed: The range.
+        kind: ``int`` for whole numbers only, or ``float``.
+    """
+
+    def number(text: str) -> Number:
+        with suppress(ValueError):
+            value = kind(text)
+            if allowed.holds(value):
+                return value
+        raise ArgumentTypeError(f"must be {KINDS[kind]} {allowed}, got {text}")
+
+    return number
+
 
 FIRST_FILES = {LOCK_FILE, LOG_FILE, CONFIG_FILE, PAIR_FILE}
 """Files that a run may have written before its record; a killed run leaves them."""
