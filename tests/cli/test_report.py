@@ -7,7 +7,7 @@ import pytest
 
 from emea.cli.main import main as emea
 
-from ..reporting.fabricated import made, write_folder
+from ..results.fabricated import made, write_folder
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -3,42 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
-
-from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import GraphPair
-
-MakePair = Callable[..., GraphPair]
-
-
-@pytest.fixture
-def make_pair() -> MakePair:
-    """Draws a pair of random graphs with loops, multi-edges and repeated triples.
-
-    The last two entities of each side have no triple. Entity i is linked to entity i.
-    """
-
-    def make(
-        seed: int = 0, num_entities: int = 9, num_relations: int = 3, num_triples: int = 20
-    ) -> GraphPair:
-        rng = np.random.default_rng(seed)
-        graphs = []
-        for extra in (0, 1):
-            ends = rng.integers(0, num_entities + extra - 2, (num_triples, 2))
-            relations = rng.integers(0, num_relations, num_triples)
-            triples = np.stack([ends[:, 0], relations, ends[:, 1]], axis=1)
-            head, relation, tail = triples[0]
-            special = [[head, relation, tail], [tail, relation, head], [head, relation, head]]
-            triples = np.concatenate([triples, special])
-            graphs.append(KnowledgeGraph(triples, num_entities + extra, num_relations))
-        links = np.repeat(np.arange(num_entities)[:, None], 2, axis=1)
-        return GraphPair("random", *graphs, links=links)
-
-    return make
 
 
 class LargestOutput(TorchDispatchMode):

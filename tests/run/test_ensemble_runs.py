@@ -28,8 +28,8 @@ from emea.run import job
 from emea.run.job import run_job
 from emea.runtime.progress import StepProgress
 
+from ..fit.test_training_loop import make_parts
 from .test_resuming import KilledError, essence
-from .test_training_loop import make_parts
 
 Configs = Callable[..., DictConfig]
 EPOCHS = ("model.initial_epochs=12", "model.epochs_per_iteration=4")
