@@ -33,7 +33,6 @@ from benchmarks.direct_rrea import DirectRREA
 from benchmarks.loop_paris import loop_values, neighbours_of
 from emea.cli.arguments import AT_LEAST_ONE, number_in
 from emea.config.composition import composed
-from emea.config.instantiate import load_pair
 from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.joint_graph import join_graphs
@@ -43,6 +42,7 @@ from emea.encoders.rmsprop import RMSprop
 from emea.encoders.rrea import RREA
 from emea.fit.optimisation_step import GraphedStep, OptimisationStep
 from emea.matching.beliefs import Beliefs
+from emea.record.pair_file import load_pair
 from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
 from emea.runtime.device import forget_peak_memory, keep_freed_memory, peak_memory_mb

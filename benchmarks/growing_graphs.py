@@ -27,12 +27,12 @@ from benchmarks.benchmark_runs import claimed, finished_runs, marks, output_fold
 from benchmarks.command import bench_parser
 from emea.cli.arguments import number_in
 from emea.config.composition import composed
-from emea.config.instantiate import load_pair
 from emea.config.settings.setting import SHARE_BELOW_ONE
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair
 from emea.data.split import Split
+from emea.record.pair_file import load_pair
 from emea.run.finished_run import FinishedRun
 from emea.run.job import run_job
 from emea.run.parts import draw_split

@@ -35,10 +35,10 @@ from benchmarks.benchmark_runs import claimed, finished_runs, ids_of, marks, out
 from benchmarks.command import bench_parser
 from emea.cli.arguments import AT_LEAST_ONE, number_in
 from emea.config.composition import composed
-from emea.config.instantiate import load_pair
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair
 from emea.explain.explainer import Explainer
+from emea.record.pair_file import load_pair
 from emea.run.finished_run import FinishedRun
 from emea.run.job import run_job
 from emea.run.parts import draw_split

@@ -99,8 +99,6 @@ def wrong_imports(path: Path) -> list[str]:
 
 
 PENDING = {
-    "emea/config/instantiate.py",
-    "emea/config/paths.py",
     "emea/fit/checkpoint.py",
     "emea/fit/fitting.py",
     "emea/fit/stages.py",

@@ -14,14 +14,13 @@ from emea.answer.schema import RELATIONS_FILE
 from emea.cli.arguments import add_threshold_arguments, check_output_folder
 from emea.config.command_line import check_overrides
 from emea.config.composition import composed
-from emea.config.instantiate import load_pair
-from emea.config.paths import check_writable
+from emea.config.paths import check_writable, is_endpoint
 from emea.config.settings.execution import CPU_SETTINGS, EXPORT_FORMATS, GPU_SETTINGS
 from emea.data.entity_kinds import is_blank
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
-from emea.data.names import is_endpoint
 from emea.errors import UserError
+from emea.record.pair_file import load_pair
 from emea.record.run_folder import LOG_FILE
 from emea.runtime.console import logged
 

@@ -7,10 +7,10 @@ from omegaconf import DictConfig
 
 from emea.config.checks import check_config
 from emea.config.composition import CONF, composed, option_names
-from emea.config.instantiate import load_pair
 from emea.data.graph_pair import GraphPair
 from emea.data.statistics import statistics_table
 from emea.errors import ConfigError
+from emea.record.pair_file import load_pair
 
 USAGE = "usage: emea data NAME [key=value ...]\n\nPrint the statistics of a data set.\n\ndata sets:"
 

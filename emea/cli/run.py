@@ -18,12 +18,12 @@ from emea.config.command_line import SWEEP_FLAGS, check_flags, check_overrides, 
 from emea.config.composition import CONF, quote_numeric_choices, register_schema
 from emea.config.earlier import current_overrides
 from emea.config.idle import idle_settings
-from emea.config.instantiate import load_pair
 from emea.config.paths import check_modules, check_run_folder
 from emea.config.reference import group_help, help_text
 from emea.config.settings.groups import GROUPS
 from emea.config.single_run import is_single, run_once
 from emea.errors import DataError, UserError, paths_checked
+from emea.record.pair_file import load_pair
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_header import Launch
 from emea.record.run_record import is_finished

@@ -11,7 +11,6 @@ from omegaconf.errors import OmegaConfBaseException
 
 from emea.config.composition import error_text
 from emea.config.trusted_targets import check_made
-from emea.data.graph_pair import GraphPair
 from emea.errors import ConfigError
 
 
@@ -68,21 +67,6 @@ def _nameless(node: Any) -> Any:
     if "_target_" in node:
         kept.pop("name", None)
     return kept
-
-
-def load_pair(config: DictConfig) -> GraphPair:
-    """Read the pair of graphs that the config names, without importing torch.
-
-    Raises:
-        ConfigError: If the data cannot be created, or is not a pair of graphs.
-        DataError: If a file cannot be used.
-    """
-    pair = factory(config.data, keep_name=True)()
-    if not isinstance(pair, GraphPair):
-        raise ConfigError(
-            f"{config.data._target_} does not give a pair of graphs. Choose another data option."
-        )
-    return pair
 
 
 def make(target: Callable[..., Any], /, *arguments: Any, **settings: Any) -> Any:

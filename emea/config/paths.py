@@ -11,14 +11,21 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from emea.config.composition import CONF
-from emea.data.names import is_endpoint
-from emea.data.split import NO_SEEDS
 from emea.errors import ConfigError, DataError
 
 READER = "emea.data.sources.own_files.read_own_files"
 """The reader of ``data=files``; the ``source`` of another reader may not be a file."""
 
 NEEDED = ("data.source", "data.target")
+NO_SEEDS = (
+    "Give known links (data.links=FILE, or --links FILE), or use the literals of the graphs as "
+    "evidence (literals=equal). If IRIs contain names, data.iri_names=true makes literals of them."
+)
+
+
+def is_endpoint(name: object) -> bool:
+    """Return whether a name is the address of a SPARQL endpoint and not a file."""
+    return isinstance(name, str) and name.lower().startswith(("http://", "https://"))
 
 
 def check_paths(config: DictConfig) -> None:

@@ -166,11 +166,6 @@ class EntityIndex:
         return f"; the nearest names are {', '.join(names)}" if names else ""
 
 
-def is_endpoint(name: object) -> bool:
-    """Return whether a name is the address of a SPARQL endpoint and not a file."""
-    return isinstance(name, str) and name.lower().startswith(("http://", "https://"))
-
-
 def local_name(name: str) -> str:
     """Return the last part of an IRI, such as ``Z`` for ``http://x.org/y/Z``, or the name."""
     if "://" not in name:

@@ -4,15 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from emea.config.paths import NO_SEEDS
 from emea.data.arrays import NO_MATCH, IntArray, frozen
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.errors import ConfigError, DataError
 
 VALIDATION_FROM = ("rest", "train")
-NO_SEEDS = (
-    "Give known links (data.links=FILE, or --links FILE), or use the literals of the graphs as "
-    "evidence (literals=equal). If IRIs contain names, data.iri_names=true makes literals of them."
-)
 MORE_VALIDATION = (
     "Give more links, or hold out more of them: increase split.num_validation or, with "
     "split=known, split.validation_share."

@@ -1,4 +1,4 @@
-"""The graphs and links of a run, stored in its folder if they do not come from files.
+"""The graphs and links of a run: from the files that its config names, or from its folder.
 
 A run of the Python API gets its graphs from memory. Its folder stores them, so that the run can be
 resumed, queried and explained later. The file contains only arrays of numbers: names are UTF-8
@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from omegaconf import DictConfig
 
-from emea.config.instantiate import load_pair
+from emea.config.instantiate import factory
 from emea.data.arrays import IntArray
 from emea.data.attributes import AttributeTriples, Kind
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.links import silent_links
-from emea.errors import DataError
+from emea.errors import ConfigError, DataError
 from emea.record.checksums import write_checked_arrays
 from emea.record.run_folder import PAIR_FILE, read_arrays
 
@@ -46,6 +46,21 @@ def pair_of_run(folder: Path, config: DictConfig) -> GraphPair:
         )
     with silent_links():
         return load_pair(config)
+
+
+def load_pair(config: DictConfig) -> GraphPair:
+    """Read the pair of graphs that the config names, without importing torch.
+
+    Raises:
+        ConfigError: If the data cannot be created, or is not a pair of graphs.
+        DataError: If a file cannot be used.
+    """
+    pair = factory(config.data, keep_name=True)()
+    if not isinstance(pair, GraphPair):
+        raise ConfigError(
+            f"{config.data._target_} does not give a pair of graphs. Choose another data option."
+        )
+    return pair
 
 
 def write_pair(path: Path, pair: GraphPair) -> None:

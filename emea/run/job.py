@@ -22,7 +22,7 @@ from emea.answer.decision import (
     export_settings,
 )
 from emea.config.checks import check_config
-from emea.config.instantiate import factory, load_pair
+from emea.config.instantiate import factory
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.data.statistics import statistics_table
@@ -33,7 +33,7 @@ from emea.fit.fitting import quieten_lightning
 from emea.record import run_folder
 from emea.record.background_writer import BackgroundWriter
 from emea.record.earlier_runs import refuse_recorded
-from emea.record.pair_file import pair_of_run, write_pair
+from emea.record.pair_file import load_pair, pair_of_run, write_pair
 from emea.record.run_header import Launch, make_header, without_secrets
 from emea.record.run_record import RunHeader
 from emea.record.tracker import Tracker

@@ -10,9 +10,9 @@ from omegaconf import DictConfig
 
 from emea.config.command_line import check_overrides
 from emea.config.composition import composed, option_names
-from emea.config.instantiate import load_pair
 from emea.data.split import Split
 from emea.errors import ConfigError
+from emea.record.pair_file import load_pair
 from emea.run.job import run_job
 from emea.run.parts import draw_split
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.instantiate import factory, load_pair
+from emea.config.instantiate import factory
 from emea.errors import ConfigError
+from emea.record.pair_file import load_pair
 from emea.rules.rule import Composed, Rule
 
 Configs = Callable[..., DictConfig]

@@ -4,9 +4,9 @@ import pytest
 
 from emea.config.checks import check_config
 from emea.config.composition import composed
-from emea.config.instantiate import load_pair
 from emea.config.trusted_targets import untrusted_targets
 from emea.errors import ConfigError
+from emea.record.pair_file import load_pair
 
 HOSTILE = [
     "model.encoder._target_=os.system",

@@ -9,11 +9,10 @@ import pytest
 import torch
 from omegaconf import DictConfig
 
-from emea.config.instantiate import load_pair
 from emea.data.sources.synthetic import synthetic_pair
 from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import ScoredPairs
-from emea.record.pair_file import read_pair, write_pair
+from emea.record.pair_file import load_pair, read_pair, write_pair
 from emea.run.finished_run import FinishedRun
 from emea.run.job import run_job
 

@@ -13,13 +13,13 @@ from lightning_fabric.utilities import registry
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from emea.config.checks import check_config
-from emea.config.instantiate import load_pair
 from emea.config.settings.execution import PASSED_ON, REASONS, lightning_options
 from emea.config.trusted_targets import untrusted_targets
 from emea.errors import ConfigError
 from emea.fit import lightning_settings
 from emea.fit.lightning_settings import LightningSettings
 from emea.record.fingerprint import fingerprint
+from emea.record.pair_file import load_pair
 from emea.run.job import run_job
 
 Configs = Callable[..., DictConfig]

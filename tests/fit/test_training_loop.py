@@ -9,9 +9,9 @@ import torch
 from omegaconf import DictConfig
 from safetensors.torch import load_file
 
-from emea.config.instantiate import load_pair
 from emea.data.protocol import Strict
 from emea.fit.stages import stages
+from emea.record.pair_file import load_pair
 from emea.run.job import run_job
 from emea.run.parts import Parts, build_parts, draw_split
 

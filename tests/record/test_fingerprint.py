@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from omegaconf import DictConfig
 
-from emea.config.instantiate import load_pair
 from emea.data.attributes import AttributeTriples, Kind
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.errors import DataError
 from emea.record import fingerprint as module
 from emea.record.fingerprint import bare_code, code_digest, fingerprint, trusted_code
+from emea.record.pair_file import load_pair
 
 Configs = Callable[..., DictConfig]
 

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from emea.config.composition import composed
-from emea.config.instantiate import load_pair
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import DataError
-from emea.record.pair_file import pair_of_run, read_pair, write_pair
+from emea.record.pair_file import load_pair, pair_of_run, read_pair, write_pair
 
 NONE = np.empty((0, 2), dtype=np.int64)
 ODD = ["", "a\tb\n", "\x00", "Zürich", "東京", "\ud800", "x" * 1000]

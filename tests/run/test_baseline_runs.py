@@ -14,9 +14,9 @@ from safetensors.torch import load_file
 from emea.config.checks import check_config
 from emea.config.composition import option_names
 from emea.config.idle import idle_settings
-from emea.config.instantiate import load_pair
 from emea.data.split import Split
 from emea.errors import ConfigError
+from emea.record.pair_file import load_pair
 from emea.record.run_name import run_name
 from emea.record.run_record import flat_params
 from emea.run import job

@@ -13,8 +13,8 @@ from omegaconf import DictConfig
 from safetensors.torch import load_file
 
 from emea.config.composition import option_names
-from emea.config.instantiate import load_pair
 from emea.errors import ConfigError
+from emea.record.pair_file import load_pair
 from emea.run.job import run_job
 
 from ..em.two_way_parts import ALL_OFF

@@ -15,7 +15,6 @@ from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load, save
 
 from emea.config.composition import composed
-from emea.config.instantiate import load_pair
 from emea.data.protocol import Strict
 from emea.fit.checkpoint import (
     Progress,
@@ -24,7 +23,7 @@ from emea.fit.checkpoint import (
     load_weights,
     save_checkpoint,
 )
-from emea.record.pair_file import write_pair
+from emea.record.pair_file import load_pair, write_pair
 from emea.run.finished_run import FinishedRun, load_run
 from emea.run.job import run_job
 from emea.run.parts import Parts, build_parts, draw_split

@@ -111,7 +111,7 @@ def test_shared_structure_is_that_of_a_loop(seed: int) -> None:
 
 
 def test_unlike_graphs_and_few_links_are_warnings(tiny_config: Configs) -> None:
-    from emea.config.instantiate import load_pair
+    from emea.record.pair_file import load_pair
     from emea.run.parts import draw_split
 
     config = tiny_config("ratio.value=0.5")

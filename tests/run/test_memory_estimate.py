@@ -192,7 +192,7 @@ def test_memory_of_this_process() -> None:
 MEASURED = """
 import json, sys, tempfile, torch
 from pathlib import Path
-from emea.config.instantiate import load_pair
+from emea.record.pair_file import load_pair
 from emea.config.composition import composed
 from emea.runtime.device import memory_in_use
 from emea.run.job import run_job

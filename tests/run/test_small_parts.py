@@ -13,11 +13,11 @@ from omegaconf import DictConfig, open_dict
 from rich.console import Console
 
 from emea.config.composition import option_names
-from emea.config.instantiate import load_pair
 from emea.config.paths import check_paths
 from emea.data.protocol import Strict
 from emea.errors import ConfigError
 from emea.fit.fitting import seconds_per_step
+from emea.record.pair_file import load_pair
 from emea.record.run_folder import finite
 from emea.record.run_header import sweep_name
 from emea.record.run_record import flat_params

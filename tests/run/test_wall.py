@@ -13,12 +13,12 @@ from omegaconf import DictConfig
 from safetensors.torch import load_file
 
 from emea.config.composition import option_names
-from emea.config.instantiate import load_pair
 from emea.data.graph_pair import GraphPair, relabel_links
 from emea.data.split import Split, Supervision
 from emea.em.propagation import Propagation
 from emea.encoders.light_ea import LightEA
 from emea.encoders.margin_objective import MarginObjective
+from emea.record.pair_file import load_pair
 from emea.run import em_run, job
 from emea.run.job import run_job
 from emea.run.observer import flattened

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from emea.config.paths import is_endpoint
 from emea.data.arrays import IntArray
 from emea.data.attributes import Kind
 from emea.data.formats.graph_file import TRIPLE_COLUMNS, from_rows, read_graph_file
@@ -19,7 +20,7 @@ from emea.data.formats.triple_collector import TripleCollector
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import sorted_links
 from emea.data.links import EntityFinder, LinkListing, LinkRegister, LinkResolver
-from emea.data.names import Prefixes, is_endpoint
+from emea.data.names import Prefixes
 from emea.data.sources.sparql import endpoint_copy
 from emea.errors import DataError
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from emea.config.paths import NO_SEEDS, is_endpoint
 from emea.data.arrays import IntArray
 from emea.data.formats.child_process import tried_first
 from emea.data.formats.graph_file import read_graph_file
@@ -23,9 +24,8 @@ from emea.data.graph_pair import (
     sorted_links,
 )
 from emea.data.links import EntityFinder, LinkListing, LinkRegister, LinkResolver, check_rejected
-from emea.data.names import Prefixes, is_endpoint, with_iri_names
+from emea.data.names import Prefixes, with_iri_names
 from emea.data.sources.sparql import PAGE_SIZE, endpoint_copy, endpoint_name
-from emea.data.split import NO_SEEDS
 from emea.errors import ConfigError, DataError
 
 log = logging.getLogger(__name__)
