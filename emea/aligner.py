@@ -21,20 +21,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
-from emea.answer.decision import (
-    Decision,
-    ExportSettings,
-    build_answering,
-    check_export,
-    check_founded,
-    decide,
-    export_settings,
-)
+from emea.answer.decision import Decision, check_founded, decide, with_given
 from emea.answer.exporting import top_candidates
 from emea.answer.schema import Schema, TermMatch
 from emea.config.command_line import check_option, check_settings
 from emea.config.composition import composed, search_also
-from emea.config.settings.execution import AUTO, fitting_settings
+from emea.config.settings.execution import AUTO, ExportSettings, fitting_settings
 from emea.data.arrays import IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import OfficialSplit, assemble_pair
@@ -51,6 +43,7 @@ from emea.errors import ConfigError, DataError, UserError
 from emea.evaluation.joint_ranks import candidate_ranks
 from emea.evaluation.metrics import answer_metrics
 from emea.evaluation.ranks import ranking_metrics
+from emea.run.parts import build_answering, check_export, export_settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -483,7 +476,8 @@ class Aligner:
     ) -> tuple[Decision, ExportSettings]:
         """Select matches; return them with the settings."""
         run = self._fitted.run
-        settings = export_settings(run.config).with_given(
+        settings = with_given(
+            export_settings(run.config),
             top_k=_plain(top_k),
             threshold=_plain(threshold),
             target_precision=_plain(target_precision),

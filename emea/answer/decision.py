@@ -2,18 +2,14 @@
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 from torch import Tensor
 
-from emea.answer.decoding import BestAnswer, accepted
-from emea.config.checks import check_config
-from emea.config.composition import error_text
-from emea.config.instantiate import factory
+from emea.answer.decoding import accepted
+from emea.config.settings.execution import ExportSettings
 from emea.data.arrays import IntArray
 from emea.data.split import MORE_VALIDATION, Split
 from emea.errors import ConfigError
@@ -23,86 +19,21 @@ from emea.matching.beliefs import Beliefs
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class ExportSettings:
-    """The settings of the config group ``export``.
+def with_given(settings: ExportSettings, **given: Any) -> ExportSettings:
+    """Return the settings with the given values; ``None`` means that a value is not given.
 
-    Args:
-        formats: Formats to write in addition to the tab-separated files.
-        top_k: Candidates per source entity, in formats that can contain them.
-        threshold: Minimum probability of a match.
-        target_precision: Precision on the validation links that the threshold must reach.
-        least_inclusion: Probability from which an inclusion of relations or classes is stated.
+    A threshold replaces a target precision, and the other way round.
     """
-
-    formats: tuple[str, ...] = ("tsv",)
-    top_k: int = 1
-    threshold: float | None = None
-    target_precision: float | None = None
-    least_inclusion: float = 0.5
-
-    def with_given(
-        self,
-        formats: Sequence[str] | None = None,
-        top_k: int | None = None,
-        threshold: float | None = None,
-        target_precision: float | None = None,
-        least_inclusion: float | None = None,
-    ) -> "ExportSettings":
-        """Return a copy with the given values; a threshold replaces a target precision."""
-        changed: dict[str, Any] = {}
-        if formats is not None:
-            changed["formats"] = tuple(formats)
-        if top_k is not None:
-            changed["top_k"] = top_k
-        if least_inclusion is not None:
-            changed["least_inclusion"] = least_inclusion
-        if threshold is not None or target_precision is not None:
-            changed |= {"threshold": threshold, "target_precision": target_precision}
-        return replace(self, **changed)
-
-
-def export_settings(config: DictConfig) -> ExportSettings:
-    """Read the settings of a config; older configs without them get the defaults."""
-    node = OmegaConf.select(config, "export")
-    if node is None:
-        return ExportSettings()
-    given = {key: node[key] for key in vars(ExportSettings()) if key in node}
-    return ExportSettings(**{**given, "formats": tuple(node.formats)})
-
-
-def check_export(config: DictConfig, settings: ExportSettings) -> None:
-    """Check settings against the ranges of the config.
-
-    Raises:
-        ConfigError: If a value is not allowed. The message names the key, the value and the range.
-    """
-    asked = config.copy()
-    try:
-        for name, value in vars(settings).items():
-            asked.export[name] = value
-    except OmegaConfBaseException as error:  # a config cannot contain this value
-        raise ConfigError(error_text(error)) from error
-    check_config(asked)
+    changed = {name: value for name, value in given.items() if value is not None}
+    if "threshold" in changed or "target_precision" in changed:
+        changed = {"threshold": None, "target_precision": None, **changed}
+    if "formats" in changed:
+        changed["formats"] = tuple(changed["formats"])
+    return replace(settings, **changed)
 
 
 Answering = Callable[[Beliefs, Tensor], Beliefs]
 """Maps beliefs and certain links to at most one target for each source entity."""
-
-
-def build_answering(config: DictConfig) -> Answering:
-    """Build the decoder of a config; baselines without decoding keep their best candidates."""
-    answering: Answering = factory(config.decoding)() if _uses_decoding(config) else BestAnswer()
-    return answering
-
-
-def decoder_name(config: DictConfig) -> str:
-    """Return the name of the decoder, or ``none`` if the method does not use decoding."""
-    return str(config.decoding.name) if _uses_decoding(config) else "none"
-
-
-def _uses_decoding(config: DictConfig) -> bool:
-    return "decoding" in config.method.uses
 
 
 @dataclass(frozen=True, eq=False)

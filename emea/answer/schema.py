@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from emea.answer.alignment import Origin
-from emea.answer.formats import ALWAYS, cell
+from emea.answer.exporting import cell, write_formats
 from emea.answer.sssom import CompactURIs, header_lines, sssom_cell
 from emea.data.entity_kinds import OWL, RDFS, is_blank
 from emea.data.names import entity_iri, entity_uri
-from emea.record.atomic import write_lines
 
 Triple = tuple[str, str, str]
 Mapping = Literal["equivalent", "narrower", "broader", ""]
@@ -191,10 +190,8 @@ def _comment(stated: _Statement) -> str:
     return re.sub(r"\s+", " ", text)
 
 
-Lines = Callable[[Schema, Origin], Iterator[str]]
-
 RELATIONS_FILE = "relations.tsv"
-SCHEMA_FORMATS: dict[str, dict[str, Lines]] = {
+SCHEMA_FORMATS: dict[str, dict[str, Callable[[Schema, Origin], Iterator[str]]]] = {
     "tsv": {
         RELATIONS_FILE: lambda schema, _: relation_lines(schema),
         "classes.tsv": lambda schema, _: class_lines(schema),
@@ -222,10 +219,4 @@ def write_schema(
     Returns:
         The written files.
     """
-    written = []
-    for name, files in SCHEMA_FORMATS.items():
-        if name == ALWAYS or name in formats:
-            for file, lines in files.items():
-                write_lines(folder / file, lines(schema, origin))
-                written.append(folder / file)
-    return written
+    return write_formats(folder, SCHEMA_FORMATS, formats, schema, origin)

@@ -7,8 +7,7 @@ from itertools import takewhile
 from urllib.parse import quote
 from uuid import UUID, uuid5
 
-from emea.answer.alignment import Alignment, Origin, Row
-from emea.answer.statements import PREDICATES, Statement, statements
+from emea.answer.alignment import PREDICATES, Alignment, Origin, Row, Statement, statements
 from emea.data.entity_kinds import OWL, RDF, RDFS, EntityKind, is_blank
 from emea.data.formats.link_file import NO_TERM_FOUND
 from emea.data.names import EMEA, entity_iri, entity_uri

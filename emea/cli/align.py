@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from emea.answer.formats import ALIGNMENT_FILE
+from emea.answer.exporting import ALIGNMENT_FILE
 from emea.answer.schema import RELATIONS_FILE
 from emea.cli.arguments import add_threshold_arguments, check_output_folder
 from emea.config.command_line import check_overrides

@@ -28,19 +28,21 @@ def main(arguments: Sequence[str]) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     check_finished(options.run)
     # torch is imported after the command line and the folder were checked.
-    from emea.answer.decision import export_settings
+    from emea.answer.decision import with_given
     from emea.data.protocol import seen_links
     from emea.run.finished_run import load_run
+    from emea.run.parts import export_settings
     from emea.run.predicting import predict
     from emea.run.result_table import answered_line
 
     run = load_run(options.run, options.trust)
-    settings = export_settings(run.config).with_given(
-        options.formats,
-        options.top_k,
-        options.threshold,
-        options.target_precision,
-        options.least_inclusion,
+    settings = with_given(
+        export_settings(run.config),
+        formats=options.formats,
+        top_k=options.top_k,
+        threshold=options.threshold,
+        target_precision=options.target_precision,
+        least_inclusion=options.least_inclusion,
     )
     folder = options.out or options.run / "predictions"
     with writing(folder):

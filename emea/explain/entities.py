@@ -4,7 +4,7 @@ from functools import cached_property
 
 import torch
 
-from emea.answer.formats import cell
+from emea.answer.exporting import cell
 from emea.data.graph import KnowledgeGraph
 from emea.data.names import EntityIndex
 from emea.explain.explanation import Entity, Relation

@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from omegaconf import OmegaConf
 
-from emea.answer.exporting import answered_pairs
-from emea.answer.formats import ALIGNMENT_FILE
+from emea.answer.exporting import ALIGNMENT_FILE, answered_pairs
 from emea.data.graph_pair import GraphPair
 from emea.errors import DataError
 from emea.explain.entities import (

@@ -9,7 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 
 from emea.answer.decision import Decision
-from emea.answer.formats import ALIGNMENT_FILES
+from emea.answer.exporting import ALIGNMENT_FILES
 from emea.answer.schema import SCHEMA_FILES
 from emea.config.trusted_targets import check_trusted
 from emea.data.graph_pair import GraphPair

@@ -14,13 +14,7 @@ import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from emea.answer.decision import (
-    build_answering,
-    check_founded,
-    decide,
-    decoder_name,
-    export_settings,
-)
+from emea.answer.decision import check_founded, decide
 from emea.config.checks import check_config
 from emea.config.instantiate import factory
 from emea.data.graph_pair import GraphPair
@@ -46,7 +40,7 @@ from emea.run.judgement import (
 )
 from emea.run.memory_estimate import check_memory
 from emea.run.observer import flattened, hard_mapping
-from emea.run.parts import draw_split, with_literals
+from emea.run.parts import build_answering, decoder_name, draw_split, export_settings, with_literals
 from emea.run.reasoning_run import ReasoningRun
 from emea.run.result import (
     AnswerScores,

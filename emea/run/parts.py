@@ -8,9 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 from torch import Tensor, nn
 
+from emea.answer.decision import Answering, with_given
+from emea.answer.decoding import BestAnswer
+from emea.config.checks import check_config
+from emea.config.composition import error_text
 from emea.config.instantiate import factory, make
+from emea.config.settings.execution import ExportSettings
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.data.protocol import Visible
@@ -85,6 +91,41 @@ def with_literals(config: DictConfig, pair: GraphPair) -> GraphPair:
     if not isinstance(literals, LiteralMatches):
         raise ConfigError(f"{settings._target_} does not match literals. Choose another option.")
     return replace(pair, literals=literals)
+
+
+def export_settings(config: DictConfig) -> ExportSettings:
+    """Return the settings of the answer; older configs without them get the defaults."""
+    node = OmegaConf.select(config, "export") or {}
+    given = {key: node[key] for key in vars(ExportSettings()) if key in node}
+    return with_given(ExportSettings(), **given)
+
+
+def check_export(config: DictConfig, settings: ExportSettings) -> None:
+    """Check settings against the ranges of the config.
+
+    Raises:
+        ConfigError: If a value is not allowed. The message names the key, the value and the range.
+    """
+    asked = config.copy()
+    try:
+        for name, value in vars(settings).items():
+            asked.export[name] = value
+    except OmegaConfBaseException as error:  # a config cannot contain this value
+        raise ConfigError(error_text(error)) from error
+    check_config(asked)
+
+
+def build_answering(config: DictConfig) -> Answering:
+    """Return the decoder of a config; baselines without decoding keep their best candidates."""
+    if "decoding" not in config.method.uses:
+        return BestAnswer()
+    answering: Answering = factory(config.decoding)()
+    return answering
+
+
+def decoder_name(config: DictConfig) -> str:
+    """Return the name of the decoder, or ``none`` if the method does not use decoding."""
+    return str(config.decoding.name) if "decoding" in config.method.uses else "none"
 
 
 def initial_labels(visible: Visible, pair: GraphPair) -> tuple[IntArray, Tensor | None]:

@@ -5,25 +5,17 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from emea.answer.decision import (
-    ExportNumbers,
-    ExportSettings,
-    build_answering,
-    check_founded,
-    decide,
-    decision_numbers,
-    decoder_name,
-)
-from emea.answer.exporting import origin_of, write_alignment
-from emea.answer.formats import ALIGNMENT_FILES
+from emea.answer.decision import ExportNumbers, check_founded, decide, decision_numbers
+from emea.answer.exporting import ALIGNMENT_FILES, origin_of, write_alignment
 from emea.answer.schema import SCHEMA_FILES, write_schema
 from emea.config.composition import composed, option_names
 from emea.config.earlier import current_decoding
+from emea.config.settings.execution import ExportSettings
 from emea.errors import ConfigError
 from emea.record.atomic import write_json
 from emea.record.run_folder import finite
 from emea.run.finished_run import FinishedRun
-from emea.run.parts import with_literals
+from emea.run.parts import build_answering, decoder_name, with_literals
 from emea.run.schema_mapping import schema_mapping
 
 logger = logging.getLogger(__name__)

@@ -8,15 +8,10 @@ from pathlib import Path
 import numpy as np
 from omegaconf import DictConfig
 
-from emea.answer.decision import (
-    Decision,
-    ExportNumbers,
-    ExportSettings,
-    decision_numbers,
-    decoder_name,
-)
+from emea.answer.decision import Decision, ExportNumbers, decision_numbers
 from emea.answer.exporting import origin_of, write_alignment
 from emea.answer.schema import Schema, write_schema
+from emea.config.settings.execution import ExportSettings
 from emea.config.settings.groups import OPTIONAL
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
@@ -26,6 +21,7 @@ from emea.record import run_folder
 from emea.record.background_writer import BackgroundWriter
 from emea.record.run_header import method_name
 from emea.record.run_record import RunHeader, now_ms
+from emea.run.parts import decoder_name
 from emea.run.run import Numbers, Outcome, RunScores
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from omegaconf import DictConfig
 
-from emea.answer.formats import ALIGNMENT_FILES
+from emea.answer.exporting import ALIGNMENT_FILES
 from emea.answer.schema import SCHEMA_FILES
 from emea.errors import DataError, UserError
 from emea.fit.checkpoint import PREVIOUS_FILE, load_progress, resumable

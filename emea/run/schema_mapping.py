@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from emea.answer.decision import Decision, build_answering, decide, export_settings
+from emea.answer.decision import Decision, decide
 from emea.answer.schema import Mapping, Schema, TermMatch
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
@@ -18,7 +18,7 @@ from emea.rules.term_inclusions import (
     relation_inclusions,
 )
 from emea.run.finished_run import FinishedRun
-from emea.run.parts import with_literals
+from emea.run.parts import build_answering, export_settings, with_literals
 
 LEAST_LISTED = 0.1
 """Pairs of terms are left out if both inclusions are less probable than this."""

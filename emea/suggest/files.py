@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from emea.answer.formats import DIGITS, cell
+from emea.answer.exporting import DIGITS, cell
 from emea.data.graph_pair import GraphPair
 from emea.record.atomic import write_lines
 from emea.suggest.suggestion import Suggestion

@@ -6,7 +6,7 @@ from importlib import resources
 
 from jinja2 import Environment
 
-from emea.answer.formats import cell
+from emea.answer.exporting import cell
 from emea.explain import wording
 from emea.explain.explainer import Explainer
 from emea.explain.explanation import Case, Contribution, Unmatched

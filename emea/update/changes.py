@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from emea.answer.formats import cell
+from emea.answer.exporting import cell
 from emea.record.atomic import write_json, write_lines
 
 CHANGES_FILE, SUMMARY_FILE = "changes.tsv", "update.json"

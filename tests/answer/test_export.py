@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
-from emea.answer.decision import ExportSettings, export_settings
-from emea.answer.formats import FORMATS
+from emea.answer.exporting import FORMATS
 from emea.answer.schema import SCHEMA_FORMATS
 from emea.config.command_line import check_overrides
 from emea.config.composition import option_names
+from emea.config.settings.execution import ExportSettings
 from emea.errors import ConfigError
 from emea.record.run_folder import finite
 from emea.run.finished_run import FinishedRun, load_run
 from emea.run.job import run_job
+from emea.run.parts import export_settings
 from emea.run.predicting import NUMBERS_FILE, predict
 from emea.run.result_table import answered_line
 

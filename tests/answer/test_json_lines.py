@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given
 
 from emea.answer.alignment import Alignment
-from emea.answer.formats import json_lines
+from emea.answer.exporting import json_lines
 
 from .odd_alignments import alignment_of, alignments, answer
 

@@ -3,7 +3,7 @@ import re
 from hypothesis import given
 
 from emea.answer.alignment import Alignment
-from emea.answer.formats import owl_triples
+from emea.answer.exporting import owl_triples
 from emea.data.names import entity_iri
 
 from .odd_alignments import alignment_of, alignments, answer

@@ -7,10 +7,9 @@ import numpy as np
 import pyoxigraph
 import pytest
 
-from emea.answer.alignment import Alignment
-from emea.answer.formats import owl_triples
+from emea.answer.alignment import Alignment, statements
+from emea.answer.exporting import owl_triples
 from emea.answer.sssom import sssom_lines
-from emea.answer.statements import statements
 from emea.data.entity_kinds import OWL, RDF
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair

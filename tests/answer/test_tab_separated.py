@@ -3,7 +3,7 @@ from dataclasses import replace
 from hypothesis import given
 
 from emea.answer.alignment import Alignment
-from emea.answer.formats import cell, matched_lines, unmatched_lines
+from emea.answer.exporting import cell, matched_lines, unmatched_lines
 
 from .odd_alignments import alignment_of, alignments, answer
 

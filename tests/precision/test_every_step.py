@@ -16,8 +16,6 @@ NOTHING_TO_ROUND = {
     "emea.answer.alignment": "names and numbers as they are written",
     "emea.answer.decision": "compares with a threshold",
     "emea.answer.exporting": "names and numbers as they are written",
-    "emea.answer.formats": "names and numbers as they are written",
-    "emea.answer.statements": "names and predicates as they are written",
     "emea.answer.sssom": "names and numbers as they are written",
     "emea.matching.subset": "selects rows",
     "emea.matching.one_pass_search": "8 bits by design; its recall is measured in every run",

@@ -8,7 +8,7 @@ import pytest
 import torch
 from omegaconf import DictConfig
 
-from emea.answer.decision import Decision
+from emea.answer.decision import Decision, with_given
 from emea.answer.schema import Schema, TermMatch
 from emea.config.composition import composed
 from emea.data.graph_pair import GraphPair
@@ -121,7 +121,7 @@ def test_a_run_writes_its_relations_and_predict_writes_the_same(
     assert rows and len(rows) == len(result.schema.relations)
     again = run_schema(run)
     assert again == result.schema
-    stricter = result.export.with_given(least_inclusion=1.0)
+    stricter = with_given(result.export, least_inclusion=1.0)
     predict(run, tmp_path / "strict", stricter)
     with (tmp_path / "strict" / "relations.tsv").open(newline="") as lines:
         strict = list(csv.DictReader(lines, delimiter="\t"))

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from emea.answer.formats import FORMATS, write_formats
+from emea.answer.exporting import FORMATS, write_formats
 from emea.config.settings.execution import EXPORT_FORMATS
 from emea.data.arrays import NO_MATCH
 from emea.data.formats.link_file import read_link_file
@@ -26,7 +26,7 @@ def test_every_file_travels_to_the_tracking_store() -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_requested_formats_are_written_in_addition_to_tsv(name: str, tmp_path: Path) -> None:
-    written = write_formats(tmp_path / "new", alignment_of(["a"], ["x"], [0]), [name])
+    written = write_formats(tmp_path / "new", FORMATS, [name], alignment_of(["a"], ["x"], [0]))
     assert set(os.listdir(tmp_path / "new")) == {*FORMATS["tsv"], *FORMATS[name]}
     assert {path.name for path in written} == set(os.listdir(tmp_path / "new"))
     assert all(path.read_bytes().endswith(b"\n") for path in written if path.suffix != ".nt")
@@ -34,11 +34,11 @@ def test_requested_formats_are_written_in_addition_to_tsv(name: str, tmp_path: P
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_failing_export_leaves_the_old_files(name: str, tmp_path: Path) -> None:
-    write_formats(tmp_path, alignment_of(["a"], ["x"], [0]), list(FORMATS))
+    write_formats(tmp_path, FORMATS, list(FORMATS), alignment_of(["a"], ["x"], [0]))
     before = {file: (tmp_path / file).read_bytes() for file in FILES}
     broken = alignment_of(["a", "b"], ["x"], [0, 1])  # there is no target 1
     with pytest.raises(IndexError):
-        write_formats(tmp_path, broken, [name])
+        write_formats(tmp_path, FORMATS, [name], broken)
     assert {file: (tmp_path / file).read_bytes() for file in FILES} == before
     assert set(os.listdir(tmp_path)) == FILES
 
@@ -61,7 +61,7 @@ def test_an_alignment_can_be_the_links_of_another_run(file: str, tmp_path: Path)
     source = ["http://a.org/x y", "Batman: Year One", "柏林", "alone", "100%"]
     target = ["Berlin", "http://b.org/柏:林", "Batman", "17"]
     alignment = alignment_of(source, target, [3, 2, 0, NO_MATCH, 1])
-    write_formats(tmp_path, alignment, ["nt", "sssom"])
+    write_formats(tmp_path, FORMATS, ["nt", "sssom"], alignment)
     links, num_unknown = read_again(tmp_path / file, source, target)
     assert sorted(links) == [[0, 3], [1, 2], [2, 0], [4, 1]]
     assert num_unknown == 0
@@ -72,7 +72,7 @@ def test_names_that_are_partly_percent_encoded_are_found_again(file: str, tmp_pa
     # in DBP15K, names contain %22 and %3F next to characters outside ASCII
     source = ["http://a.org/柏%3F", "http://a.org/x%2Fy z", "http://a.org/%22é", "http://a.org/é%"]
     target = [name.replace("a.org", "b.org") for name in source]
-    write_formats(tmp_path, alignment_of(source, target, [1, 0, 3, 2]), ["nt", "sssom"])
+    write_formats(tmp_path, FORMATS, ["nt", "sssom"], alignment_of(source, target, [1, 0, 3, 2]))
     links, num_unknown = read_again(tmp_path / file, source, target)
     assert links == [[0, 1], [1, 0], [2, 3], [3, 2]]
     assert num_unknown == 0
