@@ -37,9 +37,8 @@ from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.kernels import cpu_kernels, sparse_pattern
-from emea.encoders.margin_objective import MarginObjective
 from emea.encoders.rmsprop import RMSprop
-from emea.encoders.rrea import RREA
+from emea.encoders.rrea import RREA, MarginObjective
 from emea.fit.optimisation_step import GraphedStep, OptimisationStep
 from emea.matching.beliefs import Beliefs
 from emea.record.pair_file import load_pair

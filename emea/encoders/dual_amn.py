@@ -1,11 +1,29 @@
-"""Dual-AMN (Mao et al., WWW 2021): the layers of RREA, followed by proxy matching."""
+"""Dual-AMN (Mao et al., WWW 2021): the layers of RREA, followed by proxy matching.
+
+The objective is normalised hard sample mining: every entity is a negative, and the hardest ones
+weigh most.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
 from emea.encoders.joint_graph import JointGraph
 from emea.encoders.kernels.dropout import ByteDropout
+from emea.encoders.objective import Objective, random_batch
 from emea.encoders.reflection_layers import NeighbourhoodMeans, ReflectionLayers
+
+NUM_CHANNELS = 2
+"""The entity channel and the relation channel."""
+
+VALUES_PER_BLOCK = 2**25
+"""Distances in memory at a time: 128 MB in single precision for graphs of any size."""
+
+NEXT_TO_NOTHING = 1e-25
+"""Share of an entity in a loss, relative to the hardest one, below which it is set to 0."""
 
 
 class ProxyMatching(nn.Module):
@@ -36,10 +54,6 @@ class ProxyMatching(nn.Module):
         apart = rows - common
         gate = torch.sigmoid(torch.addmm(self.bias, apart, self.gate))
         return torch.addcmul(apart, gate, common)
-
-
-NUM_CHANNELS = 2
-"""The entity channel and the relation channel."""
 
 
 class DualAMN(nn.Module):
@@ -95,3 +109,128 @@ class DualAMN(nn.Module):
         matched = torch.cat([matching(channel) for matching, channel in channels], dim=1)
         rows: Tensor = self.dropout(matched)
         return rows
+
+
+class HardSampleObjective(Objective):
+    """Makes linked entities more similar than all other pairs; the nearest negatives weigh most.
+
+    For a link (s, t) every entity x violates the margin by ``v_x = |s - t|^2 - |s - x|^2 +
+    margin``; the violation is 0 for the link's own two entities. The loss is
+    ``log sum_x exp(scale * (v_x - mean) / deviation + shift)`` plus the same term from the side of
+    t. The mean and the deviation of v over all entities of both graphs are constants for the
+    gradient.
+
+    Args:
+        margin: The margin (gamma in the paper).
+        scale: The scale (lambda in the paper). With a larger scale, fewer entities share the
+            gradient.
+        shift: The shift (tau in the paper).
+        batch_size: Largest number of links per step.
+    """
+
+    def __init__(
+        self,
+        margin: float = 1.0,
+        scale: float = 30.0,
+        shift: float = 10.0,
+        batch_size: int = 1024,
+    ) -> None:
+        super().__init__()
+        self.margin = margin
+        self.scale = scale
+        self.shift = shift
+        self.batch_size = batch_size
+
+    def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
+        """Return the loss of one step, averaged over its links."""
+        rows = encoder()
+        # all batches of an epoch have the same size, so that the last one is not small
+        size = -(-len(links) // self.steps_per_epoch(len(links)))
+        source, target = random_batch(links, size, self.link_weights)
+        anchors, partners = torch.cat([source, target]), torch.cat([target, source])
+        losses = hard_sample_losses(rows, anchors, partners, self.margin, self.scale)
+        return losses / size + 2 * self.shift
+
+    def steps_per_epoch(self, num_links: int) -> int:
+        """Return the number of batches that contain each link once."""
+        return max(1, -(-num_links // self.batch_size))
+
+
+def hard_sample_losses(
+    rows: Tensor, anchors: Tensor, partners: Tensor, margin: float, scale: float
+) -> Tensor:
+    """Return the sum of ``log sum_x exp(scale * (v_x - mean) / deviation)`` over the anchors.
+
+    The result is differentiable in ``rows``. The gradient is computed together with the value,
+    block by block. In addition to the gradient, memory contains one block of at most
+    ``VALUES_PER_BLOCK`` distances, and no distance is computed twice.
+    """
+    total = _HardSampleLosses.apply(rows, anchors, partners, margin, scale)  # type: ignore[no-untyped-call]
+    return cast(Tensor, total)
+
+
+class _Pairs(NamedTuple):
+    anchors: Tensor
+    partners: Tensor
+
+
+class _HardSampleLosses(torch.autograd.Function):
+    """Computes value and gradient in one pass over the blocks.
+
+    Let u_ix be the gradient of the loss with respect to anchor i's violation by x. The weights W
+    contain u_ix, and ``-sum_x u_ix`` for i's partner, because the distance to the partner is part
+    of every violation. The weights of each anchor therefore sum to zero. The gradient is
+    ``2 W X`` for the anchors A and ``2 (W^T A - c X)`` for all rows X, where c contains the column
+    sums of W.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, rows: Tensor, anchors: Tensor, partners: Tensor, margin: float, scale: float
+    ) -> Tensor:
+        squares = rows.square().sum(1)
+        grad, sums, total = torch.zeros_like(rows), torch.zeros_like(squares), rows.new_zeros(())
+        for pairs in _blocks(anchors, partners, len(rows)):
+            weights = _violations(rows, squares, pairs, margin)
+            total += _turn_into_weights(weights, pairs, scale)
+            sums += weights.sum(0)
+            grad.addmm_(weights.t(), rows.index_select(0, pairs.anchors))
+            grad.index_add_(0, pairs.anchors, weights @ rows)
+        ctx.save_for_backward(grad.addcmul_(sums[:, None], rows, value=-1).mul_(2))
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
+        (grad,) = ctx.saved_tensors
+        return grad * grads[0], None, None, None, None
+
+
+def _blocks(anchors: Tensor, partners: Tensor, num_rows: int) -> Iterator[_Pairs]:
+    size = max(1, VALUES_PER_BLOCK // num_rows)
+    return map(_Pairs, torch.split(anchors, size), torch.split(partners, size))
+
+
+def _violations(rows: Tensor, squares: Tensor, pairs: _Pairs, margin: float) -> Tensor:
+    """Return the violations, ``[num_pairs, num_entities]``, 0 for the pair's own entities."""
+    anchors = rows.index_select(0, pairs.anchors)
+    near = (anchors - rows.index_select(0, pairs.partners)).square_().sum(1)
+    values = torch.addmm(squares, anchors, rows.t(), beta=-1, alpha=2)
+    values += (near - squares.index_select(0, pairs.anchors) + margin)[:, None]
+    return values.scatter_(1, torch.stack(pairs, dim=1), 0)
+
+
+def _turn_into_weights(values: Tensor, pairs: _Pairs, scale: float) -> Tensor:
+    """Return the sum of the pairs' losses, and turn the violations into W in place."""
+    values -= values.mean(1, keepdim=True)
+    deviation = torch.linalg.vector_norm(values, dim=1) / math.sqrt(values.shape[1])
+    steepness = scale / deviation.clamp_min(torch.finfo(values.dtype).eps)
+    values *= steepness[:, None]
+    top = values.amax(1, keepdim=True)
+    values.sub_(top).exp_()
+    if not values.is_cuda:  # a CPU is about a hundred times slower with denormal numbers
+        torch.threshold_(values, NEXT_TO_NOTHING, 0.0)
+    sums = values.sum(1)
+    values *= (steepness / sums)[:, None]
+    values.scatter_(1, torch.stack(pairs, dim=1), 0)
+    values.scatter_(1, pairs.partners[:, None], -values.sum(1, keepdim=True))
+    return (top.squeeze(1) + sums.log()).sum()

@@ -10,8 +10,7 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 
-from emea.encoders.ensemble import Ensemble, EnsembleObjective
-from emea.encoders.objective import Objective
+from emea.encoders.objective import Ensemble, EnsembleObjective, Objective
 from emea.errors import ConfigError, DivergedError
 from emea.fit.optimisation_step import (
     GraphedStep,

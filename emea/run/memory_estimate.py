@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from emea.config.idle import candidates_key, has_joint_steps, uses_two_way
 from emea.data.graph_pair import GraphPair
-from emea.encoders.hard_sample_objective import VALUES_PER_BLOCK
+from emea.encoders.dual_amn import VALUES_PER_BLOCK
 from emea.errors import ConfigError
 from emea.fit.stages import MAX_JOINT_ENTITIES
 from emea.matching.scanned_search import block_rows

@@ -25,9 +25,8 @@ from emea.em.em_callback import EMCallback, Observer
 from emea.em.joint import JointStep
 from emea.em.normaliser import SoftmaxNormaliser
 from emea.em.paper_step import PaperStep
-from emea.encoders.ensemble import Ensemble, EnsembleObjective
 from emea.encoders.joint_graph import JointGraph, join_graphs
-from emea.encoders.objective import Objective
+from emea.encoders.objective import Ensemble, EnsembleObjective, Objective
 from emea.errors import ConfigError, DataError
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.early_stopping import EarlyStopping

@@ -16,7 +16,7 @@ from emea.em.em_callback import EMCallback, IterationReport
 from emea.em.joint import JointReport, JointStep, NeuralBeliefs
 from emea.em.normaliser import SoftmaxNormaliser
 from emea.em.paper_step import PaperStep
-from emea.encoders.margin_objective import MarginObjective
+from emea.encoders.rrea import MarginObjective
 from emea.errors import ConfigError
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.step_block import LabelDataModule

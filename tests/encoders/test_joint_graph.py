@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
-from emea.encoders.joint_graph import JointGraph, join_graphs
+from emea.encoders.joint_graph import JointGraph, counterparts, join_graphs
 
 Relations = dict[tuple[int, int], set[int]]
 
@@ -152,3 +152,16 @@ def test_joint_links_shift_targets_and_leave_the_given_links() -> None:
     links = np.array([[0, 0], [3, 2]])
     assert join_graphs(CROWDED).joint_links(links).tolist() == [[0, 4], [3, 6]]
     assert links.tolist() == [[0, 0], [3, 2]]
+
+
+def test_partners_on_both_sides() -> None:
+    assert counterparts(np.array([[0, 4], [2, 3]]), 6).tolist() == [4, -1, 3, 2, 0, -1]
+
+
+def test_the_first_link_counts() -> None:
+    links = np.array([[1, 4], [0, 4], [1, 5]])
+    assert counterparts(links, 6).tolist() == [4, 4, -1, -1, 1, 1]
+
+
+def test_without_links() -> None:
+    assert counterparts(np.zeros((0, 2), dtype=np.int64), 2).tolist() == [-1, -1]

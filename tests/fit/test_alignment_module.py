@@ -13,9 +13,8 @@ from torch import Tensor, nn
 
 from emea.data.arrays import IntArray
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.margin_objective import MarginObjective
 from emea.encoders.objective import Objective
-from emea.encoders.rrea import RREA
+from emea.encoders.rrea import RREA, MarginObjective
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.optimisation_step import OptimisationStep
 from emea.fit.step_block import LabelDataModule

@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.kernels.pair_distance import pair_distances
-from emea.encoders.margin_objective import MarginObjective
-from emea.encoders.rrea import RREA
+from emea.encoders.rrea import RREA, MarginObjective
 from emea.fit.optimisation_step import (
     WARM_UP_STEPS,
     GraphedStep,

@@ -13,9 +13,8 @@ import torch
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.margin_objective import MarginObjective
 from emea.encoders.rmsprop import RMSprop
-from emea.encoders.rrea import RREA
+from emea.encoders.rrea import RREA, MarginObjective
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.fitting import fit
 from emea.fit.resident_strategy import ResidentAccelerator, ResidentStrategy, placement

@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from emea.encoders.ensemble import Ensemble, EnsembleObjective
-from emea.encoders.objective import Objective
+from emea.encoders.objective import Ensemble, EnsembleObjective, Objective
 from emea.fit import stages
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.stages import Stage, fits

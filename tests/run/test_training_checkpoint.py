@@ -13,7 +13,7 @@ from safetensors import safe_open
 from torch import Tensor
 
 from emea.em.em_callback import EMCallback
-from emea.encoders.margin_objective import MarginObjective
+from emea.encoders.rrea import MarginObjective
 from emea.errors import DataError
 from emea.fit import training_checkpoint, training_loop
 from emea.fit.alignment_module import AlignmentModule

@@ -17,7 +17,7 @@ from emea.data.graph_pair import GraphPair, relabel_links
 from emea.data.split import Split, Supervision
 from emea.em.propagation import Propagation
 from emea.encoders.light_ea import LightEA
-from emea.encoders.margin_objective import MarginObjective
+from emea.encoders.rrea import MarginObjective
 from emea.record.pair_file import load_pair
 from emea.run import em_run, job
 from emea.run.job import run_job

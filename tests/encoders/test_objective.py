@@ -1,6 +1,7 @@
-"""Ensembles: joined embeddings, and fits of one member or of several side by side."""
+"""Ensembles, fits of one member or of several side by side, and the sampling of links."""
 
 import json
+from collections import Counter
 from functools import partial
 from typing import Any
 
@@ -8,10 +9,17 @@ import numpy as np
 import pytest
 import pytorch_lightning as pl
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from emea.encoders.ensemble import Ensemble, EnsembleObjective
-from emea.encoders.objective import Objective
+from emea.encoders.objective import (
+    Ensemble,
+    EnsembleObjective,
+    Objective,
+    drawn_links,
+    random_batch,
+)
 from emea.errors import ConfigError, DivergedError
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.fitting import fit
@@ -356,3 +364,94 @@ def test_a_joint_cuda_graph_fit_is_an_eager_one() -> None:
         module.release_graphs()
         weights.append(torch.cat([member.rows.detach().cpu() for member in members], dim=1))
     torch.testing.assert_close(*weights, rtol=1e-3, atol=1e-4)
+
+
+DRAWN = torch.tensor([[0, 5], [1, 6], [2, 7], [4, 9]])
+
+
+@given(num_links=st.integers(1, 9), size=st.integers(1, 25), seed=st.integers(0, 99))
+def test_each_link_occurs_as_often_as_any_other(num_links: int, size: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    links = torch.stack([torch.arange(num_links), torch.arange(num_links) + 100], dim=1)
+    source, target = random_batch(links, size)
+    assert len(source) == len(target) == size
+    assert (target - source == 100).all()
+    for picked in (source, drawn_links(links, size, keep_order=True)):
+        counts = Counter(picked.tolist())
+        often = [counts[link] for link in range(num_links)]
+        assert sum(often) == size
+        assert max(often) - min(often) <= 1
+
+
+def test_links_in_their_order_start_anywhere() -> None:
+    torch.manual_seed(0)
+    batches = {tuple(drawn_links(DRAWN, 6, keep_order=True).tolist()) for _ in range(60)}
+    assert batches == {tuple((start + place) % 4 for place in range(6)) for start in range(4)}
+    weights = torch.tensor([1.0, 2.0, 0.0, 3.0])
+    counts: Counter[int] = Counter()
+    for _ in range(600):
+        picked = drawn_links(DRAWN, 3, weights, keep_order=True)
+        assert (picked.diff() >= 0).all()
+        counts.update(picked.tolist())
+    assert counts.total() == 1800
+    for link, expected in enumerate((300, 600, 0, 900)):
+        assert abs(counts[link] - expected) <= 60
+
+
+def test_more_links_than_fit_into_a_batch_are_drawn_at_random() -> None:
+    torch.manual_seed(0)
+    links = torch.arange(40).reshape(20, 2)
+    batches = [random_batch(links, 5)[0].tolist() for _ in range(60)]
+    assert all(len(set(batch)) == 5 for batch in batches)
+    seen = Counter(link for batch in batches for link in batch)
+    assert set(seen) == set(range(0, 40, 2))
+    assert max(seen.values()) < 35  # 15 expected of 60
+
+
+def test_order_is_random_where_links_repeat() -> None:
+    torch.manual_seed(0)
+    orders = {tuple(random_batch(DRAWN, 8)[0].tolist()) for _ in range(30)}
+    assert len(orders) > 5
+
+
+@given(
+    weights=st.lists(st.floats(0, 1), min_size=1, max_size=9).filter(lambda w: sum(w) > 0.01),
+    size=st.integers(1, 40),
+    seed=st.integers(0, 99),
+    keep_order=st.booleans(),
+)
+def test_places_follow_the_weights(
+    weights: list[float], size: int, seed: int, keep_order: bool
+) -> None:
+    torch.manual_seed(seed)
+    links = torch.arange(2 * len(weights)).reshape(-1, 2)
+    counts = Counter(drawn_links(links, size, torch.tensor(weights), keep_order).tolist())
+    assert sum(counts.values()) == size
+    for link, weight in enumerate(weights):
+        share = size * weight / sum(weights)
+        assert share - 1 - 1e-4 < counts[link] < share + 1 + 1e-4
+
+
+def test_rounding_draws_no_link_without_a_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    below_one = torch.ones(1).nextafter(torch.zeros(1))
+    monkeypatch.setattr(torch, "rand", lambda *_, **__: below_one)
+    for size in (2, 100, 40_000):
+        picked = drawn_links(DRAWN, size, torch.tensor([1.0, 1.0, 0.0, 0.0]), keep_order=True)
+        assert picked.max() == 1
+
+
+def test_which_links_a_small_weighted_batch_holds_is_random() -> None:
+    torch.manual_seed(0)
+    links = torch.arange(80).reshape(40, 2)
+    weights = torch.linspace(0.1, 1, 40)
+    batches = {tuple(sorted(drawn_links(links, 5, weights).tolist())) for _ in range(40)}
+    assert len(batches) > 35
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("size", [1, 750, 5000])
+def test_a_random_order_on_a_gpu(cuda: torch.device, size: int) -> None:
+    links = torch.zeros(size, 2, dtype=torch.int64, device=cuda)
+    first, second = (drawn_links(links, size) for _ in range(2))
+    assert torch.equal(first.sort().values, torch.arange(size, device=cuda))
+    assert size == 1 or not torch.equal(first, second)
