@@ -30,8 +30,7 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.em.propagation import Propagation
 from emea.matching import compiled
-from emea.matching.beliefs import Beliefs
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Beliefs, Matching
 from emea.matching.pair_table import PairTable, ScoredPairs, tabulate
 from emea.matching.similarity import Cosine, Similarity
 from emea.rules import avoid_conflict

@@ -13,7 +13,7 @@ from emea.config.settings.execution import ExportSettings
 from emea.data.arrays import IntArray
 from emea.data.split import MORE_VALIDATION, Split
 from emea.errors import ConfigError
-from emea.evaluation.target_precision import Acceptance, JudgedAnswer
+from emea.evaluation.calibration import Acceptance, JudgedAnswer
 from emea.matching.beliefs import Beliefs
 
 logger = logging.getLogger(__name__)

@@ -5,13 +5,12 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from emea.baselines.maximal_assignment import ALMOST_SURE
-from emea.baselines.paris import PARIS
-from emea.baselines.reasoner import Embed, Fusion, Observer, Reasoner, ReasoningReport
+from emea.baselines.paris_reasoner import ParisReasoner
+from emea.baselines.reasoner import ALMOST_SURE, Embed, Fusion, Observer, Reasoner, ReasoningReport
 from emea.data.arrays import NO_MATCH
 from emea.data.graph_pair import GraphPair
+from emea.matching.beliefs import Matching
 from emea.matching.candidates import mutual_pairs
-from emea.matching.matching import Matching
 from emea.matching.similarity import Similarity
 
 
@@ -39,7 +38,7 @@ class PRASE(Reasoner):
         rounds: int = 1,
         weight: float = 0.2,
         least_prob: float = 0.1,
-        paris: Callable[..., PARIS] = PARIS,
+        paris: Callable[..., ParisReasoner] = ParisReasoner,
         device: torch.device | str = "cpu",
     ) -> None:
         if not 0 <= weight <= 1 or not 0 <= least_prob <= 1:

@@ -1,4 +1,4 @@
-"""The interface of reasoning baselines, and how they use an encoder."""
+"""The interface of reasoning baselines, and what they share: fusion and maximal assignment."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -7,10 +7,15 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from emea.baselines.maximal_assignment import fixed_log_doubt
-from emea.matching.matching import Matching
+from emea.data.arrays import NO_MATCH
+from emea.matching.beliefs import Matching
 from emea.matching.similarity import Similarity
 from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs
+
+ALMOST_SURE = 1 - 1e-12
+"""Maximum probability of an inferred pair; only known pairs have probability 1."""
+
+_LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,3 +86,98 @@ class Fusion:
             scale=1.0,
         )
         return plain.of_pairs(sources, targets).double().clamp(0, 1)
+
+
+class MaximalAssignment:
+    """Selects the best pair of each source entity, then the best pair of each target entity.
+
+    Args:
+        known: Pairs that keep at least their probability. Pairs with probability 1 are certain,
+            and their entities accept no other pairs.
+        theta: Pairs below this probability are ignored.
+    """
+
+    def __init__(self, known: Matching, theta: float) -> None:
+        self.known = known
+        self.theta = theta
+        certain = known.probs >= 1
+        self.free_source = ~certain
+        self.free_target = torch.ones(known.num_target, dtype=torch.bool, device=certain.device)
+        self.free_target[known.targets[certain]] = False
+        self._targets = torch.full_like(known.targets, NO_MATCH)
+        self._log_doubt = torch.zeros_like(known.targets)
+        self.hold(known)
+
+    def offer(self, pairs: ImpliedPairs) -> None:
+        """Offer pairs; all pairs of a source entity must be offered together."""
+        accepted = self.free_target[pairs.targets] & (
+            pairs.log_doubt <= fixed_log_doubt(self.theta)
+        )
+        sources, targets, log_doubt = (column[accepted] for column in pairs)
+        ties = tie_order(sources, targets, self.known.num_target)
+        best = best_of_each(sources, len(self._targets), -log_doubt, ties)
+        self._take(sources[best], targets[best], log_doubt[best])
+
+    def hold(self, matching: Matching) -> None:
+        """Offer the pairs of an earlier matching."""
+        sources = (self.free_source & (matching.probs >= self.theta)).nonzero().squeeze(1)
+        targets, log_doubt = matching.targets[sources], fixed_log_doubt(matching.probs[sources])
+        free = self.free_target[targets]
+        self._take(sources[free], targets[free], log_doubt[free])
+
+    def matching(self) -> Matching:
+        """Return the matching after each target entity has chosen its best pair."""
+        sources = (self._targets >= 0).nonzero().squeeze(1)
+        targets, log_doubt = self._targets[sources], self._log_doubt[sources]
+        ties = tie_order(sources, targets, self.known.num_target)
+        best = best_of_each(targets, self.known.num_target, -log_doubt, ties)
+        certain = self.known.probs >= 1
+        all_targets = torch.where(certain, self.known.targets, NO_MATCH)
+        all_probs = torch.where(certain, self.known.probs, 0.0)
+        sources = sources[best]
+        all_targets[sources] = targets[best]
+        probs = -torch.expm1(log_doubt[best].double() / FIXED_POINT)
+        all_probs[sources] = probs.clamp(max=ALMOST_SURE)
+        return Matching(all_targets, all_probs, self.known.num_target)
+
+    def _take(self, sources: Tensor, targets: Tensor, log_doubt: Tensor) -> None:
+        better = log_doubt < self._log_doubt[sources]
+        sources = sources[better]
+        self._targets[sources] = targets[better]
+        self._log_doubt[sources] = log_doubt[better]
+
+
+def fixed_log_doubt(probs: Tensor | float) -> Tensor:
+    """Return log(1 - p) as a fixed-point number, as in :class:`ImpliedPairs`."""
+    probs = torch.as_tensor(probs, dtype=torch.float64).clamp(0, ALMOST_SURE)
+    return (torch.log1p(-probs) * FIXED_POINT).round().long()
+
+
+def best_of_each(groups: Tensor, num_groups: int, scores: Tensor, ties: Tensor) -> Tensor:
+    """Return whether each row is the best of its group.
+
+    Args:
+        groups: Group of each row.
+        num_groups: Number of groups.
+        scores: Integers; the largest is best.
+        ties: Distinct integers that break ties; the smallest is best.
+    """
+    top = torch.full((num_groups,), -_LARGEST, device=scores.device)
+    top.scatter_reduce_(0, groups, scores, "amax")
+    is_top = scores == top[groups]
+    least = torch.full((num_groups,), _LARGEST, device=scores.device)
+    least.scatter_reduce_(0, groups[is_top], ties[is_top], "amin")
+    return is_top & (ties == least[groups])
+
+
+def tie_order(sources: Tensor, targets: Tensor, num_target: int) -> Tensor:
+    """Return pseudo-random keys that break ties between pairs, the same in every run.
+
+    In public data, most links connect id i to id i + constant. Breaking ties by id would favour the
+    true links.
+    """
+    keys = sources * num_target + targets
+    for shift, factor in ((30, -4658895280553007687), (27, -7723592293110705685)):
+        # Shifting a negative number keeps its sign, so the sign bits are masked.
+        keys = (keys ^ ((keys >> shift) & ((1 << (64 - shift)) - 1))) * factor
+    return keys

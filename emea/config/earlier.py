@@ -30,7 +30,11 @@ MOVED = {
 }
 """Modules that the configs of earlier runs name, and the modules that have their classes now."""
 
-RENAMED = {"emea.matching.search.CellSearch": "emea.matching.kmeans_search.KMeansSearch"}
+RENAMED = {
+    "emea.baselines.paris.PARIS": "emea.baselines.paris_reasoner.ParisReasoner",
+    "emea.matching.search.AutoSearch": "emea.matching.auto_search.AutoSearch",
+    "emea.matching.search.CellSearch": "emea.matching.kmeans_search.KMeansSearch",
+}
 """Classes that configurations of earlier runs name, and their names and modules now."""
 
 SIMILARITIES = ("csls", "cosine")

@@ -12,9 +12,7 @@ from torch import Tensor
 from emea.data.arrays import IntArray
 from emea.data.protocol import Visible
 from emea.em.normaliser import FittedSearch
-from emea.matching.beliefs import Beliefs
-from emea.matching.dense_beliefs import DenseBeliefs
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Beliefs, DenseBeliefs, Matching
 from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
 

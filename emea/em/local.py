@@ -11,7 +11,7 @@ from emea.matching.beliefs import Beliefs
 from emea.matching.candidates import top_candidates
 from emea.matching.pair_table import PairRanking, PairTable, ScoredPairs
 from emea.matching.similarity import Similarity
-from emea.matching.subset import Subset
+from emea.matching.two_sided import Subset
 
 LEAST_KEPT = 0.01
 """Former candidates with a smaller probability do not compete with those of other entities."""

@@ -8,8 +8,7 @@ from torch import Tensor
 from emea.em.local import LocalUpdate
 from emea.matching.pair_table import PairTable, ScoredPairs
 from emea.matching.similarity import Similarity
-from emea.matching.subset import Subset
-from emea.matching.two_sided import OneSided, TwoSided, one_sided
+from emea.matching.two_sided import OneSided, Subset, TwoSided, one_sided
 
 TINY = 1e-30
 """Smallest probability whose logarithm is taken."""

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from emea.matching import scanned_search
-from emea.matching.beliefs import Beliefs
+from emea.matching.beliefs import Beliefs, DenseBeliefs
 from emea.matching.best_scores import log_sums
 from emea.matching.candidates import top_candidates
-from emea.matching.dense_beliefs import DenseBeliefs
 from emea.matching.similarity import Similarity
 from emea.matching.two_sided import OneSided, one_sided
 from emea.runtime.block_memory import in_smaller_blocks

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 
 from emea.matching import compiled
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Matching
 from emea.matching.pair_table import group_sizes, group_starts, places_in_groups
 from emea.matching.similarity import Similarity
-from emea.matching.subset import Subset
+from emea.matching.two_sided import Subset
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.implied_pairs import EVIDENCE_PER_BLOCK, ImpliedPairs, implied_pairs
 from emea.rules.literal_rows import LiteralRows

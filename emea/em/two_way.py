@@ -12,7 +12,7 @@ from emea.em.match_model import MatchModel, PairFeatures
 from emea.em.normaliser import DEFAULT_SHARPNESS, FittedSearch, sharpness_of
 from emea.em.propagation import Propagation
 from emea.em.running_scores import RunningScores
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Matching
 from emea.matching.pair_table import (
     LabelledSlots,
     PairTable,
@@ -21,8 +21,7 @@ from emea.matching.pair_table import (
     tabulate,
 )
 from emea.matching.similarity import Similarity
-from emea.matching.subset import Subset
-from emea.matching.two_sided import OneSided, TwoSided, two_sided
+from emea.matching.two_sided import OneSided, Subset, TwoSided, two_sided
 from emea.rules.pair_evidence import EvidenceModel, PairEvidence
 
 FEW_CHANGES = 0.01

@@ -16,8 +16,7 @@ from emea.em.one_to_one import OneToOneModel
 from emea.em.propagation import Propagation
 from emea.em.two_way import TwoWay, TwoWayBeliefs
 from emea.errors import ConfigError
-from emea.matching.beliefs import Beliefs
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Beliefs, Matching
 from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
 from emea.rules.rule import Rule

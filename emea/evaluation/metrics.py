@@ -1,4 +1,4 @@
-"""Precision, recall and F1 of a mapping and of an alignment; accuracy by degree."""
+"""Precision, recall and F1 of a mapping, accuracy by degree, and paired tests of metrics."""
 
 import numpy as np
 
@@ -75,3 +75,24 @@ def accuracy_by_degree(ranks: FloatArray, degrees: IntArray) -> list[dict[str, f
             hit = float(np.mean(ranks[inside] <= 1))
             rows.append({"min_degree": start, "num_entities": int(inside.sum()), "hit@1": hit})
     return rows
+
+
+def link_scores(ranks: FloatArray, metric: str) -> FloatArray:
+    """Return the value of each test link whose mean is a metric.
+
+    Args:
+        ranks: The rank of each link's target; infinity if it has none.
+        metric: ``hit@1``, or ``mrr`` for reciprocal ranks.
+    """
+    with np.errstate(divide="ignore"):
+        values = ranks <= 1 if metric == "hit@1" else 1 / ranks
+    return np.nan_to_num(values.astype(np.float64))
+
+
+def paired_p(first: FloatArray, second: FloatArray) -> float:
+    """Return the p-value of a paired two-tailed t-test; 1 if no value differs."""
+    from scipy.stats import ttest_rel  # importing it takes long
+
+    if np.array_equal(first, second):
+        return 1.0
+    return float(ttest_rel(first, second).pvalue)

@@ -9,14 +9,13 @@ import torch
 from omegaconf import OmegaConf
 from torch import Tensor
 
-from emea.baselines import paris as baseline
+from emea.baselines.paris_reasoner import ParisReasoner
 from emea.baselines.prase import PRASE
 from emea.config.instantiate import factory
 from emea.data.arrays import NO_MATCH
 from emea.data.graph_pair import GraphPair
 from emea.em.two_way_step import TwoWayStep
-from emea.matching.beliefs import Beliefs
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Beliefs, Matching
 from emea.matching.pair_table import PairTable
 from emea.rules.pair_evidence import (
     EXPECTED_PRIOR,
@@ -87,7 +86,7 @@ class RunGrounds:
     both_sides: bool = False
     coverages: Mapping[str, Coverage] = field(default_factory=dict)
     overlap: Callable[[int, int], float] | None = None
-    last: tuple[baseline.PARIS, Matching] | None = None
+    last: tuple[ParisReasoner, Matching] | None = None
 
 
 def run_grounds(run: FinishedRun, pair: GraphPair) -> RunGrounds:
@@ -194,7 +193,7 @@ def _of_baseline(run: FinishedRun, pair: GraphPair) -> RunGrounds:
     if isinstance(reasoner, PRASE):
         words = f"PRASE: PARIS, with {reasoner.weight:g} of an embedding's cosine mixed in"
         reasoner = reasoner.paris
-    assert isinstance(reasoner, baseline.PARIS)
+    assert isinstance(reasoner, ParisReasoner)
     matching = _as_matching(run.joint, run.pair.target.num_entities)
     carriers = run.joint
     if reasoner.literals is not None:

@@ -24,7 +24,7 @@ from emea.fit.training_state import (
     restore_generators,
     restore_labels,
 )
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Matching
 from emea.record.atomic import write_atomic
 from emea.record.background_writer import BackgroundWriter
 from emea.record.run_folder import CHECKPOINT_FILE

@@ -1,9 +1,14 @@
-"""Beliefs about the counterpart of each source entity, q(y_e), over a few candidates."""
+"""Beliefs about the counterpart of each source entity, q(y_e), and one-to-one matchings."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
+
+from emea.data.arrays import NO_MATCH
+from emea.matching.similarity import Similarity
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,3 +118,97 @@ def certain_beliefs(links: Tensor, num_source: int) -> Beliefs:
     targets[links[:, 0], 0] = links[:, 1]
     probs[links[:, 0]] = 1
     return Beliefs(targets=targets, probs=probs)
+
+
+@dataclass(frozen=True, eq=False)
+class DenseBeliefs:
+    """Computes q(y_e) over all targets (Eq. 2), a block of source entities at a time.
+
+    The whole table has one entry per pair of entities and is never stored. Targets that an
+    approximate search does not compare have their probability, too.
+
+    Args:
+        similarity: Scores all pairs.
+        sharpness: Sharpness of the softmax.
+        certain: ``[num_links, 2]`` links that have probability 1.
+    """
+
+    similarity: Similarity
+    sharpness: float
+    certain: Tensor
+
+    def blocks(self) -> Iterator[tuple[slice, Tensor]]:
+        """Yield all source entities in order as ranges, with ``[n, num_target]`` probabilities."""
+        labels = self.certain.new_full((self.similarity.num_source,), -1)
+        labels[self.certain[:, 0]] = self.certain[:, 1]
+        start = 0
+        for rows, scores in self.similarity.blocks():
+            probs = torch.softmax(scores.mul_(self.sharpness), dim=1)
+            block = slice(start, start + len(rows))
+            known = (labels[block] >= 0).nonzero().squeeze(1)
+            probs[known] = 0
+            probs[known, labels[block][known]] = 1
+            yield block, probs
+            start = block.stop
+
+
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """Holds a one-to-one matching: each entity of either side has at most one counterpart.
+
+    Args:
+        targets: ``[num_source]`` target of each source entity, or ``NO_MATCH``.
+        probs: ``[num_source]`` probability of each match, 0 for entities without a match.
+        num_target: Number of entities of the target graph.
+    """
+
+    targets: Tensor
+    probs: Tensor
+    num_target: int
+
+    @classmethod
+    def of_links(cls, links: Tensor, num_source: int, num_target: int) -> "Matching":
+        """Return a matching that consists of the links, with probability 1."""
+        targets = torch.full((num_source,), NO_MATCH, device=links.device)
+        probs = torch.zeros(num_source, dtype=torch.float64, device=links.device)
+        targets[links[:, 0]] = links[:, 1]
+        probs[links[:, 0]] = 1
+        return cls(targets, probs, num_target)
+
+    @cached_property
+    def sources(self) -> Tensor:
+        """``[num_pairs]`` source entities that have a match, ascending."""
+        return (self.targets >= 0).nonzero().squeeze(1)
+
+    def pairs(self) -> Tensor:
+        """Return ``[num_pairs, 2]`` matched source and target entities."""
+        return torch.stack([self.sources, self.targets[self.sources]], dim=1)
+
+    def target_probs(self) -> Tensor:
+        """Return the probability of each target entity's match, 0 if it has no match."""
+        probs = self.probs.new_zeros(self.num_target)
+        probs[self.targets[self.sources]] = self.probs[self.sources]
+        return probs
+
+    def beliefs(self) -> Beliefs:
+        """Return beliefs over one candidate per entity; without a match, its probability is 0."""
+        return Beliefs(self.targets.clamp(min=0).unsqueeze(1), self.probs.unsqueeze(1))
+
+    def faded(self, share: float) -> "Matching":
+        """Return the same pairs with their evidence scaled by a factor."""
+        probs = -torch.expm1(share * torch.log1p(-self.probs))
+        return replace(self, probs=torch.where(self.probs < 1, probs, self.probs))
+
+    def joined(self, other: "Matching") -> "Matching":
+        """Return these pairs and those pairs of the other matching whose entities have no match."""
+        free = (self.targets < 0) & (other.targets >= 0)
+        free &= ~torch.isin(other.targets, self.targets[self.sources])
+        return Matching(
+            torch.where(free, other.targets, self.targets),
+            torch.where(free, other.probs, self.probs),
+            self.num_target,
+        )
+
+    def num_changes(self, other: "Matching") -> int:
+        """Return the number of source entities that the two matchings match differently."""
+        return int((self.targets != other.targets).sum())

@@ -2,17 +2,13 @@
 
 import functools
 import importlib.util
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from emea.runtime.threads import available_threads, in_threads, index_ranges, thread_ranges
-
-if TYPE_CHECKING:
-    from emea.matching.best_keys import BestKeys
-
 
 LEAST_OPERATIONS = 2**18
 """Shorter loops are left to torch, where its results are equal or differ by rounding only: a loop
@@ -74,7 +70,7 @@ def triton_pair_dots(first: Tensor, second: Tensor, rows: Tensor, columns: Tenso
 
     All pairs are summed in the same order, however many there are.
     """
-    from emea.matching.triton_pairs import pair_dots_kernel  # torch may come without Triton
+    from emea.matching.triton_kernels import pair_dots_kernel  # torch may come without Triton
 
     products = first.new_empty(len(rows))
     given = [values.to(first.device).contiguous() for values in (first, second, rows, columns)]
@@ -85,18 +81,6 @@ def triton_pair_dots(first: Tensor, second: Tensor, rows: Tensor, columns: Tenso
             PAIRS=PAIRS_PER_PROGRAM,
             WIDTH=NUMBERS_PER_STEP,
         )
-    return products
-
-
-def list_dots(queries: Tensor, vectors: Tensor, columns: Tensor) -> Tensor:
-    """Return the dot products of each query with ``vectors[column]`` of each of its columns.
-
-    Equal vectors have equal products.
-    """
-    products = torch.empty(columns.shape, dtype=queries.dtype)
-    given = arrays(queries, vectors, columns, products)
-    parts = index_ranges(len(queries), available_threads())
-    in_threads(_loops().list_dots, [(*part, *given) for part in parts])
     return products
 
 
@@ -146,30 +130,27 @@ def rank_counts(scores: Tensor, reference: Tensor, num_columns: int) -> tuple[Te
 
 def int8_products(rows: Tensor, columns: Tensor, out: Tensor) -> None:
     """Write the products of all pairs of vectors of 8-bit integers."""
-    _int8_loops().products(*arrays(rows, columns), out.numpy())
+    _loops().int8_products(*arrays(rows, columns), out.numpy())
 
 
-def keep_best(scores: Tensor, kept: "BestKeys", start: int, column: int, first_id: int) -> None:
-    """Add a block of scores to the best keys.
+def keep_best(
+    scores: Tensor,
+    first: tuple[int, int, int],
+    rows: tuple[Tensor, Tensor, Tensor],
+    columns: tuple[Tensor, Tensor, Tensor],
+) -> None:
+    """Add a block of scores to the lists of the best keys of its rows and columns.
 
     Args:
         scores: ``[num_rows, num_groups, group]`` 32-bit integers.
-        kept: The best keys.
-        start: First row of the block.
-        column: First column of the block.
-        first_id: Id of row 0.
+        first: First row, first group of columns and id of row 0.
+        rows: Keys, sizes and least scores of the lists of all rows.
+        columns: The same of all columns.
     """
-    first = start, column // scores.shape[2], first_id
-    _loops().keep_best(scores.numpy(), first, arrays(*kept.rows), arrays(*kept.columns))
+    _loops().keep_best(scores.numpy(), first, arrays(*rows), arrays(*columns))
 
 
 def _loops() -> Any:
     from emea.matching import compiled_loops  # numba takes half a second to import
 
     return compiled_loops
-
-
-def _int8_loops() -> Any:
-    from emea.matching import int8_loops
-
-    return int8_loops

@@ -1,22 +1,87 @@
 """Search that compares all pairs once, with 8-bit vectors, and ranks shortlists exactly."""
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from emea.errors import ConfigError
-from emea.matching.best_keys import GROUP, BestKeys
-from emea.matching.int8_vectors import has_fast_int8, rounded, write_products
-from emea.matching.shortlists import CandidateLists, Shortlists
-from emea.runtime.threads import available_threads, index_ranges, one_thread
+from emea.matching import compiled
+from emea.matching.best_pairs import best_pairs
+from emea.matching.search import SearchGroup
+from emea.matching.similarity import gathered_dots
 
-ROWS_PER_BLOCK, COLUMNS_PER_BLOCK = 512, 16 * GROUP
-"""Pairs that are compared at a time. Their scores (2 MB) stay in the cache."""
+ROWS_PER_GROUP = 2**14
+"""Source entities of a group; the scores of a group are computed at a time."""
 
-MIN_ROWS_PER_THREAD = 256
-"""Rows below which another thread does not save time: each has lists for all columns."""
+
+@dataclass(frozen=True, eq=False)
+class CandidateLists:
+    """Holds the candidates of every entity of one side, by ascending id, and their dot products.
+
+    Args:
+        columns: ``[num_queries, length]`` ids of the candidates.
+        dots: ``[num_queries, length]`` their exact dot products with the entity.
+    """
+
+    columns: Tensor
+    dots: Tensor
+
+    @classmethod
+    def of(cls, queries: Tensor, vectors: Tensor, columns: Tensor) -> "CandidateLists":
+        """Score candidates exactly.
+
+        Args:
+            queries: ``[num_queries, dim]`` unit vectors, or zeros.
+            vectors: ``[num_vectors, dim]`` unit vectors.
+            columns: ``[num_queries, length]`` ids of the candidates. A zero vector, such as that
+                of an entity that no label reaches, gets other candidates.
+        """
+        missing = (queries == 0).all(1)
+        if bool(missing.any()):
+            spread = spread_rows(vectors, columns.shape[1])
+            columns = torch.where(missing.unsqueeze(1), spread, columns)
+        # sorted by id, so that ties do not depend on the order of the approximate scores
+        columns = columns.sort(1).values
+        return cls(columns, _dots(queries, vectors, columns))
+
+
+@dataclass(frozen=True, eq=False)
+class Shortlists:
+    """Holds the candidates of every entity of both sides with their exact dot products.
+
+    Args:
+        source: Candidates of the source entities among the targets.
+        target: Candidates of the target entities among the sources.
+    """
+
+    source: CandidateLists
+    target: CandidateLists
+
+    def groups(self, least: int) -> Iterator[SearchGroup]:
+        """Yield every source entity once, with its candidates.
+
+        Args:
+            least: Number of candidates that every source entity needs.
+
+        Raises:
+            ConfigError: If the lists are shorter.
+        """
+        num_source, length = self.source.columns.shape
+        if least > length:
+            raise ConfigError(
+                f"search.shortlist={length} is too short for {least} candidates per entity. "
+                f"Set search.shortlist={10 * least}."
+            )
+        rows = torch.arange(num_source)
+        for part in torch.split(rows, ROWS_PER_GROUP):
+            ids = slice(int(part[0]), int(part[-1]) + 1)
+            yield SearchGroup(part, self.source.columns[ids], self.source.dots[ids])
+
+    def reversed(self) -> "Shortlists":
+        """Return the lists with the two sides exchanged."""
+        return Shortlists(source=self.target, target=self.source)
 
 
 @dataclass(frozen=True)
@@ -54,67 +119,22 @@ class OnePassSearch:
         )
 
 
-def best_pairs(rows: Tensor, columns: Tensor, lengths: tuple[int, int]) -> tuple[Tensor, Tensor]:
-    """Return the columns with the best products of each row, and the rows of each column.
-
-    Args:
-        rows: ``[num_rows, dim]`` unit vectors.
-        columns: ``[num_columns, dim]`` unit vectors.
-        lengths: Number of columns per row, and of rows per column.
-    """
-    num_rows, num_columns = len(rows), len(columns)
-    rows, columns = _compressed(rows, columns)
-    columns = torch.nn.functional.pad(columns, (0, 0, 0, -num_columns % GROUP))
-    num_threads = max(1, min(available_threads(), num_rows // MIN_ROWS_PER_THREAD))
-    parts = index_ranges(num_rows, num_threads)
-    kept = [BestKeys(last - first, num_columns, lengths) for first, last in parts]
-
-    def compare(part: int) -> None:
-        torch.set_num_threads(1)  # of this thread
-        first, last = parts[part]
-        _compare(rows[first:last], columns, first, kept[part])
-
-    with one_thread(), ThreadPoolExecutor(num_threads) as threads:
-        list(threads.map(compare, range(num_threads)))
-    for other in kept[1:]:
-        kept[0].merge_columns(other)
-    return torch.cat([part.rows.ids() for part in kept]), kept[0].columns.ids()
+def spread_rows(vectors: Tensor, num_rows: int) -> Tensor:
+    """Return rows that are evenly spaced along a fixed direction, independent of entity ids."""
+    generator = torch.Generator().manual_seed(0)
+    direction = torch.randn(vectors.shape[1], generator=generator).to(vectors)
+    order = torch.argsort(vectors @ direction, stable=True)
+    num_rows = min(num_rows, len(order))
+    return order[torch.linspace(0, len(order) - 1, num_rows).round().long()]
 
 
-def _compare(rows: Tensor, columns: Tensor, first: int, kept: BestKeys) -> None:
-    """Add the scores of all pairs in blocks.
-
-    Args:
-        rows: Vectors of some rows.
-        columns: Vectors of all columns, padded to whole groups.
-        first: Number of the first row.
-        kept: The best pairs.
-    """
-    is_int8 = rows.dtype == torch.int8
-    block = torch.empty(
-        ROWS_PER_BLOCK * COLUMNS_PER_BLOCK, dtype=torch.int32 if is_int8 else rows.dtype
-    )
-    for start in range(0, len(rows), ROWS_PER_BLOCK):
-        some = rows[start : start + ROWS_PER_BLOCK]
-        for first_column in range(0, len(columns), COLUMNS_PER_BLOCK):
-            others = columns[first_column : first_column + COLUMNS_PER_BLOCK]
-            scores = block[: len(some) * len(others)].view(len(some), -1)
-            if is_int8:
-                write_products(some, others, scores)
-            else:
-                scores = _ordered(torch.mm(some, others.T, out=scores))
-            kept.add(scores, start, first_column, first)
-
-
-def _ordered(scores: Tensor) -> Tensor:
-    """Return 32-bit integers in the same order as single-precision scores, in place."""
-    bits = scores.view(torch.int32)
-    # the bits of negative numbers are in the opposite order
-    return bits.bitwise_xor_((bits >> 31).bitwise_and_(0x7FFFFFFF))
-
-
-def _compressed(rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the vectors of both sides in the type in which they are compared."""
-    if not has_fast_int8():
-        return rows.float(), columns.float()
-    return rounded(rows).values, rounded(columns).values
+def _dots(queries: Tensor, vectors: Tensor, columns: Tensor) -> Tensor:
+    """Return the exact dot products of each query with its candidates."""
+    is_compiled = compiled.usable(queries) and queries.dtype == torch.float32
+    pair_dots = compiled.pair_dots if is_compiled else gathered_dots
+    dots = torch.empty(columns.shape, dtype=queries.dtype)
+    for rows in torch.split(torch.arange(len(queries)), ROWS_PER_GROUP):
+        some = columns[rows]
+        pairs = rows.repeat_interleave(some.shape[1]), some.flatten()
+        dots[rows] = pair_dots(queries, vectors, *pairs).view(some.shape)
+    return dots

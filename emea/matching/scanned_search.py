@@ -196,6 +196,6 @@ def scan(
 @functools.cache
 def _kernel() -> Any:
     # imported on first use, because torch does not always come with Triton
-    from emea.matching.triton_scan import scan_kernel
+    from emea.matching.triton_kernels import scan_kernel
 
     return scan_kernel

@@ -87,27 +87,15 @@ class Similarity:
         block -= self.source_offset.index_select(0, rows).unsqueeze(1)
         return block.sub_(offset)
 
-    @in_smaller_blocks
     def of_pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
         """Return the score of each row with the column at the same position, ``[num_pairs]``."""
+        dots_of = gathered_dots
         if self.uses_compiled_products:
-            scores = self.scale * compiled.pair_dots(self.source, self.target, rows, columns)
+            dots_of = compiled.pair_dots
         elif compiled.supports_triton(self.source):
-            dots = compiled.triton_pair_dots(self.source, self.target, rows, columns)
-            scores = self.scale * dots
-        else:
-            scores = self._gathered_dots(rows, columns)
+            dots_of = compiled.triton_pair_dots
+        scores = self.scale * dots_of(self.source, self.target, rows, columns)
         return scores - self.source_offset[rows] - self.target_offset[columns]
-
-    def _gathered_dots(self, rows: Tensor, columns: Tensor) -> Tensor:
-        scores = self.source.new_empty(len(rows))
-        # each pair gathers two rows, so work in blocks of bounded memory
-        per_block = rows_per_block(self.target, 2 * self.source.shape[1])
-        for start in range(0, len(rows), per_block):
-            part = slice(start, start + per_block)
-            source, target = self.source[rows[part]], self.target[columns[part]]
-            scores[part] = self.scale * (source * target).sum(1)
-        return scores
 
     def blocks(self, rows: Tensor | None = None) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield rows and their scores with all targets, in blocks of bounded memory."""
@@ -166,6 +154,21 @@ def rows_per_block(target: Tensor, num_columns: int) -> int:
     """Return how many rows of ``num_columns`` scores fit into one block."""
     budget = block_budget(BLOCK_BYTES, target.device)
     return max(1, budget // (target.element_size() * max(1, num_columns)))
+
+
+@in_smaller_blocks
+def gathered_dots(first: Tensor, second: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """Return the dot product of ``first[row]`` and ``second[column]`` of each pair.
+
+    A sum of products, unlike a matrix product, gives equal vectors equal results.
+    """
+    dots = first.new_empty(len(rows))
+    # each pair gathers two rows, so work in blocks of bounded memory
+    per_block = rows_per_block(second, 2 * first.shape[1])
+    for start in range(0, len(rows), per_block):
+        part = slice(start, start + per_block)
+        dots[part] = (first[rows[part]] * second[columns[part]]).sum(1)
+    return dots
 
 
 def _dots(source: Tensor, target: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
-"""Candidates and their probabilities from both sides."""
+"""Candidates and their probabilities from both sides, also among some of the entities only."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -8,6 +9,7 @@ from torch import Tensor
 from emea.matching import scanned_search
 from emea.matching.best_scores import log_sums
 from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable, ScoredPairs
+from emea.matching.search import Scope, SearchGroup
 from emea.matching.similarity import Similarity
 from emea.runtime.block_memory import in_smaller_blocks
 
@@ -124,3 +126,111 @@ def one_sided(similarity: Similarity, k: int, sharpness: float) -> OneSided:
         scores[block.rows] = best
         mass[block.rows] = log_sums(sharpness * block.scores, sharpness * best[:, 0])
     return OneSided(targets, scores, sharpness, mass)
+
+
+@dataclass(frozen=True, eq=False)
+class Subset:
+    """Marks some entities of both sides, for example those without a label.
+
+    Args:
+        source: ``[num_source]`` bool: whether a source entity belongs to the subset.
+        target: ``[num_target]`` bool: whether a target entity belongs to the subset.
+    """
+
+    source: Tensor
+    target: Tensor
+
+    @classmethod
+    def everything(cls, similarity: Similarity) -> "Subset":
+        """Return the subset of all entities."""
+        sizes, device = (similarity.num_source, similarity.num_target), similarity.source.device
+        sides = [torch.ones(size, dtype=torch.bool, device=device) for size in sizes]
+        return cls(sides[0], sides[1])
+
+    @classmethod
+    def unlabelled(cls, similarity: Similarity, labels: Tensor) -> "Subset":
+        """Return the entities that do not occur in the labels."""
+        sizes = similarity.num_source, similarity.num_target
+        sides = [torch.ones(size, dtype=torch.bool, device=labels.device) for size in sizes]
+        for side, named in zip(sides, labels.T, strict=True):
+            side[named] = False
+        return cls(sides[0], sides[1])
+
+    def similarity(self, similarity: Similarity) -> Similarity:
+        """Return the similarity of these entities, numbered from 0, with the same search."""
+        rows, columns = self.source.nonzero().squeeze(1), self.target.nonzero().squeeze(1)
+        scope = None
+        if similarity.scope is not None:
+            scope = SubsetScope(similarity.scope, self.source, self.target)
+        return replace(similarity.restricted(rows, columns), scope=scope)
+
+    def between(self, links: Tensor) -> Tensor:
+        """Return the links between these entities."""
+        return links[self.source[links[:, 0]] & self.target[links[:, 1]]]
+
+    def numbered(self, links: Tensor) -> Tensor:
+        """Return links between these entities, numbered as in ``similarity``."""
+        sides = zip((self.source, self.target), links.T, strict=True)
+        return torch.stack([(is_free.cumsum(0) - 1)[ids] for is_free, ids in sides], dim=1)
+
+    def restored(self, sides: TwoSided) -> TwoSided:
+        """Return the result of a search among these entities, with their original numbers."""
+        rows, columns = self.source.nonzero().squeeze(1), self.target.nonzero().squeeze(1)
+        sources, targets, scores = sides.pairs
+        masses = []
+        for ids, is_free, mass in zip(
+            (rows, columns), (self.source, self.target), sides.log_mass, strict=True
+        ):
+            whole = mass.new_zeros(len(is_free))
+            whole[ids] = torch.where(mass > -torch.inf, mass, 0.0)
+            masses.append(whole)
+        found = scores > -torch.inf  # an approximate search may find too few of these entities
+        pairs = ScoredPairs(rows[sources[found]], columns[targets[found]], scores[found])
+        return TwoSided(pairs, sides.sharpness, (masses[0], masses[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetScope:
+    """Restricts an approximate search to a subset of the entities, numbered from 0.
+
+    The search has to return more targets, in proportion to the number of the other ones.
+
+    Args:
+        scope: The scope of all entities.
+        source: ``[num_source]`` bool: whether a source entity belongs to the subset.
+        target: ``[num_target]`` bool: whether a target entity belongs to the subset.
+    """
+
+    scope: Scope
+    source: Tensor
+    target: Tensor
+
+    def groups(self, least: int) -> Iterator[SearchGroup]:
+        """Yield every source entity of the subset once.
+
+        Args:
+            least: Number of targets that every source entity needs.
+        """
+        num_all, num_free = len(self.target), int(self.target.sum())
+        if not num_free:
+            return
+        row_numbers, column_numbers = self.source.cumsum(0) - 1, self.target.cumsum(0) - 1
+        for rows, columns, dots in self.scope.groups(min(num_all, -(-least * num_all // num_free))):
+            kept = self.source[rows]
+            rows, dots = row_numbers[rows[kept]], None if dots is None else dots[kept]
+            if columns.dim() == 2:
+                assert dots is not None, "columns of each row come with their dot products"
+                columns = columns[kept]
+                dots = dots.masked_fill(~self.target[columns], -torch.inf)
+                yield SearchGroup(rows, column_numbers[columns].clamp(min=0), dots)
+                continue
+            free = self.target[columns]
+            columns, dots = column_numbers[columns[free]], None if dots is None else dots[:, free]
+            if len(columns) < least:  # compare with all targets of the subset
+                columns, dots = torch.arange(num_free, device=columns.device), None
+            if len(rows):
+                yield SearchGroup(rows, columns, dots)
+
+    def reversed(self) -> "SubsetScope":
+        """Return the scope of a search from the target side."""
+        return SubsetScope(self.scope.reversed(), self.target, self.source)

@@ -9,7 +9,7 @@ import numpy as np
 from emea.data.arrays import FloatArray
 from emea.data.protocol import seen_links
 from emea.errors import DataError
-from emea.evaluation.significance import link_scores, paired_p
+from emea.evaluation.metrics import link_scores, paired_p
 from emea.results.compared_run import ComparedRun, names_or_reason
 
 NO_EFFECT = ("tracking.", "skip_recorded", "study", "data.root", "trust", "initial_from")

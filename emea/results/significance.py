@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from emea.evaluation.significance import link_scores, paired_p
+from emea.evaluation.metrics import link_scores, paired_p
 from emea.results.records import RecordedRun
 from emea.results.run_table import SplitRun, values_at
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from emea.matching.dense_beliefs import DenseBeliefs
+from emea.matching.beliefs import DenseBeliefs
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.neighbour_join import TailGroups, chunks, expand_ranges
 from emea.rules.pair_evidence import log_remaining

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Matching
 from emea.matching.pair_table import group_sizes
 from emea.rules.neighbour_join import TailGroups, expand_ranges, run_ends
 from emea.runtime.block_memory import block_budget

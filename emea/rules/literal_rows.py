@@ -7,7 +7,7 @@ from torch import Tensor
 
 from emea.data.arrays import NO_MATCH
 from emea.data.graph_pair import GraphPair, LiteralMatches
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Matching
 from emea.matching.pair_table import PairTable, places_in_groups
 
 

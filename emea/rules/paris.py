@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from emea.data.graph_pair import GraphPair
-from emea.matching.beliefs import Beliefs, certain_beliefs
-from emea.matching.dense_beliefs import DenseBeliefs
+from emea.matching.beliefs import Beliefs, DenseBeliefs, certain_beliefs
 from emea.rules.dense_evidence import DenseEvidence
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.literal_rows import literal_rows, with_values

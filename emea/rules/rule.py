@@ -9,8 +9,7 @@ from torch import Tensor
 
 from emea.data.graph_pair import GraphPair
 from emea.errors import ConfigError
-from emea.matching.beliefs import Beliefs
-from emea.matching.dense_beliefs import DenseBeliefs
+from emea.matching.beliefs import Beliefs, DenseBeliefs
 from emea.rules.pair_evidence import EvidenceModel
 
 

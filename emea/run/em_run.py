@@ -12,9 +12,8 @@ from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.em.em_callback import IterationReport
 from emea.errors import UserError
-from emea.evaluation.joint_ranks import fused_ranks
+from emea.evaluation.joint_ranks import fused_ranks, pool_assignment
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
-from emea.evaluation.pool_assignment import pool_assignment
 from emea.evaluation.ranks import Ranks, both_pools, link_ranks
 from emea.fit.stages import local_stages, stages
 from emea.fit.training_loop import train

@@ -27,7 +27,7 @@ from emea.evaluation.ranks import (
 from emea.fit.alignment_module import Loss
 from emea.fit.checkpoint import save_matching
 from emea.fit.fitting import announce, fit
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Matching
 from emea.matching.similarity import Similarity
 from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.observer import compatibility_section, flattened

@@ -11,7 +11,7 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs
 from emea.rules.literal_rows import literal_rows, with_values
-from emea.rules.term_inclusions import (
+from emea.rules.subsumption import (
     TYPE_RELATIONS,
     TermInclusions,
     class_inclusions,

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.em.local import LocalUpdate
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Matching
 from emea.run.parts import Parts
 
 

@@ -17,7 +17,7 @@ from emea.data.links import check_rejected
 from emea.errors import DataError
 from emea.explain.explainer import Explainer
 from emea.fit.checkpoint import read_module
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Matching
 from emea.record.atomic import write_atomic
 from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.finished_run import FinishedRun, read_records, write_records, write_run

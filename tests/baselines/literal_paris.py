@@ -5,7 +5,7 @@ from collections import defaultdict
 
 import torch
 
-from emea.baselines.maximal_assignment import tie_order
+from emea.baselines.reasoner import tie_order
 from emea.data.graph_pair import GraphPair
 
 from ..rules.literal_paris import Triple, both_directions, inverse_functionality

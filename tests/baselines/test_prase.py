@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from emea.baselines.maximal_assignment import fixed_log_doubt
-from emea.baselines.paris import PARIS
+from emea.baselines.paris_reasoner import ParisReasoner
 from emea.baselines.prase import PRASE, left_over_pairs
-from emea.baselines.reasoner import Fusion, ReasoningReport
+from emea.baselines.reasoner import Fusion, ReasoningReport, fixed_log_doubt
 from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Matching
 from emea.matching.similarity import Cosine, Similarity
 from emea.rules.implied_pairs import ImpliedPairs
 
@@ -67,7 +66,7 @@ def test_trains_on_seeds_and_sure_pairs_and_improves_on_paris() -> None:
         return telling_embedding(pair, noise=0.5)
 
     found = prase.align(seeds, embed, reports.append)
-    alone = PARIS(pair).align(seeds, embed, lambda _: None)
+    alone = ParisReasoner(pair).align(seeds, embed, lambda _: None)
     assert len(asked) == 2
     assert asked[0].tolist() == alone.pairs().tolist()
     assert recall(found, links[15:].numpy()) > recall(alone, links[15:].numpy()) + 0.05
@@ -84,7 +83,7 @@ def check_history(reports: list[ReasoningReport]) -> None:
 def test_without_rounds_it_is_paris() -> None:
     pair = synthetic_pair(num_entities=150)
     seeds = torch.from_numpy(pair.links[:15].copy())
-    alone = PARIS(pair).align(seeds, lambda _: 1 / 0, lambda _: None)  # type: ignore[arg-type]
+    alone = ParisReasoner(pair).align(seeds, lambda _: 1 / 0, lambda _: None)  # type: ignore[arg-type]
     same = PRASE(pair, rounds=0).align(seeds, lambda _: 1 / 0, lambda _: None)  # type: ignore[arg-type]
     assert torch.equal(alone.targets, same.targets)
 

@@ -13,11 +13,9 @@ from emea.em.joint import JointReport, NeuralBeliefs
 from emea.em.local import LEAST_KEPT, LocalUpdate
 from emea.em.local_search import LocalSearch
 from emea.em.normaliser import SoftmaxNormaliser
-from emea.matching.beliefs import Beliefs
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Beliefs, Matching
 from emea.matching.pair_table import PairTable
-from emea.matching.subset import Subset
-from emea.matching.two_sided import two_sided
+from emea.matching.two_sided import Subset, two_sided
 
 from .aligned_pairs import Aligned, aligned
 from .test_two_way_step import step, visible

@@ -15,7 +15,7 @@ from emea.em.one_to_one import COMPETITION, OneToOneModel
 from emea.em.two_way_step import TwoWayStep
 from emea.errors import ConfigError
 from emea.matching.matching_marginals import matching_messages
-from emea.matching.subset import Subset
+from emea.matching.two_sided import Subset
 from emea.rules.paris import PARIS
 
 from ..matching.random_tables import pairs_of

@@ -13,9 +13,9 @@ from emea.data.graph_pair import GraphPair
 from emea.em import propagation
 from emea.em.propagation import Propagation, smallest_of_groups
 from emea.matching import compiled
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Matching
 from emea.matching.similarity import Cosine, Similarity
-from emea.matching.subset import Subset
+from emea.matching.two_sided import Subset
 from emea.rules import implied_pairs
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.subsumption import Subsumption

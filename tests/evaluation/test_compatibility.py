@@ -1,4 +1,4 @@
-"""Numbers of a mapping's compatibility against counting."""
+"""Compatibility and conflicts of a mapping against counting."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.evaluation.compatibility import NUM_BINS, compatibility_metrics
+from emea.evaluation.compatibility import NUM_BINS, compatibility_metrics, conflict_share
 
 NO_ENTITIES = np.empty(0, dtype=np.int64)
 
@@ -46,3 +46,18 @@ def test_without_judged_entities_there_is_no_mean() -> None:
     numbers = compatibility_metrics(np.ones(2), np.zeros(2, dtype=np.int64), *[NO_ENTITIES] * 2)
     assert math.isnan(numbers["mean"]) and math.isnan(numbers["conflicts"])
     assert (sum(numbers["histogram"]), numbers["num_unmatched"]) == (0, 0)
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=30))
+def test_shared_targets_are_counted(targets: list[int]) -> None:
+    conflicting = sum(targets.count(target) > 1 for target in targets)
+    assert conflict_share(np.array(targets)) == pytest.approx(conflicting / len(targets))
+
+
+def test_without_predictions_nothing_is_shared() -> None:
+    assert conflict_share(np.empty(0, dtype=np.int64)) == 0.0
+
+
+def test_an_entity_without_prediction_takes_no_part() -> None:
+    assert conflict_share(np.array([-1, -1, 3, 3, 4, 5])) == 0.5
+    assert conflict_share(np.array([-1, -1])) == 0.0

@@ -1,5 +1,7 @@
 """Realistic ranks against sorted lists, ties included."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -8,8 +10,19 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from emea.data.arrays import IntArray
-from emea.evaluation.all_counts import rank_counts
-from emea.evaluation.ranks import link_ranks, realistic_ranks
+from emea.evaluation.metrics import mapping_metrics
+from emea.evaluation.ranks import (
+    Missed,
+    Ranks,
+    both_pools,
+    link_ranks,
+    matched_metrics,
+    matched_ranks,
+    rank_counts,
+    ranking_metrics,
+    realistic_ranks,
+)
+from emea.matching import compiled
 from emea.matching import similarity as similarity_module
 from emea.matching.similarity import Similarity
 
@@ -20,6 +33,13 @@ with_fixture = settings(suppress_health_check=[HealthCheck.function_scoped_fixtu
 def block_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setitem(similarity_module.BLOCK_BYTES, "cpu", request.param)
     return int(request.param)
+
+
+@pytest.fixture(params=[0, 2**62], ids=["compiled", "torch"])
+def counting(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count with the compiled loop or with torch, however few scores there are."""
+    monkeypatch.setattr(compiled, "LEAST_OPERATIONS", request.param)
+    assert compiled.worthwhile(torch.zeros(1), 2**61) == (request.param == 0)
 
 
 def from_scores(scores: Tensor) -> Similarity:
@@ -56,7 +76,7 @@ def tables_with_links(draw: st.DrawFn) -> tuple[Tensor, IntArray]:
     return torch.tensor(rows, dtype=torch.float32), links
 
 
-@pytest.mark.usefixtures("block_bytes")
+@pytest.mark.usefixtures("block_bytes", "counting")
 @with_fixture
 @given(tables_with_links())
 def test_ranks_among_pool_and_all(drawn: tuple[Tensor, IntArray]) -> None:
@@ -70,7 +90,7 @@ def test_ranks_among_pool_and_all(drawn: tuple[Tensor, IntArray]) -> None:
         assert ranks.in_pool[index] == looped_rank(row[target], pool)
 
 
-@pytest.mark.usefixtures("block_bytes")
+@pytest.mark.usefixtures("block_bytes", "counting")
 @with_fixture
 @given(tables_with_links())
 def test_ranks_of_the_other_direction(drawn: tuple[Tensor, IntArray]) -> None:
@@ -81,6 +101,19 @@ def test_ranks_of_the_other_direction(drawn: tuple[Tensor, IntArray]) -> None:
         pool = [column[other] for other in links[:, 0]]
         assert ranks.in_all[index] == looped_rank(column[source], column)
         assert ranks.in_pool[index] == looped_rank(column[source], pool)
+
+
+@pytest.mark.usefixtures("counting")
+@pytest.mark.parametrize("num_columns", [0, 1, 40, 77])
+def test_counts_are_those_of_a_loop(num_columns: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(30, 77, generator=generator).round()
+    scores[3, 5] = scores[4, 0] = torch.nan  # counts as better
+    better, equal = rank_counts(scores, scores[:, :1], num_columns)
+    for row, values in enumerate(scores.tolist()):
+        counted = values[:num_columns]
+        assert better[row] == sum(not value <= values[0] for value in counted)
+        assert equal[row] == sum(value == values[0] for value in counted)
 
 
 def test_ranks_are_double_precision_arrays() -> None:
@@ -107,3 +140,82 @@ def test_names_of_the_entities_do_not_matter() -> None:
     again = link_ranks(from_scores(renamed), renamed_links)
     assert ranks.in_pool.tolist() == again.in_pool.tolist()
     assert ranks.in_all.tolist() == again.in_all.tolist()
+
+
+def test_right_pairs_have_rank_one_and_others_none() -> None:
+    links = np.array([[0, 3], [1, 4], [2, 5]])
+    ranks = matched_ranks(np.array([3, -1, 4, 9]), links)
+    assert ranks.in_pool.tolist() == ranks.in_all.tolist() == [1.0, math.inf, math.inf]
+    metrics = matched_metrics(ranks)
+    assert metrics["hit@1"] == metrics["all_targets"]["hit@1"] == 1 / 3
+    assert all(metrics[key] is None for key in ("hit@5", "hit@10", "mrr", "mr"))
+
+
+def test_without_links_nothing_is_said() -> None:
+    metrics = matched_metrics(matched_ranks(np.array([0]), np.empty((0, 2), dtype=np.int64)))
+    assert math.isnan(metrics["hit@1"])
+
+
+def test_by_hand() -> None:
+    ranks = np.array([1.0, 1.0, 2.0, 5.0, 6.0, 10.0, 20.0, 100.0])
+    assert ranking_metrics(ranks) == pytest.approx(
+        {
+            "hit@1": 2 / 8,
+            "hit@5": 4 / 8,
+            "hit@10": 6 / 8,
+            "mrr": (1 + 1 + 1 / 2 + 1 / 5 + 1 / 6 + 1 / 10 + 1 / 20 + 1 / 100) / 8,
+            "mr": 145 / 8,
+        }
+    )
+
+
+def test_tied_ranks_between_places_miss_the_cut() -> None:
+    metrics = ranking_metrics(np.array([1.5, 5.5, 10.5]))
+    assert metrics["hit@1"] == 0
+    assert metrics["hit@5"] == pytest.approx(1 / 3)
+    assert metrics["hit@10"] == pytest.approx(2 / 3)
+    assert metrics["mrr"] == pytest.approx((1 / 1.5 + 1 / 5.5 + 1 / 10.5) / 3)
+
+
+def test_no_ranks_give_no_numbers() -> None:
+    metrics = ranking_metrics(np.zeros(0))
+    assert list(metrics) == ["hit@1", "hit@5", "hit@10", "mrr", "mr"]
+    assert all(math.isnan(value) for value in metrics.values())
+
+
+def test_values_are_plain_floats() -> None:
+    assert {type(value) for value in ranking_metrics(np.ones(2)).values()} == {float}
+
+
+def test_metrics_cover_the_pool_and_all_targets() -> None:
+    ranks = Ranks(in_pool=np.array([1.0, 2.0]), in_all=np.array([4.0, 8.0]))
+    metrics = both_pools(ranks)
+    beside = metrics.pop("all_targets")
+    assert metrics == ranking_metrics(ranks.in_pool)
+    assert beside == ranking_metrics(ranks.in_all)
+    assert beside["mr"] == 6
+
+
+def test_links_that_no_method_can_find_have_the_worst_rank_and_no_hit() -> None:
+    ranks = Ranks(in_pool=np.array([1.0, 4.0, 2.0]), in_all=np.array([3.0, 8.0, 9.0]))
+    metrics = both_pools(ranks, Missed(2 / 5, pool_size=5, num_all=20))
+    in_all = metrics.pop("all_targets")
+    assert metrics == pytest.approx(
+        {
+            "hit@1": 1 / 5,
+            "hit@5": 3 / 5,
+            "hit@10": 3 / 5,
+            "mrr": (1 + 1 / 4 + 1 / 2 + 2 / 5) / 5,
+            "mr": (1 + 4 + 2 + 5 + 5) / 5,
+        }
+    )
+    assert in_all["mr"] == pytest.approx((3 + 8 + 9 + 20 + 20) / 5)
+    matched = Ranks(in_pool=np.array([1.0, np.inf, 1.0]), in_all=np.array([1.0, np.inf, 1.0]))
+    assert matched_metrics(matched, 2 / 5)["hit@1"] == pytest.approx(2 / 5)
+
+
+def test_links_that_no_method_can_find_lower_the_recall() -> None:
+    predicted, gold = np.array([[0, 0], [1, 2]]), np.array([[0, 0], [1, 1], [2, 2]])
+    metrics = mapping_metrics(predicted, gold, num_missed=1)
+    assert (metrics["precision"], metrics["recall"]) == (1 / 2, 1 / 4)
+    assert metrics["f1"] == pytest.approx(1 / 3)

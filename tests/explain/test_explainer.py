@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from emea.baselines import paris as baseline
+from emea.baselines.paris_reasoner import ParisReasoner
 from emea.config.instantiate import factory
 from emea.errors import DataError
 from emea.explain.explainer import Explainer, explain
@@ -193,7 +193,7 @@ def test_baselines_are_explained_by_what_their_next_iteration_hears(
     assert explainer.reasoning.last is not None
     _, matching = explainer.reasoning.last
     settings = run.config.method.reasoner if kind == "paris" else run.config.method.paris.reasoner
-    reasoner: baseline.PARIS = factory(settings)(pair=run.pair)
+    reasoner: ParisReasoner = factory(settings)(pair=run.pair)
     implied = list(reasoner.implied(matching, torch.ones(150, dtype=torch.bool)))
     doubts = {
         (source, target): -doubt / FIXED_POINT

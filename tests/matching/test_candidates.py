@@ -6,8 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from emea.matching.candidates import Candidates, mutual_best, top_candidates
-from emea.matching.similarity import Similarity
+from emea.matching.candidates import Candidates, mutual_best, mutual_pairs, top_candidates
+from emea.matching.csls import CSLS
+from emea.matching.similarity import Cosine, Similarity
 
 with_fixture = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -73,3 +74,25 @@ def test_mutual_best(sides: tuple[Candidates, Candidates]) -> None:
         for entity, targets in enumerate(forward.targets)
     ]
     assert mutual.tolist() == expected
+
+
+def looped(similarity: Similarity) -> list[list[int]]:
+    scores = similarity.scores(torch.arange(similarity.num_source))
+    pairs = []
+    for source in range(similarity.num_source):
+        target = max(range(similarity.num_target), key=lambda t: float(scores[source, t]))
+        back = max(range(similarity.num_source), key=lambda s: float(scores[s, target]))
+        if back == source:
+            pairs.append([source, target])
+    return pairs
+
+
+@pytest.mark.parametrize("decoder", [Cosine(), CSLS(k=3)])
+@pytest.mark.parametrize(("num_source", "num_target"), [(12, 9), (7, 15), (1, 5), (5, 1)])
+@pytest.mark.usefixtures("block_bytes")
+def test_pairs_are_those_of_a_loop(
+    decoder: Cosine | CSLS, num_source: int, num_target: int
+) -> None:
+    torch.manual_seed(num_source)
+    similarity = decoder(torch.randn(num_source, 4), torch.randn(num_target, 4))
+    assert mutual_pairs(similarity).tolist() == looped(similarity)

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from emea.matching import compiled
-from emea.matching.shortlists import _gathered_dots
-from emea.matching.similarity import Cosine, Similarity
+from emea.matching.similarity import Cosine, Similarity, gathered_dots
 from emea.runtime.threads import index_ranges
 
 
@@ -25,7 +24,9 @@ def test_products_of_pairs_equal_double_precision(dim: int) -> None:
     with patch.object(compiled, "thread_ranges", lambda size: index_ranges(size, 7)):
         assert torch.equal(compiled.pair_dots(first, second, rows, columns), found)
     scale = (first.double().norm(dim=1)[rows] * second.double().norm(dim=1)[columns]).clamp(min=1)
-    assert ((found - exact).abs() <= dim * torch.finfo(torch.float32).eps * scale).all()
+    bound = dim * torch.finfo(torch.float32).eps * scale
+    assert ((found - exact).abs() <= bound).all()
+    assert ((gathered_dots(first, second, rows, columns) - exact).abs() <= bound).all()
 
 
 def test_equal_rows_have_equal_products() -> None:
@@ -68,24 +69,3 @@ def test_all_pairs_of_a_similarity_have_the_same_products(monkeypatch: pytest.Mo
 def test_no_pairs_have_no_products() -> None:
     none = torch.empty(0, dtype=torch.int64)
     assert not len(compiled.pair_dots(some_rows(2, 4), some_rows(2, 4), none, none))
-
-
-@pytest.mark.parametrize("dim", [1, 64, 257])
-def test_products_of_lists_equal_double_precision(dim: int) -> None:
-    queries, vectors = some_rows(20, dim), some_rows(30, dim)
-    columns = torch.randint(30, (20, 7), generator=torch.Generator().manual_seed(0))
-    exact = (queries.double() @ vectors.double().T).gather(1, columns)
-    bound = dim * torch.finfo(torch.float32).eps * exact.abs().max().clamp(min=dim)
-    assert ((compiled.list_dots(queries, vectors, columns) - exact).abs() <= bound).all()
-    assert ((_gathered_dots(queries, vectors, columns) - exact).abs() <= bound).all()
-
-
-@pytest.mark.parametrize("num_columns", [0, 1, 40, 77])
-def test_counts_of_ranks_are_those_of_torch(num_columns: int) -> None:
-    scores = some_rows(30, 77).round()
-    scores[3, 5], scores[4, 0] = torch.nan, torch.nan
-    reference = scores[:, :1]
-    not_better, equal = compiled.rank_counts(scores, reference, num_columns)
-    part = scores[:, :num_columns]
-    assert torch.equal(not_better, (part <= reference).sum(1))
-    assert torch.equal(equal, (part == reference).sum(1))

@@ -5,10 +5,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from emea.matching.auto_search import AutoSearch
 from emea.matching.candidates import search_recall, top_candidates
 from emea.matching.csls import CSLS, neighbourhood_means
 from emea.matching.kmeans_search import KMeansCells, KMeansSearch
-from emea.matching.search import AutoSearch
 from emea.matching.similarity import Cosine
 
 

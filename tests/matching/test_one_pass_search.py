@@ -1,5 +1,6 @@
 """Search in one pass: recall, exact scores, ties, and what must not change the result."""
 
+import logging
 from unittest.mock import patch
 
 import pytest
@@ -7,11 +8,14 @@ import torch
 from torch import Tensor
 
 from emea.errors import ConfigError
-from emea.matching import compiled, one_pass_search
-from emea.matching.candidates import search_recall, top_candidates
+from emea.matching import best_pairs as pairs_module
+from emea.matching import compiled
+from emea.matching.auto_search import AutoSearch
+from emea.matching.best_pairs import best_pairs, has_fast_int8
+from emea.matching.candidates import search_recall, top_candidates, warn_of_low_recall
 from emea.matching.csls import CSLS
-from emea.matching.one_pass_search import OnePassSearch, best_pairs, has_fast_int8
-from emea.matching.search import AutoSearch, ExactSearch
+from emea.matching.one_pass_search import OnePassSearch
+from emea.matching.search import ExactSearch
 from emea.matching.similarity import Cosine
 
 from .noisy_copies import noisy_copies
@@ -27,7 +31,7 @@ def products(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     """Compare with 8-bit integers, if the processor has them, or in single precision."""
     if request.param == "int8" and not has_fast_int8():
         pytest.skip("the processor has no instructions for 8-bit integers")
-    monkeypatch.setattr(one_pass_search, "has_fast_int8", lambda: request.param == "int8")
+    monkeypatch.setattr(pairs_module, "has_fast_int8", lambda: request.param == "int8")
     return request.param
 
 
@@ -55,7 +59,7 @@ def test_it_finds_most_neighbours_and_scores_them_exactly(decoder: type, product
 
 
 def test_products_in_single_precision_find_the_true_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one_pass_search, "has_fast_int8", lambda: False)
+    monkeypatch.setattr(pairs_module, "has_fast_int8", lambda: False)
     source, target = unit_vectors(300, 500)
     source[:10] *= -1  # some products are negative
     products = source.double() @ target.double().T
@@ -69,11 +73,11 @@ def test_products_in_single_precision_find_the_true_best(monkeypatch: pytest.Mon
 def test_threads_do_not_change_the_result(
     is_compiled: bool, products: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(one_pass_search, "MIN_ROWS_PER_THREAD", 50)
+    monkeypatch.setattr(pairs_module, "MIN_ROWS_PER_THREAD", 50)
     source, target = unit_vectors(300, 400)
     found = []
     for num_threads in (1, 2, 3):
-        monkeypatch.setattr(one_pass_search, "available_threads", lambda number=num_threads: number)
+        monkeypatch.setattr(pairs_module, "available_threads", lambda number=num_threads: number)
         with patch.object(compiled, "usable", lambda values: is_compiled):
             found.append([ids.sort(1).values for ids in best_pairs(source, target, (20, 20))])
     assert all(
@@ -120,3 +124,17 @@ def test_auto_is_exact_below_its_bound_and_has_shortlists_above() -> None:
     below = top_candidates(CSLS(search=AutoSearch(10_000))(source, target), 5)
     assert torch.equal(exact.targets, below.targets) and torch.equal(exact.scores, below.scores)
     assert AutoSearch(9_999)(source, target) is not None
+
+
+def test_a_low_recall_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        warn_of_low_recall(0.95)
+        assert not caplog.records
+        warn_of_low_recall(0.5)
+    assert "finds only 50% of the best candidates" in caplog.text
+
+
+def test_recall_counts_ties_for_the_last_place() -> None:
+    similarity = Cosine()(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 0.0]] * 3 + [[0.0, 1.0]]))
+    assert search_recall(similarity, torch.tensor([[2]]), 1) == 1
+    assert search_recall(similarity, torch.tensor([[2, 3]]), 1) == 0.5

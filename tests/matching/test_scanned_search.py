@@ -172,7 +172,7 @@ def test_the_scan_by_torch(sharpness: float | None) -> None:
 
 INTERPRETED = """
 import runpy, torch
-from emea.matching.triton_scan import scan_kernel
+from emea.matching.triton_kernels import scan_kernel
 torch_scan = runpy.run_path({path!r})["torch_scan"]
 torch.manual_seed(0)
 for num_columns in (40, {tile}, {tile} + 70):

@@ -6,13 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from emea.baselines.maximal_assignment import ALMOST_SURE, fixed_log_doubt
-from emea.baselines.paris import PARIS
+from emea.baselines.paris_reasoner import ParisReasoner
 from emea.baselines.prase import left_over_pairs
-from emea.baselines.reasoner import Fusion
+from emea.baselines.reasoner import ALMOST_SURE, Fusion, fixed_log_doubt
 from emea.data.arrays import NO_MATCH
 from emea.data.graph_pair import GraphPair
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Matching
 from emea.matching.similarity import Cosine, Similarity
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs
@@ -29,8 +28,8 @@ def exact_functionality(triples: DirectedTriples) -> Tensor:
     return (triples.inverse_functionality.double() * sizes).round() / sizes
 
 
-def in_double(pair: GraphPair) -> PARIS:
-    rule = PARIS(pair)
+def in_double(pair: GraphPair) -> ParisReasoner:
+    rule = ParisReasoner(pair)
     rule.functionality = exact_functionality(rule.source), exact_functionality(rule.target)
     return rule
 
@@ -52,13 +51,13 @@ def test_leaves_of_any_number_match_their_hubs(num_leaves: int, prob: float) -> 
     probs[0] = 0
     matching = Matching(twins, probs, num_leaves + 1)
     nobody = Matching(torch.full_like(twins, NO_MATCH), torch.zeros_like(probs), num_leaves + 1)
-    rules = PARIS(pair), in_double(pair)
+    rules = ParisReasoner(pair), in_double(pair)
     found = [rule.iterated(nobody, matching, initial=True) for rule in rules]
     assert found[0].targets[0] == 0
     assert_same_matching(found[0], found[1], 4)
 
 
-def iterated(rule: PARIS, known: Matching, num_iterations: int) -> Matching:
+def iterated(rule: ParisReasoner, known: Matching, num_iterations: int) -> Matching:
     matching = known
     for step in range(num_iterations):
         matching = rule.iterated(known, matching, initial=step == 0)
@@ -69,7 +68,7 @@ def iterated(rule: PARIS, known: Matching, num_iterations: int) -> Matching:
 def test_paris_comes_to_the_same_fixed_point(seed: int) -> None:
     pair = overlapping_pair(seed, 40)
     known = Matching.of_links(torch.from_numpy(pair.links[::3].copy()), 40, 40)
-    single, double = (iterated(rule, known, 10) for rule in (PARIS(pair), in_double(pair)))
+    single, double = (iterated(rule, known, 10) for rule in (ParisReasoner(pair), in_double(pair)))
     assert len(double.sources) > len(known.sources)
     assert_same_matching(single, double, 10)
 
@@ -77,7 +76,7 @@ def test_paris_comes_to_the_same_fixed_point(seed: int) -> None:
 def test_inclusions_are_numbers_where_no_triple_is_matched() -> None:
     # entity 0 is not matched, and looks as if it were target 0: a share of no triples at all
     matching = Matching(torch.tensor([NO_MATCH, 1, 2]), torch.tensor([0, 0.5, 0.5]).double(), 3)
-    included = PARIS(twin_stars(2)).inclusions(matching)
+    included = ParisReasoner(twin_stars(2)).inclusions(matching)
     shares = torch.tensor(list(included.as_dict().values()))
     assert ((shares >= 0) & (shares <= 1)).all()
     assert (shares == 0).any()

@@ -6,11 +6,10 @@ import torch
 from torch import Tensor
 
 from emea.answer.decoding import accepted
-from emea.evaluation.calibration import NUM_BINS, answer_calibration
+from emea.evaluation.calibration import NUM_BINS, JudgedAnswer, answer_calibration
 from emea.evaluation.compatibility import compatibility_metrics
 from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
 from emea.evaluation.ranks import Ranks, link_ranks, ranking_metrics
-from emea.evaluation.target_precision import JudgedAnswer
 from emea.matching.beliefs import Beliefs
 from emea.matching.csls import CSLS
 from emea.matching.pair_table import PairRanking, PairTable

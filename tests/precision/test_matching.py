@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from emea.answer.decoding import LEAST_REST, HungarianAnswer, MutualAnswer, SinkhornAnswer, claims
-from emea.matching.beliefs import Beliefs
+from emea.matching.beliefs import Beliefs, Matching
 from emea.matching.candidates import mutual_pairs, top_candidates
 from emea.matching.csls import CSLS
 from emea.matching.kmeans_search import KMeansSearch
-from emea.matching.matching import Matching
 from emea.matching.matching_marginals import log_marginals, matching_messages
 from emea.matching.pair_table import PairTable, tabulate
 from emea.matching.similarity import Cosine, Decoder

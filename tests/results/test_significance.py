@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
+from emea.evaluation.metrics import link_scores, paired_p
 from emea.evaluation.ranks import Ranks
-from emea.evaluation.significance import link_scores, paired_p
 from emea.record.run_folder import links_checksum, write_ranks
 from emea.results.columns import PValue
 from emea.results.methods import EMEA, RREA

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.matching import similarity as similarity_module
-from emea.matching.beliefs import Beliefs
-from emea.matching.dense_beliefs import DenseBeliefs
+from emea.matching.beliefs import Beliefs, DenseBeliefs
 from emea.matching.similarity import Cosine
 from emea.rules import dense_evidence
 from emea.rules.dense_evidence import chunks

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emea.baselines import paris as baseline
+from emea.baselines.paris_reasoner import ParisReasoner
 from emea.data.graph_pair import GraphPair
 from emea.literals.match_literals import EqualLiterals
 from emea.matching.beliefs import Beliefs
@@ -115,7 +115,7 @@ def test_paris_aligns_by_values_and_structure_without_seeds() -> None:
     pair = pair_with_values(source, target)
     pair = replace(pair, literals=EqualLiterals()(pair))
     nothing = torch.zeros(0, 2, dtype=torch.int64)
-    found = baseline.PARIS(pair).align(nothing, lambda links: None, lambda report: None)  # type: ignore
+    found = ParisReasoner(pair).align(nothing, lambda links: None, lambda report: None)  # type: ignore
     assert found.targets.tolist() == [3, 2, 1, 0]
     assert len(found.targets) == pair.source.num_entities
     assert np.all(found.probs.numpy() > 0.5)

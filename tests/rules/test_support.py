@@ -8,11 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.baselines import paris as baseline
+from emea.baselines.paris_reasoner import ParisReasoner
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
-from emea.matching.beliefs import Beliefs
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Beliefs, Matching
 from emea.rules.implied_pairs import FIXED_POINT
 from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
@@ -82,7 +81,7 @@ def test_certain_pieces_have_finite_shares() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_pieces_are_those_the_baseline_hears(seed: int) -> None:
     pair = overlapping_pair(seed, 30)
-    rule = baseline.PARIS(pair)
+    rule = ParisReasoner(pair)
     links = torch.from_numpy(pair.links.copy())[::2]
     known = Matching.of_links(links, pair.source.num_entities, pair.target.num_entities)
     matching = rule.iterated(known, rule.iterated(known, known, initial=True))

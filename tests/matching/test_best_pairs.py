@@ -1,4 +1,4 @@
-"""The best keys of rows and columns, compared with a sort of all scores."""
+"""The best pairs of rows and columns, compared with a sort of all scores and with 64-bit sums."""
 
 from unittest.mock import patch
 
@@ -8,8 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from emea.matching import best_pairs as module
 from emea.matching import compiled
-from emea.matching.best_keys import GROUP, BestKeys
+from emea.matching.best_pairs import (
+    ALIGNED,
+    GROUP,
+    LARGEST,
+    BestKeys,
+    has_fast_int8,
+    rounded,
+    unit_length,
+    write_products,
+)
 
 
 def in_order(scores: Tensor, length: int) -> list[set[int]]:
@@ -67,3 +77,54 @@ def test_parts_of_the_rows_merge_to_the_same_columns() -> None:
     first.merge_columns(second)
     assert as_sets(first.columns.ids()) == as_sets(whole.columns.ids())
     assert as_sets(torch.cat([first.rows.ids(), second.rows.ids()])) == as_sets(whole.rows.ids())
+
+
+def random_vectors(num_rows: int, num_columns: int, dim: int) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    rows, columns = (
+        torch.randint(-LARGEST, LARGEST + 1, (size, dim), generator=generator, dtype=torch.int8)
+        for size in (num_rows, num_columns)
+    )
+    rows[0], columns[0] = LARGEST, LARGEST  # the largest sum
+    rows[-1], columns[-1] = -LARGEST, LARGEST
+    return rows, columns
+
+
+@pytest.mark.skipif(not has_fast_int8(), reason="the processor has no 8-bit instructions")
+def test_products_are_exact() -> None:
+    rows, columns = random_vectors(40, 64, 300)
+    found = torch.empty(40, 64, dtype=torch.int32)
+    write_products(rows, columns, found)
+    assert torch.equal(found.long(), rows.long() @ columns.long().T)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 5, 16), (5, 66, 17), (70, 131, 48)])
+def test_the_compiled_loop_is_exact_for_all_sizes(sizes: tuple[int, int, int]) -> None:
+    rows, columns = random_vectors(*sizes)
+    found = torch.full(sizes[:2], -1, dtype=torch.int32)
+    compiled.int8_products(rows, columns, found)
+    assert torch.equal(found.long(), rows.long() @ columns.long().T)
+
+
+def test_rounded_vectors_have_nearly_the_same_products() -> None:
+    generator = torch.Generator().manual_seed(0)
+    first, second = (
+        torch.nn.functional.normalize(torch.randn(size, 100, generator=generator))
+        for size in (30, 50)
+    )
+    rows, columns = rounded(first), rounded(second)
+    assert rows.shape[1] % ALIGNED == 0
+    products = rows.long() @ columns.long().T * unit_length(100) ** 2
+    assert torch.allclose(products.float(), first @ second.T, rtol=0, atol=0.01)
+
+
+def test_without_instructions_or_compiled_loops_it_is_not_fast(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    has = dict.fromkeys(module.LOOP_INSTRUCTIONS, True)
+    monkeypatch.setattr(module, "_has", lambda features: any(map(has.get, features)))
+    assert has_fast_int8() == compiled.usable(torch.empty(0))
+    monkeypatch.setattr(compiled, "usable", lambda values: False)
+    assert not has_fast_int8()
+    monkeypatch.setattr(module, "_has", lambda features: "avx_vnni" in features)
+    assert has_fast_int8() == hasattr(torch, "_int_mm")

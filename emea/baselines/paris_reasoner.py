@@ -6,10 +6,16 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from emea.baselines.maximal_assignment import MaximalAssignment
-from emea.baselines.reasoner import Embed, Fusion, Observer, Reasoner, ReasoningReport
+from emea.baselines.reasoner import (
+    Embed,
+    Fusion,
+    MaximalAssignment,
+    Observer,
+    Reasoner,
+    ReasoningReport,
+)
 from emea.data.graph_pair import GraphPair
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Matching
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.implied_pairs import ImpliedPairs, implied_pairs
 from emea.rules.literal_rows import literal_rows, with_values
@@ -21,7 +27,7 @@ from emea.runtime.block_memory import in_smaller_blocks
 logger = logging.getLogger(__name__)
 
 
-class PARIS(Reasoner):
+class ParisReasoner(Reasoner):
     """Estimates equivalences of entities and inclusions of relations in turn.
 
     Inclusions come from the current matching (Eq. 12 of PARIS). Equivalences come from matched

@@ -7,13 +7,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.baselines.maximal_assignment import (
+from emea.baselines.reasoner import (
     MaximalAssignment,
     best_of_each,
     fixed_log_doubt,
     tie_order,
 )
-from emea.matching.matching import Matching
+from emea.matching.beliefs import Matching
 from emea.rules.implied_pairs import FIXED_POINT, ImpliedPairs
 
 
