@@ -68,7 +68,10 @@ class ReadingLimits:
 
     size_mib: int = setting(1 << 18, "size of a file in MiB after decompression", up_to(1 << 40))
     ratio: int = setting(
-        300, "decompressed over compressed size, for files above 16 MiB", up_to(1 << 30)
+        300,
+        "decompressed over compressed size, and names with prefixes in full over the size of the "
+        "file, both above 16 MiB",
+        up_to(1 << 30),
     )
     line_mib: int = setting(
         16, "length of a line in MiB, in N-Triples, TSV and CSV", up_to(1 << 20)
@@ -79,6 +82,11 @@ class ReadingLimits:
     )
     entity_length: int = setting(
         1000, "characters of an entity definition in RDF/XML", up_to(1_000_000_000)
+    )
+    iri_length: int = setting(
+        10_000,
+        "length of an IRI in Turtle, and of a prefix or base in RDF/XML and SSSOM",
+        up_to(1 << 24),
     )
 
 
@@ -145,11 +153,6 @@ class OwnFilesSettings:
     )
     page_size: int = setting(10_000, "rows to request at once from an endpoint", up_to(10_000_000))
     limits: ReadingLimits = ReadingLimits()
-    guarded: bool = setting(
-        False,
-        "read each file in a child process first, which reports a crash of a native parser; takes "
-        "twice as long",
-    )
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from emea.data.formats.limits import (
     LimitedStream,
     check_regular_file,
 )
-from emea.data.formats.quoted_triples import QuotedTripleGuard
 from emea.errors import ConfigError, DataError, one_line
 
 UTF8_BOM = b"\xef\xbb\xbf"
@@ -81,20 +80,6 @@ def _opened(path: Path) -> IO[bytes]:
 def is_gzipped(path: Path) -> bool:
     """Return whether the name of a file says that it is compressed."""
     return path.suffix.lower() == ".gz"
-
-
-def line_chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[bytes]:
-    """Yield whole lines of N-Triples, many at once. The last line always ends with a newline."""
-    with byte_stream(path, guard=QuotedTripleGuard(path, has_lines=True)) as stream:
-        rest = b""
-        while block := stream.read(size):
-            block = rest + block
-            cut = block.rfind(b"\n") + 1
-            rest = block[cut:]
-            if cut:
-                yield block[:cut]
-        if rest:
-            yield rest + b"\n"
 
 
 SUFFIXES = {

@@ -2,14 +2,13 @@
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict
 from io import RawIOBase
 from pathlib import Path
-from typing import IO, Protocol
-from xml.parsers.expat import ExpatError, ParserCreate
+from typing import IO
 
 from emea.config.settings.data import ReadingLimits
 from emea.errors import ConfigError, DataError
@@ -117,8 +116,21 @@ def explained_failures(path: Path) -> Iterator[None]:
         ) from error
 
 
-class Guard(Protocol):
-    """The interface of a check that sees all bytes before a native parser does."""
+class Guard:
+    """Sees all bytes of a file before a native parser does, and the names that the parser returns.
+
+    A prefix makes long names out of short ones, so a small file could fill the memory. The length
+    of all names may therefore exceed the size of the file by a ratio only.
+
+    Args:
+        path: The file, for messages.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.limits = current_limits()
+        self._num_bytes = 0
+        self._num_expanded = 0
 
     def check(self, block: bytes) -> None:
         """Check the next bytes of the file. An empty block marks its end.
@@ -126,6 +138,28 @@ class Guard(Protocol):
         Raises:
             DataError: The content must not reach the parser.
         """
+        self._num_bytes += len(block)
+
+    def check_expanded(self, names: Iterable[str]) -> None:
+        """Check the next names of the file, in full.
+
+        Raises:
+            DataError: All names so far are much longer than the file.
+        """
+        self._num_expanded += sum(map(len, names))
+        if self._num_expanded > max(RATIO_FROM, self.limits.ratio * self._num_bytes):
+            what = "the length of all names, with prefixes in full, over the size of the file"
+            raise limit_error(self.path, what, "ratio", self.limits)
+
+    def check_iri(self, length: int) -> None:
+        """Check the length of an IRI that may be a prefix or a base of other IRIs.
+
+        Raises:
+            DataError: It exceeds the limit.
+        """
+        if length > self.limits.iri_length:
+            what = "the length of an IRI"
+            raise limit_error(self.path, what, "iri_length", self.limits)
 
 
 class LimitedStream(RawIOBase):
@@ -178,64 +212,3 @@ class LimitedStream(RawIOBase):
                 raise limit_error(path, what, "line_mib", limits, self._num_lines + 1)
         if self._guard is not None:
             self._guard.check(block)
-
-
-class XMLGuard:
-    """Checks XML before another parser reads it: nesting depth and entity definitions.
-
-    An entity that refers to other entities can expand to a text of any size, and so can a long
-    entity that is used often. Only short definitions without references are accepted, such as the
-    abbreviations of namespaces in OWL files.
-
-    Args:
-        path: The file, for messages.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._limits = current_limits()
-        self._depth = 0
-        self._is_finished = False
-        self._parser = ParserCreate()
-        self._parser.StartElementHandler = self._open
-        self._parser.EndElementHandler = self._close
-        self._parser.EntityDeclHandler = self._define
-
-    def check(self, block: bytes) -> None:
-        """Check the next bytes of the file. An empty block marks its end.
-
-        Raises:
-            DataError: The XML is not well-formed or exceeds a limit.
-        """
-        if self._is_finished:
-            return
-        self._is_finished = not block
-        try:
-            self._parser.Parse(block, self._is_finished)
-        except (LookupError, ValueError) as error:  # an encoding that the parser does not know
-            raise DataError(f"{self._path.name}: {error}. Save the file as UTF-8.") from error
-        except ExpatError as error:
-            message = str(error).partition(": line")[0]
-            raise DataError(
-                f"{self._path.name}, line {error.lineno}: the XML is not well-formed: {message}"
-            ) from error
-
-    def _open(self, *_: object) -> None:
-        self._depth += 1
-        if self._depth > self._limits.depth:
-            raise limit_error(self._path, "the nesting depth of elements", "depth", self._limits)
-
-    def _close(self, *_: object) -> None:
-        self._depth -= 1
-
-    def _define(self, name: str, is_parameter: bool, value: str | None, *external: object) -> None:
-        if is_parameter or value is None or "&" in value or "%" in value:
-            raise DataError(
-                f"{self._path.name}, line {self._parser.CurrentLineNumber}: the definition of "
-                f"entity {name} refers to other entities or files, which is not supported. Replace "
-                "the entity with its text."
-            )
-        if len(value) > self._limits.entity_length:
-            raise limit_error(
-                self._path, f"the length of entity {name}", "entity_length", self._limits
-            )

@@ -9,9 +9,9 @@ from pyoxigraph import BlankNode, NamedNode, Quad
 
 from emea.data.entity_kinds import OWL
 from emea.data.formats.input_file import LINK_FORMATS, BadLines, content_explained, file_format
-from emea.data.formats.limits import explained_failures
+from emea.data.formats.limits import Guard, explained_failures
 from emea.data.formats.ntriples import statements_of
-from emea.data.formats.rdf import RDF_FORMATS, shown_name, statements
+from emea.data.formats.rdf import RDF_FORMATS, rdf_guard, shown_name, statements
 from emea.data.formats.rows import lines, name_problem, rows, wanted_cells
 from emea.data.formats.triple_collector import SAME_AS
 from emea.data.links import LinkListing
@@ -74,8 +74,11 @@ def _links_by_line(path: Path, bad: BadLines) -> LinkListing:
 
 
 def _links_by_number(path: Path, found: str, bad: BadLines) -> LinkListing:
-    numbered = enumerate(statements(path, found, bad), 1)
-    kept = [(number, quad) for number, quad in numbered if _is_link(quad)]
+    kept, guard = [], rdf_guard(path, found)
+    for number, quad in enumerate(statements(path, found, bad, guard), 1):
+        if _is_link(quad):
+            guard.check_expanded((str(quad.subject), str(quad.object)))
+            kept.append((number, quad))
     return _from_statements(path.name, kept, "triple", bad)
 
 
@@ -168,6 +171,8 @@ def read_sssom(path: Path, file_format: str, bad: BadLines) -> LinkListing:
             places.append(row.line)
     yaml_lines = [_without_mark(line, file_format) for line in comments]
     prefixes = Prefixes(_curie_map(path.name, yaml_lines))
+    for namespace in prefixes.namespaces.values():
+        Guard(path).check_iri(len(namespace))
     return LinkListing(
         path.name, links, places, prefixes=prefixes, num_other=num_other, num_bad=bad.num_lines
     )

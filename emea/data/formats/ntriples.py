@@ -15,8 +15,9 @@ import pyoxigraph
 from pyoxigraph import Quad, RdfFormat
 
 from emea.data.attributes import literal_parts_of_bytes
-from emea.data.formats.input_file import BadLines, line_chunks
+from emea.data.formats.input_file import CHUNK_SIZE, BadLines, byte_stream
 from emea.data.formats.rdf import columns, reason, shown_name, sorted_out
+from emea.data.formats.rdf_guards import TurtleGuard
 from emea.data.formats.triple_collector import TripleCollector
 
 # Characters outside ASCII: U+00C0 to U+07FF and U+1000 to U+CFFF, which an IRI may contain.
@@ -92,6 +93,20 @@ def read_ntriples(path: Path, bad: BadLines, keep_literals: bool = False) -> NTr
             _take_any(chunk, num_lines, collector, bad)
         num_lines += chunk.count(b"\n")
     return collector
+
+
+def line_chunks(path: Path, size: int = CHUNK_SIZE) -> Iterator[bytes]:
+    """Yield whole lines of N-Triples, many at once. The last line always ends with a newline."""
+    with byte_stream(path, guard=TurtleGuard(path, has_lines=True)) as stream:
+        rest = b""
+        while block := stream.read(size):
+            block = rest + block
+            cut = block.rfind(b"\n") + 1
+            rest = block[cut:]
+            if cut:
+                yield block[:cut]
+        if rest:
+            yield rest + b"\n"
 
 
 def statements_of(

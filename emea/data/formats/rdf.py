@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import pyoxigraph
@@ -10,8 +10,8 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat
 
 from emea.data.attributes import literal_parts
 from emea.data.formats.input_file import BadLines, byte_stream
-from emea.data.formats.limits import XMLGuard
-from emea.data.formats.quoted_triples import QuotedTripleGuard
+from emea.data.formats.limits import Guard
+from emea.data.formats.rdf_guards import TurtleGuard, XMLGuard
 from emea.data.formats.triple_collector import TripleCollector
 from emea.errors import DataError
 
@@ -81,7 +81,8 @@ RDF_FORMATS = {"turtle": RdfFormat.TURTLE, "rdfxml": RdfFormat.RDF_XML}
 RESUMED = ("turtle",)
 """Formats in which the parser resumes after a statement that it cannot read."""
 
-BLOCK_SIZE = 1 << 15
+BLOCK_SIZE = 1 << 12
+"""Statements that are held at once. Their names may be long."""
 
 
 def read_rdf_file(
@@ -97,17 +98,26 @@ def read_rdf_file(
     """
     collector = TripleCollector(shown_name, literal_parts, keep_literals)
     labels = BlankNodeLabels()
-    quads = statements(path, file_format, bad)
+    guard = rdf_guard(path, file_format)
+    quads = statements(path, file_format, bad, guard)
     while block := list(islice(quads, BLOCK_SIZE)):
         edges, literals = sorted_out(block, labels)
-        collector.add(*columns(edges))
-        collector.add_literals(*columns(literals))
+        for terms, add in (
+            (columns(edges), collector.add),
+            (columns(literals), collector.add_literals),
+        ):
+            guard.check_expanded(chain(*terms))
+            add(*terms)
     return collector
 
 
-def statements(path: Path, file_format: str, bad: BadLines) -> Iterator[Quad]:
+def rdf_guard(path: Path, file_format: str) -> Guard:
+    """Return the checks of a file before the parser reads it."""
+    return XMLGuard(path) if file_format == "rdfxml" else TurtleGuard(path, has_lines=False)
+
+
+def statements(path: Path, file_format: str, bad: BadLines, guard: Guard) -> Iterator[Quad]:
     """Yield the statements of a file in its order."""
-    guard = XMLGuard(path) if file_format == "rdfxml" else QuotedTripleGuard(path, has_lines=False)
     with byte_stream(path, has_lines=False, guard=guard) as stream:
         parser = pyoxigraph.parse(stream, RDF_FORMATS[file_format])
         last_bad_line = 0

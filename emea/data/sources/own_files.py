@@ -9,7 +9,6 @@ import numpy as np
 
 from emea.config.paths import NO_SEEDS, is_endpoint
 from emea.data.arrays import IntArray
-from emea.data.formats.child_process import tried_first
 from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.input_file import is_gzipped
 from emea.data.formats.limits import DEFAULT_LIMITS, reading_limits
@@ -53,7 +52,6 @@ def read_own_files(
     target_query: str | None = None,
     page_size: int = PAGE_SIZE,
     limits: Mapping[str, int] = DEFAULT_LIMITS,
-    guarded: bool = False,
 ) -> GraphPair:
     """Read a pair from one file for each graph and up to two files of links.
 
@@ -85,7 +83,6 @@ def read_own_files(
         target_query: The query for a target endpoint.
         page_size: Rows to request at once from an endpoint.
         limits: Limits on the content of a file, by name (see ``ReadingLimits``).
-        guarded: Whether to read each file in a child process first (see ``tried_first``).
 
     Raises:
         ConfigError: A file is missing in the settings, or a setting has an unknown value.
@@ -93,14 +90,12 @@ def read_own_files(
     """
     needed = {"source": source, "target": target}
     _check_given(**needed if keep_literals else {**needed, "links": links})
-    read_graph = tried_first(read_graph_file) if guarded else read_graph_file
-    read_links = tried_first(read_link_file) if guarded else read_link_file
     with reading_limits(limits):
         settings = (on_error, keep_isolated, keep_literals, attributes, label_language)
         places = ((source, source_query), (target, target_query))
         files = [_located(str(place), query, page_size, format) for place, query in places]
         (left, left_reading), (right, right_reading) = (
-            read_graph(path, found, *settings) for path, found in files
+            read_graph_file(path, found, *settings) for path, found in files
         )
         if keep_literals:
             _warn_of_unused(attributes, left, right)
@@ -114,7 +109,9 @@ def read_own_files(
             LinkRegister(),
         )
         listings = [
-            None if file is None else read_links(Path(file).expanduser(), links_format, on_error)
+            None
+            if file is None
+            else read_link_file(Path(file).expanduser(), links_format, on_error)
             for file in (links, test_links, rejected)
         ]
         (labels, label_reading), (test, test_reading) = (

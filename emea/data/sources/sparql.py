@@ -21,7 +21,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, QueryResultsFormat, RdfFor
 
 from emea import __version__
 from emea.data.formats.limits import MIB, current_limits, limit_error
-from emea.data.formats.quoted_triples import MOST_QUOTED, QuotedTripleGuard
+from emea.data.formats.rdf_guards import MOST_QUOTED, TurtleGuard
 from emea.errors import ConfigError, DataError, one_line
 
 log = logging.getLogger(__name__)
@@ -286,11 +286,14 @@ def _triples(content: bytes, media_type: str, name: str) -> list[Terms]:
     formats = {"application/n-triples": RdfFormat.N_TRIPLES, "text/turtle": RdfFormat.TURTLE}
     if media_type not in formats:
         raise ValueError("the answer of a CONSTRUCT query must be N-Triples or Turtle")
-    guard = QuotedTripleGuard(Path(name), has_lines=media_type != "text/turtle")
+    guard = TurtleGuard(Path(name), has_lines=media_type != "text/turtle")
     guard.check(content)
     guard.check(b"")
-    quads = pyoxigraph.parse(content, formats[media_type])
-    return [(quad.subject, quad.predicate, quad.object) for quad in quads]
+    triples: list[Terms] = []
+    for quad in pyoxigraph.parse(content, formats[media_type]):
+        triples.append((quad.subject, quad.predicate, quad.object))
+        guard.check_expanded(map(str, triples[-1]))
+    return triples
 
 
 def _line(terms: Terms, page: int) -> str:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.data.formats.input_file import UTF8_BOM, byte_stream, line_chunks
+from emea.data.formats.input_file import UTF8_BOM, byte_stream
+from emea.data.formats.ntriples import line_chunks
 from emea.errors import DataError
 
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from emea.data.arrays import IntArray
 from emea.data.formats.graph_file import read_graph_file
-from emea.data.formats.input_file import byte_stream, line_chunks
+from emea.data.formats.input_file import byte_stream
 from emea.data.formats.link_file import read_link_file
+from emea.data.formats.ntriples import line_chunks
 from emea.data.formats.tab_file import read_table
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair

@@ -81,6 +81,44 @@ def test_broken_xml_is_named_with_its_line(tmp_path: Path) -> None:
         read_graph_file(path)
 
 
+def with_prefix(folder: Path, name: str, length: int, num_triples: int) -> Path:
+    """Write a file of short names whose prefix or base has the given length."""
+    start = f"http://a.org/{'x' * length}/"
+    beginnings = {
+        "prefix.ttl": f"@prefix p: <{start}> .\n",
+        "base.ttl": f"BASE <{start}>\n",
+        "prefix.rdf": ROOT.replace("<e:knows", f'<e:x xmlns:p="{start}"/><e:knows'),
+        "base.rdf": ROOT.replace("<rdf:RDF", f'<rdf:RDF xml:base="{start}"'),
+        "links.tsv": f"# curie_map:\n#   p: {start}\nsubject_id\tobject_id\n",
+    }
+    rows = {"prefix.ttl": "p:{0} p:p p:{0}b .\n", "base.ttl": "<{0}> <p> <{0}b> .\n"}
+    row = rows.get(name, "" if name.endswith(".rdf") else "p:{0}\tp:{0}b\n")
+    lines = "".join(row.format(number) for number in range(num_triples))
+    (folder / name).write_text(beginnings[name] + lines + (END if name.endswith(".rdf") else ""))
+    return folder / name
+
+
+@pytest.mark.parametrize("name", ["prefix.ttl", "base.ttl", "prefix.rdf", "base.rdf", "links.tsv"])
+def test_a_prefix_of_a_megabyte_is_refused(tmp_path: Path, name: str) -> None:
+    # 1.3 MB of Turtle, which would be 40 GB with all names in full
+    path = with_prefix(tmp_path, name, 100_000 if name == "links.tsv" else MIB, 20_000)
+    read = read_link_file if name == "links.tsv" else read_graph_file
+    with pytest.raises(
+        DataError, match=rf"{name}: the length of an IRI exceeds .*iri_length=10000"
+    ):
+        read(path)
+
+
+@pytest.mark.parametrize("name", ["prefix.ttl", "base.ttl"])
+def test_prefixes_may_not_multiply_the_size_of_a_file(tmp_path: Path, name: str) -> None:
+    path = with_prefix(tmp_path, name, 9_000, 1000)
+    with pytest.raises(
+        DataError, match=rf"{name}: the length of all names.*data\.limits\.ratio=300"
+    ):
+        read_graph_file(path)
+    assert read_graph_file(with_prefix(tmp_path, name, 9_000, 100))[0].num_triples == 100
+
+
 @pytest.mark.parametrize("name", ["a.nt.gz", "a.tsv.gz", "a.csv.gz", "a.ttl.gz", "a.rdf.gz"])
 def test_a_small_file_that_decompresses_to_a_large_one_is_refused(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

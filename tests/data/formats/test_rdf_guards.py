@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from emea.data.formats.limits import reading_limits
-from emea.data.formats.quoted_triples import QuotedTripleGuard
+from emea.data.formats.rdf_guards import TurtleGuard
 from emea.errors import DataError
 
 SHORT_DECOYS = r"""<http://a/it's#x> "<< \" << \\" "" # <<( " ' << """
@@ -22,7 +22,7 @@ def nested(depth: int) -> bytes:
 def is_refused(content: bytes, size: int, has_lines: bool) -> bool:
     """Return whether the guard refuses a file that it sees in blocks of a given size."""
     with reading_limits({"depth": 3}):
-        guard = QuotedTripleGuard(Path("a"), has_lines)
+        guard = TurtleGuard(Path("a"), has_lines)
     try:
         for start in range(0, len(content), size):
             guard.check(content[start : start + size])
