@@ -22,7 +22,7 @@ from emea.config.composition import composed
 from emea.em.em_callback import EMCallback
 from emea.fit import training_loop
 from emea.fit.alignment_module import AlignmentModule
-from emea.fit.lightning_settings import LightningSettings
+from emea.fit.lightning_trainer import LightningSettings
 from emea.fit.optimisation_step import GraphedStep, GraphMemory
 from emea.record.mlflow_tracker import MlflowTracker
 from emea.run import job

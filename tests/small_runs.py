@@ -1,8 +1,12 @@
 """Small configs for tests of whole runs."""
 
+import torch
 from omegaconf import DictConfig
 
 from emea.config.composition import composed
+from emea.data.protocol import Strict
+from emea.record.pair_file import load_pair
+from emea.run.parts import Parts, build_parts, draw_split
 
 TINY = (
     "data.num_entities=150",
@@ -28,3 +32,10 @@ def tiny_config_of(*overrides: str) -> DictConfig:
         if key in encoder and f"model.encoder.{key}=" not in chosen:
             encoder[key] = width
     return config
+
+
+def make_parts(config: DictConfig) -> Parts:
+    """The objects of a run that sees what the strict protocol shows."""
+    pair = load_pair(config)
+    visible = Strict()(draw_split(config, pair))
+    return build_parts(config, pair, visible, lambda _: None, torch.device("cpu"))

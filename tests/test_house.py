@@ -98,19 +98,9 @@ def wrong_imports(path: Path) -> list[str]:
     return [one for one in inside if one.split(".")[1] not in below]
 
 
-PENDING = {
-    "emea/fit/checkpoint.py",
-    "emea/fit/fitting.py",
-    "emea/fit/stages.py",
-    "emea/fit/training_loop.py",
-    "emea/runtime/progress.py",
-}
-"""Files that still import from a layer above."""
-
-
 def test_imports_go_down() -> None:
     wrong = {str(path.relative_to(ROOT)): wrong_imports(path) for path in CODE}
-    assert {path for path, names in wrong.items() if names} <= PENDING
+    assert not {path: names for path, names in wrong.items() if names}
 
 
 def test_every_layer_has_files_and_every_file_a_layer() -> None:
@@ -122,13 +112,6 @@ def test_every_layer_has_files_and_every_file_a_layer() -> None:
 OMEGACONF = ("config", "record", "run", "explain", "cli")
 """Packages that see OmegaConf or Hydra."""
 
-PENDING_OMEGACONF = {
-    "emea/fit/lightning_settings.py",
-    "emea/fit/stages.py",
-    "emea/fit/training_loop.py",
-}
-"""Files of other packages that still see them."""
-
 
 def test_omegaconf_is_seen_by_few() -> None:
     wrong = []
@@ -136,7 +119,7 @@ def test_omegaconf_is_seen_by_few() -> None:
         roots = {module.split(".")[0] for module in imported_packages(path)}
         if within_emea(path)[0] not in OMEGACONF and roots & {"omegaconf", "hydra"}:
             wrong.append(str(path.relative_to(ROOT)))
-    assert set(wrong) <= PENDING_OMEGACONF
+    assert not wrong
 
 
 def test_conda_and_pip_ask_for_the_same() -> None:

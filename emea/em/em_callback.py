@@ -24,6 +24,7 @@ from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
 from emea.evaluation.ranks import Ranks, link_ranks, ranking_metrics
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.step_block import LabelDataModule
+from emea.fit.training_parts import BetweenFits
 from emea.matching.beliefs import Beliefs
 from emea.matching.candidates import search_recall, warn_of_low_recall
 from emea.matching.pair_table import PairRanking
@@ -80,7 +81,7 @@ class IterationReport:
 Observer = Callable[[IterationReport], None]
 
 
-class EMCallback(pl.Callback):
+class EMCallback(BetweenFits):
     """Runs variational EM between the fits of the neural model.
 
     After each fit, the callback computes q from the similarity (Eq. 1-3), runs the joint step,

@@ -216,7 +216,7 @@ class AlignmentModule(pl.LightningModule):
         if self._step is None:
             for (objective, _), labels in trained:
                 objective.weigh(labels.weights)
-            self._step = self.new_step(block.labels, self.current_optimizers())
+            self._step = self.new_step(block.labels, self.trainer.optimizers)
         like = block.labels[0].links
         losses = like.new_empty(block.num_steps, len(trained), dtype=torch.float32)
         for step in range(block.num_steps):
@@ -244,15 +244,6 @@ class AlignmentModule(pl.LightningModule):
         """
         progress = self.trainer.fit_loop.epoch_loop.manual_optimization.optim_step_progress
         progress.total.ready = progress.total.completed = self.num_steps_done
-
-    def current_optimizers(self) -> list[torch.optim.Optimizer]:
-        """Return the optimisers of the current fit, in the order of ``configure_optimizers``."""
-        return self.trainer.optimizers
-
-    @property
-    def replays_graphs(self) -> bool:
-        """Whether steps of encoders with parameters are replayed as CUDA graphs."""
-        return self._cuda_graph and self.device.type == "cuda"
 
     def new_step(
         self, labels: Sequence[Labels], optimizers: Sequence[torch.optim.Optimizer]

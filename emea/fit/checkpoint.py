@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,20 +11,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from emea.em.em_callback import EMCallback
 from emea.errors import DataError
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.step_block import LabelDataModule
 from emea.fit.tensor_file import checkpoint_errors, copied, read_tensors, serialised
-from emea.fit.training_state import (
-    TURN_FILE,
-    TurnState,
-    below,
-    labels_and_generators,
-    prefixed,
-    restore_generators,
-    restore_labels,
-)
+from emea.fit.training_parts import TrainingParts
 from emea.matching.beliefs import Matching
 from emea.record.atomic import write_atomic
 from emea.record.background_writer import BackgroundWriter
@@ -32,6 +24,8 @@ from emea.record.run_folder import CHECKPOINT_FILE
 logger = logging.getLogger(__name__)
 
 PREVIOUS_FILE = f"previous-{CHECKPOINT_FILE}"
+LINKS, LINK_WEIGHTS, RANDOM_CPU, RANDOM_CUDA = "links", "link_weights", "random.cpu", "random.cuda"
+MEMBER_LINKS, MEMBER_WEIGHTS = "member_links.", "member_link_weights."
 
 
 class Progress(NamedTuple):
@@ -55,9 +49,7 @@ class Progress(NamedTuple):
 
 def save_checkpoint(
     path: Path,
-    module: AlignmentModule,
-    data: LabelDataModule,
-    em: EMCallback,
+    parts: TrainingParts,
     progress: Progress | None = None,
     writer: BackgroundWriter | None = None,
 ) -> None:
@@ -68,13 +60,12 @@ def save_checkpoint(
 
     Args:
         path: The file.
-        module: The module whose weights are saved.
-        data: The data module whose labels are saved.
-        em: The callback whose state is saved.
+        parts: The module, the labels and the callback whose state is saved.
         progress: The progress of the run; ``None`` after its last fit.
         writer: Writes a copy of the state while the run continues; ``None``: write it now.
     """
-    tensors = labels_and_generators(data) | prefixed("module.", module.state_dict())
+    module = parts.module
+    tensors = labels_and_generators(parts.data) | prefixed("module.", module.state_dict())
     plain: dict[str, Any] = {
         "num_steps_done": module.num_steps_done,
         "seed": torch.initial_seed(),
@@ -88,7 +79,7 @@ def save_checkpoint(
         }
         for name, array in progress.arrays.items():
             tensors[f"observer.{name}"] = torch.from_numpy(array)
-    for name, value in em.state_dict().items():
+    for name, value in parts.em.state_dict().items():
         if isinstance(value, Tensor):
             tensors[f"em.{name}"] = value
         else:
@@ -105,30 +96,6 @@ def _write_checkpoint(path: Path, tensors: dict[str, Tensor], state: str) -> Non
     if path.exists():
         path.replace(path.with_name(PREVIOUS_FILE))
     write_atomic(path, content)
-    path.with_name(TURN_FILE).unlink(missing_ok=True)
-
-
-def save_turn(path: Path, stage: int, state: TurnState) -> None:
-    """Write the state of a stage's training, atomically."""
-    plain = json.dumps(state.plain | {"stage": stage})
-    write_atomic(path, serialised(copied(state.tensors), plain))
-
-
-def load_turn(path: Path, stage: int) -> TurnState | None:
-    """Return the saved state of this stage's training; ``None`` if there is none.
-
-    A damaged file is removed with a warning, so that the training starts from the last checkpoint.
-    """
-    if not path.exists():
-        return None
-    try:
-        tensors, plain = read_tensors(path)
-    except DataError as error:
-        logger.warning("%s. Resuming from the checkpoint before it instead.", error)
-        path.unlink()
-        return None
-    # if the run was killed right after a stage ended, the file belongs to that stage
-    return TurnState(tensors, plain) if plain.get("stage") == stage else None
 
 
 def resumable(folder: Path) -> Path | None:
@@ -148,7 +115,6 @@ def resumable(folder: Path) -> Path | None:
             raise DataError(f"{error}. Remove it to start the run from its beginning.") from error
         logger.warning("%s. Resuming from the previous checkpoint instead.", error)
         latest.unlink()  # the next checkpoint would replace the previous one by it
-        latest.with_name(TURN_FILE).unlink(missing_ok=True)
     return previous if previous.exists() and load_progress(previous) is not None else None
 
 
@@ -186,9 +152,7 @@ def read_module(path: Path) -> dict[str, Tensor]:
     return below(tensors, "module.")
 
 
-def load_checkpoint(
-    path: Path, module: AlignmentModule, data: LabelDataModule, em: EMCallback
-) -> None:
+def load_checkpoint(path: Path, parts: TrainingParts) -> None:
     """Restore the state of a run from a checkpoint.
 
     Raises:
@@ -196,13 +160,13 @@ def load_checkpoint(
     """
     tensors, plain = read_tensors(path)
     with checkpoint_errors(path):
-        _restore_module(module, tensors, plain, generators=True)
-        module.restore_losses(plain.get("losses", ()))
-        restore_labels(tensors, data)
-        em.load_state_dict({**plain["em"], **below(tensors, "em.")})
+        _restore_module(parts.module, tensors, plain, generators=True)
+        parts.module.restore_losses(plain.get("losses", ()))
+        restore_labels(tensors, parts.data)
+        parts.em.load_state_dict({**plain["em"], **below(tensors, "em.")})
 
 
-def load_weights(path: Path, module: AlignmentModule, data: LabelDataModule) -> None:
+def load_weights(path: Path, parts: TrainingParts) -> None:
     """Load the weights of another run's first training, to start a run from them.
 
     The other run must have trained on the same links. Otherwise its links, such as those of a
@@ -214,13 +178,13 @@ def load_weights(path: Path, module: AlignmentModule, data: LabelDataModule) -> 
     """
     tensors, plain = read_tensors(path)
     with checkpoint_errors(path):
-        if not torch.equal(tensors["links"], data.links):
+        if not torch.equal(tensors["links"], parts.data.links):
             raise DataError(
                 f"{path} was trained on other links (another split, or after EM). A run can only "
                 "start from a first training (em=none) on its own training links."
             )
         same_seed = plain["seed"] == torch.initial_seed()
-        _restore_module(module, tensors, plain, generators=same_seed)
+        _restore_module(parts.module, tensors, plain, generators=same_seed)
 
 
 def _restore_module(
@@ -233,3 +197,50 @@ def _restore_module(
     module.num_steps_done = int(plain["num_steps_done"])
     if generators:
         restore_generators(tensors)
+
+
+def labels_and_generators(data: LabelDataModule) -> dict[str, Tensor]:
+    """Return the current labels and the states of the random generators."""
+    tensors = {LINKS: data.links, RANDOM_CPU: torch.get_rng_state()}
+    if data.weights is not None:
+        tensors[LINK_WEIGHTS] = data.weights
+    for member, (links, weights) in enumerate(data.member_labels):
+        tensors[f"{MEMBER_LINKS}{member}"] = links
+        if weights is not None:
+            tensors[f"{MEMBER_WEIGHTS}{member}"] = weights
+    if torch.cuda.is_available():
+        tensors[RANDOM_CUDA] = torch.cuda.get_rng_state()
+    return tensors
+
+
+def restore_labels(tensors: Mapping[str, Tensor], data: LabelDataModule) -> None:
+    """Restore saved labels."""
+    members = range(sum(name.startswith(MEMBER_LINKS) for name in tensors))
+    data.restore_members(
+        [
+            (tensors[f"{MEMBER_LINKS}{member}"], tensors.get(f"{MEMBER_WEIGHTS}{member}"))
+            for member in members
+        ]
+    )
+    data.restore(tensors[LINKS], tensors.get(LINK_WEIGHTS))
+
+
+def restore_generators(tensors: Mapping[str, Tensor]) -> None:
+    """Restore the states of the random generators."""
+    torch.set_rng_state(tensors[RANDOM_CPU])
+    if RANDOM_CUDA in tensors and torch.cuda.is_available():
+        torch.cuda.set_rng_state(tensors[RANDOM_CUDA])
+
+
+def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Add a prefix to the names of tensors."""
+    return {f"{prefix}{name}": value for name, value in tensors.items()}
+
+
+def below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Select the tensors whose names have a prefix, and remove the prefix."""
+    return {
+        name.removeprefix(prefix): value
+        for name, value in tensors.items()
+        if name.startswith(prefix)
+    }

@@ -86,22 +86,6 @@ class EarlyStopping(pl.Callback):
             pl_module.load_state_dict(self.best_weights)
         self.best_weights = {}
 
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state of the current turn."""
-        return {
-            "num_steps": self.num_steps,
-            "num_idle": self.num_idle,
-            "best": self.best,
-            "best_weights": dict(self.best_weights),
-        }
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore the state of a turn."""
-        self.num_steps, self.num_idle = state_dict["num_steps"], state_dict["num_idle"]
-        hit, mrr = state_dict["best"]
-        self.best = (hit, mrr)
-        self.best_weights = dict(state_dict["best_weights"])
-
     def measured(self, module: AlignmentModule) -> tuple[float, float]:
         """Compute Hit@1 and MRR on the validation links."""
         similarity = self.decoder(*module.embeddings())

@@ -11,11 +11,9 @@ import pytorch_lightning as pl
 import torch
 
 from emea.fit.alignment_module import AlignmentModule
-from emea.fit.lightning_settings import LightningSettings
-from emea.fit.resident_strategy import placement
+from emea.fit.lightning_trainer import placement
 from emea.fit.step_block import LabelDataModule
-from emea.fit.training_state import TurnState
-from emea.run.parts import Parts
+from emea.fit.training_parts import TrainingParts
 from emea.runtime.console import duration
 
 logger = logging.getLogger(__name__)
@@ -28,43 +26,34 @@ FEW_STEPS = 50
 
 
 def fit(
-    module: AlignmentModule,
-    data: LabelDataModule,
+    parts: TrainingParts,
     num_epochs: int,
-    accelerator: str,
+    device: torch.device,
     callbacks: Sequence[pl.Callback],
     num_turns: int = 0,
-    resumed: TurnState | None = None,
-    lightning: LightningSettings | None = None,
 ) -> None:
     """Train on the data module's current links, and then for additional turns.
 
     At the end of a turn, a callback chooses the links and the length of the next one. A second
-    ``fit`` of a Lightning Trainer would train nothing, so each fit has its own Trainer. A resumed
-    fit runs the rest of its turn and the turns after it; one of the callbacks restores its state.
+    ``fit`` of a Lightning Trainer would train nothing, so each fit has its own Trainer.
 
     Args:
-        module: The module to train.
-        data: The data module with the links and the number of steps.
+        parts: The module, its labels, early stopping and the settings for Lightning.
         num_epochs: Number of epochs of the first turn.
-        accelerator: Lightning's name of the device.
-        callbacks: The callbacks of the run. Those of the config are inserted before the last one,
-            which saves the state after all others.
+        device: The device to compute on.
+        callbacks: The callbacks of the run, which run after early stopping and before those of
+            the config.
         num_turns: Number of turns after the first.
-        resumed: The state to resume from; ``None`` means that the fit starts from the beginning.
-        lightning: Settings for Lightning from the config, if any.
     """
-    if resumed is None:
-        data.plan(num_epochs, module.steps_per_epoch(len(data.links)))
-    else:
-        resumed.plan(data)
-        num_turns -= resumed.turn
-    added = lightning or LightningSettings()
+    module, data, added = parts.module, parts.data, parts.lightning
+    data.plan(num_epochs, module.steps_per_epoch(len(data.links)))
     # only callbacks or loggers of the config read what Lightning logs
     module.logs_losses = bool(added.callbacks or added.loggers)
+    # early stopping restores the best weights before labels are mined
+    stopping = [parts.stopping] if parts.stopping else []
     trainer = added.trainer(
-        [*callbacks[:-1], *added.callbacks, *callbacks[-1:]],
-        **placement(accelerator),
+        [*stopping, *callbacks, *added.callbacks],
+        **placement(device),
         devices=1,
         max_epochs=1 + num_turns,
         reload_dataloaders_every_n_epochs=1,
@@ -117,7 +106,7 @@ def seconds_per_step(module: AlignmentModule, data: LabelDataModule) -> float:
     return min(times)
 
 
-def announce(parts: Parts, num_steps: int, device: torch.device) -> None:
+def announce(parts: TrainingParts, num_steps: int, device: torch.device) -> None:
     """Log how long training will take, if it takes long."""
     if device.type == "cpu" and num_steps >= FEW_STEPS:
         expected = num_steps * seconds_per_step(parts.module, parts.data)

@@ -1,11 +1,9 @@
-"""The stages of a run: the first training, and the fits of each EM iteration."""
+"""The stages of a run, and the fits into which they are joined."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from omegaconf import DictConfig, OmegaConf
-
-from emea.run.parts import Parts, member_models
+from emea.fit.training_parts import TrainingParts
 
 
 class Stage(NamedTuple):
@@ -38,39 +36,12 @@ class Stage(NamedTuple):
         return f"{self.name}, encoders {first} to {last}"
 
 
-def stages(config: DictConfig) -> list[Stage]:
-    """Return the first training, then each EM iteration, with one stage for each encoder."""
-    models, training = member_models(config), config.training
-    num_turns = OmegaConf.select(training, "turns_per_iteration", default=0)
-    plan = []
-    for iteration in range(config.em.iterations + 1):
-        name = f"EM iteration {iteration}" if iteration else "first training"
-        for member, model in enumerate(models):
-            restart = iteration > 0 and restarts(config, iteration, member)
-            num_epochs = model.epochs_per_iteration
-            if restart or not iteration:
-                num_epochs = model.initial_epochs
-            if not iteration and config.initial_from:
-                num_epochs = 0
-            plan.append(
-                Stage(
-                    name,
-                    num_epochs,
-                    num_turns if iteration else training.turns,
-                    restart,
-                    (member,),
-                    is_last=member == len(models) - 1,
-                )
-            )
-    return plan
-
-
 MAX_JOINT_ENTITIES = 400_000
 """Entities of a fit, counted once per member. A step on more entities fills a GPU by itself, and
 each member needs its own memory."""
 
 
-def fits(plan: Sequence[Stage], first: int, parts: Parts) -> Iterator[tuple[int, Stage]]:
+def fits(plan: Sequence[Stage], first: int, parts: TrainingParts) -> Iterator[tuple[int, Stage]]:
     """Yield the fits of a plan: the number of their first stage, and the stages joined into one.
 
     Members of an ensemble are trained side by side if they can be. That depends on the labels, so
@@ -93,7 +64,7 @@ def fits(plan: Sequence[Stage], first: int, parts: Parts) -> Iterator[tuple[int,
         first += len(joined.members)
 
 
-def _can_join(stage: Stage, other: Stage, parts: Parts) -> bool:
+def _can_join(stage: Stage, other: Stage, parts: TrainingParts) -> bool:
     """Return whether the members of two consecutive stages can be trained side by side.
 
     They must need the same steps, and nothing that depends on one of them may happen in between.
@@ -110,29 +81,3 @@ def _can_join(stage: Stage, other: Stage, parts: Parts) -> bool:
         return False
     steps = {module.steps_per_epoch(len(data.labels_of(one).links), one) for one in members}
     return len(steps) == 1
-
-
-def local_stages(config: DictConfig) -> list[Stage]:
-    """Return the stages of an update that recomputes some entities only.
-
-    Weights are kept from the earlier run. An encoder without weights derives its embeddings from
-    the labels in each stage.
-    """
-    num_epochs = 0 if config.model.optimizer else config.model.initial_epochs
-    numbers = range(1, config.em.iterations + 1) if config.em.iterations else (1,)
-    return [Stage(f"update {number}", num_epochs, num_turns=0, restart=False) for number in numbers]
-
-
-def restarts(config: DictConfig, iteration: int, member: int) -> bool:
-    """Return whether an encoder starts an EM iteration with new weights.
-
-    With ``em.restart_every`` the members of an ensemble take turns, so one of them is renewed at
-    a time.
-    """
-    models = member_models(config)
-    if OmegaConf.select(models[member], "restart"):
-        return True
-    every: int | None = OmegaConf.select(config, "em.restart_every")
-    if not every or iteration % every:
-        return False
-    return (iteration // every - 1) % len(models) == member

@@ -85,7 +85,6 @@ class LabelDataModule(pl.LightningDataModule):
         self.check_every = check_every
         self.num_steps = 0
         self.steps_per_epoch = 1
-        self.num_blocks_done = 0
         self.member_labels: list[Labels] = []
         self._active: tuple[int, ...] = (0,)
         self.relabel(links)
@@ -173,10 +172,9 @@ class LabelDataModule(pl.LightningDataModule):
         self.steps_per_epoch = steps_per_epoch
 
     def train_dataloader(self) -> DataLoader[StepBlock]:
-        """Return the remaining blocks of the next turn."""
+        """Return the blocks of the next turn."""
         stop_every = self.check_every * self.steps_per_epoch if self.check_every else None
-        sizes = block_sizes(self.num_steps, self.block_size, stop_every)[self.num_blocks_done :]
-        self.num_blocks_done = 0
+        sizes = block_sizes(self.num_steps, self.block_size, stop_every)
         labels = [Labels(self.links, self.weights)]
         if len(self._active) > 1:
             labels = [self.labels_of(member) for member in self._active]

@@ -15,8 +15,7 @@ from emea.errors import UserError
 from emea.evaluation.joint_ranks import fused_ranks, pool_assignment
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
 from emea.evaluation.ranks import Ranks, both_pools, link_ranks
-from emea.fit.stages import local_stages, stages
-from emea.fit.training_loop import train
+from emea.fit.training_loop import TrainingLoop
 from emea.matching.candidates import Candidates, mutual_best, top_candidates
 from emea.matching.pair_table import PairRanking
 from emea.record.run_folder import CHECKPOINT_FILE
@@ -24,6 +23,7 @@ from emea.run.judgement import candidate_warning, score_warning
 from emea.run.observer import EvaluationObserver, compatibility_section, hard_mapping
 from emea.run.parts import build_parts
 from emea.run.run import LinkRanks, Numbers, Outcome, RunInputs, RunScores
+from emea.run.schedule import local_stages, stages
 
 
 class EMRun:
@@ -54,7 +54,6 @@ class EMRun:
 
     def train(self, folder: Path, resume_from: Path | None) -> None:
         """Run the fits of all stages; EM steps and a checkpoint follow each iteration."""
-        checkpoint = folder / CHECKPOINT_FILE
         if self.start is None and self.config.data.get("updated_from"):
             self._refuse_without_start(resume_from)
         if self.start is not None and resume_from is None:
@@ -63,8 +62,15 @@ class EMRun:
         if self.start is not None and self.start.local is not None:
             self.parts.em.local, self.observer.first_stage = self.start.local, "Local update"
             plan = local_stages(self.config)
-        given = (self.config, self.parts, self.observer, self.device)
-        train(*given, plan, checkpoint, self.writer, resume_from)
+        loop = TrainingLoop(
+            self.parts,
+            self.observer,
+            self.device,
+            folder / CHECKPOINT_FILE,
+            self.writer,
+            self.config.initial_from,
+        )
+        loop.run(plan, resume_from)
 
     def _refuse_without_start(self, resume_from: Path | None) -> None:
         """Raise an error if the state of the earlier run is needed to resume an update.

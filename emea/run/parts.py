@@ -1,14 +1,16 @@
 """Builds the objects of one run from its config."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pytorch_lightning as pl
 import torch
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from pytorch_lightning.loggers import Logger
 from torch import Tensor, nn
 
 from emea.answer.decision import Answering, with_given
@@ -16,7 +18,7 @@ from emea.answer.decoding import BestAnswer
 from emea.config.checks import check_config
 from emea.config.composition import error_text
 from emea.config.instantiate import factory, make
-from emea.config.settings.execution import ExportSettings
+from emea.config.settings.execution import ExportSettings, lightning_options
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.data.protocol import Visible
@@ -30,40 +32,19 @@ from emea.encoders.objective import Ensemble, EnsembleObjective, Objective
 from emea.errors import ConfigError, DataError
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.early_stopping import EarlyStopping
-from emea.fit.lightning_settings import LightningSettings
-from emea.fit.self_training import SelfTraining
+from emea.fit.lightning_trainer import LightningSettings
 from emea.fit.step_block import LabelDataModule
+from emea.fit.training_parts import TrainingParts
 from emea.matching.similarity import Decoder
 from emea.rules.literals import Literals
 from emea.rules.rule import Composed, Rule
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
-    """Holds the objects of a run.
+class Parts(TrainingParts):
+    """Holds the objects of a run, of which the EM callback is the one between the fits."""
 
-    Args:
-        module: The module that trains the encoder.
-        data: The data module with the labels.
-        em: The EM callback, which runs after each fit.
-        training: The self-training callback, which runs between the turns of a fit.
-        stopping: The early stopping callback, which may end a turn; ``None`` if there is none.
-        make_models: Create a new encoder and objective with the current random generator, one
-            function for each member of an ensemble.
-        lightning: Settings of every fit's Lightning Trainer.
-    """
-
-    module: AlignmentModule
-    data: LabelDataModule
     em: EMCallback
-    training: SelfTraining
-    stopping: EarlyStopping | None
-    make_models: Sequence[Callable[[], tuple[nn.Module, Objective]]]
-    lightning: LightningSettings = field(default_factory=LightningSettings)
-
-    def restart(self, member: int = 0) -> None:
-        """Let the next fit of an encoder start from new weights."""
-        self.module.renew_member(member, *self.make_models[member]())
 
 
 def member_models(config: DictConfig) -> list[DictConfig]:
@@ -182,7 +163,7 @@ def build_parts(
         training=factory(config.training)(visible=visible, decoder=decoder),
         stopping=stopping,
         make_models=make_models,
-        lightning=LightningSettings.of(config.trainer),
+        lightning=build_lightning(config.trainer),
     )
 
 
@@ -282,3 +263,29 @@ def _build_step(config: DictConfig, rule: Rule) -> JointStep:
     settings = {key: config.em[key] for key in PAPER_SETTINGS if key in config.em}
     step: PaperStep = make(PaperStep, rule, seed=config.seed, **settings)
     return step
+
+
+def build_lightning(trainer: DictConfig) -> LightningSettings:
+    """Return the callbacks and loggers of the config's ``trainer``; all fits of a run use them.
+
+    Raises:
+        ConfigError: If a class cannot be used, or is not a callback or logger.
+    """
+    return LightningSettings(
+        _built(trainer, "callbacks", pl.Callback),
+        _built(trainer, "logger", Logger),
+        lightning_options(trainer),
+    )
+
+
+def _built(trainer: DictConfig, key: str, kind: type) -> list[Any]:
+    """Return the objects of a list of ``_target_`` nodes, each of which must be of this kind."""
+    found = []
+    for node in OmegaConf.select(trainer, key) or ():
+        made = factory(node, keep_name=True)()
+        if not isinstance(made, kind):
+            raise ConfigError(
+                f"trainer.{key} names {node._target_}, which is not a {kind.__name__}."
+            )
+        found.append(made)
+    return found

@@ -166,13 +166,7 @@ class Embedder:
         announce(parts, num_steps, self.device)
         with StepProgress(num_steps) as progress:
             progress.say("training the embedding")
-            stopping = [parts.stopping] if parts.stopping else []
-            accelerator = "gpu" if self.device.type == "cuda" else "cpu"
-            callbacks = [*stopping, progress]
-            fit(
-                *(parts.module, parts.data, num_epochs, accelerator, callbacks),
-                lightning=parts.lightning,
-            )
+            fit(parts, num_epochs, self.device, [progress])
         parts.module.release_graphs()  # reasoning follows, and perhaps no other fit
         similarity = parts.em.decoder(*parts.module.to(self.device).embeddings())
         self.observer.embedding_seconds += time.perf_counter() - start

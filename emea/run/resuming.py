@@ -13,7 +13,6 @@ from emea.answer.exporting import ALIGNMENT_FILES
 from emea.answer.schema import SCHEMA_FILES
 from emea.errors import DataError, UserError
 from emea.fit.checkpoint import PREVIOUS_FILE, load_progress, resumable
-from emea.fit.training_state import TURN_FILE
 from emea.record.atomic import remove_leftovers
 from emea.record.run_folder import (
     BELIEFS_FILE,
@@ -151,7 +150,7 @@ def _same(earlier: RunHeader, header: RunHeader) -> bool:
 
 def make_room(folder: Path) -> None:
     """Remove the files of an earlier run, so that they are not mixed with those of the next."""
-    for name in (CHECKPOINT_FILE, PREVIOUS_FILE, TURN_FILE, PAIR_FILE, *RESULT_FILES):
+    for name in (CHECKPOINT_FILE, PREVIOUS_FILE, PAIR_FILE, *RESULT_FILES):
         (folder / name).unlink(missing_ok=True)
 
 

@@ -9,7 +9,7 @@ from omegaconf import DictConfig
 from benchmarks import overhead, whole_run
 from emea.config.checks import check_config
 from emea.config.composition import composed
-from emea.fit.stages import stages
+from emea.run.schedule import stages
 
 QUICK = ["data.num_entities=150", "split.num_validation=10", "model.initial_epochs=4"]
 QUICK += ["model.epochs_per_iteration=2", "em.iterations=1", "trainer=cpu"]

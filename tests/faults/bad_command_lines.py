@@ -66,7 +66,7 @@ RUN = (
     "search=kmeans search.num_probes=0",
     "trainer.block_size=0",
     "trainer.block_memory=0",
-    "trainer.checkpoint_minutes=1e12",
+    "trainer.block_memory=1e12",
     "trainer.accelerator=tpu",
     "tracking.patience_seconds=-1",
     "tracking.max_artifact_mb=1e30",

@@ -20,7 +20,6 @@ from typing import Any
 SETTINGS = (
     *("tracking=none", "trainer=cpu", "data.num_entities=100", "ratio=0.2"),
     *("split.num_validation=10", "model.initial_epochs=4", "trainer.block_size=2"),
-    "trainer.checkpoint_minutes=0",  # a checkpoint after each block of steps
 )
 EM_SETTINGS = ("em.iterations=1", "model.epochs_per_iteration=2")
 RESULTS = ("alignment.tsv", "ranks.npz", "beliefs.npz", "checkpoint.safetensors")

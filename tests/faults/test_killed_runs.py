@@ -42,7 +42,7 @@ def test_kills_at_every_file_operation(
     record_property("faults", (f"kills of a run with em={em}", len(kills), dict(counts)))
     assert [kill for kill in kills if kill["outcome"] != SAME] == []
     names = " ".join(kill["operation"] for kill in kills)
-    for file in ("config.yaml", "run.json", "training-checkpoint", "metrics.json", "alignment.tsv"):
+    for file in ("config.yaml", "run.json", "checkpoint", "metrics.json", "alignment.tsv"):
         assert f"os.rename .{file}" in names
 
 

@@ -25,15 +25,14 @@ from emea.fit.checkpoint import (
     resumable,
     save_checkpoint,
 )
-from emea.fit.stages import stages
 from emea.fit.training_loop import fit_stage
 from emea.record.run_folder import CHECKPOINT_FILE, METRICS_FILE
 from emea.run.em_run import EMRun
 from emea.run.job import run_job
 from emea.run.parts import Parts
+from emea.run.schedule import stages
 
-from ..small_runs import TINY
-from .test_training_loop import make_parts
+from ..small_runs import TINY, make_parts
 
 Configs = Callable[..., DictConfig]
 OF_PAPER_STEP = {"weights", "generator"}
@@ -41,7 +40,7 @@ SHORT = ("data.num_entities=100", "model.initial_epochs=4", "model.epochs_per_it
 
 
 def load_state(folder: Path, parts: Parts) -> None:
-    load_checkpoint(folder / "checkpoint.safetensors", parts.module, parts.data, parts.em)
+    load_checkpoint(folder / "checkpoint.safetensors", parts)
 
 
 @pytest.mark.parametrize(
@@ -119,16 +118,16 @@ def test_a_file_that_is_no_checkpoint_is_refused(tiny_config: Configs, tmp_path:
     path.write_bytes(b"not a checkpoint")
     parts = make_parts(tiny_config())
     with pytest.raises(DataError, match="is not a valid checkpoint of emea"):
-        load_weights(path, parts.module, parts.data)
+        load_weights(path, parts)
     with pytest.raises(DataError, match="is not a valid checkpoint of emea"):
-        load_weights(tmp_path / "missing", parts.module, parts.data)
+        load_weights(tmp_path / "missing", parts)
 
 
 def test_a_checkpoint_of_another_model_is_refused(tiny_config: Configs, tmp_path: Path) -> None:
     run_job(tiny_config("em=none"), tmp_path)
     other = make_parts(tiny_config("model.encoder.dim=7"))
     with pytest.raises(DataError, match="another model"):
-        load_weights(tmp_path / "checkpoint.safetensors", other.module, other.data)
+        load_weights(tmp_path / "checkpoint.safetensors", other)
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +137,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Parts, Path]:
     path = tmp_path_factory.mktemp("saved") / "checkpoint.safetensors"
     ranks = {"initial_in_pool": np.ones(3), "initial_in_all": np.ones(3)}
     progress = Progress(1, {"history": [{"iteration": 0}]}, ranks)
-    save_checkpoint(path, parts.module, parts.data, parts.em, progress)
+    save_checkpoint(path, parts, progress)
     return parts, path
 
 
@@ -146,21 +145,21 @@ def test_a_whole_checkpoint_is_taken(saved: tuple[Parts, Path]) -> None:
     parts, path = saved
     progress = load_progress(path)
     assert progress is not None and progress.num_stages == 1
-    load_checkpoint(path, parts.module, parts.data, parts.em)
-    load_weights(path, parts.module, parts.data)
+    load_checkpoint(path, parts)
+    load_weights(path, parts)
 
 
 def test_the_generator_of_the_papers_step_is_checked(tmp_path: Path) -> None:
     parts = make_parts(composed(TINY))
     path = tmp_path / "checkpoint.safetensors"
-    save_checkpoint(path, parts.module, parts.data, parts.em, None)
+    save_checkpoint(path, parts, None)
     with safe_open(path, "pt") as file:
         metadata = file.metadata()
     del metadata["sha256"]  # as in a file of an earlier version: the content itself is checked
     save_file(load_file(path) | {"em.generator": torch.zeros(8)}, tmp_path / "changed", metadata)
-    load_checkpoint(path, parts.module, parts.data, parts.em)
+    load_checkpoint(path, parts)
     with pytest.raises(DataError, match="changed is not a valid checkpoint of emea"):
-        load_checkpoint(tmp_path / "changed", parts.module, parts.data, parts.em)
+        load_checkpoint(tmp_path / "changed", parts)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +187,7 @@ def test_a_checkpoint_with_another_tensor_is_reported(
         del tensors[name]
     save_file(tensors, tmp_path / "changed", metadata)
     with pytest.raises(DataError, match="changed is not a valid checkpoint of emea"):
-        load_checkpoint(tmp_path / "changed", parts.module, parts.data, parts.em)
+        load_checkpoint(tmp_path / "changed", parts)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +214,7 @@ def test_a_checkpoint_with_another_state_is_reported(
     save_file(load_file(path), tmp_path / "changed", {"state": json.dumps(state)})
     with pytest.raises(DataError, match="changed is not a valid checkpoint of emea"):
         load_progress(tmp_path / "changed")
-        load_checkpoint(tmp_path / "changed", parts.module, parts.data, parts.em)
+        load_checkpoint(tmp_path / "changed", parts)
 
 
 @pytest.mark.parametrize("state", ["5", "[" * 100_000, "{}"])
@@ -225,7 +224,7 @@ def test_a_checkpoint_without_a_state_is_reported(
     parts, path = saved
     save_file(load_file(path), tmp_path / "changed", {"state": state})
     with pytest.raises(DataError, match="changed is not a valid checkpoint of emea"):
-        load_weights(tmp_path / "changed", parts.module, parts.data)
+        load_weights(tmp_path / "changed", parts)
 
 
 def test_a_changed_byte_is_noticed_and_the_previous_checkpoint_is_used(
@@ -256,7 +255,7 @@ def test_a_failing_checksum_leaves_both_checkpoints(
 
     monkeypatch.setattr(tensor_file, "checksum", fail)
     with pytest.raises(MemoryError):
-        save_checkpoint(latest, parts.module, parts.data, parts.em)
+        save_checkpoint(latest, parts)
     assert sorted(tmp_path.iterdir()) == [latest, previous]
     assert (latest.read_bytes(), previous.read_bytes()) == (b"latest", b"previous")
 

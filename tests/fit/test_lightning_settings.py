@@ -16,11 +16,12 @@ from emea.config.checks import check_config
 from emea.config.settings.execution import PASSED_ON, REASONS, lightning_options
 from emea.config.trusted_targets import untrusted_targets
 from emea.errors import ConfigError
-from emea.fit import lightning_settings
-from emea.fit.lightning_settings import LightningSettings
+from emea.fit import lightning_trainer as lightning_settings
+from emea.fit.lightning_trainer import LightningSettings
 from emea.record.fingerprint import fingerprint
 from emea.record.pair_file import load_pair
 from emea.run.job import run_job
+from emea.run.parts import build_lightning
 
 Configs = Callable[..., DictConfig]
 SHORT = ("data.num_entities=100", "model.initial_epochs=7", "model.epochs_per_iteration=3")
@@ -172,7 +173,7 @@ def test_settings_with_an_effect_are_arguments_of_lightning(tiny_config: Configs
     config = added(tiny_config(), **given, limit_train_batches=4)
     check_config(config)
     assert set(lightning_options(config.trainer)) == set(PASSED_ON)
-    trainer = LightningSettings.of(config.trainer).trainer([], accelerator="cpu")
+    trainer = build_lightning(config.trainer).trainer([], accelerator="cpu")
     assert (trainer.log_every_n_steps, trainer.limit_train_batches) == (3, 4)
     assert any(isinstance(callback, pl.callbacks.Timer) for callback in trainer.callbacks)
 
@@ -180,7 +181,7 @@ def test_settings_with_an_effect_are_arguments_of_lightning(tiny_config: Configs
 def test_a_value_that_lightning_refuses_is_one_sentence(tiny_config: Configs) -> None:
     config = added(tiny_config(), max_time="soon")
     with pytest.raises(ConfigError, match=r"Lightning does not accept trainer.max_time"):
-        LightningSettings.of(config.trainer).trainer([], accelerator="cpu")
+        build_lightning(config.trainer).trainer([], accelerator="cpu")
 
 
 @pytest.mark.parametrize("value", [3, "Timer", ["Timer"]])
@@ -195,7 +196,7 @@ def test_what_is_not_a_callback_is_refused(tiny_config: Configs) -> None:
     optimizer = {"_target_": "emea.matching.search.ExactSearch"}
     config = added(tiny_config(), callbacks=[optimizer])
     with pytest.raises(ConfigError, match="ExactSearch, which is not a Callback"):
-        LightningSettings.of(config.trainer)
+        build_lightning(config.trainer)
 
 
 @pytest.mark.parametrize(

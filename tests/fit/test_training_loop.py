@@ -9,22 +9,17 @@ import torch
 from omegaconf import DictConfig
 from safetensors.torch import load_file
 
-from emea.data.protocol import Strict
-from emea.fit.stages import stages
 from emea.record.pair_file import load_pair
 from emea.run.job import run_job
-from emea.run.parts import Parts, build_parts, draw_split
+from emea.run.parts import draw_split
+from emea.run.schedule import stages
+
+from ..small_runs import make_parts
 
 Configs = Callable[..., DictConfig]
 
 EPOCHS = ("model.initial_epochs=12", "model.epochs_per_iteration=4")
 STOPPING = "model.early_stopping={every:2,patience:1}"
-
-
-def make_parts(config: DictConfig) -> Parts:
-    pair = load_pair(config)
-    visible = Strict()(draw_split(config, pair))
-    return build_parts(config, pair, visible, lambda _: None, torch.device("cpu"))
 
 
 def history(folder: Path) -> list[dict]:

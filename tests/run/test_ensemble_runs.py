@@ -17,18 +17,15 @@ from emea.config.composition import composed
 from emea.data.arrays import IntArray
 from emea.errors import ConfigError
 from emea.fit import training_loop
-from emea.fit.alignment_module import AlignmentModule
-from emea.fit.checkpoint import load_turn, save_turn
-from emea.fit.stages import fits, stages
+from emea.fit.stages import Stage, fits
 from emea.fit.step_block import LabelDataModule
 from emea.fit.training_loop import fit_stage
-from emea.fit.training_state import TURN_FILE
 from emea.record.run_record import read_series
 from emea.run import job
 from emea.run.job import run_job
-from emea.runtime.progress import StepProgress
+from emea.run.schedule import stages
 
-from ..fit.test_training_loop import make_parts
+from ..small_runs import make_parts
 from .test_resuming import KilledError, essence
 
 Configs = Callable[..., DictConfig]
@@ -121,53 +118,7 @@ def test_independent_members_have_their_own_labels_but_in_shared_fits(
 
 
 QUICK = ("model.initial_epochs=8", "model.epochs_per_iteration=4", "em.iterations=1")
-QUICK += ("trainer.checkpoint_minutes=0", "trainer.block_size=2")
-SOFT = ("model=iptranse", "model.early_stopping=null", "model.objective.threshold=-1")
-SOFT += ("model.objective.bootstrap_every=3", "trainer.block_size=4")
-
-
-def killed_in(
-    stage: int, config: DictConfig, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> list[tuple[int, list[int]]]:
-    """Die at the first checkpoint in this stage; the stages and members of all checkpoints."""
-    save, saved = training_loop.save_turn, []
-
-    def save_and_die(path: Path, number: int, state: Any) -> None:
-        save(path, number, state)
-        saved.append((number, state.plain["members"]))
-        if number == stage:
-            raise KilledError
-
-    with monkeypatch.context() as patch, pytest.raises(KilledError):
-        patch.setattr(training_loop, "save_turn", save_and_die)
-        run_job(config, folder)
-    assert (folder / TURN_FILE).exists()
-    return saved
-
-
-def blocks_of(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[int, ...], int]]:
-    """The members in training and the steps done before each block, of the runs from now on."""
-    blocks: list[tuple[tuple[int, ...], int]] = []
-    done = AlignmentModule.training_step
-
-    def watched(module: Any, block: Any, index: int) -> None:
-        blocks.append((module.active_members, module.num_steps_done))
-        done(module, block, index)
-
-    monkeypatch.setattr(AlignmentModule, "training_step", watched)
-    return blocks
-
-
-def bars_of(monkeypatch: pytest.MonkeyPatch) -> list[StepProgress]:
-    """The progress bars of the runs from now on."""
-    bars: list[StepProgress] = []
-
-    def kept(*arguments: Any) -> StepProgress:
-        bars.append(StepProgress(*arguments))
-        return bars[-1]
-
-    monkeypatch.setattr(training_loop, "StepProgress", kept)
-    return bars
+QUICK += ("trainer.block_size=2",)
 
 
 def loss_curves(folder: Path) -> dict[str, list[tuple[int, float]]]:
@@ -223,50 +174,32 @@ def assert_same_results(one: Path, other: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("overrides", "stage", "members", "before"),
+    "overrides",
     [
-        (("ensemble=independent",), 3, [0, 1, 2], 24 + 6),
+        ("ensemble=independent",),
         # the first member starts from new weights, the others follow
-        (("ensemble=seeds", "em.restart_every=1"), 4, [1, 2], 24 + 8 + 4),
-        # killed between two searches for soft alignments, which the links do not determine
-        (("ensemble=seeds", "ensemble.num_members=2", *SOFT), 0, [0, 1], 8),
-        (("ensemble=seeds", "em.restart_every=1"), 3, [0], 24 + 2),
-        (("ensemble=seeds",), 0, [0, 1, 2], 6),
-        (("ensemble=seeds", "model.restart=true"), 3, [0, 1, 2], 24 + 6),
+        ("ensemble=seeds", "em.restart_every=1"),
     ],
 )
-def test_a_run_killed_in_a_joint_fit_ends_as_if_never_stopped(
+def test_a_run_killed_in_an_iteration_ends_as_if_never_stopped(
     overrides: tuple[str, ...],
-    stage: int,
-    members: list[int],
-    before: int,
     tiny_config: Configs,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     config = tiny_config(*SMALL, *QUICK, *overrides)
     run_job(config, tmp_path / "whole")
-    saved = killed_in(stage, config, tmp_path / "half", monkeypatch)
-    assert saved[-1] == (stage, members)
-    blocks, bars = blocks_of(monkeypatch), bars_of(monkeypatch)
-    run_job(config, tmp_path / "half")
-    assert blocks[0] == (tuple(members), before)  # nothing is done twice
-    assert bars[0].num_steps_left == 0
-    assert_same_results(tmp_path / "half", tmp_path / "whole")
+    train = training_loop.fit_stage
 
+    def train_and_die(stage: Stage, *arguments: Any) -> None:
+        train(stage, *arguments)
+        if stage.name == "EM iteration 1":
+            raise KilledError
 
-@pytest.mark.parametrize("ensemble", ["independent", "seeds"])
-def test_a_run_killed_in_a_later_member_ends_as_if_never_stopped(
-    ensemble: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("emea.fit.stages.MAX_JOINT_ENTITIES", 0)
-    config = tiny_config(*SMALL, *QUICK, f"ensemble={ensemble}", "ensemble.num_members=2")
-    run_job(config, tmp_path / "whole")
-    # the second member of the first iteration
-    assert killed_in(3, config, tmp_path / "half", monkeypatch)[-1] == (3, [1])
-    blocks = blocks_of(monkeypatch)
+    with monkeypatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr(training_loop, "fit_stage", train_and_die)
+        run_job(config, tmp_path / "half")
     run_job(config, tmp_path / "half")
-    assert blocks[0] == ((1,), 16 + 4 + 2)
     assert_same_results(tmp_path / "half", tmp_path / "whole")
 
 
@@ -288,39 +221,11 @@ def test_a_run_killed_at_its_end_records_each_point_once(
     assert_same_results(tmp_path / "half", tmp_path / "whole")
 
 
-@pytest.mark.parametrize("change", ["other members", "no members", "other blocks"])
-def test_a_turn_that_does_not_fit_restarts_its_iteration(
-    change: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    overrides = ("ensemble=seeds", "em.restart_every=1")
-    config = tiny_config(*SMALL, *QUICK, *overrides)
-    run_job(config, tmp_path / "whole")
-    killed_in(4, config, tmp_path / "half", monkeypatch)
-    path = tmp_path / "half" / TURN_FILE
-    if change == "other blocks":
-        config.trainer.block_size = 3
-    else:
-        state = load_turn(path, 4)
-        assert state is not None
-        del state.plain["members"]
-        if change == "other members":
-            state.plain["members"] = [1]
-        save_turn(path, 4, state)
-    blocks = blocks_of(monkeypatch)
-    run_job(config, tmp_path / "half")
-    assert blocks[0] == ((0,), 24)
-    assert (tmp_path / "half" / "alignment.tsv").read_bytes() == (
-        tmp_path / "whole" / "alignment.tsv"
-    ).read_bytes()
-
-
 def test_all_members_of_a_joint_fit_restart(tiny_config: Configs) -> None:
     config = tiny_config(*SMALL, *QUICK, "ensemble=seeds", "model.restart=true")
     parts = make_parts(config)
     members = list(parts.module.encoder.members)
     ((_, stage),) = fits(stages(config), 3, parts)
-    parts.module.activate(stage.members)
-    parts.data.activate(stage.members)
     fit_stage(stage, parts, torch.device("cpu"), [])
     assert all(
         old is not new for old, new in zip(members, parts.module.encoder.members, strict=True)

@@ -110,16 +110,16 @@ def test_checkpoints(parts: Parts, tmp_path: Path, num_examples: int) -> None:
     path = tmp_path / "checkpoint.safetensors"
     ranks = np.ones(NUM_ROWS)
     progress = Progress(1, {"history": [{"iteration": 0}]}, {"initial_in_pool": ranks})
-    save_checkpoint(path, parts.module, parts.data, parts.em, progress)
+    save_checkpoint(path, parts, progress)
     whole = path.read_bytes()
 
     def read(content: bytes) -> None:
         path.write_bytes(content)
         found = load_progress(path)
         assert found is None or found.num_stages >= 1
-        load_checkpoint(path, parts.module, parts.data, parts.em)
+        load_checkpoint(path, parts)
         check_labels(parts)
-        load_weights(path, parts.module, parts.data)
+        load_weights(path, parts)
 
     fuzz(damaged(whole) | changed_checkpoint(whole), read, num_examples)
 

@@ -63,7 +63,7 @@ def killed_after(
 
     def save_and_die(*arguments: Any, **named: Any) -> None:
         save(*arguments, **named)
-        progress = arguments[-1]
+        progress = arguments[2]
         if (progress.num_stages if progress else NUM_STAGES) == stage:
             raise KilledError
 
@@ -206,7 +206,7 @@ def test_what_another_run_left_in_the_folder_is_not_taken_up(
 def test_a_config_of_before_has_the_usual_settings(tiny_config: Configs, tmp_path: Path) -> None:
     config = tiny_config("data.num_entities=100", "em=none")
     with open_dict(config):
-        for key in ("block_memory", "deterministic", "checkpoint_minutes"):
+        for key in ("block_memory", "deterministic"):
             del config.trainer[key]
     assert run_job(config, tmp_path).metrics.as_dict()["final"]
 
@@ -352,8 +352,7 @@ def environment() -> dict[str, str]:
 def test_killed_at_ten_random_moments_it_ends_the_same(tmp_path: Path) -> None:
     settings = ["data.num_entities=300", "ratio=0.2", "split.num_validation=20", "trainer=cpu"]
     settings += ["model.initial_epochs=60", "model.epochs_per_iteration=30", "em.iterations=4"]
-    # a checkpoint after every block, so that kills in the midst of a training are met, too
-    settings += ["tracking=none", "trainer.checkpoint_minutes=0", "trainer.block_size=10"]
+    settings += ["tracking=none", "trainer.block_size=10"]
     whole, half = tmp_path / "whole", tmp_path / "half"
     began = time.monotonic()
     subprocess.run(command(*settings, f"hydra.run.dir={whole}"), env=environment(), check=True)

@@ -52,9 +52,6 @@ class TrainerSettings:
         "the same seed gives the same bits on a GPU, too; slower there, and all runs of the "
         "process must set it, because cuBLAS reads its settings once",
     )
-    checkpoint_minutes: float = setting(
-        5.0, "minutes between checkpoints of a training; each fit ends with one", NOT_NEGATIVE
-    )
     callbacks: tuple[dict[str, Any], ...] | None = setting(
         (), "further Lightning callbacks", example="[{_target_:my_module.MyCallback}]"
     )
@@ -194,7 +191,7 @@ REASONS = {
     ),
     "precision": "training runs in single precision",
     "enable_progress_bar": "the run shows its own progress",
-    "enable_checkpointing": "the run writes its own checkpoints: see trainer.checkpoint_minutes",
+    "enable_checkpointing": "the run writes its own checkpoints",
     "reload_dataloaders_every_n_epochs": "the run sets it: labels change between epochs",
 }
 """Why some arguments of ``pl.Trainer`` cannot be set."""

@@ -1,4 +1,4 @@
-"""Settings under ``trainer`` for Lightning: options of its Trainer, callbacks and loggers."""
+"""The Lightning Trainer of a fit: its device, and the settings under ``trainer``."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,15 +8,16 @@ from importlib.metadata import EntryPoints, entry_points
 from typing import Any
 
 import pytorch_lightning as pl
+import torch
 from lightning_fabric.utilities import registry as lightning_registry
-from omegaconf import DictConfig, OmegaConf
+from pytorch_lightning import Trainer
+from pytorch_lightning.accelerators import CUDAAccelerator
 from pytorch_lightning.loggers import Logger
+from pytorch_lightning.strategies import SingleDeviceStrategy
 from pytorch_lightning.utilities.exceptions import (  # type: ignore[attr-defined]
     MisconfigurationException,
 )
 
-from emea.config.instantiate import factory
-from emea.config.settings.execution import lightning_options
 from emea.errors import ConfigError
 
 
@@ -33,17 +34,6 @@ class LightningSettings:
     callbacks: Sequence[pl.Callback] = ()
     loggers: Sequence[Logger] = ()
     options: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, trainer: DictConfig) -> "LightningSettings":
-        """Build the objects from the config's ``trainer``; all fits of a run use them.
-
-        Raises:
-            ConfigError: If a class cannot be used, or is not a callback or logger.
-        """
-        callbacks: list[pl.Callback] = _built(trainer, "callbacks", pl.Callback)
-        loggers: list[Logger] = _built(trainer, "logger", Logger)
-        return cls(callbacks, loggers, lightning_options(trainer))
 
     def trainer(self, callbacks: Sequence[pl.Callback], **given: Any) -> pl.Trainer:
         """Return a Lightning Trainer with the run's callbacks and arguments, and these settings.
@@ -92,14 +82,41 @@ def _known_entry_points(group: str) -> EntryPoints:
     return entry_points(group=group)
 
 
-def _built(trainer: DictConfig, key: str, kind: type) -> list[Any]:
-    """Return the objects of a list of ``_target_`` nodes, each of which must be of this kind."""
-    found = []
-    for node in OmegaConf.select(trainer, key) or ():
-        made = factory(node, keep_name=True)()
-        if not isinstance(made, kind):
-            raise ConfigError(
-                f"trainer.{key} names {node._target_}, which is not a {kind.__name__}."
-            )
-        found.append(made)
-    return found
+class ResidentStrategy(SingleDeviceStrategy):
+    """Leaves the module on its device after a fit, because another fit follows.
+
+    Lightning would copy weights, graph structure and optimiser state to the main memory, and the
+    next fit would copy them back.
+    """
+
+    def teardown(self) -> None:
+        """Release the state of the optimiser, which is used in one fit only."""
+        for optimizer in self.optimizers:
+            optimizer.state.clear()
+        self.precision_plugin.teardown()
+        assert self.accelerator is not None
+        self.accelerator.teardown()
+        self.checkpoint_io.teardown()
+
+
+class ResidentAccelerator(CUDAAccelerator):
+    """Keeps the device memory that torch has cached, because the next fit or search uses it.
+
+    Lightning would return it to the driver, which waits for the device. torch itself returns cached
+    memory when an allocation fails.
+    """
+
+    def setup(self, trainer: Trainer) -> None:
+        """Set the variables of the process, as Lightning does."""
+        self.set_nvidia_flags(trainer.local_rank)
+
+    def teardown(self) -> None:
+        """Keep the memory."""
+
+
+def placement(device: torch.device) -> dict[str, object]:
+    """Return the arguments of ``pl.Trainer`` that choose the device."""
+    if device.type != "cuda":
+        return {"accelerator": "cpu"}
+    strategy = ResidentStrategy(torch.device("cuda", 0))
+    return {"accelerator": ResidentAccelerator(), "strategy": strategy}

@@ -17,7 +17,7 @@ from emea.encoders.rmsprop import RMSprop
 from emea.encoders.rrea import RREA, MarginObjective
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.fitting import fit
-from emea.fit.resident_strategy import ResidentAccelerator, ResidentStrategy, placement
+from emea.fit.lightning_trainer import ResidentAccelerator, ResidentStrategy, placement
 from emea.fit.step_block import LabelDataModule
 
 LINKS = np.array([[0, 0], [1, 1], [2, 2]])
@@ -92,8 +92,8 @@ def test_module_and_cached_memory_stay_on_the_device() -> None:
 
 
 def test_only_a_gpu_needs_the_strategy() -> None:
-    assert placement("cpu") == {"accelerator": "cpu"}
-    chosen: dict[str, Any] = placement("gpu")
+    assert placement(torch.device("cpu")) == {"accelerator": "cpu"}
+    chosen: dict[str, Any] = placement(torch.device("cuda"))
     assert isinstance(chosen["strategy"], ResidentStrategy)
     assert chosen["strategy"].root_device == torch.device("cuda", 0)
     assert isinstance(chosen["accelerator"], ResidentAccelerator)
