@@ -11,6 +11,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -33,6 +34,7 @@ from benchmarks.direct_rrea import DirectRREA
 from benchmarks.loop_paris import loop_values, neighbours_of
 from emea.cli.arguments import AT_LEAST_ONE, number_in
 from emea.config.composition import composed
+from emea.config.settings.model import MarginSettings, RREAEncoderSettings
 from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.joint_graph import join_graphs
@@ -195,9 +197,9 @@ def _steps(
 ) -> tuple[Callable[[], object], Callable[[], object]]:
     graph = join_graphs(pair)
     torch.manual_seed(0)
-    model = RREA(graph).to(device)
+    model = RREA(graph, **asdict(RREAEncoderSettings())).to(device)
     direct = DirectRREA(graph, model).to(device)
-    objective = MarginObjective()
+    objective = MarginObjective(**asdict(MarginSettings()))
     links = torch.from_numpy(graph.joint_links(pair.links[: len(pair.links) // 20])).to(device)
     settings: dict[str, Any] = {"lr": 0.005, "alpha": 0.9, "eps": 1e-7}
     optimizer = RMSprop(model.parameters(), **settings)

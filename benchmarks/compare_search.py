@@ -4,6 +4,7 @@ import logging
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from emea.config.settings.model import LightEAEncoderSettings
 from emea.data.graph_pair import GraphPair
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.light_ea import LightEA
@@ -77,7 +79,7 @@ def light_ea_embeddings(pair: GraphPair) -> tuple[Tensor, Tensor]:
     """Return LightEA's embeddings, which are hard to search: they form no clusters."""
     graph = join_graphs(pair)
     torch.manual_seed(0)
-    model = LightEA(graph, depth=3, self_weight=0.5, whitening=0.5)
+    model = LightEA(graph, **asdict(LightEAEncoderSettings()))
     links = graph.joint_links(pair.links[: len(pair.links) // 5])
     model.propagate(torch.from_numpy(links))
     return model.embedding[: graph.num_source], model.embedding[graph.num_source :]

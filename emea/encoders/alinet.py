@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import leaky_relu, normalize
 
 from emea.data.arrays import NO_MATCH, IntArray
-from emea.encoders.iptranse import NUM_COMMON_PATTERNS, two_hop_pairs
+from emea.encoders.iptranse import two_hop_pairs
 from emea.encoders.joint_graph import JointGraph, counterparts
 from emea.encoders.kernels.sparse_pattern import NormalisedAdjacency, SparsePattern
 from emea.encoders.objective import Objective, drawn_links
@@ -139,8 +139,8 @@ class AliNet(nn.Module):
     def __init__(
         self,
         graph: JointGraph,
-        dims: Sequence[int] = (500, 400, 300),
-        num_common_patterns: int = NUM_COMMON_PATTERNS,
+        dims: Sequence[int],
+        num_common_patterns: int,
     ) -> None:
         super().__init__()
         if len(dims) < 2:
@@ -237,14 +237,14 @@ class AliNetObjective(Objective):
 
     def __init__(
         self,
-        margin: float = 1.5,
-        balance: float = 0.1,
-        batch_size: int = 3000,
-        num_negatives: int = 10,
-        epsilon: float = 0.98,
-        refresh_every: int = 10,
-        relation_weight: float = 0.01,
-        relation_window: int = 50,
+        margin: float,
+        balance: float,
+        batch_size: int,
+        num_negatives: int,
+        epsilon: float,
+        refresh_every: int,
+        relation_weight: float,
+        relation_window: int,
     ) -> None:
         super().__init__()
         if not 0 <= epsilon < 1:

@@ -80,10 +80,10 @@ class DualAMN(nn.Module):
     def __init__(
         self,
         graph: JointGraph,
-        dim: int = 128,
-        depth: int = 2,
-        num_proxies: int = 64,
-        dropout: float = 0.3,
+        dim: int,
+        depth: int,
+        num_proxies: int,
+        dropout: float,
     ) -> None:
         super().__init__()
         self.entities = nn.Parameter(torch.empty(graph.num_entities, dim).uniform_(-0.05, 0.05))
@@ -130,10 +130,10 @@ class HardSampleObjective(Objective):
 
     def __init__(
         self,
-        margin: float = 1.0,
-        scale: float = 30.0,
-        shift: float = 10.0,
-        batch_size: int = 1024,
+        margin: float,
+        scale: float,
+        shift: float,
+        batch_size: int,
     ) -> None:
         super().__init__()
         self.margin = margin

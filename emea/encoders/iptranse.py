@@ -15,12 +15,6 @@ from emea.encoders.objective import Objective
 from emea.matching.candidates import mutual_best, top_candidates
 from emea.matching.similarity import Cosine
 
-NUM_COMMON_PATTERNS = 5
-"""Most frequent relation pairs of a graph, which are ignored; as in released AliNet."""
-
-MAX_ENDS = 100
-"""Paths that lead to more ends than this are ignored, as in released IPTransE."""
-
 
 def consecutive_triples(triples: IntArray) -> tuple[IntArray, IntArray]:
     """Return index pairs ``(i, j)`` of triples where the tail of ``i`` is the head of ``j``."""
@@ -33,7 +27,7 @@ def consecutive_triples(triples: IntArray) -> tuple[IntArray, IntArray]:
     return first, order[starts[first] + offsets]
 
 
-def two_hop_pairs(triples: IntArray, num_common: int = NUM_COMMON_PATTERNS) -> IntArray:
+def two_hop_pairs(triples: IntArray, num_common: int) -> IntArray:
     """Return the ends of two-triple paths that no triple joins: AliNet's distant neighbours.
 
     Paths of the graph's ``num_common`` most frequent relation pairs do not count. If two pairs are
@@ -56,7 +50,7 @@ def two_hop_pairs(triples: IntArray, num_common: int = NUM_COMMON_PATTERNS) -> I
     return np.stack([kept // width, kept % width], axis=1)
 
 
-def composed_relations(triples: IntArray, max_ends: int = MAX_ENDS) -> tuple[IntArray, IntArray]:
+def composed_relations(triples: IntArray, max_ends: int) -> tuple[IntArray, IntArray]:
     """Return paths ``(r1, r2)`` parallel to a direct relation ``r``: PTransE's ``r1 + r2 = r``.
 
     Every occurrence of a path ``h -r1-> m -r2-> t`` with a triple ``(h, r, t)`` counts, unless its
@@ -104,7 +98,7 @@ class IPTransE(nn.Module):
     paths: Tensor
     path_ends: Tensor
 
-    def __init__(self, graph: JointGraph, dim: int = 100, max_ends: int = MAX_ENDS) -> None:
+    def __init__(self, graph: JointGraph, dim: int, max_ends: int) -> None:
         super().__init__()
         self.num_source = graph.num_source
         self.entities = truncated_normal(graph.num_entities, dim)
@@ -176,11 +170,11 @@ class IPTransEObjective(Objective):
 
     def __init__(
         self,
-        margin: float = 1.5,
-        path_weight: float = 0.1,
-        batch_size: int = 5000,
-        bootstrap_every: int | None = 100,
-        threshold: float = 0.7,
+        margin: float,
+        path_weight: float,
+        batch_size: int,
+        bootstrap_every: int | None,
+        threshold: float,
     ) -> None:
         super().__init__()
         self.margin = margin

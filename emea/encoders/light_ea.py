@@ -66,11 +66,11 @@ class LightEA(nn.Module):
     def __init__(
         self,
         graph: JointGraph,
-        dim: int = 512,
-        depth: int = 3,
-        output_dim: int = 512,
-        self_weight: float = 0.5,
-        whitening: float = 0.5,
+        dim: int,
+        depth: int,
+        output_dim: int,
+        self_weight: float,
+        whitening: float,
     ) -> None:
         super().__init__()
         if min(dim, depth, output_dim) < 1:
@@ -245,7 +245,7 @@ class LabelPropagation(Objective):
             pseudo-labels.
     """
 
-    def __init__(self, weighted: bool = False) -> None:
+    def __init__(self, weighted: bool) -> None:
         super().__init__()
         self.weighted = weighted
 

@@ -33,10 +33,10 @@ class RREA(nn.Module):
     def __init__(
         self,
         graph: JointGraph,
-        dim: int = 100,
-        depth: int = 2,
-        dropout: float = 0.3,
-        opposite_relations: bool = False,
+        dim: int,
+        depth: int,
+        dropout: float,
+        opposite_relations: bool,
     ) -> None:
         super().__init__()
         self.entities = nn.Parameter(torch.empty(graph.num_entities, dim).uniform_(-0.05, 0.05))
@@ -71,7 +71,7 @@ class MarginObjective(Objective):
             means the number of entities, as in the reference runs.
     """
 
-    def __init__(self, margin: float = 3.0, batch_size: int | None = None) -> None:
+    def __init__(self, margin: float, batch_size: int | None) -> None:
         super().__init__()
         self.margin = margin
         self.batch_size = batch_size

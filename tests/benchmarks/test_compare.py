@@ -9,13 +9,15 @@ from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.rrea import RREA
 
+from ..usual import usual
+
 CPU = torch.device("cpu")
 
 
 def test_the_direct_layer_is_the_same_model() -> None:
     graph = join_graphs(synthetic_pair(num_entities=120))
     torch.manual_seed(0)
-    model = RREA(graph, dim=8).eval()
+    model = usual(RREA, graph, dim=8).eval()
     direct = DirectRREA(graph, model).eval()
     torch.testing.assert_close(model(), direct(), rtol=1e-5, atol=1e-6)
 

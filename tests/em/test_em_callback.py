@@ -24,6 +24,8 @@ from emea.matching.beliefs import Beliefs
 from emea.matching.similarity import Cosine, Similarity
 from emea.rules.rule import Composed, Rule, RuleView
 
+from ..usual import usual
+
 SIZE = 6
 TRAIN = np.array([[0, 0], [1, 1]])
 VALIDATION = np.array([[2, 2]])
@@ -92,7 +94,7 @@ def run() -> Run:
             **{"num_candidates": SIZE, **of_callback},  # type: ignore[arg-type]
         )
         optimizer = torch.optim.SGD
-        module = AlignmentModule(GivenRows(), MarginObjective(), optimizer, SIZE, SIZE)  # type: ignore[arg-type]
+        module = AlignmentModule(GivenRows(), usual(MarginObjective), optimizer, SIZE, SIZE)  # type: ignore[arg-type]
         data = LabelDataModule(TRAIN, SIZE)
         for _ in range(times):
             em.between_fits(module, data)
@@ -332,7 +334,7 @@ def test_any_step_can_take_the_papers_place(uses_search: bool) -> None:
     normaliser = SoftmaxNormaliser(default_sharpness=1.0)
     em = EMCallback(unfitted, Cosine(), normaliser, step, reports.append, SIZE)
     optimizer = torch.optim.SGD
-    module = AlignmentModule(GivenRows(), MarginObjective(), optimizer, SIZE, SIZE)  # type: ignore[arg-type]
+    module = AlignmentModule(GivenRows(), usual(MarginObjective), optimizer, SIZE, SIZE)  # type: ignore[arg-type]
     data = LabelDataModule(TRAIN, SIZE)
     for _ in range(2):
         em.between_fits(module, data)

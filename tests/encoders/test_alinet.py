@@ -23,6 +23,8 @@ from emea.encoders.iptranse import two_hop_pairs
 from emea.encoders.joint_graph import join_graphs
 from emea.fit.optimisation_step import GraphedStep, OptimisationStep
 
+from ..usual import usual
+
 Around = dict[int, list[int]]
 
 LINKS = torch.tensor([[0, 9], [1, 11], [2, 10], [3, 12], [4, 13], [5, 13]])
@@ -162,7 +164,7 @@ def test_saved_weights_bring_their_edges_along(make_pair: Any) -> None:
 
 
 def test_initial_parameters_and_shapes(make_pair: Any) -> None:
-    encoder = AliNet(join_graphs(make_pair()), [40, 30, 20])
+    encoder = usual(AliNet, join_graphs(make_pair()), [40, 30, 20])
     bound = (6 / (19 + 40)) ** 0.5
     assert 0.9 * bound < encoder.features.abs().max() <= bound
     rows = encoder()
@@ -173,7 +175,9 @@ def test_initial_parameters_and_shapes(make_pair: Any) -> None:
 
 def test_graphs_without_triples() -> None:
     graph = KnowledgeGraph(np.zeros((0, 3)), 2, 1)
-    encoder = AliNet(join_graphs(GraphPair("bare", graph, graph, np.zeros((0, 2)))), [4, 3, 2])
+    encoder = usual(
+        AliNet, join_graphs(GraphPair("bare", graph, graph, np.zeros((0, 2)))), [4, 3, 2]
+    )
     encoder().sum().backward()
     assert torch.isfinite(encoder.features.grad).all()  # type: ignore[arg-type]
 
@@ -181,7 +185,7 @@ def test_graphs_without_triples() -> None:
 @pytest.mark.parametrize("dims", [[], [8]])
 def test_a_layer_is_needed(make_pair: Any, dims: list[int]) -> None:
     with pytest.raises(ValueError, match="widths of the input and of each layer"):
-        AliNet(join_graphs(make_pair()), dims)
+        usual(AliNet, join_graphs(make_pair()), dims)
 
 
 PARTNER = dict(LINKS.tolist())
@@ -189,7 +193,7 @@ PARTNER = dict(LINKS.tolist())
 
 def make_encoder(make_pair: Any, seed: int = 0) -> AliNet:
     torch.manual_seed(seed)
-    encoder = AliNet(join_graphs(make_pair(seed)), [5, 4, 3]).double()
+    encoder = usual(AliNet, join_graphs(make_pair(seed)), [5, 4, 3]).double()
     with torch.no_grad():
         for parameter in encoder.parameters():
             parameter.normal_(0, 0.7)
@@ -221,8 +225,12 @@ def looped_loss(objective: AliNetObjective, encoder: AliNet, size: int) -> Tenso
 @pytest.mark.parametrize("relation_weight", [0.0, 0.02])
 def test_loss_and_gradient(make_pair: Any, batch_size: int, relation_weight: float) -> None:
     encoder = make_encoder(make_pair)
-    objective = AliNetObjective(
-        batch_size=batch_size, num_negatives=4, epsilon=0.5, relation_weight=relation_weight
+    objective = usual(
+        AliNetObjective,
+        batch_size=batch_size,
+        num_negatives=4,
+        epsilon=0.5,
+        relation_weight=relation_weight,
     )
     objective.before_step(encoder, LINKS, 0)
     parameters = list(encoder.parameters())
@@ -239,7 +247,7 @@ def test_loss_and_gradient(make_pair: Any, batch_size: int, relation_weight: flo
 
 def test_links_are_drawn_by_their_weights(make_pair: Any) -> None:
     encoder = make_encoder(make_pair)
-    objective = AliNetObjective(balance=0.0, relation_weight=0.0)
+    objective = usual(AliNetObjective, balance=0.0, relation_weight=0.0)
     objective.before_step(encoder, LINKS, 0)
     objective.weigh(torch.tensor([0.0, 0.0, 1.0, 0.0, 2.0, 0.0]))
     rows = encoder()
@@ -250,7 +258,7 @@ def test_links_are_drawn_by_their_weights(make_pair: Any) -> None:
 
 def test_links_are_no_negatives(make_pair: Any) -> None:
     encoder = make_encoder(make_pair)
-    objective = AliNetObjective(balance=1.0, relation_weight=0.0)
+    objective = usual(AliNetObjective, balance=1.0, relation_weight=0.0)
     objective.before_step(encoder, LINKS, 0)
     # every negative on offer is the link itself
     objective.near_targets = LINKS[:, 1:].int()
@@ -265,7 +273,7 @@ def test_links_are_no_negatives(make_pair: Any) -> None:
 
 def test_nearest_are_those_of_a_loop(make_pair: Any) -> None:
     encoder = make_encoder(make_pair)
-    objective = AliNetObjective(epsilon=0.6, refresh_every=1)
+    objective = usual(AliNetObjective, epsilon=0.6, refresh_every=1)
     objective.before_step(encoder, LINKS, 0)
     kept = objective.near_targets, objective.near_sources
     objective.before_step(encoder, LINKS, 1)
@@ -281,7 +289,7 @@ def test_nearest_are_those_of_a_loop(make_pair: Any) -> None:
 
 def test_negatives_are_random_until_the_first_search(make_pair: Any) -> None:
     encoder = make_encoder(make_pair)
-    objective = AliNetObjective(batch_size=2, refresh_every=2, epsilon=0.5)
+    objective = usual(AliNetObjective, batch_size=2, refresh_every=2, epsilon=0.5)
     objective.before_step(encoder, LINKS, 0)
     assert objective.near_targets.shape == (6, 5)
     assert set(objective.near_targets.flatten().tolist()) <= set(range(9, 19))
@@ -300,17 +308,17 @@ def test_negatives_are_random_until_the_first_search(make_pair: Any) -> None:
 
 @pytest.mark.parametrize(("num_links", "steps"), [(1, 1), (2999, 1), (5999, 1), (6000, 2)])
 def test_steps_of_an_epoch(num_links: int, steps: int) -> None:
-    assert AliNetObjective().steps_per_epoch(num_links) == steps
+    assert usual(AliNetObjective).steps_per_epoch(num_links) == steps
 
 
 def test_epsilon_is_a_share() -> None:
     with pytest.raises(ValueError, match="epsilon"):
-        AliNetObjective(epsilon=1.0)
+        usual(AliNetObjective, epsilon=1.0)
 
 
 def test_training_brings_links_together(make_pair: Any) -> None:
     encoder = make_encoder(make_pair, 1).float()
-    objective = AliNetObjective(refresh_every=5, epsilon=0.5, relation_weight=0.0)
+    objective = usual(AliNetObjective, refresh_every=5, epsilon=0.5, relation_weight=0.0)
     optimizer = torch.optim.Adam(encoder.parameters(), lr=0.01)
     distances = []
     for step in range(60):
@@ -328,9 +336,9 @@ def test_captured_steps_see_what_is_written_between_them(
     make_pair: Any, cuda: torch.device
 ) -> None:
     torch.manual_seed(0)
-    encoder = AliNet(join_graphs(make_pair()), [5, 4, 3]).to(cuda)
-    objective = AliNetObjective(
-        margin=10.0, balance=1.0, refresh_every=4, epsilon=0.5, relation_weight=0.0
+    encoder = usual(AliNet, join_graphs(make_pair()), [5, 4, 3]).to(cuda)
+    objective = usual(
+        AliNetObjective, margin=10.0, balance=1.0, refresh_every=4, epsilon=0.5, relation_weight=0.0
     )
     links = LINKS.to(cuda)
     optimizer = torch.optim.Adam(encoder.parameters(), lr=0.0)

@@ -16,6 +16,8 @@ from emea.encoders.dual_amn import DualAMN, HardSampleObjective, ProxyMatching, 
 from emea.encoders.joint_graph import join_graphs
 from emea.fit.optimisation_step import GraphedStep, OptimisationStep
 
+from ..usual import usual
+
 Edges = list[dict[int, set[int]]]
 
 
@@ -74,7 +76,7 @@ def transcribed_matching(matching: Any, rows: Tensor) -> Tensor:
 def double_encoder(pair: GraphPair, seed: int, **kwargs: Any) -> DualAMN:
     """An encoder whose parameters are large enough for uneven attention."""
     torch.manual_seed(seed)
-    encoder = DualAMN(join_graphs(pair), dropout=0.0, **kwargs).double()
+    encoder = usual(DualAMN, join_graphs(pair), dropout=0.0, **kwargs).double()
     with torch.no_grad():
         for parameter in encoder.parameters():
             parameter.normal_(0, 1)
@@ -104,7 +106,7 @@ def test_output_and_gradients_are_those_of_the_equations(
 
 def test_initial_parameters_and_shapes(make_pair: Any) -> None:
     torch.manual_seed(0)
-    encoder = DualAMN(join_graphs(make_pair()), dim=50, depth=2)
+    encoder = usual(DualAMN, join_graphs(make_pair()), dim=50, depth=2)
     assert encoder.entities.shape == (19, 50)
     assert encoder.relations.shape == (12, 50)
     assert 0.045 < encoder.entities.abs().max() <= 0.05
@@ -121,7 +123,7 @@ def test_initial_parameters_and_shapes(make_pair: Any) -> None:
 
 def test_dropout_comes_last_and_in_training_alone(make_pair: Any) -> None:
     torch.manual_seed(0)
-    encoder = DualAMN(join_graphs(make_pair()), dim=20, dropout=0.5)
+    encoder = usual(DualAMN, join_graphs(make_pair()), dim=20, dropout=0.5)
     dropped = encoder()
     full = encoder.eval()()
     kept = dropped != 0
@@ -133,21 +135,21 @@ def test_dropout_comes_last_and_in_training_alone(make_pair: Any) -> None:
 def test_cuda_against_double_precision(make_pair: Any, assert_same_on_cuda: Any) -> None:
     pair = make_pair(3, num_entities=60, num_relations=5, num_triples=400)
     reference = double_encoder(pair, 3, dim=20)
-    assert_same_on_cuda(reference, DualAMN(join_graphs(pair), dim=20, dropout=0.0))
+    assert_same_on_cuda(reference, usual(DualAMN, join_graphs(pair), dim=20, dropout=0.0))
 
 
 @pytest.mark.gpu
 def test_steps_can_be_captured(cuda: torch.device) -> None:
     graph = join_graphs(synthetic_pair(num_entities=300))
     links = torch.stack([torch.arange(60), torch.arange(60) + graph.num_source], dim=1).to(cuda)
-    start = DualAMN(graph, dropout=0.0).state_dict()
+    start = usual(DualAMN, graph, dropout=0.0).state_dict()
     losses = []
     for graphed in (False, True):
-        encoder = DualAMN(graph, dropout=0.0)
+        encoder = usual(DualAMN, graph, dropout=0.0)
         encoder.load_state_dict(start)
         encoder.to(cuda)
         optimizer = torch.optim.RMSprop(encoder.parameters(), lr=0.005, alpha=0.9, eps=1e-7)
-        step = OptimisationStep(lambda e=encoder: HardSampleObjective()(e, links), optimizer)
+        step = OptimisationStep(lambda e=encoder: usual(HardSampleObjective)(e, links), optimizer)
         run = GraphedStep(step) if graphed else step
         losses.append([float(run()) for _ in range(6)])
     # the order of the batch and of atomic additions differs, and training amplifies it
@@ -202,7 +204,7 @@ def test_loss_and_gradient(
 ) -> None:
     monkeypatch.setattr(dual_amn, "VALUES_PER_BLOCK", per_block)
     encoder = Table()
-    found = value_and_gradient(HardSampleObjective(*settings)(encoder, LINKS), encoder.rows)
+    found = value_and_gradient(usual(HardSampleObjective, *settings)(encoder, LINKS), encoder.rows)
     wanted = value_and_gradient(looped_loss(encoder.rows, LINKS, *settings), encoder.rows)
     assert wanted[1].abs().max() > 0.1
     torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)
@@ -210,14 +212,14 @@ def test_loss_and_gradient(
 
 def test_reference_settings_are_the_default() -> None:
     encoder = Table()
-    loss = HardSampleObjective()(encoder, LINKS)
+    loss = usual(HardSampleObjective)(encoder, LINKS)
     torch.testing.assert_close(loss, looped_loss(encoder.rows, LINKS, 1.0, 30.0, 10.0))
 
 
 def test_an_entity_in_several_pairs_gathers_their_gradients() -> None:
     links = torch.tensor([[0, 15], [0, 16], [1, 15], [0, 15]])
     encoder = Table()
-    found = value_and_gradient(HardSampleObjective()(encoder, links), encoder.rows)
+    found = value_and_gradient(usual(HardSampleObjective)(encoder, links), encoder.rows)
     wanted = value_and_gradient(looped_loss(encoder.rows, links, 1.0, 30.0, 10.0), encoder.rows)
     torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)
 
@@ -249,7 +251,7 @@ def test_no_more_than_a_block_of_distances_exists(
     encoder = Table(300)
     links = torch.stack([torch.arange(100), torch.arange(100) + 150], dim=1)
     with largest_output() as sizes:
-        HardSampleObjective()(encoder, links).backward()
+        usual(HardSampleObjective)(encoder, links).backward()
     assert sizes.largest <= 2000 < 300 * 100
 
 
@@ -267,7 +269,7 @@ def test_batches_of_an_epoch_are_of_one_size(
         return rows.sum()
 
     monkeypatch.setattr(dual_amn, "hard_sample_losses", spy)
-    objective = HardSampleObjective(batch_size=10)
+    objective = usual(HardSampleObjective, batch_size=10)
     assert objective.steps_per_epoch(num_links) == num_steps
     links = torch.stack([torch.arange(num_links), torch.arange(num_links) + 100], dim=1)
     torch.manual_seed(0)
@@ -287,7 +289,7 @@ def test_batches_of_an_epoch_are_of_one_size(
 def test_links_come_together() -> None:
     encoder = Table()
     step = OptimisationStep(
-        lambda: HardSampleObjective()(encoder, LINKS),
+        lambda: usual(HardSampleObjective)(encoder, LINKS),
         torch.optim.RMSprop(encoder.parameters(), lr=0.01),
     )
     for _ in range(200):
@@ -321,7 +323,9 @@ def test_steps_of_the_objective_can_be_captured(cuda: torch.device) -> None:
         links = LINKS.to(cuda)
         optimizer = torch.optim.RMSprop(encoder.parameters(), lr=0.005)
         # a batch of all links: the same in any order
-        step = OptimisationStep(lambda e=encoder, k=links: HardSampleObjective()(e, k), optimizer)
+        step = OptimisationStep(
+            lambda e=encoder, k=links: usual(HardSampleObjective)(e, k), optimizer
+        )
         run = GraphedStep(step) if graphed else step
         losses.append([float(run()) for _ in range(10)])
     assert losses[0][-1] < losses[0][0]

@@ -26,12 +26,14 @@ from emea.encoders.iptranse import (
 from emea.encoders.joint_graph import join_graphs
 from emea.fit.optimisation_step import GraphedStep, OptimisationStep
 
+from ..usual import usual
+
 LINKS = torch.tensor([[3, 12], [1, 11], [0, 9], [5, 12]])
 
 
 def make_encoder(make_pair: Any, dim: int = 4) -> IPTransE:
     torch.manual_seed(0)
-    return IPTransE(join_graphs(make_pair()), dim)
+    return usual(IPTransE, join_graphs(make_pair()), dim)
 
 
 def test_linked_entities_share_a_row(make_pair: Any) -> None:
@@ -80,7 +82,7 @@ def test_saved_weights_say_whose_rows_they_are(make_pair: Any) -> None:
 
 def test_triples_and_paths_are_those_of_the_graphs(make_pair: Any) -> None:
     graph = join_graphs(make_pair())
-    encoder = IPTransE(graph, max_ends=3)
+    encoder = usual(IPTransE, graph, max_ends=3)
     paths, num_ends = composed_relations(graph.triples(), 3)
     assert len(paths)
     assert np.array_equal(encoder.triples, graph.triples())
@@ -104,8 +106,8 @@ ONE_TO_ONE = torch.tensor([[3, 12], [1, 11], [0, 9]])
 
 def make_both(make_pair: Any, seed: int = 0, **settings: Any) -> tuple[IPTransE, IPTransEObjective]:
     torch.manual_seed(seed)
-    encoder = IPTransE(join_graphs(make_pair(seed)), 4).double()
-    objective = IPTransEObjective(**settings)
+    encoder = usual(IPTransE, join_graphs(make_pair(seed)), 4).double()
+    objective = usual(IPTransEObjective, **settings)
     objective.attach(encoder)
     objective.double()
     objective.before_step(encoder, ONE_TO_ONE, 0)
@@ -249,8 +251,8 @@ def test_random_neighbours_are_of_the_own_graph() -> None:
 
 def test_graphs_without_triples() -> None:
     graph = KnowledgeGraph(np.zeros((0, 3)), 2, 1)
-    encoder = IPTransE(join_graphs(GraphPair("bare", graph, graph, np.zeros((0, 2)))), 3)
-    objective = IPTransEObjective()
+    encoder = usual(IPTransE, join_graphs(GraphPair("bare", graph, graph, np.zeros((0, 2)))), 3)
+    objective = usual(IPTransEObjective)
     objective.attach(encoder)
     assert objective.steps_per_epoch(2) == 1
     loss = objective(encoder, torch.tensor([[0, 2]]))
@@ -263,9 +265,9 @@ def test_captured_steps_see_what_is_written_between_them(
     make_pair: Any, cuda: torch.device
 ) -> None:
     torch.manual_seed(0)
-    encoder = IPTransE(join_graphs(make_pair()), 4).to(cuda)
+    encoder = usual(IPTransE, join_graphs(make_pair()), 4).to(cuda)
     objective, links = (
-        IPTransEObjective(bootstrap_every=4, threshold=-1.0),
+        usual(IPTransEObjective, bootstrap_every=4, threshold=-1.0),
         ONE_TO_ONE.to(cuda),
     )
     objective.attach(encoder)

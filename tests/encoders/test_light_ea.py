@@ -21,6 +21,8 @@ from emea.fit.alignment_module import AlignmentModule
 from emea.fit.fitting import fit, quieten_lightning
 from emea.fit.step_block import LabelDataModule
 
+from ..usual import usual
+
 Vector = np.ndarray
 Triples = set[tuple[int, int, int]]
 
@@ -95,7 +97,7 @@ RELEASED = {"depth": 2, "self_weight": 2.0, "whitening": 0.0}
 
 def make_encoder(pair: GraphPair, seed: int = 0, **settings: Any) -> LightEA:
     torch.manual_seed(seed)
-    return LightEA(join_graphs(pair), **{"dim": 6, "output_dim": 8, **RELEASED, **settings})
+    return usual(LightEA, join_graphs(pair), **{"dim": 6, "output_dim": 8, **RELEASED, **settings})
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -278,29 +280,29 @@ class Remembers(nn.Module):
 def test_a_step_hands_the_links_over() -> None:
     links = torch.tensor([[0, 4], [1, 5]])
     encoder = Remembers()
-    loss = LabelPropagation()(encoder, links)
+    loss = usual(LabelPropagation)(encoder, links)
     assert float(loss) == 0
     assert not loss.requires_grad
     assert [given.tolist() for given in encoder.given] == [links.tolist()]
-    assert LabelPropagation().steps_per_epoch(100) == 1
+    assert usual(LabelPropagation).steps_per_epoch(100) == 1
 
 
 def test_an_encoder_that_is_trained_is_refused(make_pair: Any) -> None:
-    encoder = RREA(join_graphs(make_pair()), dim=4)
+    encoder = usual(RREA, join_graphs(make_pair()), dim=4)
     with pytest.raises(ConfigError, match="RREA cannot propagate labels"):
-        LabelPropagation()(encoder, torch.tensor([[0, 9]]))
+        usual(LabelPropagation)(encoder, torch.tensor([[0, 9]]))
 
 
 def test_weights_without_an_optimiser_are_refused(make_pair: Any) -> None:
-    encoder = RREA(join_graphs(make_pair()), dim=4)
+    encoder = usual(RREA, join_graphs(make_pair()), dim=4)
     with pytest.raises(ConfigError, match=r"it needs a model\.optimizer"):
-        AlignmentModule(encoder, LabelPropagation(), None, num_source=9, num_target=10)
+        AlignmentModule(encoder, usual(LabelPropagation), None, num_source=9, num_target=10)
 
 
 def test_fits_without_an_optimiser_follow_the_labels(make_pair: Any) -> None:
-    encoder = LightEA(join_graphs(make_pair()), dim=4, output_dim=6)
-    module = AlignmentModule(encoder, LabelPropagation(), None, num_source=9, num_target=10)
-    twin = LightEA(join_graphs(make_pair()), dim=4, output_dim=6)
+    encoder = usual(LightEA, join_graphs(make_pair()), dim=4, output_dim=6)
+    module = AlignmentModule(encoder, usual(LabelPropagation), None, num_source=9, num_target=10)
+    twin = usual(LightEA, join_graphs(make_pair()), dim=4, output_dim=6)
     twin.load_state_dict(encoder.state_dict())
     data = LabelDataModule(np.array([[0, 0], [1, 1]]), num_source=9)
     twin.propagate(data.links)  # torch warns once of its sparse format, which is not the point
@@ -321,7 +323,7 @@ def test_fits_without_an_optimiser_follow_the_labels(make_pair: Any) -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_weights_of_links_are_passed_if_wanted(weighted: bool, make_pair: Any) -> None:
     links, weights = torch.tensor([[0, 9], [1, 10]]), torch.tensor([1.0, 0.1])
-    encoder = LightEA(join_graphs(make_pair()), dim=6, output_dim=8)
+    encoder = usual(LightEA, join_graphs(make_pair()), dim=6, output_dim=8)
     objective = LabelPropagation(weighted=weighted)
     objective.weigh(weights)
     objective(encoder, links)

@@ -17,6 +17,8 @@ from emea.encoders.joint_graph import join_graphs
 from emea.encoders.objective import drawn_links
 from emea.encoders.rrea import RREA, MarginObjective
 
+from ..usual import usual
+
 Neighbours = dict[int, dict[int, list[int]]]
 
 
@@ -87,7 +89,7 @@ def transcribed_layer(
 def double_encoder(pair: GraphPair, seed: int, **kwargs: Any) -> RREA:
     """An encoder whose parameters are large enough for uneven attention."""
     torch.manual_seed(seed)
-    encoder = RREA(join_graphs(pair), dropout=0.0, **kwargs).double()
+    encoder = usual(RREA, join_graphs(pair), dropout=0.0, **kwargs).double()
     with torch.no_grad():
         for parameter in encoder.parameters():
             parameter.normal_(0, 2)
@@ -151,7 +153,7 @@ def test_graphs_without_triples(num_relations: int) -> None:
 
 def test_initial_parameters_and_shapes(make_pair: Any) -> None:
     torch.manual_seed(0)
-    encoder = RREA(join_graphs(make_pair()), dim=50, depth=2)
+    encoder = usual(RREA, join_graphs(make_pair()), dim=50, depth=2)
     assert encoder.entities.shape == (19, 50)
     assert encoder.relations.shape == (12, 50)
     assert 0.045 < encoder.entities.abs().max() <= 0.05
@@ -167,7 +169,7 @@ def test_initial_parameters_and_shapes(make_pair: Any) -> None:
 
 def test_dropout_in_training_alone(make_pair: Any) -> None:
     torch.manual_seed(0)
-    encoder = RREA(join_graphs(make_pair()), dim=20, dropout=0.5)
+    encoder = usual(RREA, join_graphs(make_pair()), dim=20, dropout=0.5)
     dropped = encoder()
     full = encoder.eval()()
     kept = dropped != 0
@@ -178,7 +180,7 @@ def test_dropout_in_training_alone(make_pair: Any) -> None:
 def test_nothing_of_the_size_edges_by_dimension_exists(make_pair: Any, largest_output: Any) -> None:
     graph = join_graphs(make_pair(num_entities=20, num_relations=1, num_triples=1500))
     dim = 64
-    encoder = RREA(graph, dim=dim)
+    encoder = usual(RREA, graph, dim=dim)
     assert graph.num_edges * dim > 2 * graph.num_entities * 6 * dim
     with largest_output() as sizes:
         encoder().square().sum().backward()
@@ -193,7 +195,7 @@ def test_nothing_of_the_size_edges_by_dimension_exists(make_pair: Any, largest_o
 def test_cuda_against_double_precision(make_pair: Any, assert_same_on_cuda: Any) -> None:
     pair = make_pair(3, num_entities=60, num_relations=5, num_triples=400)
     reference = double_encoder(pair, 3, dim=20)
-    assert_same_on_cuda(reference, RREA(join_graphs(pair), dim=20, dropout=0.0))
+    assert_same_on_cuda(reference, usual(RREA, join_graphs(pair), dim=20, dropout=0.0))
 
 
 class Table(nn.Module):
@@ -255,7 +257,7 @@ def test_loss_and_gradient(
 def test_reference_settings_are_the_default() -> None:
     encoder = Table(10)
     torch.manual_seed(1)
-    loss = MarginObjective()(encoder, LINKS)
+    loss = usual(MarginObjective)(encoder, LINKS)
     torch.manual_seed(1)
     torch.testing.assert_close(loss, looped_loss(encoder.rows, LINKS, 10, 3.0))
 
@@ -271,7 +273,7 @@ def test_negatives_come_from_both_graphs() -> None:
 def test_weighted_links_count_by_their_places() -> None:
     encoder, twin = Table(10), Table(10)
     weights = torch.tensor([1.0, 0.25, 0.0, 0.5])
-    objective = MarginObjective(margin=2.0)
+    objective = usual(MarginObjective, margin=2.0)
     objective.weigh(weights)
     torch.manual_seed(3)
     loss = objective(encoder, LINKS)

@@ -19,6 +19,8 @@ from emea.fit.alignment_module import AlignmentModule
 from emea.fit.optimisation_step import OptimisationStep
 from emea.fit.step_block import LabelDataModule
 
+from ..usual import usual
+
 RMSPROP = partial(torch.optim.RMSprop, lr=0.005, alpha=0.9, eps=1e-7)
 LINKS = np.array([[0, 0], [1, 1], [2, 2]])
 
@@ -74,7 +76,7 @@ def make_module(make_pair: Any) -> Callable[..., AlignmentModule]:
 
     def make(objective: Objective, seed: int = 0, dropout: float = 0.0) -> AlignmentModule:
         torch.manual_seed(seed)
-        encoder = RREA(join_graphs(make_pair()), dim=4, dropout=dropout)
+        encoder = usual(RREA, join_graphs(make_pair()), dim=4, dropout=dropout)
         return AlignmentModule(encoder, objective, RMSPROP, num_source=9, num_target=10)
 
     return make
@@ -166,7 +168,7 @@ def test_blocks_do_not_change_the_result(
 ) -> None:
     results = []
     for size in (3, block_size):
-        module = make_module(MarginObjective(), dropout=0.3)
+        module = make_module(usual(MarginObjective), dropout=0.3)
         torch.manual_seed(1)
         fit(module, num_steps=4, block_size=size)
         results.append(weights_of(module))
@@ -176,7 +178,7 @@ def test_blocks_do_not_change_the_result(
 def test_same_seed_gives_identical_weights(make_module: Callable[..., AlignmentModule]) -> None:
     results = []
     for seed in (1, 1, 2):
-        module = make_module(MarginObjective(), dropout=0.3)
+        module = make_module(usual(MarginObjective), dropout=0.3)
         torch.manual_seed(seed)
         fit(module, num_steps=7, block_size=3)
         results.append(weights_of(module))
@@ -227,7 +229,7 @@ def test_fit_after_a_failed_one_starts_afresh(
 def test_embeddings_are_deterministic_and_leave_the_mode(
     make_module: Callable[..., AlignmentModule], training: bool
 ) -> None:
-    module = make_module(MarginObjective(), dropout=0.5)
+    module = make_module(usual(MarginObjective), dropout=0.5)
     module.train(training)
     source, target = module.embeddings()
     again = module.embeddings()

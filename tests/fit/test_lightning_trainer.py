@@ -20,6 +20,8 @@ from emea.fit.fitting import fit
 from emea.fit.lightning_trainer import ResidentAccelerator, ResidentStrategy, placement
 from emea.fit.step_block import LabelDataModule
 
+from ..usual import usual
+
 LINKS = np.array([[0, 0], [1, 1], [2, 2]])
 
 
@@ -35,9 +37,11 @@ def make_module() -> Callable[[], AlignmentModule]:
 
     def make() -> AlignmentModule:
         torch.manual_seed(0)
-        encoder = RREA(join_graphs(pair), dim=4, dropout=0.0)
+        encoder = usual(RREA, join_graphs(pair), dim=4, dropout=0.0)
         optimizer = partial(RMSprop, lr=0.005, alpha=0.9, eps=1e-7)
-        return AlignmentModule(encoder, MarginObjective(), optimizer, num_source=9, num_target=10)
+        return AlignmentModule(
+            encoder, usual(MarginObjective), optimizer, num_source=9, num_target=10
+        )
 
     return make
 

@@ -23,6 +23,8 @@ from emea.fit.optimisation_step import (
     OptimisationStep,
 )
 
+from ..usual import usual
+
 # as a graph needs them: torch rounds otherwise where they are not, and Adam's first steps divide
 # what is left of tiny gradients by their own size
 OPTIMIZERS: list[Callable[..., torch.optim.Optimizer]] = [
@@ -86,10 +88,10 @@ def test_graphed_steps_are_eager_steps(
 ) -> None:
     graph = join_graphs(make_pair(num_entities=60, num_triples=400))
     pairs = torch.randint(graph.num_entities, (3, 200), device=cuda)
-    start = RREA(graph, dim=20, dropout=0.0).state_dict()
+    start = usual(RREA, graph, dim=20, dropout=0.0).state_dict()
     losses = []
     for kind in (OptimisationStep, graphed):
-        encoder = RREA(graph, dim=20, dropout=0.0)
+        encoder = usual(RREA, graph, dim=20, dropout=0.0)
         encoder.load_state_dict(start)
         encoder.to(cuda)
         step = kind(partial(fixed_margin_loss, encoder, pairs), optimizer(encoder.parameters()))
@@ -101,9 +103,9 @@ def test_graphed_steps_are_eager_steps(
 @pytest.mark.gpu
 def test_replays_draw_new_numbers(make_pair: Any, cuda: torch.device) -> None:
     graph = join_graphs(make_pair(num_entities=60, num_triples=400))
-    encoder = RREA(graph, dim=20, dropout=0.3).to(cuda)
+    encoder = usual(RREA, graph, dim=20, dropout=0.3).to(cuda)
     links = torch.stack([torch.arange(50), torch.arange(50) + 60], dim=1).to(cuda)
-    loss = partial(MarginObjective(), encoder, links)
+    loss = partial(usual(MarginObjective), encoder, links)
     step = graphed(loss, torch.optim.SGD(encoder.parameters(), lr=0.0))
     losses = [float(step()) for _ in range(WARM_UP_STEPS + 10)]
     assert len(set(losses)) == len(losses)
@@ -277,11 +279,11 @@ def test_a_failed_capture_is_ended() -> None:
 @pytest.mark.gpu
 def test_graphs_in_the_same_memory_are_eager_steps(make_pair: Any, cuda: torch.device) -> None:
     graph = join_graphs(make_pair(num_entities=60, num_triples=400))
-    start = RREA(graph, dim=20, dropout=0.0).state_dict()
+    start = usual(RREA, graph, dim=20, dropout=0.0).state_dict()
     memory, results, reserved = GraphMemory(), [], []
     for kind in (OptimisationStep, partial(graphed, memory=memory)):
         torch.manual_seed(0)
-        encoder = RREA(graph, dim=20, dropout=0.0)
+        encoder = usual(RREA, graph, dim=20, dropout=0.0)
         encoder.load_state_dict(start)
         encoder.to(cuda)
         losses = []
@@ -302,11 +304,11 @@ def test_graphs_in_the_same_memory_are_eager_steps(make_pair: Any, cuda: torch.d
 @pytest.mark.gpu
 def test_members_on_their_own_streams_take_eager_steps(make_pair: Any, cuda: torch.device) -> None:
     graph = join_graphs(make_pair(num_entities=60, num_triples=400))
-    starts = [RREA(graph, dim=20, dropout=0.0).state_dict() for _ in range(3)]
+    starts = [usual(RREA, graph, dim=20, dropout=0.0).state_dict() for _ in range(3)]
     memory, results, reserved = GraphMemory(), [], []
     for is_joint in (False, True):
         torch.manual_seed(0)
-        encoders = [RREA(graph, dim=20, dropout=0.0) for _ in starts]
+        encoders = [usual(RREA, graph, dim=20, dropout=0.0) for _ in starts]
         for encoder, start in zip(encoders, starts, strict=True):
             encoder.load_state_dict(start)
             encoder.to(cuda)
@@ -338,13 +340,13 @@ def test_members_on_their_own_streams_take_eager_steps(make_pair: Any, cuda: tor
 @pytest.mark.gpu
 def test_replays_of_members_draw_different_numbers(make_pair: Any, cuda: torch.device) -> None:
     graph = join_graphs(make_pair(num_entities=60, num_triples=400))
-    encoder = RREA(graph, dim=20, dropout=0.3).to(cuda)
+    encoder = usual(RREA, graph, dim=20, dropout=0.3).to(cuda)
     links = torch.stack([torch.arange(50), torch.arange(50) + 60], dim=1).to(cuda)
     steps = []
     for _ in range(3):  # equal weights, so that only random numbers differ
         member = copy.deepcopy(encoder)
         optimizer = torch.optim.SGD(member.parameters(), lr=0.0)
-        steps.append(OptimisationStep(partial(MarginObjective(), member, links), optimizer))
+        steps.append(OptimisationStep(partial(usual(MarginObjective), member, links), optimizer))
     memory = GraphMemory()
     step = GraphedStep(MemberSteps(steps, memory.member_streams(3)), memory)
     losses = torch.stack([step().clone() for _ in range(WARM_UP_STEPS + 10)])

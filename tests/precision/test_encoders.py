@@ -12,6 +12,7 @@ from emea.encoders.joint_graph import join_graphs
 from emea.encoders.light_ea import LabelPropagation, LightEA, Projection, whitened
 
 from ..baselines.random_pairs import overlapping_pair
+from ..usual import usual
 from .both_precisions import ROUNDOFF, assert_near, both, in_precision
 from .stars import twin_stars
 
@@ -21,9 +22,9 @@ DIM = 8
 def propagated(pair: GraphPair, links: Tensor, **settings: Any) -> tuple[Tensor, Tensor]:
     torch.manual_seed(0)
     released = {"depth": 2, "self_weight": 2.0, "whitening": 0.0}
-    encoder = LightEA(join_graphs(pair), dim=DIM, output_dim=DIM, **(released | settings))
+    encoder = usual(LightEA, join_graphs(pair), dim=DIM, output_dim=DIM, **(released | settings))
     for one in (encoder, exact := in_precision(encoder, torch.float64)):
-        LabelPropagation()(one, links)
+        usual(LabelPropagation)(one, links)
     return encoder(), exact()
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 from emea.config.settings import data, em, execution, matching, method, model
 from emea.config.settings.execution import RunSettings
-from emea.config.settings.setting import Setting, settings_of
+from emea.config.settings.setting import Setting, defaults_of, settings_of
 
 
 @dataclass(frozen=True)
@@ -156,3 +157,41 @@ def declared(group: str, option: str | None) -> tuple[tuple[Setting, ...], ...]:
         for one in settings_of(schema, f"{group}."):
             found.setdefault(one.key, []).append(one)
     return tuple(map(tuple, found.values()))
+
+
+REMOVED = {"data": ("guarded",)}
+"""Settings of earlier versions that no class accepts any more, by group."""
+
+
+def completed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the settings that a run of an earlier version lacks, with their defaults.
+
+    The default of a setting that is added later keeps the behaviour of earlier versions.
+    """
+    found = {**settings}
+    for group in GROUPS.keys() & settings.keys():
+        found[group] = _completed_option(group, settings[group])
+    models = found["ensemble"].get("models") if isinstance(found.get("ensemble"), dict) else None
+    if isinstance(models, dict):
+        others = {name: _completed_option("model", node) for name, node in models.items()}
+        found["ensemble"] = {**found["ensemble"], "models": others}
+    return found
+
+
+def _completed_option(group: str, node: Any) -> Any:
+    if not isinstance(node, dict):
+        return node
+    kept = {key: value for key, value in node.items() if key not in REMOVED.get(group, ())}
+    schemas, name = GROUPS[group].schemas, str(node.get("name"))
+    if group == "data":  # options are named after the data set, readers after the schema
+        reader = str(node.get("_target_"))
+        name = next((one for one in schemas if one in reader), "")
+    return _filled(kept, defaults_of(schemas[name])) if name in schemas else kept
+
+
+def _filled(node: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    found = {**defaults, **node}
+    for key, value in defaults.items():
+        if isinstance(value, dict) and isinstance(found[key], dict):
+            found[key] = _filled(found[key], value)
+    return found
