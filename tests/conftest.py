@@ -235,7 +235,7 @@ def _freeze() -> None:
 @pytest.fixture(scope="session")
 def store_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sqlite store with tables and no runs, to be copied: creating one takes seconds."""
-    from emea.record.mlflow_client import open_client
+    from emea.record.mlflow_store import open_client
 
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own

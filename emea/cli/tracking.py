@@ -6,11 +6,11 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 
 from filelock import FileLock
 
 from emea.cli.arguments import number_in
+from emea.config.settings.execution import MlflowSettings
 from emea.config.settings.setting import NOT_NEGATIVE, Range
 from emea.errors import UserError
 from emea.record.mlflow_store import MlflowStore
@@ -22,8 +22,7 @@ from emea.record.store_uri import (
     sqlite_path,
     without_login,
 )
-from emea.record.study import StudyRun
-from emea.record.sync import find_recorded_runs, find_run_folders
+from emea.record.sync import find_run_folders
 from emea.record.sync import sync as sync_runs
 from emea.record.ui import serve_ui
 
@@ -36,20 +35,26 @@ def sync(arguments: Sequence[str]) -> int:
     """Import run folders into a store; the exit status is 1 if any of them failed."""
     options = _sync_parser().parse_args(arguments)
     _log_to_stdout()
-    artifacts = Path(options.artifact_root).resolve()
-    found = find_run_folders(options.folders, exclude=artifacts)
-    runs: list[Path | StudyRun] = [*found, *find_recorded_runs(options.folders)]
+    folders = find_run_folders(options.folders)
     store = MlflowStore(options.uri, options.artifact_root, options.max_artifact_mb)
     database = sqlite_path(store.uri)
     # Two imports at once would both find a run missing and import it twice.
-    lock = None if database is None else database.with_name(database.name + ".sync.lock")
+    lock = nullcontext() if database is None else FileLock(f"{database}.sync.lock")
     with _store_errors(store.uri):
         # Open it first: an unreachable store is reported once, not once for every folder.
         _ = store.client
-    with nullcontext() if lock is None else FileLock(lock):
-        counts = sync_runs(runs, store, options.unfinished)
-    logger.info("%s", counts)
-    return 1 if counts.failed else 0
+    with lock:
+        counts = sync_runs(folders, store, options.unfinished)
+    reasons = [reason for reason in ("unfinished", "failed") if counts[reason]]
+    skipped = ", ".join(f"{counts[reason]} {reason}" for reason in reasons)
+    logger.info(
+        "imported %d, already there %d, skipped %d%s",
+        counts["imported"],
+        counts["present"],
+        counts["unfinished"] + counts["failed"],
+        f" ({skipped})" if skipped else "",
+    )
+    return 1 if counts["failed"] else 0
 
 
 def ui(arguments: Sequence[str]) -> int:
@@ -83,18 +88,18 @@ def _store_errors(uri: str) -> Iterator[None]:
 def _sync_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="emea sync",
-        description="Imports every run folder (a folder with run.json) and every recorded run (a "
-        "line of runs.jsonl) below the given folders into an MLflow store: parameters, metrics "
-        "and files. Complete runs in the store are left unchanged, incomplete copies are "
-        "replaced, and a run that was deleted in the UI is imported again while its folder "
-        "exists. It is safe to repeat.",
+        description="Imports every run folder (a folder with run.json) below the given folders "
+        "into an MLflow store: parameters, metrics and files. Finished runs in the store are left "
+        "unchanged, incomplete copies are replaced, and a run that was deleted in the UI is "
+        "imported again while its folder exists. MLflow's own folders (mlruns, artifacts) are not "
+        "searched. It is safe to repeat.",
     )
     parser.add_argument("folders", nargs="+", metavar="DIR", help="e.g. outputs or multirun")
     _add_store(parser)
     parser.add_argument(
         "--max-artifact-mb",
         type=number_in(NOT_NEGATIVE, float),
-        default=200.0,
+        default=MlflowSettings.max_artifact_mb,
         metavar="MB",
         help="files larger than this are not copied (default: %(default)g)",
     )

@@ -1,21 +1,23 @@
-"""Runs in an MLflow store: names, parameters, metrics and files."""
+"""Runs in an MLflow store: names, parameters, metrics, files and the parent runs of sweeps."""
 
-import json
 import logging
+import os
 import re
+import socket
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from filelock import FileLock
+
+from emea.config.settings.execution import MlflowSettings
 from emea.record.description import describe_run
-from emea.record.interrupted import place_tags
-from emea.record.mlflow_client import open_client
-from emea.record.mlflow_params import compared_params
-from emea.record.mlflow_sweep import PARENT_TAG, close_sweep, sweep_parent
-from emea.record.mlflow_view import chart_address, save_view
+from emea.record.mlflow_view import SWEEP_PARENT_TAG, compared_params
 from emea.record.run_files import run_files
 from emea.record.run_record import (
     COMMAND_TAG,
+    FINGERPRINT_TAG,
     SWEEP_TAG,
     USER_TAG,
     MetricPoint,
@@ -23,26 +25,82 @@ from emea.record.run_record import (
     RunHeader,
     read_header,
 )
-from emea.record.store_uri import (
-    DEFAULT_ARTIFACT_ROOT,
-    DEFAULT_URI,
-    absolute_uri,
-    artifact_location,
-)
+from emea.record.store_uri import absolute_uri, artifact_location, sqlite_path
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities import DatasetInput, Run
+    from mlflow.entities import Run
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
+ENVIRONMENT = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+    "GIT_PYTHON_REFRESH": "quiet",  # no warning if git is missing
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # two lines for each imported run
+    # MLflow's defaults are seven retries of 120 s. These end before the patience of a run does, so
+    # that the run can report the cause.
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "15",
+}
+"""Settings that MLflow reads at import or per request; the user's own environment wins."""
+
+LOCK_SECONDS = 50.0
+"""How long to wait for another process that opens the store; ends before the patience of a run."""
+
+LOG_LEVELS = {
+    "alembic": logging.WARNING,  # older versions of MLflow log a line for each change of the tables
+    "mlflow.store.db.utils": logging.CRITICAL,  # logs a traceback for each failed statement
+    "urllib3.connectionpool": logging.ERROR,  # logs a line for each retry
+}
+"""Loggers whose lines would hide those of the run. Errors are raised and reported as well."""
+
+RUN_ID_TAG, COMPLETE_TAG, REASON_TAG = "emea.run_id", "emea.complete", "emea.reason"
+SKIPPED_TAG = "emea.skipped_files"
+FOLDER_TAG, HOST_TAG = "emea.folder", "emea.host"
+"""The run folder and the machine of a run, by which its process is found."""
+
+NOTE_TAG, PARENT_TAG = "mlflow.note.content", "mlflow.parentRunId"
+
+TABLE_FILE, JOBS_FILE = "results.md", "results.csv"
+"""The closing table of a sweep, and a row for each of its jobs."""
 
 # The smallest limits among the MLflow versions in use; the sqlite store allows a little more.
 MAX_NAME_LENGTH = 250
 MAX_PARAM_LENGTH = 6000
 MAX_TAG_LENGTH = 5000
+PARAMS_PER_BATCH = 100
+METRICS_PER_BATCH = 1000
 
 _FORBIDDEN = re.compile(r"[^\w./ -]")
+
+
+def load_mlflow() -> None:
+    """Import MLflow, which takes several seconds, or longer on a busy machine."""
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    for name, level in LOG_LEVELS.items():
+        logging.getLogger(name).setLevel(level)
+    import mlflow  # noqa: F401
+
+
+def open_client(uri: str) -> "MlflowClient":
+    """Return a client for the store, whose tables exist when this returns.
+
+    Args:
+        uri: The store's address; a relative sqlite path counts from the working directory.
+    """
+    load_mlflow()
+    from mlflow import MlflowClient
+
+    path = sqlite_path(uri)
+    # Processes that create the tables of a fresh sqlite file together leave it unusable.
+    with nullcontext() if path is None else FileLock(f"{path}.lock", LOCK_SECONDS):
+        client = MlflowClient(tracking_uri=uri)
+        client.search_experiments(max_results=1)
+    return client
 
 
 def metric_name(name: str) -> str:
@@ -53,49 +111,10 @@ def metric_name(name: str) -> str:
     return "/".join(parts)[:MAX_NAME_LENGTH] or "_"
 
 
-def cut(value: object, length: int) -> str:
+def cut(value: object, length: int = MAX_TAG_LENGTH) -> str:
     """Return the value as text; if it is too long, an ellipsis replaces its end."""
     text = str(value)
     return text if len(text) <= length else text[: length - 1] + "…"
-
-
-T = TypeVar("T")
-
-RUN_ID_TAG = "emea.run_id"
-REASON_TAG = "emea.reason"
-NOTE_TAG = "mlflow.note.content"
-SKIPPED_TAG = "emea.skipped_files"
-COMPLETE_TAG = "emea.complete"
-
-PARAMS_PER_BATCH = 100  # MLflow refuses more
-METRICS_PER_BATCH = 1000  # MLflow refuses more
-
-
-def mlflow_tags(header: RunHeader) -> dict[str, str]:
-    """Return the tags that fill MLflow's own columns: source, user and version."""
-    named = {
-        "mlflow.source.name": header.tags.get(COMMAND_TAG, "emea run"),
-        "mlflow.source.type": "LOCAL",
-        "mlflow.user": header.tags.get(USER_TAG, ""),
-        "mlflow.source.git.commit": header.tags.get("commit", ""),
-    }
-    return {key: value for key, value in named.items() if value and value != "unknown"}
-
-
-def dataset_input(header: RunHeader) -> "DatasetInput":
-    """Return the pair of graphs of a run as a dataset of MLflow."""
-    from mlflow.entities import Dataset, DatasetInput, InputTag
-
-    name = header.tags.get("data") or str(header.params.get("data.name", "unknown"))
-    checksum = header.tags.get("data_checksum", "unknown")
-    places = {
-        key: value
-        for key, value in header.params.items()
-        if key.startswith("data.") and key.rpartition(".")[2] in ("folder", "source", "target")
-    }
-    source = json.dumps({"uri": str(places.get("data.folder") or name), **places})
-    dataset = Dataset(name, checksum[:36], "local", source, profile=json.dumps({"pair": name}))
-    return DatasetInput(dataset, [InputTag("mlflow.data.context", "align")])
 
 
 class MlflowStore:
@@ -112,9 +131,9 @@ class MlflowStore:
 
     def __init__(
         self,
-        uri: str = DEFAULT_URI,
-        artifact_root: str = DEFAULT_ARTIFACT_ROOT,
-        max_artifact_mb: float = 200.0,
+        uri: str,
+        artifact_root: str = MlflowSettings.artifact_root,
+        max_artifact_mb: float = MlflowSettings.max_artifact_mb,
     ) -> None:
         self.uri = absolute_uri(uri)
         self.max_artifact_mb = max_artifact_mb
@@ -154,34 +173,24 @@ class MlflowStore:
 
     def find_runs(self, header: RunHeader) -> "list[Run]":
         """Return every run, complete or not, that was made from this header's run."""
-        experiment = self.experiment_id(header.experiment)
-        return list(
-            self.client.search_runs([experiment], f"tags.`{RUN_ID_TAG}` = '{header.run_id}'")
-        )
+        return self._tagged(header.experiment, RUN_ID_TAG, header.run_id)
 
-    def find_finished(self, tag: str, value: str) -> "Run | None":
-        """Return a finished run of any experiment with this tag."""
+    def find_finished(self, fingerprint: str) -> "Run | None":
+        """Return a finished run of any experiment with this fingerprint."""
         experiments = [found.experiment_id for found in self.client.search_experiments()]
-        wanted = f"tags.`{tag}` = '{value}' and attributes.status = 'FINISHED'"
+        wanted = f"tags.`{FINGERPRINT_TAG}` = '{fingerprint}' and attributes.status = 'FINISHED'"
         return next(iter(self.client.search_runs(experiments, wanted, max_results=1)), None)
 
-    def complete_copy(self, header: RunHeader, closing: RunClosing | None) -> str | None:
-        """Return MLflow's id of a complete copy of the run; ``None`` if there is none.
+    def has_copy(self, header: RunHeader, closing: RunClosing) -> bool:
+        """Return whether the store has the whole run, with this end or a later one.
 
-        Args:
-            header: The header of the run.
-            closing: The end of the run. A copy from before the run was resumed has another end.
+        A finished run is never replaced: a folder that ends in another way is an older copy of it.
         """
-        runs = self.find_runs(header)
-        complete = [run for run in runs if run.data.tags.get(COMPLETE_TAG) == "true"]
-        same = [run for run in complete if not closing or run.info.status == closing.status]
-        return same[0].info.run_id if same else None
-
-    def drop_copies(self, header: RunHeader, but: str | None = None) -> None:
-        """Delete every copy of the run, except for the one with the given id."""
-        for run in self.find_runs(header):
-            if run.info.run_id != but:
-                self.client.delete_run(run.info.run_id)
+        complete = [run for run in self.find_runs(header) if COMPLETE_TAG in run.data.tags]
+        return any(
+            run.info.status == "FINISHED" or run.info.end_time >= closing.end_time
+            for run in complete
+        )
 
     def create_run(self, header: RunHeader, folder: Path | None = None) -> str:
         """Start the MLflow run; earlier copies of the same run are deleted.
@@ -195,23 +204,20 @@ class MlflowStore:
         """
         from mlflow.entities import Param
 
-        self.drop_copies(header)
-        experiment = self.experiment_id(header.experiment)
-        tags = header.tags | mlflow_tags(header)
+        self._delete(self.find_runs(header))
+        tags = header.tags | _mlflow_tags(header)
         if folder is not None:
-            tags |= place_tags(folder)
-        sweep = header.tags.get(SWEEP_TAG)
-        if sweep is not None:
-            tags |= {PARENT_TAG: sweep_parent(self.client, experiment, sweep, header)}
+            tags |= {FOLDER_TAG: str(folder.resolve()), HOST_TAG: socket.gethostname()}
+        if SWEEP_TAG in header.tags:
+            tags[PARENT_TAG] = self._sweep_parent(header)
         run = self.client.create_run(
-            experiment,
+            self.experiment_id(header.experiment),
             start_time=header.start_time,
-            tags={metric_name(key): cut(value, MAX_TAG_LENGTH) for key, value in tags.items()}
+            tags={metric_name(key): cut(value) for key, value in tags.items()}
             | {RUN_ID_TAG: header.run_id},
             run_name=header.name,
         )
         run_id: str = run.info.run_id
-        self.client.log_inputs(run_id, [dataset_input(header)])
         params = [
             Param(metric_name(key), cut(value, MAX_PARAM_LENGTH))
             for key, value in compared_params(header.params).items()
@@ -232,45 +238,64 @@ class MlflowStore:
         for batch in _batches(metrics, METRICS_PER_BATCH):
             self.client.log_batch(run_id, metrics=batch)
 
-    def finish_run(self, run_id: str, folder: Path, closing: RunClosing, complete: bool) -> None:
-        """Copy the run's files and close it.
-
-        Args:
-            run_id: MLflow's id of the run.
-            folder: The run's folder.
-            closing: The end of the run.
-            complete: Whether the run has ended, so that a later import can skip it.
-        """
+    def finish_run(self, run_id: str, folder: Path, closing: RunClosing) -> None:
+        """Copy the run's files and description, and close the run."""
         self._copy_files(run_id, folder)
         header = read_header(folder)
-        chart = chart_address(run_id, self.experiment_id(header.experiment))
-        note = cut(describe_run(header, closing, folder, chart), MAX_TAG_LENGTH)
-        self.client.set_tag(run_id, NOTE_TAG, note)
+        self.client.set_tag(run_id, NOTE_TAG, cut(describe_run(header, closing, folder)))
         if closing.reason:
-            self.client.set_tag(run_id, REASON_TAG, cut(closing.reason, MAX_TAG_LENGTH))
+            self.client.set_tag(run_id, REASON_TAG, cut(closing.reason))
         self.client.set_terminated(run_id, closing.status, closing.end_time)
         # repeated requests to a slow server may have created the run twice
-        self.drop_copies(header, but=run_id)
+        self._delete(run for run in self.find_runs(header) if run.info.run_id != run_id)
         # last: a run without this tag is incomplete, and an import may replace it
-        if complete:
-            self.client.set_tag(run_id, COMPLETE_TAG, "true")
+        self.client.set_tag(run_id, COMPLETE_TAG, "true")
 
-    def finish_sweep(self, experiment: str, sweep: str, folder: Path | None, status: str) -> None:
-        """Close the parent run of a sweep with its summary, and update the view of the study.
+    def finish_sweep(self, experiment: str, sweep: str, folder: Path, status: str) -> None:
+        """Close the parent run of a sweep with its summary.
 
         Args:
             experiment: Name of the study.
             sweep: Name of the sweep.
-            folder: The folder with its tables; ``None`` if only the runs are known.
+            folder: The folder with its tables; a sweep that was interrupted has none.
             status: FINISHED or FAILED.
         """
-        experiment_id = self.experiment_id(experiment)
-        close_sweep(self.client, experiment_id, sweep, folder, status)
-        save_view(self.client, experiment_id)
+        for parent in self._tagged(experiment, SWEEP_PARENT_TAG, sweep)[:1]:
+            run_id = parent.info.run_id
+            for path in (folder / TABLE_FILE, folder / JOBS_FILE):
+                if path.is_file():
+                    self.client.log_artifact(run_id, str(path))
+            if (folder / TABLE_FILE).is_file():
+                note = (folder / TABLE_FILE).read_text(encoding="utf-8")
+                self.client.set_tag(run_id, NOTE_TAG, cut(note))
+            jobs = self._tagged(experiment, PARENT_TAG, run_id)
+            ends = [job.info.end_time for job in jobs if job.info.end_time]
+            self.client.set_terminated(run_id, status, max(ends, default=None))
 
-    def save_view(self, experiment: str) -> None:
-        """Let the UI open the study on its results."""
-        save_view(self.client, self.experiment_id(experiment))
+    def _sweep_parent(self, job: RunHeader) -> str:
+        """Return MLflow's id of the parent run of a job's sweep; the first job creates the run."""
+        sweep = job.tags[SWEEP_TAG]
+        if not self._tagged(job.experiment, SWEEP_PARENT_TAG, sweep):
+            tags = _mlflow_tags(job) | {
+                SWEEP_PARENT_TAG: sweep,
+                "mlflow.source.name": "emea run -m",
+            }
+            experiment = self.experiment_id(job.experiment)
+            self.client.create_run(experiment, job.start_time, tags, run_name=f"sweep {sweep}")
+        # parallel jobs may have created several parents: all jobs choose the same one
+        first, *others = self._tagged(job.experiment, SWEEP_PARENT_TAG, sweep)
+        self._delete(others)
+        return str(first.info.run_id)
+
+    def _tagged(self, experiment: str, tag: str, value: str) -> "list[Run]":
+        """Return the runs of a study with this tag, in the order of their ids."""
+        wanted = f"tags.`{tag}` = '{value}'"
+        found = self.client.search_runs([self.experiment_id(experiment)], wanted)
+        return sorted(found, key=lambda run: run.info.run_id)
+
+    def _delete(self, runs: "Iterable[Run]") -> None:
+        for run in runs:
+            self.client.delete_run(run.info.run_id)
 
     def _copy_files(self, run_id: str, folder: Path) -> None:
         small, large = run_files(folder, self.max_artifact_mb)
@@ -280,7 +305,18 @@ class MlflowStore:
         if large:
             names = ", ".join(path.relative_to(folder).as_posix() for path in large)
             logger.info("Not copied to MLflow, over %g MB: %s", self.max_artifact_mb, names)
-            self.client.set_tag(run_id, SKIPPED_TAG, cut(names, MAX_TAG_LENGTH))
+            self.client.set_tag(run_id, SKIPPED_TAG, cut(names))
+
+
+def _mlflow_tags(header: RunHeader) -> dict[str, str]:
+    """Return the tags that fill MLflow's own columns: source, user and version."""
+    named = {
+        "mlflow.source.name": header.tags.get(COMMAND_TAG, "emea run"),
+        "mlflow.source.type": "LOCAL",
+        "mlflow.user": header.tags.get(USER_TAG, ""),
+        "mlflow.source.git.commit": header.tags.get("commit", ""),
+    }
+    return {key: value for key, value in named.items() if value and value != "unknown"}
 
 
 def _batches(items: Sequence[T], size: int) -> Iterable[Sequence[T]]:

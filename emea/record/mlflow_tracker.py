@@ -10,31 +10,20 @@ from shlex import quote
 from threading import Thread
 from typing import Any, TypeVar
 
-from emea.record.mlflow_client import load_mlflow
-from emea.record.mlflow_store import MlflowStore
-from emea.record.run_record import (
-    FINGERPRINT_TAG,
-    MetricPoint,
-    RunHeader,
-    RunRecord,
-    read_series,
-)
+from emea.record.mlflow_store import MlflowStore, load_mlflow
+from emea.record.run_record import MetricPoint, RunClosing, RunHeader, read_series
 from emea.record.store_uri import (
-    DEFAULT_ARTIFACT_ROOT,
     DEFAULT_URI,
     absolute_uri,
     shown_uri,
     sqlite_path,
     without_login,
 )
+from emea.record.tracker import Tracker
 
 logger = logging.getLogger(__name__)
 
-
 T = TypeVar("T")
-
-PROJECT = Path(__file__).resolve().parents[2]
-"""The folder of the clone that emea is used from, unless it is installed elsewhere."""
 
 
 class BoundedCalls:
@@ -48,63 +37,48 @@ class BoundedCalls:
     """
 
     def __init__(self, patience: float) -> None:
-        self._patience = patience
-        self._left = patience
-        self._began = 0.0
-        self._call: Future[Any] = Future()
-        self._call.set_result(None)
+        self._patience = self._left = patience
+        self._last: Future[Any] = Future()
+        self._last.set_result(None)
 
     def do(self, action: Callable[[], T]) -> T:
-        """Wait for the call in progress, then make this one and wait for its result.
+        """Make a call after those that were begun, and wait for its result.
 
         Raises:
             TimeoutError: If the time is used up; the call may still be in progress.
         """
-        self._wait()
-        self.begin(action)
-        result: T = self._wait()
-        return result
-
-    def begin(self, action: Callable[[], object]) -> None:
-        """Make a call in the background; only allowed while no other is in progress."""
-        self._call, self._began = Future(), time.monotonic()
-        Thread(target=_settle, args=(self._call, action), name="mlflow", daemon=True).start()
-
-    def is_idle(self) -> bool:
-        """Return whether the last call has ended; if it raised an error, raise that error.
-
-        Raises:
-            TimeoutError: If it has taken longer than the patience.
-        """
-        if self._call.done():
-            self._call.result()
-            return True
-        if time.monotonic() - self._began > self._patience:
-            raise self._too_slow()
-        return False
-
-    def _wait(self) -> Any:
-        began = time.monotonic()
-        wait([self._call], timeout=max(self._left, 0.0))
+        call, began = self.begin(action), time.monotonic()
+        wait([call], timeout=max(self._left, 0.0))
         self._left -= time.monotonic() - began
         # Checked separately, because the call itself may raise TimeoutError.
-        if not self._call.done():
-            raise self._too_slow()
-        return self._call.result()
+        if not call.done():
+            raise TimeoutError(f"it kept the run waiting for {self._patience:g} s")
+        return call.result()
 
-    def _too_slow(self) -> TimeoutError:
-        return TimeoutError(f"it kept the run waiting for {self._patience:g} s")
+    def begin(self, action: Callable[[], T]) -> Future[T]:
+        """Make a call in the background, unless the one before it fails."""
+        before, call = self._last, Future[T]()
+
+        def make() -> None:
+            try:
+                before.result()
+                call.set_result(action())
+            # all errors: the waiting thread raises them again
+            except BaseException as error:
+                call.set_exception(error)
+
+        Thread(target=make, name="mlflow", daemon=True).start()
+        self._last = call
+        return call
+
+    def is_idle(self) -> bool:
+        """Return whether the last call has ended; if it raised an error, raise that error."""
+        if self._last.done():
+            self._last.result()
+        return self._last.done()
 
 
-def _settle(call: "Future[Any]", action: Callable[[], object]) -> None:
-    try:
-        call.set_result(action())
-    # catch all errors: the waiting thread raises them again
-    except BaseException as error:
-        call.set_exception(error)
-
-
-class MlflowTracker:
+class MlflowTracker(Tracker):
     """Writes every record to the run's folder first and copies it to MLflow.
 
     An error of MLflow never stops a run: it is logged once, MLflow is not contacted again, and the
@@ -121,18 +95,18 @@ class MlflowTracker:
 
     def __init__(
         self,
-        uri: str = DEFAULT_URI,
-        artifact_root: str = DEFAULT_ARTIFACT_ROOT,
-        max_artifact_mb: float = 200.0,
-        flush_seconds: float = 5.0,
-        patience_seconds: float = 60.0,
+        *,
+        uri: str,
+        artifact_root: str,
+        max_artifact_mb: float,
+        flush_seconds: float,
+        patience_seconds: float,
     ) -> None:
+        super().__init__()
         self._store = MlflowStore(uri, artifact_root, max_artifact_mb)
         self._calls = BoundedCalls(patience_seconds)
-        self._has_failed = False
         self._flush_seconds = flush_seconds
-        self._record: RunRecord | None = None
-        # None while no run is open in MLflow, and permanently after MLflow has failed.
+        self._has_failed = False
         self._mlflow_run: str | None = None
         self._waiting: list[MetricPoint] = []
         self._last_flush = 0.0
@@ -140,111 +114,94 @@ class MlflowTracker:
     @property
     def ui_hint(self) -> str | None:
         """The command that opens the MLflow UI; ``None`` if the store failed."""
+        uri = self._store.uri
         if self._has_failed:
             return None
-        uri = self._store.uri
         if sqlite_path(uri) is None:
             return f"open {shown_uri(uri)}" if uri.startswith("http") else None
-        # the make target exists only in the project folder and opens the default store
-        in_project = Path.cwd() == PROJECT and Path("Makefile").exists()
-        if uri == absolute_uri(DEFAULT_URI) and in_project:
-            return "make ui"
-        return f"emea ui --uri {quote(uri)}"
+        return f"emea ui{self._uri_option()}"
 
     def recorded(self, fingerprint: str) -> str | None:
         """Return a finished run of the store; ``None`` if the store does not answer."""
-        question = partial(self._store.find_finished, FINGERPRINT_TAG, fingerprint)
-        try:
-            found = self._ask(question)
-        except Exception as error:  # errors of the store must not stop the run
-            self._give_up("cannot be searched", error, "the run's folder", "FOLDER")
-            return None
+        found = self._attempt(partial(self._store.find_finished, fingerprint), "FOLDER")
         return f"{found.info.run_name} ({found.info.run_id})" if found else None
 
     def start(self, header: RunHeader, folder: Path) -> None:
         """Write the header into the folder and open the MLflow run."""
-        record = RunRecord(folder)
-        record.start(header)
-        self._record, self._mlflow_run = record, None
+        super().start(header, folder)
         # not empty if the run was resumed: the new MLflow run gets all points
         self._waiting = read_series(folder)
         self._last_flush = time.monotonic()
+        self._mlflow_run = self._attempt(partial(self._store.create_run, header, folder), folder)
 
-        def open_run() -> None:
-            self._mlflow_run = self._ask(partial(self._store.create_run, header, record.folder))
-
-        # MLflow failed before the run started
-        if not self._has_failed:
-            self._attempt(open_run, record.folder)
-
-    def log(self, metrics: Mapping[str, float], step: int) -> None:
+    def log(self, metrics: Mapping[str, float], step: int) -> MetricPoint:
         """Append metrics to the folder's series; they reach MLflow some seconds later."""
-        if self._record is None:
-            raise RuntimeError("log() needs a run that was started and not yet finished.")
-        point = self._record.log(metrics, step)
-        run = self._mlflow_run
-        if run is None:
-            return
+        point = super().log(metrics, step)
+        if self._has_failed or self._record is None:
+            return point
         self._waiting.append(point)
         if time.monotonic() - self._last_flush >= self._flush_seconds:
-            self._attempt(lambda: self._flush(run), self._record.folder)
+            self._attempt(self._flush, self._record.folder, waits=False)
+        return point
 
-    def finish(self, status: str, reason: str = "") -> None:
+    def finish(self, status: str, reason: str = "") -> RunClosing | None:
         """Write how the run ended and copy the folder's files to MLflow."""
-        if self._record is None:
-            return
         record, run, points = self._record, self._mlflow_run, self._waiting
-        closing = record.close(status, reason)
-        self._record = self._mlflow_run = None
-        if run is None:
-            return
+        closing = super().finish(status, reason)
+        self._mlflow_run, self._waiting = None, []
+        if record is None or closing is None or run is None:
+            return closing
 
         def close_run() -> None:
             self._store.log_points(run, points)
-            self._store.finish_run(run, record.folder, closing, complete=True)
+            self._store.finish_run(run, record.folder, closing)
 
-        self._attempt(lambda: self._ask(close_run), record.folder)
+        self._attempt(close_run, record.folder)
+        return closing
 
     def finish_sweep(self, experiment: str, sweep: str, folder: Path, status: str) -> None:
         """Close the parent run of a sweep with its summary."""
-        if not self._has_failed:
-            work = partial(self._store.finish_sweep, experiment, sweep, folder, status)
-            self._attempt(lambda: self._ask(work), folder)
+        work = partial(self._store.finish_sweep, experiment, sweep, folder, status)
+        self._attempt(work, folder)
 
-    def _ask(self, action: Callable[[], T]) -> T:
-        # import before the clock starts, because it takes seconds
-        load_mlflow()
-        return self._calls.do(action)
-
-    def _flush(self, run: str) -> None:
+    def _flush(self) -> None:
         # one batch at a time: while the store is slow, the next batch grows
-        if self._calls.is_idle():
+        if self._mlflow_run is not None and self._calls.is_idle():
             points, self._waiting = self._waiting, []
-            self._calls.begin(partial(self._store.log_points, run, points))
+            self._calls.begin(partial(self._store.log_points, self._mlflow_run, points))
             self._last_flush = time.monotonic()
 
-    def _attempt(self, action: Callable[[], None], folder: Path) -> None:
-        """Make a call; if it fails, log the error once and stop contacting MLflow in this run."""
+    def _attempt(self, action: Callable[[], T], folder: Path | str, waits: bool = True) -> T | None:
+        """Make a call; if it fails, log the error once and stop contacting MLflow.
+
+        Args:
+            action: The call.
+            folder: The folder that `emea sync` can import later.
+            waits: Whether the call waits for MLflow, so that its time is limited.
+
+        Returns:
+            The result of the call; ``None`` if it failed, or another one before it.
+        """
+        if self._has_failed:
+            return None
         try:
-            action()
+            if not waits:
+                return action()
+            load_mlflow()  # before the clock starts, because it takes seconds
+            return self._calls.do(action)
         # all errors, because a full disk, a locked file or a missing package must not stop the run
         except Exception as error:
-            self._mlflow_run = None
-            self._waiting = []
-            self._give_up("failed", error, folder, folder)
-
-    def _give_up(self, trouble: str, error: Exception, place: object, folder: object) -> None:
-        self._has_failed = True
-        self._store.leave()
-        logger.warning(
-            "MLflow at %s %s (%s). The records stay in %s; `emea sync %s%s` imports them later.",
-            shown_uri(self._store.uri),
-            trouble,
-            without_login(_first_line(error), self._store.uri),
-            place,
-            quote(str(folder)),
-            self._uri_option(),
-        )
+            self._has_failed, self._mlflow_run, self._waiting = True, None, []
+            self._store.leave()
+            logger.warning(
+                "MLflow at %s failed (%s). The records stay in the run folder; `emea sync %s%s` "
+                "imports them later.",
+                shown_uri(self._store.uri),
+                without_login(_first_line(error), self._store.uri),
+                quote(str(folder)),
+                self._uri_option(),
+            )
+            return None
 
     def _uri_option(self) -> str:
         uri = self._store.uri

@@ -1,16 +1,36 @@
-"""The saved view of a study in the MLflow UI: its columns and charts."""
+"""What the MLflow UI shows of a study: the parameters of its runs, columns and charts."""
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
+from emea.config.settings.groups import OPTIONAL
 from emea.record.run_name import swept_values
+from emea.record.run_record import ParamValue
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
+
+HIDDEN = (
+    "data.download",
+    "data.root",
+    "export.formats",
+    "export.top_k",
+    "hydra",
+    "initial_from",
+    "method.label",
+    "method.uses",
+    "skip_recorded",
+    "split.ratio",
+    "split.seed",
+    "study",
+    "tracking",
+    "trainer",
+    "trust",
+)
+"""Places on a machine, repetitions of other keys, and how a run is carried out and recorded."""
 
 VIEW_KEY = "emea"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
@@ -35,24 +55,31 @@ CHARTS = (("neural/hit_at_1", "joint/hit_at_1"), ("neural/mrr", "joint/mrr"))
 MAX_SWEPT = 12
 """At most so many columns of swept settings: a study of many sweeps varies almost everything."""
 
-PAGE = 1000
+
+def compared_params(params: Mapping[str, ParamValue]) -> dict[str, ParamValue]:
+    """Return the parameters that can make the numbers of one run differ from those of another.
+
+    Args:
+        params: All parameters, as in ``run.json``; ``method.uses`` is a list as text.
+    """
+    uses = params.get("method.uses")
+    unused = [] if uses is None else [group for group in OPTIONAL if f"'{group}'" not in str(uses)]
+    hidden = (*HIDDEN, *unused)
+    return {key: value for key, value in params.items() if not _is_hidden(key, hidden)}
+
+
+def _is_hidden(key: str, hidden: Sequence[str]) -> bool:
+    # _target_ and _partial_ are for Hydra; the name of the option contains the same information
+    is_machinery = key.rpartition(".")[2].startswith("_")
+    return is_machinery or any(key == name or key.startswith(f"{name}.") for name in hidden)
 
 
 def save_view(client: "MlflowClient", experiment_id: str) -> None:
-    """Store the columns and charts of a study as a shared view of its experiment.
-
-    Args:
-        client: The MLflow client of the store.
-        experiment_id: MLflow's id of the study.
-    """
-    runs = client.search_runs([experiment_id], max_results=PAGE)
+    """Store the columns and charts of a study as a shared view of its experiment."""
+    runs = client.search_runs([experiment_id])
     now = int(time.time() * 1000)
-    view = {
-        "name": "Results",
-        "createdAt": now,
-        "updatedAt": now,
-        "state": json.dumps(view_state(runs)),
-    }
+    state = json.dumps(view_state(runs))
+    view = {"name": "Results", "createdAt": now, "updatedAt": now, "state": state}
     client.set_experiment_tag(experiment_id, VIEW_TAG, json.dumps(view))
     client.set_experiment_tag(experiment_id, KIND_TAG, KIND)
 
@@ -81,20 +108,6 @@ def columns(runs: "Iterable[Run]") -> list[str]:
         *(f"metrics.`{name}`" for name in METRICS),
         *(f"params.`{name}`" for name in (*PARAMS, *others)),
     ]
-
-
-def chart_address(run_id: str, experiment_id: str) -> str:
-    """Return the page of MLflow with the first chart of a run, relative to the server."""
-    keys = CHARTS[0]
-    query = {
-        "runs": json.dumps([run_id]),
-        "metric": json.dumps(keys[0]),
-        "experiments": json.dumps([experiment_id]),
-        "plot_metric_keys": json.dumps(list(keys)),
-        "x_axis": "step",
-        "workflowType": "machine_learning",
-    }
-    return f"#/metric?{urlencode(query)}"
 
 
 def _chart(number: int, keys: Sequence[str]) -> dict[str, Any]:

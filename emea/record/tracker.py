@@ -1,30 +1,43 @@
-"""The interface of a tracker, and the tracker that only writes the run's folder."""
+"""Records one run in its folder: start once, log often, finish once."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 
-from emea.record.run_record import RunHeader, RunRecord
+from emea.record.run_record import MetricPoint, RunClosing, RunHeader, RunRecord
 
 
-class Tracker(Protocol):
-    """Interface of a tracker, which records one run: start once, log often, finish once."""
+class Tracker:
+    """Writes the records of a run to its folder; a subclass may also send them elsewhere."""
+
+    def __init__(self) -> None:
+        self._record: RunRecord | None = None
 
     @property
     def ui_hint(self) -> str | None:
         """The command that shows the runs to the user; ``None`` if there is no such command."""
+        return None
 
     def recorded(self, fingerprint: str) -> str | None:
-        """Return where a finished run with this fingerprint is recorded; ``None`` if nowhere."""
+        """Return where else a finished run with this fingerprint is; ``None`` if nowhere."""
+        return None
 
     def start(self, header: RunHeader, folder: Path) -> None:
-        """Begin the run whose records go to `folder`."""
+        """Write the header into the folder."""
+        self._record = RunRecord(folder)
+        self._record.start(header)
 
-    def log(self, metrics: Mapping[str, float], step: int) -> None:
-        """Record metrics measured together at a step."""
+    def log(self, metrics: Mapping[str, float], step: int) -> MetricPoint:
+        """Append metrics that were measured together at a step to the folder's series."""
+        if self._record is None:
+            raise RuntimeError("log() needs a run that was started and not yet finished.")
+        return self._record.log(metrics, step)
 
-    def finish(self, status: str, reason: str = "") -> None:
+    def finish(self, status: str, reason: str = "") -> RunClosing | None:
         """End the run as FINISHED, FAILED or KILLED; a second call changes nothing."""
+        if self._record is None:
+            return None
+        closing, self._record = self._record.close(status, reason), None
+        return closing
 
     def finish_sweep(self, experiment: str, sweep: str, folder: Path, status: str) -> None:
         """Record the summary of a sweep whose jobs have ended.
@@ -37,37 +50,5 @@ class Tracker(Protocol):
         """
 
 
-class NoTracker:
+class NoTracker(Tracker):
     """Writes the records to the run's folder only."""
-
-    def __init__(self) -> None:
-        self._record: RunRecord | None = None
-
-    @property
-    def ui_hint(self) -> str | None:
-        """``None``, because there is no UI to open."""
-        return None
-
-    def recorded(self, fingerprint: str) -> str | None:
-        """Return ``None``, because this tracker does not record runs elsewhere."""
-        return None
-
-    def start(self, header: RunHeader, folder: Path) -> None:
-        """Write the header into the folder."""
-        self._record = RunRecord(folder)
-        self._record.start(header)
-
-    def log(self, metrics: Mapping[str, float], step: int) -> None:
-        """Append metrics to the folder's series."""
-        if self._record is None:
-            raise RuntimeError("log() needs a run that was started and not yet finished.")
-        self._record.log(metrics, step)
-
-    def finish(self, status: str, reason: str = "") -> None:
-        """Write how the run ended."""
-        if self._record is not None:
-            self._record.close(status, reason)
-            self._record = None
-
-    def finish_sweep(self, experiment: str, sweep: str, folder: Path, status: str) -> None:
-        """Do nothing, because the folder already contains the summary."""

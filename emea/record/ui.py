@@ -1,37 +1,30 @@
 """The MLflow UI, served on this machine only."""
 
-import http.client
 import logging
 import os
 import socket
-import subprocess
 import sys
-import time
-from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emea.errors import UserError
-from emea.record.interrupted import close_interrupted
-from emea.record.mlflow_client import open_client, set_environment
-from emea.record.mlflow_view import VIEW_KEY, save_view
+from emea.record.mlflow_store import FOLDER_TAG, HOST_TAG, NOTE_TAG, PARENT_TAG, open_client
+from emea.record.mlflow_view import SWEEP_PARENT_TAG, VIEW_KEY, save_view
+from emea.record.run_lock import LOCK_FILE, is_locked
+from emea.record.run_record import is_run_folder
 from emea.record.store_uri import absolute_uri, artifact_location, shown_uri, sqlite_path
+from emea.record.sync import INTERRUPTED, close_dead_folder
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 logger = logging.getLogger(__name__)
 
-
-# the server has no login, so only this machine may reach it
 HOST = "127.0.0.1"
+"""The server has no login, so only this machine may reach it."""
 
-# without this part of the address, the UI opens its pages for chats and prompts
 TRAINING_VIEW = "workflowType=machine_learning"
-
-POLL_SECONDS = 0.5
-
-REPORT_SECONDS = 15
-"""Between two lines that say that the server is not ready."""
+"""Without this part of the address, the UI opens its pages for chats and prompts."""
 
 MAX_STUDIES = 5
 """Other studies that are named."""
@@ -47,12 +40,6 @@ def server_command(uri: str, artifact_root: str, port: int) -> list[str]:
     location = artifact_location(uri, artifact_root)
     # the experiments define where files are; a proxy folder of the server would stay empty
     return [*command, "--no-serve-artifacts", "--default-artifact-root", location or "mlruns"]
-
-
-def study_address(server: str, experiment_id: str) -> str:
-    """Return the page of a study's runs, opened on its saved view."""
-    view = f"viewStateShareKey={VIEW_KEY}"
-    return f"{server}/#/experiments/{experiment_id}/runs?{TRAINING_VIEW}&{view}"
 
 
 def studies(client: "MlflowClient") -> dict[str, str]:
@@ -89,16 +76,49 @@ def results_address(client: "MlflowClient", server: str, study: str | None = Non
         return server
     name = study or next(iter(found))
     save_view(client, found[name])
-    others = [other for other in found if other != name]
-    logger.info("Study %s.%s", name, _other_studies(others))
-    return study_address(server, found[name])
+    others = [other for other in found if other != name][:MAX_STUDIES]
+    more = ", ..." if len(found) > MAX_STUDIES + 1 else ""
+    named = f" Other studies (--study NAME): {', '.join(others)}{more}" if others else ""
+    logger.info("Study %s.%s", name, named)
+    view = f"{TRAINING_VIEW}&viewStateShareKey={VIEW_KEY}"
+    return f"{server}/#/experiments/{found[name]}/runs?{view}"
 
 
-def _other_studies(names: Sequence[str]) -> str:
-    if not names:
-        return ""
-    more = ", ..." if len(names) > MAX_STUDIES else ""
-    return f" Other studies (--study NAME): {', '.join(names[:MAX_STUDIES])}{more}"
+def close_interrupted(client: "MlflowClient") -> int:
+    """Mark runs of this machine as killed if no process works in their folders.
+
+    Their folders and the parent runs of their sweeps are marked, too.
+
+    Returns:
+        The number of runs that were marked, without parent runs.
+    """
+    experiments = [found.experiment_id for found in client.search_experiments()]
+    running = client.search_runs(experiments, "attributes.status = 'RUNNING'")
+    closed = 0
+    for run in running:
+        tags = run.data.tags
+        folder = Path(tags.get(FOLDER_TAG, ""))
+        if tags.get(HOST_TAG) != socket.gethostname() or is_locked(folder / LOCK_FILE):
+            continue
+        if is_run_folder(folder):
+            try:
+                close_dead_folder(folder)
+            except UserError as error:
+                logger.warning("%s", error)
+        client.set_tag(run.info.run_id, NOTE_TAG, f"**Killed**: {INTERRUPTED}")
+        client.set_terminated(run.info.run_id, "KILLED")
+        closed += 1
+    if closed:
+        logger.info("Marked %d interrupted runs as killed", closed)
+    for parent in running:
+        # a job that is killed ends its sweep, because both share a process
+        if SWEEP_PARENT_TAG in parent.data.tags:
+            wanted = f"tags.`{PARENT_TAG}` = '{parent.info.run_id}'"
+            jobs = client.search_runs([parent.info.experiment_id], wanted)
+            states = {job.info.status for job in jobs}
+            if "KILLED" in states and "RUNNING" not in states:
+                client.set_terminated(parent.info.run_id, "KILLED")
+    return closed
 
 
 def serve_ui(uri: str, artifact_root: str, port: int, study: str | None = None) -> None:
@@ -122,46 +142,17 @@ def serve_ui(uri: str, artifact_root: str, port: int, study: str | None = None) 
             "sync DIR imports run folders."
         )
     logger.info("Opening the store %s", shown_uri(uri))
-    # otherwise the server's processes would create the tables concurrently
-    client = open_client(uri)
-    set_environment()
+    # opened here, because the server's processes would create the tables concurrently
+    address = results_address(open_client(uri), f"http://{HOST}:{port}", study)
     # the job runner starts a dozen processes that runs and charts do not need
     os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
     os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
-    address = results_address(client, f"http://{HOST}:{port}", study)
-    logger.info("Waiting for the MLflow server to start (about half a minute). Ctrl-C stops it.")
+    logger.info("Starting the MLflow server takes about half a minute. Ctrl-C stops it.")
+    logger.info("Open %s", address)
     sys.stdout.flush()
-    # this process becomes the server, so another one waits until it answers
-    subprocess.Popen([sys.executable, "-m", __name__, str(port), str(os.getpid()), address])
     command = server_command(uri, artifact_root, port)
     # exec, so that a signal to this process ends the server
     os.execv(command[0], command)
-
-
-def print_when_ready(port: int, server: int, address: str) -> None:
-    """Print the address once the server answers.
-
-    Args:
-        port: The port of the server.
-        server: The process id of the server; if the process ends, waiting ends.
-        address: The address to open.
-    """
-    started = reported = time.monotonic()
-    while os.getppid() == server:
-        connection = http.client.HTTPConnection(HOST, port, timeout=10)
-        try:
-            connection.request("GET", "/health")
-            if connection.getresponse().status == http.client.OK:
-                print(f"Open {address}", flush=True)
-                return
-        except (OSError, http.client.HTTPException):
-            pass
-        finally:
-            connection.close()
-        if time.monotonic() - reported > REPORT_SECONDS:
-            reported = time.monotonic()
-            print(f"Still waiting for the server ({reported - started:.0f} s)", flush=True)
-        time.sleep(POLL_SECONDS)
 
 
 def _check_port(port: int) -> None:
@@ -172,10 +163,3 @@ def _check_port(port: int) -> None:
             probe.bind((HOST, port))
         except OSError as error:
             raise UserError(f"Port {port} is in use. Choose another: emea ui --port N") from error
-
-
-if __name__ == "__main__":
-    try:
-        print_when_ready(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
-    except KeyboardInterrupt:
-        sys.exit(130)

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from emea.errors import DataError
-from emea.record.mlflow_store import MlflowStore
+from emea.record.mlflow_store import open_client
 from emea.record.store_uri import DEFAULT_URI, shown_uri, sqlite_path, without_login
 from emea.results.records import RUN_FILES, RecordedRun, load_run
 
 if TYPE_CHECKING:
+    from mlflow import MlflowClient
     from mlflow.entities import Run
 
 FINISHED, PAGE = "attributes.status = 'FINISHED'", 1000
@@ -30,7 +31,7 @@ def load_store(uri: str) -> list[RecordedRun]:
         raise DataError(f"--store is not a valid address: {error}") from error
     shown = shown_uri(uri)
     try:
-        finished = _finished(MlflowStore(uri))
+        finished = _finished(open_client(uri))
     # MLflow, its database and the HTTP client raise different errors
     except Exception as error:
         reason = without_login(str(error).split("\n")[0].split(". ")[0], uri)
@@ -45,12 +46,12 @@ def load_store(uri: str) -> list[RecordedRun]:
     return sorted(runs, key=lambda run: run.header["start_time"])
 
 
-def _finished(store: MlflowStore) -> list["Run"]:
-    experiments = [found.experiment_id for found in store.client.search_experiments()]
-    pages = [store.client.search_runs(experiments, FINISHED, max_results=PAGE)]
+def _finished(client: "MlflowClient") -> list["Run"]:
+    experiments = [found.experiment_id for found in client.search_experiments()]
+    pages = [client.search_runs(experiments, FINISHED, max_results=PAGE)]
     while pages[-1].token:
         token = pages[-1].token
-        page = store.client.search_runs(experiments, FINISHED, max_results=PAGE, page_token=token)
+        page = client.search_runs(experiments, FINISHED, max_results=PAGE, page_token=token)
         pages.append(page)
     return [run for page in pages for run in page]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Numbers = dict[str, Any]
 """The numbers of one section of ``metrics.json``, or of one iteration of its history, by name."""
 
-Log = Callable[[dict[str, float], int], None]
+Log = Callable[[dict[str, float], int], object]
 """Records metrics of a step."""
 
 

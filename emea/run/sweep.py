@@ -20,7 +20,7 @@ from omegaconf import DictConfig, OmegaConf
 from emea.config.command_line import assignments
 from emea.config.instantiate import factory
 from emea.record.atomic import write_json
-from emea.record.mlflow_sweep import JOBS_FILE
+from emea.record.mlflow_store import JOBS_FILE
 from emea.record.run_folder import CONFIG_FILE, read_config
 from emea.record.run_header import Launch, sweep_name, with_secrets
 from emea.record.secrets import without_secret

@@ -16,7 +16,7 @@ from emea.errors import DataError
 from emea.record.atomic import write_atomic
 from emea.record.checksums import read_checked_json
 from emea.record.description import escape_markup, markdown_table
-from emea.record.mlflow_sweep import JOBS_FILE, TABLE_FILE
+from emea.record.mlflow_store import JOBS_FILE, TABLE_FILE
 from emea.record.run_folder import METRICS_FILE, answered_entry, read_yaml
 
 OUTCOME_FILE = "outcome.json"

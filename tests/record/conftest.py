@@ -7,11 +7,25 @@ from pathlib import Path
 import pytest
 
 from emea.record.mlflow_store import MlflowStore
+from emea.record.mlflow_tracker import MlflowTracker
 from emea.record.run_record import RunHeader
 from emea.record.tracker import NoTracker
 
 MakeHeader = Callable[..., RunHeader]
 MakeFolder = Callable[..., Path]
+
+
+def make_tracker(
+    uri: str, flush_seconds: float = 5.0, patience_seconds: float = 60.0, files: str = "files"
+) -> MlflowTracker:
+    """A live tracker whose store keeps files in the working folder."""
+    return MlflowTracker(
+        uri=uri,
+        artifact_root=files,
+        max_artifact_mb=200.0,
+        flush_seconds=flush_seconds,
+        patience_seconds=patience_seconds,
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from emea.record.mlflow_params import compared_params
-from emea.record.mlflow_store import MlflowStore, metric_name
-from emea.record.mlflow_sweep import PARENT_TAG
+from emea.record.mlflow_store import PARENT_TAG, MlflowStore, metric_name
+from emea.record.mlflow_view import compared_params
 from emea.record.run_files import run_files
 from emea.record.run_record import read_closing, read_header, read_series
 

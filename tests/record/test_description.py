@@ -15,16 +15,13 @@ def test_a_finished_run_has_its_table_and_warnings(tmp_path: Path) -> None:
         "protocol": "strict",
         "initial": {**SCORES, "all_targets": SCORES},
         "final": {**SCORES, "hit@1": 0.75, "all_targets": SCORES},
-        "history": [{"iteration": 0, "neural": SCORES, "joint": None, "validation": SCORES}],
         "warnings": ["EM lowered the score."],
     }
     (tmp_path / "metrics.json").write_text(json.dumps(metrics))
-    text = describe_run(HEADER, RunClosing("FINISHED", 1), tmp_path, chart="#/metric?x_axis=step")
-    assert "joint by iteration](#/metric?x_axis=step)" in text.splitlines()[0]
+    text = describe_run(HEADER, RunClosing("FINISHED", 1), tmp_path)
     assert "| test targets | before EM | 0.2500 | 0.5000 | 0.3000 | 12.0 |" in text
     assert "| test targets | after EM | 0.7500 | 0.5000 | 0.3000 | 12.0 |" in text
     assert "- EM lowered the score." in text
-    assert "| 0 | 0.2500 | n/a | 0.2500 |" in text
     assert "emea run data=zh" in text
 
 

@@ -1,25 +1,111 @@
-"""What reaches MLflow reads back through MLflow's own client."""
+"""Runs that reach MLflow read back through MLflow's own client."""
 
+import logging
+import multiprocessing
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mlflow.entities import Metric, Param
+from mlflow.utils.validation import _validate_metric_name
 
-from emea.record.mlflow_store import MAX_PARAM_LENGTH, MAX_TAG_LENGTH, MlflowStore
+from emea.record.mlflow_store import (
+    MAX_PARAM_LENGTH,
+    MAX_TAG_LENGTH,
+    MlflowStore,
+    load_mlflow,
+    metric_name,
+    open_client,
+)
 from emea.record.run_record import MetricPoint, RunClosing, RunHeader
 
-MakeHeader = Callable[..., RunHeader]
+from .conftest import MakeFolder, MakeHeader, make_tracker
+
+NUM_PROCESSES = 3
+NUM_STEPS = 40
 
 
-def test_params_come_in_batches_and_are_cut(store: MlflowStore, make_header: MakeHeader) -> None:
-    params = {f"p{i}": i for i in range(250)} | {"long": "x" * 7000, "odd@name": None}
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("final/all_targets/hit@10", "final/all_targets/hit_at_10"),
+        ("em.k", "em.k"),
+        ("/a//../b:c", "a/b_c"),
+        ("", "_"),
+    ],
+)
+def test_known_names(name: str, expected: str) -> None:
+    assert metric_name(name) == expected
+
+
+@given(st.text())
+def test_mlflow_accepts_every_name(name: str) -> None:
+    _validate_metric_name(metric_name(name))
+
+
+def test_the_users_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "77")
+    monkeypatch.delenv("MLFLOW_DISABLE_TELEMETRY", raising=False)
+    load_mlflow()
+    assert os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] == "77"
+    assert os.environ["MLFLOW_DISABLE_TELEMETRY"] == "true"
+
+
+def test_a_fresh_store_opens_without_log_lines(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.INFO)
+    open_client(f"sqlite:///{tmp_path}/new/mlflow.db")
+    assert (tmp_path / "new" / "mlflow.db").exists()
+    assert [record.name for record in caplog.records] == []
+    assert "INFO" not in capfd.readouterr().err
+
+
+def _one_run(index: int, database: Path, header: RunHeader, gate: Callable[[], object]) -> None:
+    tracker = make_tracker(f"sqlite:///{database}", flush_seconds=0.0)
+    import mlflow  # noqa: F401  # before the gate, so that all reach the fresh store at once
+
+    gate()
+    tracker.start(header, database.parent / f"run{index}")
+    for step in range(NUM_STEPS):
+        tracker.log({"hit@1": step / NUM_STEPS}, step)
+    tracker.finish("FINISHED")
+
+
+@pytest.mark.slow
+def test_processes_that_open_a_fresh_store_together_lose_nothing(
+    tmp_path: Path, make_header: MakeHeader
+) -> None:
+    context = multiprocessing.get_context("spawn")
+    database = tmp_path / "mlflow.db"
+    gate = context.Barrier(NUM_PROCESSES, timeout=60)
+    workers = [
+        context.Process(target=_one_run, args=(i, database, make_header(f"{i}" * 32), gate.wait))
+        for i in range(NUM_PROCESSES)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(timeout=90)
+        assert worker.exitcode == 0
+    client = open_client(f"sqlite:///{database}")
+    experiment = client.get_experiment_by_name("tests")
+    runs = client.search_runs([experiment.experiment_id])
+    assert {run.data.tags["emea.run_id"][0] for run in runs} == {"0", "1", "2"}
+    for run in runs:
+        assert run.data.tags["emea.complete"] == "true"
+        history = client.get_metric_history(run.info.run_id, "hit_at_1")
+        assert sorted(point.step for point in history) == list(range(NUM_STEPS))
+
+
+def test_long_values_are_cut(store: MlflowStore, make_header: MakeHeader) -> None:
+    params = {"long": "x" * 7000, "odd@name": None, "tracking.uri": "sqlite:///x"}
     run = store.create_run(make_header(params=params, tags={"note": "y" * 9000}))
     data = store.client.get_run(run).data
-    assert len(data.params) == 252
-    assert data.params["p249"] == "249"
-    assert data.params["long"] == "x" * (MAX_PARAM_LENGTH - 1) + "…"
-    assert data.params["odd_at_name"] == "None"
+    assert data.params == {"long": "x" * (MAX_PARAM_LENGTH - 1) + "…", "odd_at_name": "None"}
     assert data.tags["note"] == "y" * (MAX_TAG_LENGTH - 1) + "…"
 
 
@@ -36,31 +122,24 @@ def test_batches_stay_within_what_servers_accept(
 
     monkeypatch.setattr(store.client, "log_batch", watch)
     run = store.create_run(make_header(params={f"p{i}": i for i in range(201)}))
-    store.log_points(run, [MetricPoint(i, i, {"loss": 0.0, "mrr": 0.0}) for i in range(501)])
+    store.log_points(run, [MetricPoint(i, 9 + i, {"loss": i / 2, "mrr": 0.0}) for i in range(501)])
     assert sizes == [(100, 0), (100, 0), (1, 0), (0, 1000), (0, 2)]
-
-
-def test_points_keep_steps_and_times_over_batches(
-    store: MlflowStore, make_header: MakeHeader
-) -> None:
-    run = store.create_run(make_header())
-    points = [MetricPoint(i, 1000 + i, {"hit@1": i / 2, "loss": -i}) for i in range(700)]
-    store.log_points(run, points)
-    history = store.client.get_metric_history(run, "hit_at_1")
+    history = store.client.get_metric_history(run, "loss")
     read = sorted((point.step, point.timestamp, point.value) for point in history)
-    assert read == [(i, 1000 + i, i / 2) for i in range(700)]
-    assert len(store.client.get_metric_history(run, "loss")) == 700
+    assert read == [(i, 9 + i, i / 2) for i in range(501)]
 
 
 def test_experiment_is_made_once_with_an_absolute_artifact_root(store: MlflowStore) -> None:
     first = store.experiment_id("tests")
-    again = MlflowStore(store.uri, "elsewhere")
-    assert again.experiment_id("tests") == first
+    assert MlflowStore(store.uri, "elsewhere").experiment_id("tests") == first
     location = store.client.get_experiment(first).artifact_location
     assert location.startswith("file:///") and location.endswith("/store/art%20ifacts")
+    store.client.delete_experiment(first)
+    assert store.experiment_id("tests") == first
+    assert store.client.get_experiment(first).lifecycle_stage == "active"
 
 
-def test_earlier_copies_make_room(store: MlflowStore, make_header: MakeHeader) -> None:
+def test_earlier_copies_are_replaced(store: MlflowStore, make_header: MakeHeader) -> None:
     first = store.create_run(make_header())
     other = store.create_run(make_header("b" * 32))
     second = store.create_run(make_header())
@@ -69,28 +148,17 @@ def test_earlier_copies_make_room(store: MlflowStore, make_header: MakeHeader) -
     assert store.client.get_run(other).info.lifecycle_stage == "active"
 
 
-def test_large_files_stay_behind_and_are_named(
-    store: MlflowStore, make_header: MakeHeader, make_folder: Callable[..., Path]
+def test_large_files_are_not_copied_but_named(
+    store: MlflowStore, make_header: MakeHeader, make_folder: MakeFolder
 ) -> None:
     folder = make_folder()
     (folder / "checkpoint.safetensors").write_bytes(b"1" * 2000)
     small = MlflowStore(store.uri, max_artifact_mb=0.0015)
     run = small.create_run(make_header())
-    small.finish_run(run, folder, RunClosing("FAILED", 1_700_000_009_000, "oom"), complete=False)
+    small.finish_run(run, folder, RunClosing("FAILED", 1_700_000_009_000, "oom"))
     names = {item.path for item in store.client.list_artifacts(run)}
     assert names == {"run.json", "series.jsonl", "metrics.json", ".hydra"}
     read = store.client.get_run(run)
     assert read.data.tags["emea.skipped_files"] == "checkpoint.safetensors"
     assert read.data.tags["emea.reason"] == "oom"
-    assert "emea.complete" not in read.data.tags
     assert (read.info.status, read.info.end_time) == ("FAILED", 1_700_000_009_000)
-    assert small.complete_copy(make_header(), None) is None
-
-
-def test_a_store_that_was_left_gets_nothing_more(
-    store: MlflowStore, make_header: MakeHeader
-) -> None:
-    store.create_run(make_header())
-    store.leave()
-    with pytest.raises(RuntimeError, match="closed for this run"):
-        store.create_run(make_header())

@@ -1,29 +1,109 @@
-"""The live tracker against a real store, and against stores in trouble."""
+"""Trackers: the folder only, and the live one against a real store."""
 
 import logging
+import subprocess
+import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hydra.utils import instantiate
 
-from emea.record import mlflow_tracker
+from emea.config.composition import composed
 from emea.record.mlflow_store import MlflowStore
-from emea.record.mlflow_tracker import MlflowTracker
-from emea.record.run_record import RunHeader, read_closing, read_series
+from emea.record.mlflow_tracker import BoundedCalls, MlflowTracker
+from emea.record.run_record import read_closing, read_series
+from emea.record.tracker import NoTracker, Tracker
 
-MakeHeader = Callable[..., RunHeader]
+from .conftest import MakeHeader, make_tracker
+
+ROOT = Path(__file__).resolve().parents[2]
+
+WITHOUT_MLFLOW = """
+import sys
+
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "mlflow":
+            raise ImportError("mlflow is not installed")
+
+sys.meta_path.insert(0, Block())
+from pathlib import Path
+from emea.record.tracker import NoTracker
+from emea.record.run_record import RunHeader, read_series
+from tests.record.conftest import make_tracker
+
+header = RunHeader("a" * 32, "name", "tests")
+for tracker, folder in [(NoTracker(), "none"), (make_tracker("sqlite:///a.db"), "mlflow")]:
+    tracker.start(header, Path(folder))
+    tracker.log({"hit@1": 0.5}, 1)
+    tracker.finish("FINISHED")
+    assert len(read_series(folder)) == 1, folder
+assert "mlflow" not in sys.modules
+"""
+
+HANGS = """
+import time
+from emea.record.mlflow_tracker import BoundedCalls
+try:
+    BoundedCalls(0.1).do(lambda: time.sleep(3600))
+except TimeoutError as error:
+    print(error)
+"""
 
 
-def tracker_for(store: MlflowStore, tmp_path: Path, flush_seconds: float = 5.0) -> MlflowTracker:
-    return MlflowTracker(
-        store.uri, str(tmp_path / "store" / "artifacts"), flush_seconds=flush_seconds
+@pytest.mark.parametrize("option", ["mlflow", "none"])
+def test_every_option_is_a_tracker(
+    option: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    store_template: Path,
+    make_header: MakeHeader,
+) -> None:
+    (tmp_path / "mlflow.db").write_bytes(store_template.read_bytes())
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    tracker: Tracker = instantiate(composed([f"tracking={option}"]).tracking)
+    assert tracker.ui_hint == ("emea ui" if option == "mlflow" else None)
+    tracker.start(make_header(), tmp_path / "run")
+    tracker.log({"hit@1": 0.5}, step=0)
+    tracker.finish("FINISHED")
+    assert read_closing(tmp_path / "run") is not None
+
+
+def test_the_environment_names_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://host:5000")
+    tracker = instantiate(composed(["tracking=mlflow"]).tracking)
+    assert isinstance(tracker, MlflowTracker)
+    assert tracker.ui_hint == "open http://host:5000"
+
+
+def test_records_stay_in_the_folder(tmp_path: Path, make_header: MakeHeader) -> None:
+    tracker = NoTracker()
+    tracker.start(make_header(), tmp_path)
+    tracker.log({"hit@1": 0.5}, step=2)
+    tracker.finish("KILLED", "signal")
+    tracker.finish("FINISHED")
+    closing = read_closing(tmp_path)
+    assert closing is not None and (closing.status, closing.reason) == ("KILLED", "signal")
+    assert [point.step for point in read_series(tmp_path)] == [2]
+    with pytest.raises(RuntimeError, match="started"):
+        tracker.log({}, step=3)
+
+
+def test_nothing_needs_mlflow(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT_MLFLOW]
+    env = {"PYTHONPATH": str(ROOT), "PATH": ""}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )
+    assert done.returncode == 0, done.stderr
+    # live tracking without MLflow logs one warning
+    assert done.stderr.count("emea sync") == 1
 
 
 def test_a_whole_run(store: MlflowStore, tmp_path: Path, make_header: MakeHeader) -> None:
     folder = tmp_path / "run"
-    tracker = tracker_for(store, tmp_path)
+    tracker = make_tracker(store.uri)
     tracker.start(make_header(), folder)
     tracker.log({"final/hit@1": 0.25, "loss": 2.0}, step=0)
     tracker.log({"final/hit@1": 0.5}, step=10)
@@ -35,8 +115,7 @@ def test_a_whole_run(store: MlflowStore, tmp_path: Path, make_header: MakeHeader
 
     [run] = store.find_runs(make_header())
     client, run_id = store.client, run.info.run_id
-    assert run.info.run_name == make_header().name
-    assert run.info.status == "FINISHED"
+    assert (run.info.run_name, run.info.status) == (make_header().name, "FINISHED")
     assert run.info.start_time == make_header().start_time
     closing = read_closing(folder)
     assert closing is not None and run.info.end_time == closing.end_time
@@ -65,7 +144,7 @@ def test_metrics_are_sent_together_during_the_run(
     make_header: MakeHeader,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tracker = tracker_for(store, tmp_path)
+    tracker = make_tracker(store.uri, flush_seconds=5.0)
     tracker.start(make_header(), tmp_path / "run")
     [run] = store.find_runs(make_header())
     for step in range(20):
@@ -81,7 +160,7 @@ def test_metrics_are_sent_together_during_the_run(
 
 
 @pytest.mark.parametrize("method", ["create_run", "log_points", "finish_run"])
-def test_a_store_in_trouble_does_not_stop_the_run(
+def test_an_error_of_the_store_does_not_stop_the_run(
     store: MlflowStore,
     tmp_path: Path,
     make_header: MakeHeader,
@@ -93,7 +172,7 @@ def test_a_store_in_trouble_does_not_stop_the_run(
         raise ConnectionError("store away\nmore")
 
     monkeypatch.setattr(MlflowStore, method, fail)
-    tracker = tracker_for(store, tmp_path, flush_seconds=0.0)
+    tracker = make_tracker(store.uri, flush_seconds=0.0)
     folder = tmp_path / "run"
     with caplog.at_level(logging.WARNING, "emea"):
         tracker.start(make_header(), folder)
@@ -104,30 +183,19 @@ def test_a_store_in_trouble_does_not_stop_the_run(
     message = caplog.records[0].getMessage()
     assert f"emea sync {folder} --uri {store.uri}" in message
     assert "store away" in message and "more" not in message
+    assert tracker.ui_hint is None
     assert [point.step for point in read_series(folder)] == [1, 2]
     closing = read_closing(folder)
     assert closing is not None and closing.status == "FINISHED"
 
 
-def test_damaged_database_does_not_stop_the_run(
-    tmp_path: Path, make_header: MakeHeader, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "mlflow.db").write_bytes(b"this is no database" * 100)
-    tracker = MlflowTracker(f"sqlite:///{tmp_path}/mlflow.db")
-    with caplog.at_level(logging.WARNING, "emea"):
-        tracker.start(make_header(), tmp_path / "run")
-        tracker.finish("FINISHED")
-    assert len([record for record in caplog.records if record.name.startswith("emea")]) == 1
-    assert read_closing(tmp_path / "run") is not None
-
-
 def test_a_resumed_run_is_logged_completely(
     store: MlflowStore, tmp_path: Path, make_header: MakeHeader
 ) -> None:
-    killed = tracker_for(store, tmp_path)
+    killed = make_tracker(store.uri)
     killed.start(make_header(), tmp_path / "run")
     killed.log({"loss": 1.0}, step=0)
-    tracker = tracker_for(store, tmp_path)
+    tracker = make_tracker(store.uri)
     tracker.start(make_header(), tmp_path / "run")
     tracker.log({"loss": 2.0}, step=1)
     tracker.finish("FINISHED")
@@ -136,25 +204,43 @@ def test_a_resumed_run_is_logged_completely(
     assert [point.value for point in history] == [1.0, 2.0]
 
 
-def test_ui_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    default = MlflowTracker()
-    assert default.ui_hint == f"emea ui --uri sqlite:///{tmp_path}/mlflow.db"
-    (tmp_path / "Makefile").touch()  # of the user's own project
-    assert default.ui_hint == f"emea ui --uri sqlite:///{tmp_path}/mlflow.db"
-    monkeypatch.setattr(mlflow_tracker, "PROJECT", tmp_path)
-    assert default.ui_hint == "make ui"
-    other = MlflowTracker("sqlite:////srv/other.db").ui_hint
+def test_ui_hint() -> None:
+    assert make_tracker("sqlite:///mlflow.db").ui_hint == "emea ui"
+    other = make_tracker("sqlite:////srv/other.db").ui_hint
     assert other == "emea ui --uri sqlite:////srv/other.db"
-    assert MlflowTracker("http://me:secret@host:5000").ui_hint == "open http://host:5000"
-    assert MlflowTracker("postgresql://me:secret@host/db").ui_hint is None
+    assert make_tracker("http://me:secret@host:5000").ui_hint == "open http://host:5000"
+    assert make_tracker("postgresql://me:secret@host/db").ui_hint is None
 
 
-def test_there_is_no_ui_hint_for_a_store_that_failed(
-    tmp_path: Path, make_header: Callable[..., RunHeader]
-) -> None:
-    (tmp_path / "file").touch()
-    tracker = MlflowTracker(f"sqlite:///{tmp_path}/file/store.db")
-    assert tracker.ui_hint is not None
-    tracker.start(make_header(), tmp_path / "run")
-    assert tracker.ui_hint is None
+def test_calls_share_their_time() -> None:
+    calls = BoundedCalls(0.3)
+    assert calls.do(lambda: 3) == 3
+    calls.do(lambda: time.sleep(0.2))
+    with pytest.raises(TimeoutError, match=r"kept the run waiting for 0\.3 s"):
+        calls.do(lambda: time.sleep(0.2))
+
+
+def test_a_call_waits_for_the_one_before_and_fails_with_it() -> None:
+    calls, done = BoundedCalls(60.0), list[int]()
+
+    def fail() -> None:
+        raise OSError("of its own")
+
+    calls.begin(lambda: (time.sleep(0.1), done.append(1)))
+    assert not calls.is_idle()
+    calls.do(lambda: done.append(2))
+    assert done == [1, 2] and calls.is_idle()
+    calls.begin(fail)
+    with pytest.raises(OSError, match="of its own"):
+        calls.do(lambda: done.append(3))
+    with pytest.raises(OSError, match="of its own"):
+        calls.is_idle()
+    assert done == [1, 2]
+
+
+def test_a_call_that_hangs_does_not_keep_the_process_alive() -> None:
+    command = [sys.executable, "-c", HANGS]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "it kept the run waiting for 0.1 s\n")

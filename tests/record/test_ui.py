@@ -1,30 +1,29 @@
 """The UI serves the store on the loopback address only."""
 
 import json
-import os
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
+from filelock import FileLock
 
 from emea.errors import UserError
 from emea.record import ui
-from emea.record.mlflow_store import MlflowStore
+from emea.record.mlflow_store import HOST_TAG, MlflowStore
+from emea.record.run_lock import LOCK_FILE
+from emea.record.run_record import read_run_file
 from emea.record.sync import sync
 from emea.record.ui import (
     HOST,
+    close_interrupted,
     results_address,
     serve_ui,
     server_command,
-    studies,
-    study_address,
 )
 
+from .conftest import MakeFolder, MakeHeader
 from .serving import LOG_FILE, ask, free_port, served
 
 
@@ -44,7 +43,7 @@ def test_server_lists_runs_and_shows_files(
     server: str, store: MlflowStore, make_folder: Callable[..., Path], tmp_path: Path
 ) -> None:
     folder = make_folder()
-    assert sync([folder], store).imported == 1
+    sync([folder], store)
     experiment = store.experiment_id("tests")
     answer = ask(f"{server}/api/2.0/mlflow/runs/search", {"experiment_ids": [experiment]})
     [run] = json.loads(answer)["runs"]
@@ -56,10 +55,7 @@ def test_server_lists_runs_and_shows_files(
     content = ask(f"{server}/get-artifact?path=metrics.json&run_id={run_id}")
     assert content == (folder / "metrics.json").read_bytes()
     assert b"<html" in ask(f"{server}/").lower()
-    deadline = time.monotonic() + 10
-    while (ready := f"Open {server}") not in (tmp_path / LOG_FILE).read_text():
-        assert time.monotonic() < deadline, ready
-        time.sleep(0.1)
+    assert f"Open {server}" in (tmp_path / LOG_FILE).read_text()
 
 
 def test_command_is_for_this_machine_only() -> None:
@@ -71,57 +67,6 @@ def test_command_is_for_this_machine_only() -> None:
     assert "--lifespan off" in command[command.index("--uvicorn-opts") + 1]
 
 
-def test_the_addresses_of_studies_with_runs_are_printed(
-    store: MlflowStore, make_folder: Callable[..., Path]
-) -> None:
-    assert studies(store.client) == {}
-    sync([make_folder()], store)
-    experiment = store.experiment_id("tests")
-    assert studies(store.client) == {"tests": experiment}
-    address = f"http://x/#/experiments/{experiment}/runs?workflowType=machine_learning"
-    assert study_address("http://x", experiment) == f"{address}&viewStateShareKey=emea"
-
-
-@contextmanager
-def answering(delay: float) -> Iterator[int]:
-    """A port at which a server answers after some seconds."""
-    port = free_port()
-
-    def serve() -> None:
-        time.sleep(delay)
-        with HTTPServer((HOST, port), Healthy) as server:
-            server.handle_request()
-
-    thread = Thread(target=serve)
-    thread.start()
-    yield port
-    thread.join()
-
-
-class Healthy(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
-def test_it_prints_the_address_when_the_server_answers(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ui, "POLL_SECONDS", 0.05)
-    monkeypatch.setattr(ui, "REPORT_SECONDS", 0.1)
-    with answering(0.3) as port:
-        assert not capsys.readouterr().out
-        ui.print_when_ready(port, os.getppid(), "http://runs")
-    *waiting, last = capsys.readouterr().out.splitlines()
-    assert last == "Open http://runs"
-    assert all(line.startswith("Still waiting for the server") for line in waiting)
-    ui.print_when_ready(port, -1, "http://runs")  # the server has ended
-    assert not capsys.readouterr().out
-
-
 def test_the_latest_study_is_opened(
     store: MlflowStore,
     make_folder: Callable[..., Path],
@@ -130,23 +75,22 @@ def test_the_latest_study_is_opened(
 ) -> None:
     caplog.set_level("INFO", logger="emea")
     commands: list[list[str]] = []
-    monkeypatch.setattr(ui.subprocess, "Popen", commands.append)
     monkeypatch.setattr(ui.os, "execv", lambda program, command: commands.append(command))
     monkeypatch.setenv("MLFLOW_SERVER_ENABLE_JOB_EXECUTION", "true")
     monkeypatch.setenv("MLFLOW_LOGGING_LEVEL", "WARNING")
     port = free_port()
+    server = f"http://127.0.0.1:{port}"
     serve_ui(store.uri, "mlruns", port)
     assert caplog.messages[1] == "The store has no runs yet."
-    assert commands[0][-1] == f"http://127.0.0.1:{port}"
+    assert caplog.messages[-1] == f"Open {server}"
     sync([make_folder()], store)
     caplog.clear()
     serve_ui(store.uri, "mlruns", port)
-    address = results_address(store.client, f"http://127.0.0.1:{port}")
-    assert address.endswith("workflowType=machine_learning&viewStateShareKey=emea")
     assert caplog.messages[1] == "Study tests."
-    assert "half a minute" in caplog.messages[2]
-    assert commands[2][-3:] == [str(port), str(os.getpid()), address]
-    assert commands[3] == server_command(store.uri, "mlruns", port)
+    page = f"{server}/#/experiments/{store.experiment_id('tests')}/runs"
+    view = "workflowType=machine_learning&viewStateShareKey=emea"
+    assert caplog.messages[-1] == f"Open {page}?{view}"
+    assert commands == [server_command(store.uri, "mlruns", port)] * 2
     with pytest.raises(UserError, match="no runs of study other"):
         results_address(store.client, "http://x", "other")
 
@@ -181,3 +125,41 @@ def test_a_server_is_only_given_its_address(
     monkeypatch.setattr(ui, "open_client", lambda uri: store.client)
     serve_ui("http://host:5000/", "mlruns", 5001)
     assert caplog.messages[-1].startswith("Open http://host:5000/#/experiments/")
+
+
+def test_a_run_whose_process_is_gone_is_shown_as_killed(
+    store: MlflowStore, make_header: MakeHeader, tmp_path: Path
+) -> None:
+    here, gone, other, imported = (
+        store.create_run(make_header(letter * 32), folder)
+        for letter, folder in zip("abcd", (*map(tmp_path.joinpath, "abc"), None), strict=True)
+    )
+    store.client.set_tag(other, HOST_TAG, "another machine")
+    (tmp_path / "a").mkdir()
+    with FileLock(tmp_path / "a" / LOCK_FILE):
+        assert close_interrupted(store.client) == 1
+    runs = {run: store.client.get_run(run) for run in (here, gone, other, imported)}
+    assert runs[gone].info.status == "KILLED"
+    assert "its process ended" in runs[gone].data.tags["mlflow.note.content"]
+    assert {runs[run].info.status for run in (here, other, imported)} == {"RUNNING"}
+    assert close_interrupted(store.client) == 1  # the first one has ended, too
+
+
+def test_the_parent_of_a_killed_sweep_is_closed(
+    store: MlflowStore, make_header: MakeHeader, make_folder: MakeFolder
+) -> None:
+    swept = {"sweep": "day/time"}
+    folder = make_folder(status=None)
+    killed = store.create_run(make_header(tags=swept), folder)
+    (folder / LOCK_FILE).touch()
+    running = store.create_run(make_header("b" * 32, tags=swept), folder.parent / "other")
+    other = folder.parent / "other" / LOCK_FILE
+    other.parent.mkdir()
+    parent = store.client.get_run(killed).data.tags["mlflow.parentRunId"]
+    with FileLock(other):
+        assert close_interrupted(store.client) == 1
+        assert store.client.get_run(parent).info.status == "RUNNING", "a job is running"
+    assert read_run_file(folder)["status"] == "KILLED"
+    assert close_interrupted(store.client) == 1
+    assert store.client.get_run(running).info.status == "KILLED"
+    assert store.client.get_run(parent).info.status == "KILLED"

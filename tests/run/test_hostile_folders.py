@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 from emea.cli.main import main
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import DataError
-from emea.record.mlflow_client import open_client
+from emea.record.mlflow_store import open_client
 from emea.record.run_files import run_files
 from emea.record.run_folder import read_arrays, read_settings
 from emea.record.run_record import RunHeader, RunRecord, read_series

@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from emea.record.mlflow_client import open_client
 from emea.record.mlflow_store import MlflowStore
 
-from ..record.postgres import postgres_cluster
 from ..record.run_copies import assert_holds_only
-from ..record.serving import mlflow_server, served
+from ..record.serving import mlflow_server
 from ..sweeping import run_folders, sweep
 
 pytestmark = pytest.mark.slow
@@ -18,17 +16,11 @@ SEEDS = "seed=0,1,2,3"
 LAUNCHERS = {"basic": [], "joblib": ["hydra/launcher=joblib", "hydra.launcher.n_jobs=4"]}
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def address(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("server")
-    if request.param == "sqlite":
-        with mlflow_server(f"sqlite:///{folder}/mlflow.db", folder) as server:
-            yield server.address
-    else:
-        with postgres_cluster() as uri, mlflow_server(uri, folder) as server:
-            yield server.address
+    with mlflow_server(f"sqlite:///{folder}/mlflow.db", folder) as server:
+        yield server.address
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
@@ -41,14 +33,3 @@ def test_a_server_takes_the_whole_sweep(address: str, launcher: str, tmp_path: P
     folders = run_folders(tmp_path)
     assert len(folders) == 4
     assert_holds_only(MlflowStore(address), launcher, folders)
-
-
-def test_the_ui_on_this_machine_takes_the_whole_sweep(tmp_path: Path) -> None:
-    uri = f"sqlite:///{tmp_path}/mlflow.db"
-    open_client(uri)  # creates the store
-    with served(uri, tmp_path) as address:
-        done = sweep(tmp_path, "seed=0,1", f"tracking.uri={address}")
-        assert done.returncode == 0, done.stderr
-        folders = run_folders(tmp_path)
-        assert len(folders) == 2
-        assert_holds_only(MlflowStore(address), "emea", folders)
