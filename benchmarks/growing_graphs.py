@@ -30,7 +30,7 @@ from emea.config.composition import composed
 from emea.config.settings.setting import SHARE_BELOW_ONE
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair
+from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.split import Split
 from emea.record.pair_file import load_pair
 from emea.run.finished_run import FinishedRun
@@ -88,7 +88,7 @@ def _pair(
     name: str, source: KnowledgeGraph, target: KnowledgeGraph, parts: OfficialSplit
 ) -> GraphPair:
     links = np.concatenate([parts.train, parts.validation, parts.test])
-    return assemble_pair(name, source, target, links, parts)
+    return GraphPair(name, source, target, links, parts).shuffled()
 
 
 def earlier_version(

@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.command import bench_parser, write_numbers
 from benchmarks.earlier import print_earlier
 from emea.cli.arguments import AT_LEAST_ONE, number_in
-from emea.data.sources.synthetic import MIN_ENTITIES, synthetic_pair
+from emea.data.sources.synthetic import synthetic_pair
 
 NUM_LABELS = 20
 
@@ -59,7 +59,7 @@ def measure(repeats: int) -> dict[str, float]:
 
 def write_pair(folder: Path) -> list[str]:
     """Write two graphs and some links, and return the arguments of ``emea align``."""
-    pair = synthetic_pair(num_entities=MIN_ENTITIES)
+    pair = synthetic_pair(num_entities=100)
     files = [folder / "source.nt", folder / "target.nt"]
     for path, graph in zip(files, (pair.source, pair.target), strict=True):
         statements = [

@@ -36,7 +36,7 @@ from benchmarks.command import bench_parser
 from emea.cli.arguments import AT_LEAST_ONE, number_in
 from emea.config.composition import composed
 from emea.data.arrays import IntArray
-from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair
+from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.explain.explainer import Explainer
 from emea.record.pair_file import load_pair
 from emea.run.finished_run import FinishedRun
@@ -92,7 +92,7 @@ class Task:
         source, target = graphs.source.all_entity_names, graphs.target.all_entity_names
         return cls(
             graphs,
-            assemble_pair(graphs.name, graphs.source, graphs.target, links, parts),
+            GraphPair(graphs.name, graphs.source, graphs.target, links, parts).shuffled(),
             {source[one]: target[other] for one, other in split.test[~is_tested].tolist()},
             frozenset(source[one] for one in np.flatnonzero(~is_held_out).tolist()),
         )

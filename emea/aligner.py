@@ -29,7 +29,7 @@ from emea.config.composition import composed, search_also
 from emea.config.settings.execution import AUTO, ExportSettings, fitting_settings
 from emea.data.arrays import IntArray
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import OfficialSplit, assemble_pair
+from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.links import check_rejected
 from emea.data.sources.library_inputs import (
     checked_path,
@@ -245,14 +245,14 @@ class Aligner:
         known = link_ids(source, target, links)
         wrong = link_ids(source, target, rejected, one_to_one=False)
         check_rejected(wrong, known, source, target)
-        pair = assemble_pair(
+        pair = GraphPair(
             "pair",
             source,
             target,
             known,
             OfficialSplit(known, NONE, NONE),
             rejected=wrong if len(wrong) else None,
-        )
+        ).shuffled()
         config = self._config.copy()
         config.data = {"name": pair.name}
         with tempfile.TemporaryDirectory(prefix="emea-") as scratch:

@@ -10,6 +10,11 @@ from emea.data.graph import KnowledgeGraph, check_ids
 from emea.data.sorting import distinct_ids
 from emea.errors import DataError
 
+# Public files give similar ids to linked entities (in DBP15K most links join id i to id
+# i + constant), so ids in file order would leak links wherever ties are broken by id. The seed is
+# fixed, so that the same files give the same ids in every run, with any seed of the experiment.
+SHUFFLE_SEED = 20_221_206
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LiteralMatches:
@@ -197,12 +202,8 @@ class GraphPair:
             rejected=rejected,
         )
 
-    def shuffled(self, seed: int) -> "GraphPair":
-        """Return the same pair with random entity ids.
-
-        Public files give matching ids to linked entities, so code that breaks ties by id would
-        leak links. Random ids prevent this.
-        """
+    def shuffled(self, seed: int = SHUFFLE_SEED) -> "GraphPair":
+        """Return the same pair with random entity ids, as all readers of files do."""
         rng = np.random.default_rng(seed)
         return self.relabelled(
             rng.permutation(self.source.num_entities), rng.permutation(self.target.num_entities)
@@ -248,25 +249,3 @@ def relabel_links(links: IntArray, source_ids: IntArray, target_ids: IntArray) -
 def sorted_links(links: IntArray) -> IntArray:
     """Return links sorted by source and target, so that their order in a file does not matter."""
     return links[np.lexsort(links.T[::-1])]
-
-
-# Public files give similar ids to linked entities (in DBP15K most links join id i to id
-# i + constant), so ids in file order would leak links wherever ties are broken by id. The seed is
-# fixed, so that the same files give the same ids in every run, with any seed of the experiment.
-SHUFFLE_SEED = 20_221_206
-
-
-def assemble_pair(
-    name: str,
-    source: KnowledgeGraph,
-    target: KnowledgeGraph,
-    links: IntArray,
-    official: OfficialSplit | None,
-    num_absent: int = 0,
-    rejected: IntArray | None = None,
-) -> GraphPair:
-    """Return a pair with random entity ids, as all readers of files do."""
-    pair = GraphPair(
-        name, source, target, links, official, num_absent=num_absent, rejected=rejected
-    )
-    return pair.shuffled(SHUFFLE_SEED)

@@ -66,14 +66,14 @@ def places_in_runs(sizes: IntArray) -> IntArray:
 def distinct_rows(columns: list[IntArray], sizes: list[int]) -> list[IntArray]:
     """Return the distinct rows in lexicographic order."""
     if math.prod(sizes) < LARGEST_KEY:
-        return _unpacked(distinct_ids(_packed(columns, sizes)), sizes)
+        return _unpacked(distinct_ids(packed_rows(columns, sizes)), sizes)
     order = lexicographic_order(columns, sizes)
     ordered = [ids[order] for ids in columns]
     starts = run_starts(*ordered)
     return [ids[starts] for ids in ordered]
 
 
-def _packed(columns: list[IntArray], sizes: list[int]) -> IntArray:
+def packed_rows(columns: list[IntArray], sizes: list[int]) -> IntArray:
     """Return one integer per row, in the lexicographic order of the rows."""
     keys = columns[0].astype(np.int64)
     for ids, size in zip(columns[1:], sizes[1:], strict=True):

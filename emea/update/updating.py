@@ -12,7 +12,7 @@ from emea.answer.exporting import answered_pairs
 from emea.config.composition import composed
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair
+from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.links import check_rejected
 from emea.errors import DataError
 from emea.explain.explainer import Explainer
@@ -97,16 +97,16 @@ class Update:
             before = _only(_moved(run.pair.rejected, versions), added)  # a new link is accepted now
             rejected = np.concatenate([before, rejected])
         # the ids of the pair are shuffled, so names must identify its entities
-        pair = assemble_pair(
+        pair = GraphPair(
             run.pair.name,
             replace(source, entity_names=source.all_entity_names),
             replace(target, entity_names=target.all_entity_names),
             np.concatenate([train, validation, test]),
             # test links of unknown entities have no ids, so they stay missed
             OfficialSplit(train, validation, test, run.split.num_missed),
-            run.split.num_missed,
+            num_absent=run.split.num_missed,
             rejected=np.unique(rejected, axis=0) if len(rejected) else None,
-        )
+        ).shuffled()
         return cls(
             run,
             pair,

@@ -49,12 +49,6 @@ def test_short_names(short: str) -> None:
     assert config["data"]["name"] == f"dbp15k_{short}"
 
 
-def test_defaults_of_synthetic_are_those_of_the_function() -> None:
-    config = composed("synthetic")["data"]
-    parameters = inspect.signature(get_method(config.pop("_target_"))).parameters
-    assert config == {name: parameter.default for name, parameter in parameters.items()}
-
-
 def test_root_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("EMEA_DATA", raising=False)
     assert composed("zh")["data"]["root"] == "data"

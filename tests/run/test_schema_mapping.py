@@ -64,7 +64,7 @@ def precision_and_recall(schema: Schema, drawn: DrawnPair) -> tuple[float, float
 
 
 def test_a_drawn_pair_is_the_synthetic_pair_and_its_meanings_follow_the_facts() -> None:
-    drawn, pair = drawn_pair(num_entities=2000, seed=3), synthetic_pair(2000, seed=3)
+    drawn, pair = drawn_pair(num_entities=2000, seed=3), synthetic_pair(num_entities=2000, seed=3)
     assert drawn.pair.checksum() == pair.checksum()
     for graph, meanings in (
         (pair.source, drawn.source_meanings),

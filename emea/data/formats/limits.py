@@ -2,22 +2,20 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict
 from io import RawIOBase
 from pathlib import Path
 from typing import IO
 
 from emea.config.settings.data import ReadingLimits
-from emea.errors import ConfigError, DataError
+from emea.errors import DataError
 
 MIB = 1 << 20
 RATIO_FROM = 16 * MIB
 """Decompressed size above which the ratio is limited. Small files may be very repetitive."""
 
-DEFAULT_LIMITS: Mapping[str, int] = asdict(ReadingLimits())
 _CURRENT: ContextVar[ReadingLimits] = ContextVar("limits", default=ReadingLimits())  # noqa: B039
 
 
@@ -27,22 +25,9 @@ def current_limits() -> ReadingLimits:
 
 
 @contextmanager
-def reading_limits(given: Mapping[str, int]) -> Iterator[None]:
-    """Change the limits for the files that are read within the context.
-
-    Args:
-        given: Limits by name. Missing limits keep their default.
-
-    Raises:
-        ConfigError: A limit does not exist or is not a positive whole number.
-    """
-    for name, value in given.items():
-        if name not in DEFAULT_LIMITS:
-            known = ", ".join(DEFAULT_LIMITS)
-            raise ConfigError(f"data.limits.{name} does not exist; limits are {known}")
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise ConfigError(f"data.limits.{name} must be a whole number above 0, got {value!r}")
-    token = _CURRENT.set(ReadingLimits(**given))
+def reading_limits(limits: ReadingLimits) -> Iterator[None]:
+    """Change the limits for the files that are read within the context."""
+    token = _CURRENT.set(limits)
     try:
         yield
     finally:

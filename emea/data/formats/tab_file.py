@@ -1,9 +1,9 @@
 """Reads tab-separated files of names or integer ids. Errors name the file and the line."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -139,37 +139,6 @@ def _error_at(label: str, row: int, message: str) -> DataError:
 
 
 Key = TypeVar("Key", int, str)
-
-
-class Vocabulary(Generic[Key]):
-    """Numbers keys from zero in order of first appearance.
-
-    Args:
-        keys: The names or ids of entities or relations in the files. Repetitions count once.
-        what: The kind of object that a key identifies, for error messages.
-        home: The file that defines the keys, for error messages.
-    """
-
-    def __init__(self, keys: Iterable[Key], what: str, home: str) -> None:
-        self.keys: list[Key] = list(dict.fromkeys(keys))
-        self._ids: dict[Key, int] = {key: number for number, key in enumerate(self.keys)}
-        self._what = what
-        self._home = home
-
-    def __len__(self) -> int:
-        return len(self.keys)
-
-    def ids(self, keys: Sequence[Key], table: TableRows) -> IntArray:
-        """Return the numbers of the keys in a column.
-
-        Raises:
-            DataError: A key is unknown. The error names its line.
-        """
-        try:
-            return np.array(list(map(self._ids.__getitem__, keys)), dtype=np.int64)
-        except KeyError:
-            row = next(row for row, key in enumerate(keys) if key not in self._ids)
-        raise table.error(row, f"unknown {self._what} {keys[row]} (not in {self._home})")
 
 
 def check_listed_once(keys: Sequence[Key], table: TableRows) -> None:

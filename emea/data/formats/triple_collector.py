@@ -1,6 +1,5 @@
 """Collects the triples of a file and numbers their entities and relations."""
 
-import logging
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import compress, islice
 from typing import Any, Generic, TypeVar
@@ -17,21 +16,8 @@ from emea.data.attributes import (
 )
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphReading
-from emea.data.sorting import distinct_ids, distinct_rows
+from emea.data.sorting import distinct_rows
 from emea.errors import DataError
-
-log = logging.getLogger(__name__)
-
-
-def first_occurrences(triples: IntArray) -> IntArray:
-    """Return the row of the first occurrence of each distinct triple, in ascending order."""
-    if not len(triples):
-        return np.empty(0, dtype=np.int64)
-    keys = _keys(triples)
-    if len(distinct_ids(keys)) == len(keys):
-        return np.arange(len(keys))
-    _, rows = np.unique(keys, return_index=True)
-    return np.sort(rows).astype(np.int64)
 
 
 def distinct_triples(triples: IntArray) -> IntArray:
@@ -40,32 +26,6 @@ def distinct_triples(triples: IntArray) -> IntArray:
         return triples
     sizes = (triples.max(axis=0) + 1).tolist()
     return np.stack(distinct_rows(list(triples.T), sizes), axis=1)
-
-
-def _keys(triples: IntArray) -> IntArray:
-    """Return one integer per triple. Sorting integers is ten times faster than sorting rows."""
-    _, num_relations, num_tails = triples.max(axis=0) + 1
-    keys: IntArray = (triples[:, 0] * num_relations + triples[:, 1]) * num_tails + triples[:, 2]
-    return keys
-
-
-def build_graph(
-    label: str, triples: IntArray, entity_names: Sequence[str], relation_names: Sequence[str]
-) -> KnowledgeGraph:
-    """Build the graph of a triple file. Repeated triples count once.
-
-    Args:
-        label: The name of the file in messages.
-        triples: ``[num_lines, 3]`` head, relation and tail.
-        entity_names: The name of each entity.
-        relation_names: The name of each relation.
-    """
-    rows = first_occurrences(triples)
-    if len(rows) < len(triples):
-        log.warning("%s: %d repeated triples left out", label, len(triples) - len(rows))
-    return KnowledgeGraph(
-        triples[rows], len(entity_names), len(relation_names), entity_names, relation_names
-    )
 
 
 Name = TypeVar("Name", bound=Hashable)

@@ -1,5 +1,6 @@
 """Reads pairs whose triples and links contain integer ids (DBP15K, DWY100K, ContEA)."""
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,14 +8,15 @@ import numpy as np
 
 from emea.data.arrays import IntArray
 from emea.data.formats.tab_file import IdNumbers, IdTable, check_listed_once, read_ids, read_table
-from emea.data.formats.triple_collector import build_graph
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import GraphPair, OfficialSplit, assemble_pair
+from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.links import LinkRegister
 from emea.data.names import with_iri_names
-from emea.data.sorting import distinct_ids
+from emea.data.sorting import distinct_ids, packed_rows
 from emea.data.sources.download import GITHUB_RAW, ensure_downloaded, locate, require_files
 from emea.errors import DataError
+
+log = logging.getLogger(__name__)
 
 TRIPLE_FILES = ("triples_1", "triples_2")
 # Training and validation come first: links that the reference file repeats are not test links.
@@ -70,7 +72,8 @@ def read_id_format(
         source, target = with_iri_names(source), with_iri_names(target)
     parts = _read_links(path, source_entities, target_entities)
     links = np.concatenate(list(parts.values()))
-    return assemble_pair(name or path.name, source, target, links, _official(parts))
+    pair = GraphPair(name or path.name, source, target, links, _official(parts))
+    return pair.shuffled()
 
 
 def _read_side(path: Path, side: str, number: int) -> tuple[KnowledgeGraph, IdNumbers]:
@@ -145,3 +148,26 @@ def _official(parts: dict[str, IntArray]) -> OfficialSplit | None:
 
 def _listed() -> str:
     return ", ".join(LINK_FILES)
+
+
+def build_graph(
+    label: str, triples: IntArray, entity_names: Sequence[str], relation_names: Sequence[str]
+) -> KnowledgeGraph:
+    """Build the graph of a triple file. Repeated triples count once."""
+    rows = first_occurrences(triples)
+    if len(rows) < len(triples):
+        log.warning("%s: %d repeated triples left out", label, len(triples) - len(rows))
+    return KnowledgeGraph(
+        triples[rows], len(entity_names), len(relation_names), entity_names, relation_names
+    )
+
+
+def first_occurrences(triples: IntArray) -> IntArray:
+    """Return the row of the first occurrence of each distinct triple, in ascending order."""
+    if not len(triples):
+        return np.empty(0, dtype=np.int64)
+    keys = packed_rows(list(triples.T), (triples.max(axis=0) + 1).tolist())
+    if len(distinct_ids(keys)) == len(keys):
+        return np.arange(len(keys))
+    _, rows = np.unique(keys, return_index=True)
+    return np.sort(rows).astype(np.int64)

@@ -2,23 +2,17 @@
 
 import logging
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from emea.data.arrays import NO_MATCH, IntArray
-from emea.data.attributes import PLAIN, AttributeTriples, chosen_labels, literal_parts
-from emea.data.formats.tab_file import TabTable, Vocabulary, read_table
-from emea.data.formats.triple_collector import build_graph, distinct_triples
+from emea.data.attributes import PLAIN, Kind, literal_parts
+from emea.data.formats.tab_file import TabTable, read_table
+from emea.data.formats.triple_collector import TripleCollector
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import (
-    GraphPair,
-    OfficialSplit,
-    assemble_pair,
-    sorted_links,
-)
+from emea.data.graph_pair import GraphPair, OfficialSplit, sorted_links
 from emea.data.links import LinkRegister
 from emea.data.names import with_iri_names
 from emea.data.sources.download import locate, require_files
@@ -105,7 +99,8 @@ def read_openea_format(
             _ids(part, source, target) for part in parts
         )
         official = OfficialSplit(train, validation, test, num_missed)
-    return assemble_pair(name or path.name, source, target, known, official, num_absent)
+    pair = GraphPair(name or path.name, source, target, known, official, num_absent=num_absent)
+    return pair.shuffled()
 
 
 def _read_side(path: Path, number: int, keep_literals: bool) -> KnowledgeGraph:
@@ -114,49 +109,22 @@ def _read_side(path: Path, number: int, keep_literals: bool) -> KnowledgeGraph:
     The order of the lines of a file does not matter.
     """
     table = read_table(path / f"rel_triples_{number}", 3)
-    columns = (table.names(0), table.names(1), table.names(2))
-    attributes = None
-    if keep_literals and (path / f"attr_triples_{number}").is_file():
-        attributes = read_table(path / f"attr_triples_{number}", 3)
-    described = [] if attributes is None else attributes.names(0)
-    entities = Vocabulary(sorted({*columns[0], *columns[2], *described}), "entity", table.label)
-    relations = Vocabulary(sorted(set(columns[1])), "relation", table.label)
-    heads, tails = entities.ids(columns[0], table), entities.ids(columns[2], table)
-    triples = np.stack([heads, relations.ids(columns[1], table), tails], axis=1)
-    graph = build_graph(table.label, triples, entities.keys, relations.keys)
-    graph = replace(graph, triples=distinct_triples(graph.triples))
-    return graph if attributes is None else _with_attributes(graph, attributes, entities)
+    collector = TripleCollector(str, _value, keep_literals)
+    collector.add(*(table.names(column) for column in range(3)))
+    described = path / f"attr_triples_{number}"
+    if keep_literals and described.is_file():
+        literals = read_table(described, 3)
+        collector.add_literals(literals.names(0), *literals.columns[1:])
+    graph, reading = collector.finish(table.label, 0, keep_isolated=True)
+    num_repeated = len(table) - graph.num_triples - reading.num_same_as
+    if num_repeated:
+        log.warning("%s: %d repeated triples left out", table.label, num_repeated)
+    return graph
 
 
-def _with_attributes(
-    graph: KnowledgeGraph, table: TabTable, entities: Vocabulary[str]
-) -> KnowledgeGraph:
-    """Return the graph with the literals of a table.
-
-    A value is plain text, or an N-Triples literal with a language or a datatype.
-    """
-    attributes = Vocabulary(sorted(set(table.columns[1])), "attribute", table.label)
-    terms = Vocabulary(sorted(set(table.columns[2])), "value", table.label)
-    parts = [
-        literal_parts(term) if LITERAL.fullmatch(term) else (term, PLAIN) for term in terms.keys
-    ]
-    kinds = sorted({kind for _, kind in parts})
-    triples = np.stack(
-        [
-            vocabulary.ids(column, table)
-            for vocabulary, column in zip((entities, attributes, terms), table.columns, strict=True)
-        ],
-        axis=1,
-    )
-    literals = AttributeTriples(
-        distinct_triples(triples),
-        attributes.keys,
-        [text for text, _ in parts],
-        np.array([kinds.index(kind) for _, kind in parts], dtype=np.int64),
-        kinds,
-    )
-    labels = chosen_labels(literals, graph.num_entities)
-    return replace(graph, attributes=literals, labels=labels if any(labels) else None)
+def _value(term: str) -> tuple[str, Kind]:
+    """Return a value, which is plain text or an N-Triples literal with a language or a datatype."""
+    return literal_parts(term) if LITERAL.fullmatch(term) else (term, PLAIN)
 
 
 def _read_links(path: Path, label: str) -> _Links:

@@ -1,30 +1,31 @@
 """Reads a pair of graphs and the links between them from files of the user."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from emea.config.paths import NO_SEEDS, is_endpoint
+from emea.config.settings.data import OwnFilesSettings, ReadingLimits
 from emea.data.arrays import IntArray
 from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.input_file import is_gzipped
-from emea.data.formats.limits import DEFAULT_LIMITS, reading_limits
+from emea.data.formats.limits import reading_limits
 from emea.data.formats.link_file import read_link_file
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import (
     GraphPair,
+    GraphReading,
     LinkReading,
     OfficialSplit,
     PairReading,
-    assemble_pair,
     sorted_links,
 )
 from emea.data.links import EntityFinder, LinkListing, LinkRegister, LinkResolver, check_rejected
 from emea.data.names import Prefixes, with_iri_names
-from emea.data.sources.sparql import PAGE_SIZE, endpoint_copy, endpoint_name
+from emea.data.sources.sparql import endpoint_copy, endpoint_name
 from emea.errors import ConfigError, DataError
 
 log = logging.getLogger(__name__)
@@ -32,28 +33,24 @@ log = logging.getLogger(__name__)
 NO_LINKS: IntArray = np.zeros((0, 2), dtype=np.int64)
 
 
+class _Links(NamedTuple):
+    """The links of the files, and counts of what was read."""
+
+    labels: IntArray
+    test: IntArray
+    rejected: IntArray | None
+    label_reading: LinkReading | None
+    test_reading: LinkReading | None
+
+
 def read_own_files(
     source: str | Path | None,
     target: str | Path | None,
     links: str | Path | None = None,
     test_links: str | Path | None = None,
-    rejected: str | Path | None = None,
-    name: str | None = None,
-    format: str | None = None,
-    links_format: str | None = None,
-    prefixes: Mapping[str, str] | None = None,
-    on_error: str = "stop",
-    keep_isolated: bool = False,
-    keep_literals: bool = False,
-    attributes: Sequence[str] = (),
-    iri_names: bool = False,
-    label_language: str | None = None,
-    source_query: str | None = None,
-    target_query: str | None = None,
-    page_size: int = PAGE_SIZE,
-    limits: Mapping[str, int] = DEFAULT_LIMITS,
+    **given: Any,
 ) -> GraphPair:
-    """Read a pair from one file for each graph and up to two files of links.
+    """Read a pair from one file for each graph and up to three files of links.
 
     The official split of the pair consists of the links to learn from and the test links. The
     result has random entity ids. The same triples give the same ids, in any format.
@@ -65,75 +62,88 @@ def read_own_files(
         links: The file of the links to learn from (see ``read_link_file``). It may be ``None`` if
             literals are kept, which can take the place of links.
         test_links: The file of links that are only used for the evaluation, if there is one.
-        rejected: The file of pairs that are not links, if there is one. They are not candidates.
-        name: The name of the pair in results. The default consists of the names of both files.
-        format: The format of both graph files. ``None`` chooses it by the suffix.
-        links_format: The format of the link files. ``None`` chooses it by the suffix.
-        prefixes: Namespaces by prefix. Names in link files may use these prefixes where the graphs
-            contain full names, and the other way round.
-        on_error: ``stop`` at lines that cannot be read and at contradictory links, or ``skip`` and
-            count them.
-        keep_isolated: Whether to keep entities that only have literals.
-        keep_literals: Whether to keep the literals of the graphs as evidence.
-        attributes: Relations and columns of tables whose cells are literals.
-        iri_names: Whether to make a name literal from the local part of each IRI, if literals are
-            kept.
-        label_language: The preferred language of labels in results, such as ``de``.
-        source_query: The query for a source endpoint.
-        target_query: The query for a target endpoint.
-        page_size: Rows to request at once from an endpoint.
-        limits: Limits on the content of a file, by name (see ``ReadingLimits``).
+        given: The other settings of ``OwnFilesSettings``. Literals are left out by default.
 
     Raises:
         ConfigError: A file is missing in the settings, or a setting has an unknown value.
         DataError: A file cannot be used.
     """
-    needed = {"source": source, "target": target}
-    _check_given(**needed if keep_literals else {**needed, "links": links})
+    limits = ReadingLimits(**given.pop("limits", {}))
+    files = (None if file is None else str(file) for file in (source, target, links, test_links))
+    given = {"keep_literals": False, **given}
+    settings = OwnFilesSettings(*files, limits=limits, **given)
+    _check_given(settings)
     with reading_limits(limits):
-        settings = (on_error, keep_isolated, keep_literals, attributes, label_language)
-        places = ((source, source_query), (target, target_query))
-        files = [_located(str(place), query, page_size, format) for place, query in places]
-        (left, left_reading), (right, right_reading) = (
-            read_graph_file(path, found, *settings) for path, found in files
-        )
-        if keep_literals:
-            _warn_of_unused(attributes, left, right)
-        if keep_literals and iri_names:
-            left, right = with_iri_names(left), with_iri_names(right)
-        resolver = LinkResolver(
-            EntityFinder(left, "source", left_reading.label),
-            EntityFinder(right, "target", right_reading.label),
-            Prefixes(prefixes),
-            on_error,
-            LinkRegister(),
-        )
-        listings = [
-            None
-            if file is None
-            else read_link_file(Path(file).expanduser(), links_format, on_error)
-            for file in (links, test_links, rejected)
-        ]
-        (labels, label_reading), (test, test_reading) = (
-            (NO_LINKS, None) if listing is None else _resolved(resolver, listing)
-            for listing in listings[:2]
-        )
-        # an entity may have several rejected pairs
-        wrong = None if listings[2] is None else resolver.pairs(listings[2])
-        if wrong is not None:
-            check_rejected(wrong, labels, left, right)
-    absent = [0 if part is None else part.num_unknown for part in (label_reading, test_reading)]
-    pair = assemble_pair(
-        str(name or "") or f"{_stem(str(source))}-{_stem(str(target))}",
-        left,
-        right,
-        sorted_links(np.concatenate([labels, test])),
-        OfficialSplit(labels, NO_LINKS, test, absent[1]),
-        sum(absent),
-        wrong,
+        left, right = _read_graphs(settings)
+        found = _read_links(settings, left, right)
+    absent = [
+        0 if reading is None else reading.num_unknown
+        for reading in (found.label_reading, found.test_reading)
+    ]
+    pair = GraphPair(
+        str(settings.name or "") or f"{_stem(str(source))}-{_stem(str(target))}",
+        left[0],
+        right[0],
+        sorted_links(np.concatenate([found.labels, found.test])),
+        OfficialSplit(found.labels, NO_LINKS, found.test, absent[1]),
+        PairReading(left[1], right[1], found.label_reading, found.test_reading),
+        num_absent=sum(absent),
+        rejected=found.rejected,
     )
-    reading = PairReading(left_reading, right_reading, label_reading, test_reading)
-    return replace(pair, reading=reading)
+    return pair.shuffled()
+
+
+def _read_graphs(settings: OwnFilesSettings) -> list[tuple[KnowledgeGraph, GraphReading]]:
+    """Return both graphs with counts of what was read."""
+    read = []
+    for place, query in (
+        (settings.source, settings.source_query),
+        (settings.target, settings.target_query),
+    ):
+        path, file_format = _located(str(place), query, settings)
+        graph, reading = read_graph_file(
+            path,
+            file_format,
+            settings.on_error,
+            settings.keep_isolated,
+            settings.keep_literals,
+            settings.attributes,
+            settings.label_language,
+        )
+        read.append((graph, reading))
+    if settings.keep_literals:
+        _warn_of_unused(settings.attributes, *(graph for graph, _ in read))
+    if settings.keep_literals and settings.iri_names:
+        return [(with_iri_names(graph), reading) for graph, reading in read]
+    return read
+
+
+def _read_links(
+    settings: OwnFilesSettings,
+    left: tuple[KnowledgeGraph, GraphReading],
+    right: tuple[KnowledgeGraph, GraphReading],
+) -> _Links:
+    """Return the links of all files between entities of the graphs."""
+    resolver = LinkResolver(
+        EntityFinder(left[0], "source", left[1].label),
+        EntityFinder(right[0], "target", right[1].label),
+        Prefixes(settings.prefixes),
+        settings.on_error,
+        LinkRegister(),
+    )
+    labels, test, rejected = (
+        None
+        if file is None
+        else read_link_file(Path(file).expanduser(), settings.links_format, settings.on_error)
+        for file in (settings.links, settings.test_links, settings.rejected)
+    )
+    known, label_reading = _resolved(resolver, labels)
+    test_links, test_reading = _resolved(resolver, test)
+    # an entity may have several rejected pairs
+    wrong = None if rejected is None else resolver.pairs(rejected)
+    if wrong is not None:
+        check_rejected(wrong, known, left[0], right[0])
+    return _Links(known, test_links, wrong, label_reading, test_reading)
 
 
 def _warn_of_unused(attributes: Sequence[str], *graphs: KnowledgeGraph) -> None:
@@ -152,32 +162,31 @@ def _warn_of_unused(attributes: Sequence[str], *graphs: KnowledgeGraph) -> None:
         )
 
 
-def _located(
-    place: str, query: str | None, page_size: int, format: str | None
-) -> tuple[Path, str | None]:
+def _located(place: str, query: str | None, settings: OwnFilesSettings) -> tuple[Path, str | None]:
     """Return the file of a graph and its format. An endpoint is copied to a file first."""
     if is_endpoint(place):
-        return endpoint_copy(place, query, page_size), "ntriples"
+        return endpoint_copy(place, query, settings.page_size), "ntriples"
     if query is not None:
         raise ConfigError(
             f"{place} is a file. Only the graph of a SPARQL endpoint can have a query."
         )
-    return Path(place).expanduser(), format
+    return Path(place).expanduser(), settings.format
 
 
-def _check_given(**given: str | Path | None) -> None:
-    missing = [f"data.{key}" for key, value in given.items() if value is None]
-    if missing == ["data.links"]:
-        raise ConfigError(f"There is nothing to start from. {NO_SEEDS}")
+def _check_given(settings: OwnFilesSettings) -> None:
+    missing = [name for name in ("source", "target") if getattr(settings, name) is None]
     if missing:
-        raise ConfigError(
-            f"{' and '.join(missing)} must name a file, for example data=files data.source=a.nt "
-            "data.target=b.ttl data.links=seeds.tsv"
-        )
+        raise ConfigError(f"data.{missing[0]} must name a file")
+    if settings.links is None and not settings.keep_literals:
+        raise ConfigError(f"There is nothing to start from. {NO_SEEDS}")
 
 
-def _resolved(resolver: LinkResolver, listing: LinkListing) -> tuple[IntArray, LinkReading]:
-    """Return the links of a file. Raise an error if no link is left."""
+def _resolved(
+    resolver: LinkResolver, listing: LinkListing | None
+) -> tuple[IntArray, LinkReading | None]:
+    """Return the links of a file, if there is one. Raise an error if no link is left."""
+    if listing is None:
+        return NO_LINKS, None
     links, reading = resolver.resolve(listing)
     if len(links):
         return links, reading

@@ -7,22 +7,19 @@ of the world.
 
 import math
 from dataclasses import dataclass
-from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from emea.data.arrays import IntArray
+from emea.config.settings.data import SyntheticSettings
+from emea.data.arrays import FloatArray, IntArray
 from emea.data.formats.triple_collector import distinct_triples
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
-from emea.errors import DataError
 
-FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
-MIN_ENTITIES, MAX_ENTITIES = 100, 1_000_000
 # Standard deviation of the logarithm of the out-degree.
 OUT_DEGREE_SIGMA = 0.8
 # The value 1 gives Zipf's law. With 2.2, one percent of the relations have 0.3 of the triples and
@@ -32,50 +29,11 @@ RELATION_SKEW = 2.2
 RESCUE_ROUNDS = 25
 
 
-def synthetic_pair(
-    num_entities: int = 500,
-    triples_per_entity: float = 4.5,
-    overlap: float = 0.75,
-    keep_prob: float = 0.8,
-    merged_share: float = 0.2,
-    split_share: float = 0.2,
-    num_relations: int | None = None,
-    hub_skew: float = 2.5,
-    seed: int = 0,
-    name: str = "synthetic",
-) -> GraphPair:
-    """Draw two overlapping graphs.
-
-    Args:
-        num_entities: The number of entities of each graph, from 100 to 1,000,000.
-        triples_per_entity: The approximate number of triples per entity.
-        overlap: The share of the entities that have a counterpart.
-        keep_prob: The probability that a graph has a fact between two of its entities.
-        merged_share: The share of the world's relations that a graph merges with another one.
-        split_share: The share of the world's relations that a graph splits into two.
-        num_relations: The number of relations of the world. The default is eight times the square
-            root of ``num_entities``.
-        hub_skew: The concentration of facts on few tails. The value 1 is uniform.
-        seed: The seed of the pair.
-        name: The name of the pair in results.
-
-    Returns:
-        The pair, without names and without an official split.
-
-    Raises:
-        DataError: An argument is out of range.
-    """
-    return _drawn(
-        *(num_entities, triples_per_entity, overlap, keep_prob, merged_share, split_share),
-        *(num_relations, hub_skew, seed, name),
-    ).pair
-
-
 class DrawnPair(NamedTuple):
     """A synthetic pair and the meaning of its relations.
 
     Args:
-        pair: The pair.
+        pair: The pair, without names and without an official split.
         source_meanings: What each relation of the source graph means: relations of the
             world, each in two parts. A relation is included in another one if this holds for
             their meanings.
@@ -87,53 +45,40 @@ class DrawnPair(NamedTuple):
     target_meanings: list[frozenset[int]]
 
 
-def drawn_pair(**settings: Any) -> DrawnPair:
-    """Return the pair of `synthetic_pair` with the true meaning of its relations.
+def synthetic_pair(**given: Any) -> GraphPair:
+    """Draw two overlapping graphs.
 
     Args:
-        settings: Arguments of `synthetic_pair`.
+        given: Settings of ``SyntheticSettings``. Their ranges are not checked.
     """
-    given = signature(synthetic_pair).bind(**settings)
-    given.apply_defaults()
-    return _drawn(*given.args)
+    return drawn_pair(**given).pair
 
 
-def _drawn(
-    num_entities: int,
-    triples_per_entity: float,
-    overlap: float,
-    keep_prob: float,
-    merged_share: float,
-    split_share: float,
-    num_relations: int | None,
-    hub_skew: float,
-    seed: int,
-    name: str,
-) -> DrawnPair:
-    _check_arguments(num_entities, triples_per_entity, num_relations, hub_skew)
-    for what, share in (("overlap", overlap), ("keep_prob", keep_prob)):
-        _check_share(what, share, zero_allowed=False)
-    for what, share in (("merged_share", merged_share), ("split_share", split_share)):
-        _check_share(what, share, zero_allowed=True)
-    rng = np.random.default_rng(seed)
-    num_shared = max(1, round(overlap * num_entities))
+def drawn_pair(**given: Any) -> DrawnPair:
+    """Return the pair of `synthetic_pair` with the true meaning of its relations."""
+    settings = SyntheticSettings(**given)
+    num_entities, rng = settings.num_entities, np.random.default_rng(settings.seed)
+    num_shared = max(1, round(settings.overlap * num_entities))
     num_world = 2 * num_entities - num_shared
-    world = _draw_world(rng, num_world, num_relations or 8 * math.isqrt(num_entities), hub_skew)
+    num_relations = settings.num_relations or 8 * math.isqrt(num_entities)
+    world = _draw_world(rng, num_world, num_relations, settings.hub_skew)
     # A graph gets a fact if it has the tail and keeps the fact.
-    facts_per_entity = triples_per_entity / (keep_prob * num_entities / num_world)
+    facts_per_entity = settings.triples_per_entity / (settings.keep_prob * num_entities / num_world)
     facts = _draw_facts(rng, world, facts_per_entity)
 
     order = rng.permutation(num_world)
     known = order[:num_entities], order[num_world - num_entities :]
+    shares = settings.merged_share, settings.split_share
     sides = []
     for members in known:
         ids = _side_ids(rng, members, num_world)
-        relation_of = _Granularity.draw(rng, world.num_relations, merged_share, split_share)
-        sides.append((*_side_graph(rng, world, facts, ids, keep_prob, relation_of), ids))
+        relation_of = _Granularity.draw(rng, world.num_relations, *shares)
+        sides.append((*_side_graph(rng, world, facts, ids, settings.keep_prob, relation_of), ids))
     (source, source_meanings, source_ids), (target, target_meanings, target_ids) = sides
     shared = order[num_world - num_entities : num_entities]
     links = np.stack([source_ids[shared], target_ids[shared]], axis=1)
-    return DrawnPair(GraphPair(name, source, target, links), source_meanings, target_meanings)
+    pair = GraphPair(settings.name, source, target, links)
+    return DrawnPair(pair, source_meanings, target_meanings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,24 +226,3 @@ def _contiguous(rng: np.random.Generator, relations: IntArray) -> tuple[IntArray
     new_ids = np.zeros(relations.max() + 1, dtype=np.int64)
     new_ids[used] = rng.permutation(len(used))
     return new_ids[relations], used[np.argsort(new_ids[used])].tolist()
-
-
-def _check_arguments(
-    num_entities: int, triples_per_entity: float, num_relations: int | None, hub_skew: float
-) -> None:
-    if not MIN_ENTITIES <= num_entities <= MAX_ENTITIES:
-        raise DataError(
-            f"num_entities must be from {MIN_ENTITIES} to {MAX_ENTITIES}, got {num_entities}"
-        )
-    if not triples_per_entity >= 1:
-        raise DataError(f"triples_per_entity must be at least 1, got {triples_per_entity}")
-    if num_relations is not None and num_relations < 1:
-        raise DataError(f"num_relations must be at least 1, got {num_relations}")
-    if not hub_skew >= 1:
-        raise DataError(f"hub_skew must be at least 1, got {hub_skew}")
-
-
-def _check_share(what: str, share: float, zero_allowed: bool) -> None:
-    if not (0 < share <= 1 or (zero_allowed and share == 0)):
-        low = "at least 0" if zero_allowed else "above 0"
-        raise DataError(f"{what} must be {low} and at most 1, got {share}")

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emea.data.arrays import frozen
-from emea.data.formats.triple_collector import distinct_triples, first_occurrences
+from emea.data.formats.triple_collector import distinct_triples
+from emea.data.sources.id_format import first_occurrences
 
 TRIPLES = st.lists(st.tuples(*[st.integers(0, 4)] * 3), max_size=60)
 

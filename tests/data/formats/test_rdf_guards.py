@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from emea.config.settings.data import ReadingLimits
 from emea.data.formats.limits import reading_limits
 from emea.data.formats.rdf_guards import TurtleGuard
 from emea.errors import DataError
@@ -21,7 +22,7 @@ def nested(depth: int) -> bytes:
 
 def is_refused(content: bytes, size: int, has_lines: bool) -> bool:
     """Return whether the guard refuses a file that it sees in blocks of a given size."""
-    with reading_limits({"depth": 3}):
+    with reading_limits(ReadingLimits(depth=3)):
         guard = TurtleGuard(Path("a"), has_lines)
     try:
         for start in range(0, len(content), size):

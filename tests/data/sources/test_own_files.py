@@ -70,8 +70,10 @@ def test_no_link_at_all(write_files: WriteFiles) -> None:
 
 
 def test_files_must_be_named() -> None:
-    with pytest.raises(ConfigError, match=r"data\.source and data\.links must name a file"):
+    with pytest.raises(ConfigError, match=r"data\.source must name a file"):
         read_own_files(None, "b.nt", None)
+    with pytest.raises(ConfigError, match="There is nothing to start from"):
+        read_own_files("a.nt", "b.nt", None)
 
 
 def test_what_was_left_out_is_reported(write_files: WriteFiles) -> None:
@@ -98,7 +100,7 @@ def test_the_examples_of_the_guide() -> None:
         EXAMPLES / "atlas.nt",
         EXAMPLES / "karte.ttl",
         EXAMPLES / "seeds.tsv",
-        EXAMPLES / "test.tsv",
+        test_links=EXAMPLES / "test.tsv",
     )
     assert (pair.source.num_entities, pair.target.num_entities) == (66, 64)
     assert (len(pair.official.train), len(pair.official.test)) == (20, 42)

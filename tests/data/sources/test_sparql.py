@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from emea.aligner import read_graph
+from emea.config.settings.data import ReadingLimits
 from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.limits import reading_limits
 from emea.data.graph import KnowledgeGraph
@@ -233,7 +234,10 @@ def test_answers_that_are_too_large_are_refused(
         endpoint_copy(endpoint.url, "CONSTRUCT WHERE { ?s ?p ?o }")
     monkeypatch.setattr(sparql, "PAGE_MIB", 100)
     endpoint.answers.append((200, "application/n-triples", long))
-    with reading_limits({"size_mib": 1}), pytest.raises(DataError, match=r"data\.limits\.size_mib"):
+    with (
+        reading_limits(ReadingLimits(size_mib=1)),
+        pytest.raises(DataError, match=r"data\.limits\.size_mib"),
+    ):
         endpoint_copy(endpoint.url, "CONSTRUCT WHERE { ?s ?p ?o }")
     assert list(cache.iterdir()) == []
 
