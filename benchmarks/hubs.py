@@ -29,7 +29,6 @@ from emea.cli.arguments import AT_LEAST_ONE, number_in
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.em.propagation import Propagation
-from emea.matching import compiled
 from emea.matching.beliefs import Beliefs, Matching
 from emea.matching.pair_table import PairTable, ScoredPairs, tabulate
 from emea.matching.similarity import Cosine, Similarity
@@ -40,6 +39,7 @@ from emea.rules.neighbour_join import TargetEdges
 from emea.rules.pair_evidence import EvidenceModel
 from emea.rules.rule import RuleView
 from emea.rules.support import Grounds, support_of
+from emea.runtime import kernels
 
 DEGREES = (1_000, 10_000, 100_000)
 WARM_UP = 50
@@ -88,7 +88,7 @@ def growth(before: Numbers, after: Numbers, factor: float) -> list[str]:
 def measure(degree: int) -> Numbers:
     """Return the CPU seconds of each phase and the megabytes that they add to the process."""
     torch.set_num_threads(1)
-    with mock.patch.object(compiled, "LEAST_OPERATIONS", 0):  # the small graph compiles all loops
+    with mock.patch.object(kernels, "LEAST_OPERATIONS", 0):  # the small graph compiles all loops
         _phases(hub_graph(WARM_UP))
         before = _peak_memory()
         numbers = _phases(hub_graph(degree))

@@ -45,19 +45,15 @@ USERS_FILES = ("outputs", "multirun", "mlruns", "mlflow.db*", "lightning_logs", 
 """Where runs of the user write if they are started in the repository."""
 
 
-TESTS_OF_STEPS = ("em", "evaluation", "matching", "precision", "rules")
-"""Folders of tests whose small inputs must go through the compiled loops."""
+@pytest.fixture(scope="module", params=["torch", "numba"])
+def each_kernels(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Runs a test with torch's operations only, and with compiled loops of any length."""
+    from emea.runtime import kernels
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_short_loops(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Compile short loops, too, in tests of single steps; elsewhere small graphs do without."""
     with pytest.MonkeyPatch.context() as patch:
-        if request.path.parent.name in TESTS_OF_STEPS:
-            from emea.matching import compiled
-
-            patch.setattr(compiled, "LEAST_OPERATIONS", 0)
-        yield
+        patch.setattr(kernels, "LEAST_OPERATIONS", 0)
+        patch.setattr(kernels._Switch, "allows_compiled", request.param == "numba")
+        yield request.param
 
 
 @pytest.fixture(scope="session", autouse=True)

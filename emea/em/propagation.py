@@ -16,6 +16,7 @@ from emea.rules.literal_rows import LiteralRows
 from emea.rules.neighbour_join import TailGroups
 from emea.rules.pair_evidence import log_doubt
 from emea.rules.subsumption import Subsumption
+from emea.runtime import kernels
 from emea.runtime.block_memory import block_budget, in_smaller_blocks
 
 SORTING = 32
@@ -147,7 +148,7 @@ def smallest_of_groups(
         place: The place, from 1 on.
         filler: Result for groups with fewer values; larger than all values.
     """
-    if compiled.worthwhile(values, SORTING * len(values)):
+    if kernels.uses_numba(values, SORTING * len(values)):
         return compiled.smallest_of_groups(values, groups, num_groups, place, filler)
     if not len(values):
         return values.new_full((num_groups,), filler)

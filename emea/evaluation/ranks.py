@@ -10,6 +10,7 @@ from torch import Tensor
 from emea.data.arrays import FloatArray, IntArray
 from emea.matching import compiled
 from emea.matching.similarity import Similarity
+from emea.runtime import kernels
 from emea.runtime.block_memory import in_smaller_blocks
 
 OPERATIONS_PER_SCORE = 4
@@ -106,7 +107,7 @@ def rank_counts(
         num_columns: Number of columns that count, from the first on; ``None`` means all.
     """
     num_columns = scores.shape[1] if num_columns is None else num_columns
-    if compiled.worthwhile(scores, OPERATIONS_PER_SCORE * scores.numel()):
+    if kernels.uses_numba(scores, OPERATIONS_PER_SCORE * scores.numel()):
         not_better, equal = compiled.rank_counts(scores, reference, num_columns)
     else:
         scores = scores[:, :num_columns]

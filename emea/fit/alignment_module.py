@@ -25,6 +25,7 @@ from emea.fit.training_checks import (
     check_rows,
     likely_cause,
 )
+from emea.runtime.kernels import can_capture
 
 OptimizerFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
@@ -68,7 +69,8 @@ class AlignmentModule(pl.LightningModule):
             parameters. An ensemble has one for each member.
         num_source: Number of entities of the source graph.
         num_target: Number of entities of the target graph.
-        cuda_graph: Whether steps are replayed as a CUDA graph on a CUDA device.
+        cuda_graph: Whether steps are replayed as a CUDA graph on a CUDA device, if all kernels can
+            be captured.
 
     Attributes:
         logs_losses: Whether each block's last loss goes through Lightning's ``log``, which costs
@@ -96,7 +98,7 @@ class AlignmentModule(pl.LightningModule):
         self.num_target = num_target
         self._optimizer_makers = makers
         self._active: tuple[int, ...] = (0,)
-        self._cuda_graph = cuda_graph
+        self._cuda_graph = cuda_graph and can_capture()
         self._step: Callable[[], Tensor] | None = None
         self._graph_memory = GraphMemory()
         self.num_steps_of_turn = 0

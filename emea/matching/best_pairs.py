@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from emea.matching import compiled
+from emea.runtime import kernels
 from emea.runtime.threads import available_threads, index_ranges, one_thread
 
 GROUP = 64
@@ -186,7 +187,7 @@ class BestKeys:
             first_column: First column of the block, a multiple of ``GROUP``.
             first_id: Id of row 0.
         """
-        if compiled.usable(scores):
+        if kernels.uses_numba(scores):
             groups = scores.view(len(scores), -1, GROUP)
             first = start, first_column // GROUP, first_id
             compiled.keep_best(groups, first, self.rows, self.columns)
@@ -206,7 +207,7 @@ def has_fast_int8() -> bool:
     """Return whether products of 8-bit integers are exact and fast on this processor."""
     if hasattr(torch, "_int_mm") and _has(TORCH_INSTRUCTIONS):
         return True
-    return _has(LOOP_INSTRUCTIONS) and compiled.usable(torch.empty(0))
+    return _has(LOOP_INSTRUCTIONS) and kernels.uses_numba(torch.empty(0))
 
 
 @functools.cache
@@ -256,7 +257,7 @@ def write_products(rows: Tensor, columns: Tensor, out: Tensor) -> None:
         columns: ``[m, dim]``.
         out: ``[n, m]`` 32-bit integers.
     """
-    if _has(LOOP_INSTRUCTIONS) and compiled.usable(rows):
+    if _has(LOOP_INSTRUCTIONS) and kernels.uses_numba(rows):
         compiled.int8_products(rows, columns, out)
     else:
         torch._int_mm(rows, columns.T, out=out)

@@ -1,7 +1,5 @@
-"""Compiled loops on a CPU, which are used if numba is installed, and a check for Triton."""
+"""Compiled loops on a CPU, which are used if numba is installed."""
 
-import functools
-import importlib.util
 from typing import Any
 
 import numpy as np
@@ -9,40 +7,6 @@ import torch
 from torch import Tensor
 
 from emea.runtime.threads import available_threads, in_threads, index_ranges, thread_ranges
-
-LEAST_OPERATIONS = 2**18
-"""Shorter loops are left to torch, where its results are equal or differ by rounding only: a loop
-takes up to a second to compile, more than small graphs save by it."""
-
-
-@functools.cache
-def _numba_installed() -> bool:
-    return importlib.util.find_spec("numba") is not None
-
-
-@functools.cache
-def _triton_installed() -> bool:
-    return importlib.util.find_spec("triton") is not None
-
-
-def usable(values: Tensor) -> bool:
-    """Return whether compiled loops support tensors on this device."""
-    return values.device.type == "cpu" and _numba_installed()
-
-
-def worthwhile(values: Tensor, num_operations: int) -> bool:
-    """Return whether compiled loops support this tensor, and a loop is worth its compilation.
-
-    Args:
-        values: A tensor that the loop reads.
-        num_operations: Approximate number of operations of the loop.
-    """
-    return num_operations >= LEAST_OPERATIONS and usable(values)
-
-
-def supports_triton(values: Tensor) -> bool:
-    """Return whether Triton kernels, which need CUDA and single precision, support this tensor."""
-    return values.is_cuda and values.dtype == torch.float32 and _triton_installed()
 
 
 def arrays(*tensors: Tensor) -> tuple[np.ndarray[Any, Any], ...]:

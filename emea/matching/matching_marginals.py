@@ -9,6 +9,7 @@ from torch import Tensor
 
 from emea.matching import compiled
 from emea.matching.pair_table import PairTable, group_starts
+from emea.runtime import kernels
 
 MAX_PASSES = 6
 """Most passes over the messages of both sides; later calls for the same table continue them."""
@@ -122,7 +123,7 @@ OtherSums = Callable[[Tensor], Tensor]
 
 def _other_sums(table: PairTable) -> tuple[OtherSums, OtherSums]:
     """Return the sums over the pairs of each source entity, and of each target entity."""
-    if not compiled.worthwhile(table.targets, OPERATIONS_PER_PAIR * table.targets.numel()):
+    if not kernels.uses_numba(table.targets, OPERATIONS_PER_PAIR * table.targets.numel()):
         of_targets = partial(_sums_by_target, table)
         return partial(_torch_sums, _sums_by_source), partial(_torch_sums, of_targets)
     places = table.filled.flatten().nonzero().squeeze(1)

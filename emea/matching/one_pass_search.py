@@ -11,6 +11,7 @@ from emea.matching import compiled
 from emea.matching.best_pairs import best_pairs
 from emea.matching.search import SearchGroup
 from emea.matching.similarity import gathered_dots
+from emea.runtime import kernels
 
 ROWS_PER_GROUP = 2**14
 """Source entities of a group; the scores of a group are computed at a time."""
@@ -130,7 +131,7 @@ def spread_rows(vectors: Tensor, num_rows: int) -> Tensor:
 
 def _dots(queries: Tensor, vectors: Tensor, columns: Tensor) -> Tensor:
     """Return the exact dot products of each query with its candidates."""
-    is_compiled = compiled.usable(queries) and queries.dtype == torch.float32
+    is_compiled = kernels.uses_numba(queries) and queries.dtype == torch.float32
     pair_dots = compiled.pair_dots if is_compiled else gathered_dots
     dots = torch.empty(columns.shape, dtype=queries.dtype)
     for rows in torch.split(torch.arange(len(queries)), ROWS_PER_GROUP):

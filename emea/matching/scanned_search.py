@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from emea.matching.compiled import supports_triton
 from emea.matching.similarity import Similarity
+from emea.runtime import kernels
 from emea.runtime.block_memory import block_budget
 
 GROUP = 32
@@ -60,7 +60,7 @@ class Scanned(NamedTuple):
 
 def usable(similarity: Similarity, k: int) -> bool:
     """Return whether the scan supports this search and is faster than ``topk``."""
-    if similarity.scope is not None or not supports_triton(similarity.source):
+    if similarity.scope is not None or not kernels.uses_triton(similarity.source):
         return False
     return similarity.num_target // GROUP >= LEAST_SHARE * (k + SPARE)
 

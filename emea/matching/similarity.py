@@ -11,6 +11,7 @@ from torch.nn.functional import normalize
 from emea.matching import compiled
 from emea.matching.best_scores import best_of_rows
 from emea.matching.search import ExactSearch, Scope, Search
+from emea.runtime import kernels
 from emea.runtime.block_memory import block_budget, in_smaller_blocks
 
 BLOCK_BYTES = {"cpu": 2**26, "cuda": 2**28}
@@ -76,7 +77,7 @@ class Similarity:
     def uses_compiled_products(self) -> bool:
         """Whether a compiled loop computes the products of all pairs, so that ties stay ties."""
         size = self.source.numel() + self.target.numel()
-        return self.source.dtype == torch.float32 and compiled.worthwhile(self.source, size)
+        return self.source.dtype == torch.float32 and kernels.uses_numba(self.source, size)
 
     def scores(self, rows: Tensor, columns: Tensor | None = None) -> Tensor:
         """Return ``[len(rows), len(columns)]`` scores of the given source and target entities."""
@@ -92,7 +93,7 @@ class Similarity:
         dots_of = gathered_dots
         if self.uses_compiled_products:
             dots_of = compiled.pair_dots
-        elif compiled.supports_triton(self.source):
+        elif kernels.uses_triton(self.source):
             dots_of = compiled.triton_pair_dots
         scores = self.scale * dots_of(self.source, self.target, rows, columns)
         return scores - self.source_offset[rows] - self.target_offset[columns]

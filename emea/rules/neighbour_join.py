@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
-from emea.matching.compiled import worthwhile
 from emea.rules import compiled
 from emea.rules.directed_triples import DirectedTriples
+from emea.runtime import kernels
 from emea.runtime.block_memory import block_budget, in_smaller_blocks
 
 
@@ -198,7 +198,7 @@ def join_neighbours(
     """
     neighbours = neighbours or beliefs
     per_pair = beliefs.num_candidates * neighbours.num_candidates
-    if worthwhile(beliefs.targets, len(source.pair_heads) * per_pair):
+    if kernels.uses_numba(beliefs.targets, len(source.pair_heads) * per_pair):
         return _compiled_join(source, target, edges, (beliefs, neighbours), skip_impossible, filled)
     limit = block_budget(LOOKUPS_PER_BLOCK, beliefs.targets.device)
     size = max(1, limit // per_pair)

@@ -3,12 +3,12 @@
 import torch
 from torch import Tensor
 
-from emea.matching.compiled import worthwhile
 from emea.matching.pair_table import PairTable
 from emea.rules import compiled
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.neighbour_join import LOOKUPS_PER_BLOCK, chunks, expand_ranges, run_ends
 from emea.rules.subsumption import Subsumption
+from emea.runtime import kernels
 from emea.runtime.block_memory import block_budget, in_smaller_blocks
 
 LEAST_INCLUSION = 0.1
@@ -120,7 +120,7 @@ def _share(
     expected = here.expected(best)[pair[0]]
     relations_per_entity = len(there.relations) / max(1, len(there.starts) - 1)
     num_relations = round(len(expected) * relations_per_entity)
-    if worthwhile(expected, OPERATIONS_PER_RELATION * num_relations):
+    if kernels.uses_numba(expected, OPERATIONS_PER_RELATION * num_relations):
         found = compiled.shared_weights(
             pair,
             (here.starts, here.relations, here.weights),

@@ -63,6 +63,7 @@ from emea.runtime.device import (
     keep_freed_memory,
     peak_memory_mb,
 )
+from emea.runtime.kernels import use_kernels
 from emea.runtime.signals import signals_as_interrupt, was_terminated
 from emea.runtime.threads import SMALL_GRAPHS, one_thread
 
@@ -174,6 +175,7 @@ def _prepare_process(config: DictConfig) -> torch.device:
     device = choose_device(config.trainer.accelerator)
     forget_peak_memory(device)
     limit_blocks(OmegaConf.select(config, "trainer.block_memory", default=1.0))
+    use_kernels(OmegaConf.select(config, "trainer.kernels", default="auto"), device)
     read_halves(OmegaConf.select(config, "trainer.half_precision", default=False))
     return device
 

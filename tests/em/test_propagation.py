@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from emea.data.graph_pair import GraphPair
 from emea.em import propagation
 from emea.em.propagation import Propagation, smallest_of_groups
-from emea.matching import compiled
 from emea.matching.beliefs import Matching
 from emea.matching.similarity import Cosine, Similarity
 from emea.matching.two_sided import Subset
@@ -165,12 +164,9 @@ def test_nothing_matched_implies_nothing() -> None:
     assert len(sources) == len(targets) == 0
 
 
-@pytest.mark.parametrize("is_compiled", [True, False])
+@pytest.mark.usefixtures("each_kernels")
 @pytest.mark.parametrize("place", [1, 3])
-def test_smallest_values_of_groups(
-    place: int, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compiled, "usable", lambda values: is_compiled)
+def test_smallest_values_of_groups(place: int) -> None:
     rng = np.random.default_rng(0)
     values, groups = rng.integers(-9, 1, 60), rng.integers(0, 20, 60)
     found = smallest_of_groups(torch.from_numpy(values), torch.from_numpy(groups), 25, place, 1)

@@ -22,7 +22,6 @@ from emea.evaluation.ranks import (
     ranking_metrics,
     realistic_ranks,
 )
-from emea.matching import compiled
 from emea.matching import similarity as similarity_module
 from emea.matching.similarity import Similarity
 
@@ -33,13 +32,6 @@ with_fixture = settings(suppress_health_check=[HealthCheck.function_scoped_fixtu
 def block_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setitem(similarity_module.BLOCK_BYTES, "cpu", request.param)
     return int(request.param)
-
-
-@pytest.fixture(params=[0, 2**62], ids=["compiled", "torch"])
-def counting(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count with the compiled loop or with torch, however few scores there are."""
-    monkeypatch.setattr(compiled, "LEAST_OPERATIONS", request.param)
-    assert compiled.worthwhile(torch.zeros(1), 2**61) == (request.param == 0)
 
 
 def from_scores(scores: Tensor) -> Similarity:
@@ -76,7 +68,7 @@ def tables_with_links(draw: st.DrawFn) -> tuple[Tensor, IntArray]:
     return torch.tensor(rows, dtype=torch.float32), links
 
 
-@pytest.mark.usefixtures("block_bytes", "counting")
+@pytest.mark.usefixtures("block_bytes", "each_kernels")
 @with_fixture
 @given(tables_with_links())
 def test_ranks_among_pool_and_all(drawn: tuple[Tensor, IntArray]) -> None:
@@ -90,7 +82,7 @@ def test_ranks_among_pool_and_all(drawn: tuple[Tensor, IntArray]) -> None:
         assert ranks.in_pool[index] == looped_rank(row[target], pool)
 
 
-@pytest.mark.usefixtures("block_bytes", "counting")
+@pytest.mark.usefixtures("block_bytes", "each_kernels")
 @with_fixture
 @given(tables_with_links())
 def test_ranks_of_the_other_direction(drawn: tuple[Tensor, IntArray]) -> None:
@@ -103,7 +95,7 @@ def test_ranks_of_the_other_direction(drawn: tuple[Tensor, IntArray]) -> None:
         assert ranks.in_pool[index] == looped_rank(column[source], pool)
 
 
-@pytest.mark.usefixtures("counting")
+@pytest.mark.usefixtures("each_kernels")
 @pytest.mark.parametrize("num_columns", [0, 1, 40, 77])
 def test_counts_are_those_of_a_loop(num_columns: int) -> None:
     generator = torch.Generator().manual_seed(0)

@@ -1,7 +1,5 @@
 """The best pairs of rows and columns, compared with a sort of all scores and with 64-bit sums."""
 
-from unittest.mock import patch
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -20,6 +18,7 @@ from emea.matching.best_pairs import (
     unit_length,
     write_products,
 )
+from emea.runtime import kernels
 
 
 def in_order(scores: Tensor, length: int) -> list[set[int]]:
@@ -46,7 +45,7 @@ def as_sets(ids: Tensor) -> list[set[int]]:
     return [set(row) for row in ids.tolist()]
 
 
-@pytest.mark.parametrize("is_compiled", [True, False])
+@pytest.mark.usefixtures("each_kernels")
 @settings(max_examples=25, deadline=None)
 @given(
     num_rows=st.integers(1, 40),
@@ -55,14 +54,13 @@ def as_sets(ids: Tensor) -> list[set[int]]:
     lengths=st.tuples(st.integers(1, 9), st.integers(1, 9)),
     seed=st.integers(0, 99),
 )
-def test_they_are_those_of_a_sort(is_compiled, num_rows, num_columns, span, lengths, seed) -> None:
+def test_they_are_those_of_a_sort(num_rows, num_columns, span, lengths, seed) -> None:
     lengths = min(lengths[0], num_columns), min(lengths[1], num_rows)
     generator = torch.Generator().manual_seed(seed)
     scores = torch.randint(
         -span, span + 1, (num_rows, num_columns), generator=generator, dtype=torch.int32
     )
-    with patch.object(compiled, "usable", lambda values: is_compiled):
-        kept = collected(scores, lengths, 7, 1)
+    kept = collected(scores, lengths, 7, 1)
     assert as_sets(kept.rows.ids()) == in_order(scores, lengths[0])
     assert as_sets(kept.columns.ids()) == in_order(scores.T, lengths[1])
 
@@ -123,8 +121,8 @@ def test_without_instructions_or_compiled_loops_it_is_not_fast(
 ) -> None:
     has = dict.fromkeys(module.LOOP_INSTRUCTIONS, True)
     monkeypatch.setattr(module, "_has", lambda features: any(map(has.get, features)))
-    assert has_fast_int8() == compiled.usable(torch.empty(0))
-    monkeypatch.setattr(compiled, "usable", lambda values: False)
+    assert has_fast_int8() == kernels.uses_numba(torch.empty(0))
+    monkeypatch.setattr(kernels._Switch, "allows_compiled", False)
     assert not has_fast_int8()
     monkeypatch.setattr(module, "_has", lambda features: "avx_vnni" in features)
     assert has_fast_int8() == hasattr(torch, "_int_mm")

@@ -7,6 +7,7 @@ import torch
 
 from emea.matching import compiled
 from emea.matching.similarity import Cosine, Similarity, gathered_dots
+from emea.runtime import kernels
 from emea.runtime.threads import index_ranges
 
 
@@ -41,20 +42,12 @@ def test_scores_of_pairs_are_those_of_torch() -> None:
     offsets = torch.linspace(0, 1, 9), torch.linspace(0, 1, 12)
     similarity = Similarity(some_rows(9, 32), some_rows(12, 32), *offsets, scale=2.0)
     rows, columns = torch.tensor([0, 8, 3]), torch.tensor([11, 0, 5])
-    assert compiled.usable(similarity.source)
-    found = similarity.of_pairs(rows, columns)
-    with patch.object(compiled, "usable", lambda values: False):
+    with patch.object(kernels, "LEAST_OPERATIONS", 0):
+        assert similarity.uses_compiled_products
+        found = similarity.of_pairs(rows, columns)
+    with patch.object(kernels._Switch, "allows_compiled", False):
         assert torch.allclose(found, similarity.of_pairs(rows, columns), rtol=0, atol=1e-4)
     assert torch.allclose(found, similarity.scores(rows, columns).diagonal(), rtol=0, atol=1e-4)
-
-
-def test_short_loops_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = torch.zeros(1)
-    monkeypatch.setattr(compiled, "LEAST_OPERATIONS", 100)
-    assert compiled.usable(values)
-    assert [compiled.worthwhile(values, number) for number in (99, 100)] == [False, True]
-    monkeypatch.setattr(compiled, "usable", lambda values: False)
-    assert not compiled.worthwhile(values, 100)
 
 
 def test_all_pairs_of_a_similarity_have_the_same_products(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +55,7 @@ def test_all_pairs_of_a_similarity_have_the_same_products(monkeypatch: pytest.Mo
     similarity = Cosine()(some_rows(9, 32), some_rows(12, 32))
     size = (9 + 12) * 32
     for least, expected in ((size, True), (size + 1, False)):
-        monkeypatch.setattr(compiled, "LEAST_OPERATIONS", least)
+        monkeypatch.setattr(kernels, "LEAST_OPERATIONS", least)
         assert similarity.uses_compiled_products is expected
 
 

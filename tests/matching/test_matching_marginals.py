@@ -8,20 +8,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from emea.matching import compiled
 from emea.matching.matching_marginals import log_marginals, matching_messages
 from emea.matching.pair_table import PairTable
+from emea.runtime import kernels
 
 from .random_tables import pairs_of, random_table
 
 Pair = tuple[int, int]
 
 
-@pytest.fixture(params=[True, False], ids=["compiled", "torch"], autouse=True)
-def is_compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Compute the messages by compiled loops, or by torch's operations."""
-    monkeypatch.setattr(compiled, "usable", lambda values: request.param)
-    return bool(request.param)
+pytestmark = pytest.mark.usefixtures("each_kernels")
 
 
 def all_matchings(pairs: list[Pair]) -> Iterator[list[Pair]]:
@@ -176,8 +172,8 @@ def test_both_computations_end_after_the_same_pass(
     logits = torch.from_numpy(rng.normal(scale=8, size=table.targets.shape)).float()
     start, found = matching_messages(table, logits / 2, max_passes=2), []
     before = start.from_source.clone(), start.from_target.clone()
-    for usable in (True, False):
-        monkeypatch.setattr(compiled, "usable", lambda values, usable=usable: usable)
+    for allowed in (True, False):
+        monkeypatch.setattr(kernels._Switch, "allows_compiled", allowed)
         found.append(matching_messages(table, logits, competition, 40, 0.05, start))
     assert torch.equal(before[0], start.from_source) and torch.equal(before[1], start.from_target)
     torch.testing.assert_close(found[0].from_source, found[1].from_source, rtol=1e-5, atol=1e-5)

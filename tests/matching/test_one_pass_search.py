@@ -1,7 +1,6 @@
 """Search in one pass: recall, exact scores, ties, and what must not change the result."""
 
 import logging
-from unittest.mock import patch
 
 import pytest
 import torch
@@ -9,7 +8,6 @@ from torch import Tensor
 
 from emea.errors import ConfigError
 from emea.matching import best_pairs as pairs_module
-from emea.matching import compiled
 from emea.matching.auto_search import AutoSearch
 from emea.matching.best_pairs import best_pairs, has_fast_int8
 from emea.matching.candidates import search_recall, top_candidates, warn_of_low_recall
@@ -69,17 +67,14 @@ def test_products_in_single_precision_find_the_true_best(monkeypatch: pytest.Mon
     assert torch.equal(of_target.sort(1).values, best.sort(1).values)
 
 
-@pytest.mark.parametrize("is_compiled", [True, False])
-def test_threads_do_not_change_the_result(
-    is_compiled: bool, products: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("each_kernels")
+def test_threads_do_not_change_the_result(products: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairs_module, "MIN_ROWS_PER_THREAD", 50)
     source, target = unit_vectors(300, 400)
     found = []
     for num_threads in (1, 2, 3):
         monkeypatch.setattr(pairs_module, "available_threads", lambda number=num_threads: number)
-        with patch.object(compiled, "usable", lambda values: is_compiled):
-            found.append([ids.sort(1).values for ids in best_pairs(source, target, (20, 20))])
+        found.append([ids.sort(1).values for ids in best_pairs(source, target, (20, 20))])
     assert all(
         torch.equal(*pair) for other in found[1:] for pair in zip(found[0], other, strict=True)
     )

@@ -87,7 +87,7 @@ def test_restricted_scores_are_those_of_the_whole() -> None:
     assert torch.allclose(part.scores(torch.arange(2)), whole.scores(rows, columns))
 
 
-@pytest.mark.usefixtures("block_bytes")
+@pytest.mark.usefixtures("block_bytes", "each_kernels")
 @with_fixture
 @given(st.integers(0, 9), st.integers(0, 99))
 def test_scores_of_pairs_are_those_of_the_whole(num_pairs: int, seed: int) -> None:

@@ -15,6 +15,7 @@ from emea.matching.beliefs import Beliefs
 from emea.rules import compiled, neighbour_join
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
+from emea.runtime import kernels
 from emea.runtime.threads import index_ranges
 
 from .literal_paris import beliefs_of, both_directions, pairs
@@ -60,13 +61,14 @@ def joined(
     """Return the join by torch's operations, which must equal that of the compiled loops."""
     source, target = DirectedTriples(pair.source), DirectedTriples(pair.target)
     given = source, target, TargetEdges(target), beliefs, skip_impossible, neighbours, filled
-    assert neighbour_join.worthwhile(beliefs.targets, 0)
-    by_loops = join_neighbours(*given)
-    with patch.object(neighbour_join, "worthwhile", lambda *_: False):
+    with patch.object(kernels, "LEAST_OPERATIONS", 0):
+        assert kernels.uses_numba(beliefs.targets, 0)
+        by_loops = join_neighbours(*given)
+        with patch.object(compiled, "thread_ranges", lambda size: index_ranges(size, 3)):
+            assert rows(join_neighbours(*given)) == rows(by_loops)
+    with patch.object(kernels._Switch, "allows_compiled", False):
         join = join_neighbours(*given)
     assert rows(by_loops) == rows(join)
-    with patch.object(compiled, "thread_ranges", lambda size: index_ranges(size, 3)):
-        assert rows(join_neighbours(*given)) == rows(join)
     heads = beliefs.targets[join.entity, join.slot]
     tails = (neighbours or beliefs).targets[join.neighbour, join.neighbour_slot]
     assert torch.equal(by_loops.target_pair, join.target_pair)

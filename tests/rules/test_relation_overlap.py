@@ -10,7 +10,7 @@ import torch
 
 from emea.data.graph import KnowledgeGraph
 from emea.matching.pair_table import PairTable
-from emea.rules import compiled, relation_overlap
+from emea.rules import compiled
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.relation_overlap import LEAST_INCLUSION, PRIOR, RelationOverlap
 from emea.rules.subsumption import Subsumption
@@ -74,10 +74,7 @@ def reference(
     return math.sqrt(share(0, source, target) * share(1, target, source))
 
 
-def test_the_compiled_loops_are_used() -> None:
-    assert relation_overlap.worthwhile(torch.zeros(1), 0)
-
-
+@pytest.mark.usefixtures("each_kernels")
 @pytest.mark.parametrize("seed", range(5))
 def test_equals_a_reference_over_sets(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -99,15 +96,14 @@ def test_equals_a_reference_over_sets(seed: int) -> None:
             wanted = reference(sets, likelier, row * ENTITIES[1] + int(targets[row, slot]))
         assert values[row, slot].item() == pytest.approx(wanted, rel=1e-5)
     assert values[filled].std() > 0.05
-    with patch.object(relation_overlap, "worthwhile", lambda *_: False):  # torch's operations
+    try:
+        limit_blocks(1e-9)
         assert torch.equal(overlap(table, included), values)
-        try:
-            limit_blocks(1e-9)
-            assert torch.equal(overlap(table, included), values)
-        finally:
-            limit_blocks(1.0)
+    finally:
+        limit_blocks(1.0)
 
 
+@pytest.mark.usefixtures("each_kernels")
 def test_without_inclusions_all_pairs_are_equal() -> None:
     rng = np.random.default_rng(0)
     overlap = RelationOverlap(DirectedTriples(graph(rng, 0)), DirectedTriples(graph(rng, 1)))
@@ -117,5 +113,3 @@ def test_without_inclusions_all_pairs_are_equal() -> None:
         targets, torch.zeros(targets.shape), torch.ones_like(targets).bool(), ENTITIES[1]
     )
     assert torch.equal(overlap(table, empty), torch.ones(targets.shape))
-    with patch.object(relation_overlap, "worthwhile", lambda *_: False):
-        assert torch.equal(overlap(table, empty), torch.ones(targets.shape))

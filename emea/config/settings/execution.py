@@ -31,6 +31,13 @@ class TrainerSettings:
         50, "optimisation steps of a Lightning batch, which costs overhead once", up_to(1_000_000)
     )
     cuda_graph: bool = setting(True, "replay the step as one CUDA graph (only on a GPU)")
+    kernels: str = setting(
+        "auto",
+        "auto: compiled kernels (numba, Triton) where they are installed; torch: only torch's "
+        "operations, which shows whether a problem comes from a compiled kernel; several times "
+        "slower, without CUDA graphs",
+        ("auto", "torch"),
+    )
     half_precision: bool = setting(
         False,
         "let the edges of RREA and Dual-AMN read features and gradients in half precision in "

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from emea.encoders.kernels.sparse_pattern import SparsePattern
-from emea.matching import compiled
+from emea.runtime import kernels
 from emea.runtime.threads import available_threads, in_threads, index_ranges
 
 EDGES_PER_PART = 100_000
@@ -104,7 +104,7 @@ class LayerGradients(NamedTuple):
 
 def usable(values: Tensor) -> bool:
     """Return whether the kernels support this tensor; otherwise torch's operations are used."""
-    return values.dtype == torch.float32 and compiled.usable(values)
+    return values.dtype == torch.float32 and kernels.uses_numba(values)
 
 
 def attend(layers: Layers, by_relation: Tensor) -> Attended:

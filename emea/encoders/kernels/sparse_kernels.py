@@ -13,7 +13,7 @@ from torch import Tensor
 
 from emea.data.arrays import IntArray
 from emea.data.sorting import places_in_runs
-from emea.matching.compiled import supports_triton
+from emea.runtime import kernels
 
 EDGES_PER_TILE = 8
 """Edges read side by side by one program."""
@@ -45,7 +45,7 @@ MAX_WIDTH = 128
 
 def usable(dense: Tensor) -> bool:
     """Return whether the kernels support this tensor; otherwise torch's products are used."""
-    return supports_triton(dense)
+    return kernels.uses_triton(dense)
 
 
 class RowChunks(NamedTuple):
