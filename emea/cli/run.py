@@ -28,8 +28,7 @@ from emea.record.run_folder import LOG_FILE
 from emea.record.run_header import Launch
 from emea.record.run_record import is_finished
 from emea.record.secrets import clean_hydra_files
-from emea.run.sweep import launch_of
-from emea.run.sweep_outcomes import forget_outcome, write_outcome
+from emea.run.sweep import forget_outcome, launch_of, write_outcome
 from emea.runtime.console import logged
 
 logger = logging.getLogger(__name__)

@@ -12,9 +12,10 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from emea.run import sweep as sweep_callback
-from emea.run.sweep import SweepSummary, launch_of
-from emea.run.sweep_outcomes import (
+from emea.run.sweep import (
+    SweepSummary,
     forget_outcome,
+    launch_of,
     print_summary,
     read_outcomes,
     write_outcome,
@@ -66,7 +67,7 @@ def cells(line: str) -> list[str]:
 
 def test_jobs_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     for number in (10, 2, 0):
-        job(tmp_path, number, [f"ratio={number}"], 0.5)
+        job(tmp_path / "inner", number, [f"ratio={number}"], 0.5)
     assert [one.setting for one in read_outcomes(tmp_path)] == [
         ("ratio=0",),
         ("ratio=2",),
@@ -147,7 +148,8 @@ def test_each_job_says_its_number(
     summary.on_multirun_start(config)
     elsewhere = pickle.loads(pickle.dumps(summary))  # as launchers send it to other processes
     elsewhere.on_job_start(config)
-    assert caplog.messages == ["Run 3" if total is None else f"Run 3 of {total}"]
+    (message,) = caplog.messages
+    assert message.partition(",")[0] == ("Run 3" if total is None else f"Run 3 of {total}")
     config.hydra.mode = RunMode.RUN
     elsewhere.on_job_start(config)
     assert len(caplog.messages) == 1
@@ -160,17 +162,15 @@ def test_a_job_says_how_long_the_sweep_will_take(
     now = [1000.0]
     monkeypatch.setattr(sweep_callback.time, "time", lambda: now[0])
     typed = ["data=zh,fr", "seed=range(3)", "em=dual"]
-    config = sweep_config(tmp_path, overrides={"task": typed}, job={"num": 2})
+    config = sweep_config(tmp_path, overrides={"task": typed}, job={"num": 0})
     summary = SweepSummary()
     summary.on_multirun_start(config)
-    recorded = job(tmp_path, 0, ["seed=0"], None)
-    write_outcome(recorded, recorded=str(recorded))  # took no time: not a measurement
     summary.on_job_start(config)
-    job(tmp_path, 1, ["seed=1"], 0.5)
-    job(tmp_path, 2, ["seed=2"], None)  # still running
-    now[0] += 120.0
+    config.hydra.job.num, now[0] = 2, 1240.0
     summary.on_job_start(config)
-    assert caplog.messages == ["Run 3 of 6", "Run 3 of 6, about 8 min left"]
+    config.skip_recorded = True  # the two jobs may have taken no time
+    summary.on_job_start(config)
+    assert caplog.messages == ["Run 1 of 6", "Run 3 of 6, about 8 min left", "Run 3 of 6"]
     plan = json.loads((tmp_path / "sweep.json").read_text())
     assert plan == {"num_jobs": 6, "swept": ["data", "seed"]}
 
@@ -221,15 +221,6 @@ def test_an_earlier_run_in_the_folder_is_no_success(tmp_path: Path) -> None:
     assert outcome.metrics is not None and not outcome.failed
 
 
-def test_a_sweep_with_a_failure_ends_with_a_status(tmp_path: Path) -> None:
-    config = sweep_config(tmp_path)
-    job(tmp_path, 0, [], 0.5)
-    SweepSummary().on_multirun_end(config)
-    job(tmp_path, 1, [], None)
-    with pytest.raises(SystemExit, match="1 of 2 jobs failed"):
-        SweepSummary().on_multirun_end(config)
-
-
 def test_jobs_of_an_earlier_sweep_in_the_folder_are_not_its_own(tmp_path: Path) -> None:
     config = sweep_config(tmp_path)
     job(tmp_path, 0, ["em=paper"], 0.5)
@@ -240,11 +231,6 @@ def test_jobs_of_an_earlier_sweep_in_the_folder_are_not_its_own(tmp_path: Path) 
     os.utime(failed / ".hydra" / "overrides.yaml", ns=(1, 1))  # Hydra writes it anew
     with pytest.raises(SystemExit, match="1 of 1 jobs failed"):
         summary.on_multirun_end(config)
-
-
-def test_jobs_are_found_in_folders_of_folders(tmp_path: Path) -> None:
-    job(tmp_path / "zh", 0, [], 0.5)
-    assert len(read_outcomes(tmp_path)) == 1
 
 
 def test_a_failure_sets_the_status_even_if_the_table_fails(
