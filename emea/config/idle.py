@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from emea.config.settings.em import PAPER_FEATURES, TwoWaySettings
 from emea.config.settings.groups import OPTIONAL
@@ -219,20 +218,3 @@ def idle_settings(config: DictConfig, overrides: Sequence[str]) -> dict[str, str
             if typed == key or typed.startswith(f"{key}."):
                 found.setdefault(typed, reason.format(config=config))
     return found
-
-
-def keys_without_effect(config: DictConfig) -> list[str]:
-    """Return the keys that have no effect in a config, each with all keys below it.
-
-    Args:
-        config: A composed config, or the settings of an earlier run, which may lack some keys.
-    """
-    found: dict[str, None] = {}
-    for entry in IDLE:
-        try:
-            holds = entry.when(config)
-        except (AttributeError, KeyError, TypeError, OmegaConfBaseException):
-            continue  # an earlier run lacks the settings that this condition needs
-        if holds:
-            found |= dict.fromkeys(entry.keys)
-    return list(found)
