@@ -28,7 +28,7 @@ ui: $(STAMP)
 	$(BIN)/emea ui
 
 report: $(STAMP)
-	$(BIN)/emea report
+	$(BIN)/python -m experiments report
 
 # ratios to former and alternative forms, graphs with hubs, and where the time of a small run goes
 bench: $(STAMP)

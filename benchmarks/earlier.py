@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from emea.record.measurements import read_measurements
-from emea.results.records import machine_of, short_commit
+from emea.record.provenance import machine_of, short_commit
+from experiments.archive.measurements import read_measurements
 
 RECORDED = Path(__file__).resolve().parents[1] / "experiments" / "speed"
 

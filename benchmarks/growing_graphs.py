@@ -8,8 +8,8 @@ new run aligns them from the beginning. Both have the same labels and the same t
 those of new entities. The lacking triples are drawn at random, or are the last ones of the file,
 which are the latest ones of ContEA.
 
-Each run has a folder that ``emea record add`` accepts. Processes with the same --queue share the
-pairs, splits and shares.
+Each run has a folder that ``python -m experiments record add`` accepts. Processes with the same
+--queue share the pairs, splits and shares.
 """
 
 import argparse

@@ -15,8 +15,8 @@ Half of the source entities, drawn at random, are never asked about. Their test 
 links of all runs. So all arms are evaluated on the same links and among the same targets, and none
 of these links is a label of any run. Suggestions and random links come from the other half.
 
-Each run has a folder that ``emea record add`` accepts. Processes with the same --queue share the
-pairs and splits.
+Each run has a folder that ``python -m experiments record add`` accepts. Processes with the same
+--queue share the pairs and splits.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Runs the cells of an experiment in one process and adds them to a study.
 
-    python -m experiments.batch table2 data=zh ratio=0.01,0.05 --out outputs/table2 --part 0/2
+    python -m experiments batch table2 data=zh ratio=0.01,0.05 --out outputs/table2 --part 0/2
 
 This runs the same jobs as ``python run.py -m experiment=table2 data=zh ratio=0.01,0.05``, but
 without MLflow, for machines on which it is not installed. ``--part i/n`` selects every n-th group
@@ -14,7 +14,6 @@ import hashlib
 import json
 import logging
 import re
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,11 @@ from omegaconf import DictConfig, OmegaConf
 from emea.config.command_line import jobs
 from emea.config.composition import composed, quote_numeric_choices
 from emea.errors import UserError
-from emea.record.packing import packed_runs
 from emea.record.provenance import code_state, is_of_committed_code
 from emea.record.run_folder import CHECKPOINT_FILE, CONFIG_FILE, METRICS_FILE
-from emea.record.study import add_runs
-from emea.record.study_files import PackedRun
+from experiments.archive.packing import packed_runs
+from experiments.archive.study import add_runs
+from experiments.archive.study_files import PackedRun
 
 logger = logging.getLogger("experiments.batch")
 
@@ -166,7 +165,7 @@ def record(out: Path, study: Path) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m experiments batch", description=__doc__)
     parser.add_argument("experiment", help="an option of conf/experiment")
     parser.add_argument("overrides", nargs="*", help="as for run.py -m")
     parser.add_argument("--out", type=Path, required=True, help="folder of the run folders")
@@ -185,7 +184,3 @@ def _part(text: str) -> tuple[int, int]:
     if not (part.isdecimal() and num_parts.isdecimal() and int(part) < int(num_parts)):
         raise argparse.ArgumentTypeError(f"it must be i/n with i from 0 to n - 1, got {text}")
     return int(part), int(num_parts)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -56,7 +56,8 @@ def test_the_wheel_holds_what_it_needs(wheel: Path) -> None:
     shipped = {f"emea/{path.relative_to(ROOT)}" for path in (ROOT / "conf").rglob("*.yaml")}
     assert shipped <= names
     assert {"emea/py.typed", "emea/results/page.css", "emea/data/sources/sources.json"} <= names
-    assert not [name for name in names if name.startswith(("tests/", "experiments/", "conf/"))]
+    others = ("tests/", "experiments/", "benchmarks/", "conf/", "emea/experiments/")
+    assert not [name for name in names if name.startswith(others)]
 
 
 def test_the_python_block_of_the_readme(programs: Path, tmp_path: Path) -> None:

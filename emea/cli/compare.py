@@ -9,19 +9,18 @@ from emea.errors import writing
 DESCRIPTION = """Compares finished runs with the first one: settings that differ, metrics side by
 side, a paired t-test over the test links, and links won and lost.
 
-RUN is a run folder, or STUDY/NAME for a recorded run (see emea record list). Runs are paired only
-if they were tested on the same links."""
+RUN is a run folder. Runs are paired only if they were tested on the same links."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print the comparison, write the requested files and return the exit status."""
     options = _parser().parse_args(arguments)
     from emea.record.atomic import write_atomic
-    from emea.results.compared_run import find_compared_run
+    from emea.results.compared_run import load_compared_run
     from emea.results.comparison import compare
     from emea.results.comparison_page import as_csv, as_html, as_text
 
-    runs = [find_compared_run(place) for place in options.runs]
+    runs = [load_compared_run(place) for place in options.runs]
     comparison = compare(runs, options.examples)
     print(as_text(comparison))
     for path, render in ((options.csv, as_csv), (options.html, as_html)):
@@ -38,7 +37,9 @@ def _parser() -> argparse.ArgumentParser:
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="two or more finished runs")
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN", help="two or more finished runs"
+    )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write a CSV file")
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write an HTML page")
     parser.add_argument(

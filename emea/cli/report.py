@@ -1,4 +1,4 @@
-"""``emea report`` writes tables and figures of recorded runs."""
+"""``emea report`` writes tables of finished runs, and draws the calibration of a run."""
 
 import argparse
 import os
@@ -7,11 +7,11 @@ from pathlib import Path
 
 from emea.record.store_uri import DEFAULT_URI, STORE_VARIABLE
 
-DESCRIPTION = """Write tables and figures of recorded runs as Markdown, CSV, SVG and one HTML page.
+DESCRIPTION = f"""Write tables of finished runs as Markdown and as an HTML page: all runs, and the
+best run of each setting.
 
-With --runs or --store, report your own runs. Without options, a checkout of the project writes the
-reports of its own experiments and the generated tables of its documents. Elsewhere, the runs of
-your MLflow store are reported."""
+Without options, the runs of the MLflow store are reported: ${STORE_VARIABLE}, or else
+{DEFAULT_URI}."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -22,25 +22,18 @@ def main(arguments: Sequence[str]) -> int:
 
         print(*write_calibration(options.calibration, options.out), sep="\n")
         return 0
-    # pandas and scipy are imported here, so that --help answers at once
-    from emea.results.records import load_run_folders, load_studies
-    from emea.results.report import EXPERIMENTS
-    from emea.results.run_table import run_table
-    from emea.results.store_runs import load_store
-    from emea.results.write import Results, write_own_runs, write_results
+    # imported here, so that --help answers at once
+    from emea.results.own_runs import PAGE, write_own_runs
+    from emea.results.recorded_run import load_run_folders, load_store
 
-    store = options.store
-    if store is None and options.runs is None and not EXPERIMENTS.is_dir():
-        store = os.environ.get(STORE_VARIABLE, DEFAULT_URI)  # an installed copy has no experiments
-    if options.runs is not None or store is not None:
-        runs = load_store(store) if store else load_run_folders(options.runs)
-        out = options.out or Path("report")
-        names = write_own_runs(run_table(runs), out)
+    if options.runs is not None:
+        runs = load_run_folders(options.runs)
     else:
-        runs, out = load_studies(EXPERIMENTS), options.out or EXPERIMENTS
-        names = write_results(Results(run_table(runs)), out)
+        runs = load_store(options.store or os.environ.get(STORE_VARIABLE, DEFAULT_URI))
+    out = options.out or Path("report")
+    write_own_runs(runs, out)
     number = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
-    print(f"{number}: wrote {', '.join(names)} and {out / 'report.html'}")
+    print(f"{number}: wrote {out / PAGE}")
     return 0
 
 
@@ -56,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         nargs="+",
         metavar="FOLDER",
-        help="run folders, folders of them, or studies of emea record",
+        help="run folders, or folders of them",
     )
     source.add_argument("--store", metavar="URI", help=f"an MLflow store, such as {DEFAULT_URI}")
     source.add_argument(
@@ -69,6 +62,6 @@ def _parser() -> argparse.ArgumentParser:
         "--out",
         type=Path,
         metavar="PATH",
-        help="the folder for the reports (for your own runs: report), or the calibration drawing",
+        help="the folder of the report (default: report), or the name of the calibration drawing",
     )
     return parser

@@ -11,7 +11,6 @@ from emea.errors import UserError
 from emea.record.run_folder import read_metrics, sweep_objective
 from emea.record.run_lock import LOCK_FILE, is_locked
 from emea.record.run_record import FINGERPRINT_TAG, RUN_FILE, RunHeader, is_finished, read_header
-from emea.record.study import StudyRun, experiments_folder, find_studies, runs_with_fingerprint
 from emea.record.sync import find_run_folders
 from emea.record.tracker import Tracker
 
@@ -59,18 +58,6 @@ def _fingerprint(folder: Path, written: int) -> str | None:
     return read_header(folder).tags.get(FINGERPRINT_TAG)
 
 
-def recorded_run(fingerprint: str, roots: Iterable[Path]) -> StudyRun | None:
-    """Find a finished run with this fingerprint in the studies at or below roots."""
-    for study in find_studies(root for root in roots if root.is_dir()):
-        try:
-            for run in runs_with_fingerprint(study, fingerprint):
-                if run.header["status"] == "FINISHED":
-                    return run
-        except (UserError, OSError) as error:
-            logger.warning("%s was not searched for earlier runs: %s", study, error)
-    return None
-
-
 RUNS = ("multirun", "outputs")
 """Where runs leave their folders, below the working directory."""
 
@@ -94,12 +81,12 @@ class AlreadyRecordedError(Exception):
 def refuse_recorded(
     header: RunHeader, tracker: Tracker, others: Sequence[Path] = ()
 ) -> Path | None:
-    """Look for an earlier run with the same fingerprint: in studies, run folders and the store.
+    """Look for an earlier run with the same fingerprint: in run folders and the store.
 
     Args:
         header: The header of the run that is about to start.
         tracker: The tracker that would record it.
-        others: Additional folders with run folders or studies.
+        others: Additional folders with run folders.
 
     Returns:
         The folder of an interrupted run to resume; ``None`` if there is none.
@@ -108,10 +95,6 @@ def refuse_recorded(
         AlreadyRecordedError: If an earlier run finished.
     """
     fingerprint = header.tags[FINGERPRINT_TAG]
-    recorded = recorded_run(fingerprint, [experiments_folder(), *others])
-    if recorded is not None:
-        place = f"{recorded.study}: {recorded.name}"
-        raise AlreadyRecordedError(place, sweep_objective(recorded.metrics))
     earlier = earlier_runs(fingerprint, [*map(Path, RUNS), *others])
     if earlier.finished is not None:
         objective = sweep_objective(read_metrics(earlier.finished))

@@ -7,7 +7,8 @@ from emea.data.protocol import seen_links
 from emea.errors import DataError, writing
 from emea.record.atomic import write_atomic
 from emea.record.run_folder import read_metrics
-from emea.results.charts import COLOURS, Spec, png, stacked, svg
+from emea.results.charts import COLOURS, png, stacked, svg
+from emea.results.report import Spec
 
 WIDTH = 380
 

@@ -1,7 +1,6 @@
-"""Runs to compare: run folders and recorded runs of studies."""
+"""Runs to compare."""
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +13,6 @@ from emea.data.arrays import FloatArray, IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.errors import DataError, UserError
-from emea.record.packing import restore_run
 from emea.record.run_folder import (
     RANKS_FILE,
     links_checksum,
@@ -22,8 +20,7 @@ from emea.record.run_folder import (
     read_metrics,
     read_ranks,
 )
-from emea.record.run_record import check_finished, is_run_folder, read_run_file
-from emea.record.study import StudyRun, find_run, is_study, study_folder
+from emea.record.run_record import check_finished, read_run_file
 
 STAGES = ("initial", "final")
 
@@ -59,28 +56,12 @@ class ComparedRun:
     read_links: Callable[[], NamedLinks]
 
 
-def find_compared_run(place: str) -> ComparedRun:
-    """Return the run at a place.
-
-    Args:
-        place: A run folder, or ``STUDY/NAME`` for a recorded run.
+def load_compared_run(folder: Path) -> ComparedRun:
+    """Return the finished run in a folder.
 
     Raises:
-        UserError: If there is no such run, or it is unfinished or damaged.
+        UserError: If there is no run, or it is unfinished or damaged.
     """
-    path = Path(place)
-    if is_run_folder(path):
-        return _from_folder(path)
-    study = study_folder(str(path.parent))
-    if len(path.parts) > 1 and is_study(study):
-        return _from_study(find_run(study, path.name), place)
-    raise DataError(
-        f"{place} is neither a run folder nor a recorded run. "
-        "Give a folder with run.json, or STUDY/NAME as emea record list shows them."
-    )
-
-
-def _from_folder(folder: Path) -> ComparedRun:
     check_finished(folder)
     header = read_run_file(folder)
     ranks: dict[str, FloatArray] = {}
@@ -102,26 +83,6 @@ def _from_folder(folder: Path) -> ComparedRun:
     )
 
 
-def _from_study(run: StudyRun, place: str) -> ComparedRun:
-    kept = {stage: run.ranks(stage) for stage in STAGES}
-    return ComparedRun(
-        label="/".join(Path(place).parts[-2:]),
-        settings=run.header["params"],
-        tags=run.header["tags"],
-        metrics=run.scores,
-        ranks={stage: found for stage, found in kept.items() if found is not None},
-        links_checksum=run.links_checksum,
-        read_links=partial(_links_of_study, run),
-    )
-
-
-def _links_of_study(run: StudyRun) -> NamedLinks:
-    with tempfile.TemporaryDirectory() as parent:
-        folder = Path(parent) / "run"
-        restore_run(run, folder)
-        return _links_of_folder(folder, run.links_checksum)
-
-
 def _links_of_folder(folder: Path, checksum: str | None) -> NamedLinks:
     """Return the names of a run's test links, read from its data.
 
@@ -139,7 +100,7 @@ def _links_of_folder(folder: Path, checksum: str | None) -> NamedLinks:
     if pair.checksum() != read_run_file(folder)["tags"].get("data_checksum"):
         raise DataError(f"the data of {pair.name} changed since the run")
     links = read_ranks(folder)[0].get("links")
-    if links is None:  # a recorded run keeps only their checksum
+    if links is None:  # a run restored from an archive has only their checksum
         links = factory(config.split)(pair).test
     if checksum is None or links_checksum(links) != checksum:
         raise DataError(f"the test links of {pair.name} changed since the run")

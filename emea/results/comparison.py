@@ -11,6 +11,7 @@ from emea.data.protocol import seen_links
 from emea.errors import DataError
 from emea.evaluation.metrics import link_scores, paired_p
 from emea.results.compared_run import ComparedRun, names_or_reason
+from emea.results.recorded_run import number_at
 
 NO_EFFECT = ("tracking.", "skip_recorded", "study", "data.root", "trust", "initial_from")
 """Beginnings of settings that do not change results."""
@@ -162,15 +163,8 @@ def _differing(values: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tup
 
 
 def _metrics(metrics: Sequence[Mapping[str, Any]]) -> tuple[Row, ...]:
-    rows = [Row(path, tuple(_number_at(one, path) for one in metrics)) for path in METRICS]
+    rows = [Row(path, tuple(number_at(one, path) for one in metrics)) for path in METRICS]
     return tuple(row for row in rows if any(value is not None for value in row.values))
-
-
-def _number_at(metrics: Mapping[str, Any], path: str) -> float | None:
-    found: Any = metrics
-    for key in path.split("."):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return float(found) if isinstance(found, int | float) else None
 
 
 def paired_test(first: ComparedRun, other: ComparedRun, num_examples: int = 5) -> PairedTest:
@@ -209,7 +203,7 @@ def paired_test(first: ComparedRun, other: ComparedRun, num_examples: int = 5) -
 
 def _all_ranks(run: ComparedRun) -> FloatArray:
     """Return the ranks of all test links; those that no method can find are infinite and last."""
-    num_missed = _number_at(run.metrics, "num_links.missed") or 0
+    num_missed = number_at(run.metrics, "num_links.missed") or 0
     return np.append(run.ranks["final"], np.full(int(num_missed), np.inf))
 
 

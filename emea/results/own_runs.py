@@ -1,12 +1,16 @@
 """The report of a user's own runs: a table of all runs, and the best of each setting."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
-import pandas as pd
+from emea.errors import writing
+from emea.record.atomic import write_atomic
+from emea.results.page import report_page
+from emea.results.recorded_run import RecordedRun, number_at
+from emea.results.render import report_markdown
+from emea.results.report import Part, Report, text_table
 
-from emea.results.study import Part, Report
-from emea.results.table import text_table
-
+PAGE = "report.html"
 COLUMNS = {
     "Hit@1 before": ("initial.hit@1", "{:.4f}"),
     "Hit@1": ("final.hit@1", "{:.4f}"),
@@ -17,9 +21,7 @@ COLUMNS = {
 IDENTITY = {"pair": "data", "model": "model", "rule": "rule", "em": "em", "protocol": "protocol"}
 NOTE = (
     "Hit@1, MRR and MR are among test targets, before and after EM. They are empty if a run had no "
-    "test links. Tables and figures of the paper follow if some of these runs belong to them: "
-    "such runs have the pair, ratio, protocol, model, rule, seed, decoding and EM settings "
-    "of the paper. Other settings of the model are not compared."
+    "test links."
 )
 BEST_NOTE = (
     "The run with the highest Hit@1 on test links for each pair, ratio and protocol. Choose "
@@ -27,42 +29,61 @@ BEST_NOTE = (
 )
 
 
-def runs_report(table: pd.DataFrame) -> Report:
-    """Return a report with a row per run, in the order in which they started."""
-    rows = [_row(run) for _, run in table.sort_values("started", kind="stable").iterrows()]
+def write_own_runs(runs: Sequence[RecordedRun], out: Path) -> None:
+    """Write the report of a user's own runs as Markdown and as a page.
+
+    Raises:
+        DataError: If the folder is not writable.
+    """
+    report = runs_report(runs)
+    with writing(out):
+        write_atomic(out / report.name / "results.md", report_markdown(report))
+        write_atomic(out / PAGE, report_page("Recorded runs", [report]))
+
+
+def runs_report(runs: Sequence[RecordedRun], note: str = NOTE) -> Report:
+    """Return a report with a row per run, in the order in which they started.
+
+    Args:
+        runs: The finished runs.
+        note: Text above the table of all runs, in Markdown.
+    """
+    rows = [_row(run) for run in sorted(runs, key=lambda run: run.started)]
     everything = text_table(["run"], [*IDENTITY, *COLUMNS], rows, IDENTITY)
-    best = _best(table)
+    best = _best(runs)
     num_measured = sum(int(row[-1]) for row in best)
-    parts = [Part("All runs", NOTE, everything)]
+    parts = [Part("All runs", note, everything)]
     if best:
         titles = ["ratio", "protocol", "best run", "Hit@1", "runs"]
         shown = text_table(["pair"], titles, best, titles[:3])
         parts.insert(0, Part("Best runs", BEST_NOTE, shown))
-    note = f"{len(table)} finished runs, {num_measured} of them with test links."
-    return Report("runs", "Your runs", note, tuple(parts), is_experiment=False)
+    counts = f"{len(runs)} finished runs, {num_measured} of them with test links."
+    return Report("runs", "Your runs", counts, tuple(parts), is_experiment=False)
 
 
-def _row(run: "pd.Series[object]") -> list[str]:
-    identity = [str(run[key] or "") for key in IDENTITY.values()]
-    return [str(run["name"]), *identity, *(_shown(run, title) for title in COLUMNS)]
+def _row(run: RecordedRun) -> list[str]:
+    identity = run.metrics | run.place()
+    shown = [str(identity.get(key) or "") for key in IDENTITY.values()]
+    return [run.name, *shown, *(_shown(run, title) for title in COLUMNS)]
 
 
-def _shown(run: "pd.Series[object]", title: str) -> str:
+def _shown(run: RecordedRun, title: str) -> str:
     path, form = COLUMNS[title]
-    values: dict[str, float] = run["values"]
-    value = values.get(path)
+    value = number_at(run.metrics, path)
     return "" if value is None else form.format(value)
 
 
-def _best(table: pd.DataFrame) -> Sequence[list[str]]:
-    groups: dict[tuple[str, str, str], list[pd.Series[object]]] = {}
-    for _, run in table.iterrows():
+def _best(runs: Sequence[RecordedRun]) -> list[list[str]]:
+    groups: dict[tuple[str, str, str], list[RecordedRun]] = {}
+    for run in runs:
         if _shown(run, "Hit@1"):
-            split = run["values"].get("split", "")
-            share = f"{run['ratio']:.4g}" if pd.notna(run["ratio"]) else str(split)
-            groups.setdefault((str(run["data"]), share, str(run["protocol"])), []).append(run)
+            place = run.place()
+            ratio, split = place["ratio"], run.metrics.get("split", "")
+            share = str(split) if ratio is None else f"{ratio:.4g}"
+            key = (str(place["data"]), share, str(run.metrics.get("protocol")))
+            groups.setdefault(key, []).append(run)
     rows = []
-    for place, runs in sorted(groups.items()):
-        best = max(runs, key=lambda run: run["values"]["final.hit@1"])
-        rows.append([*place, str(best["name"]), _shown(best, "Hit@1"), str(len(runs))])
+    for key, found in sorted(groups.items()):
+        best = max(found, key=lambda run: run.metrics["final"]["hit@1"])
+        rows.append([*key, best.name, _shown(best, "Hit@1"), str(len(found))])
     return rows

@@ -14,8 +14,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from emea.results.render import left_out
-from emea.results.study import Part, Report
-from emea.results.table import Entry, Table
+from emea.results.report import Entry, Part, Report, Table
 
 VERDICTS = {
     "not upheld": "bad",

@@ -1,19 +1,9 @@
-"""Renderers: filled tables as Markdown and CSV."""
+"""Reports and their tables as Markdown."""
 
-import csv
-import io
 from collections.abc import Collection, Iterable, Sequence
 
 from emea.record.description import escape_markup
-from emea.results.columns import verdict
-from emea.results.run_table import Cell
-from emea.results.study import Report
-from emea.results.table import Entry, Table
-
-CSV_COLUMNS = (
-    *("study", "metric", "pool", "data", "ratio", "method", "protocol"),
-    *("mean", "deviation", "splits", "paper", "verdict", "runs"),
-)
+from emea.results.report import Report, Table
 
 
 def markdown_table(
@@ -71,30 +61,3 @@ def part_texts(report: Report) -> list[str]:
             texts.append(f"## {part.title}")
         texts += [part.note, as_markdown(part.table) if part.table else ""]
     return texts
-
-
-def report_csv(report: Report) -> str:
-    """Return the measured cells of a report as CSV; empty if it has none.
-
-    There is one line per method, place, protocol and metric, with the ids of the runs.
-    """
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
-    entries = [entry for part in report.parts for entry in part.entries]
-    writer.writerows(_csv_line(report.name, entry) for entry in entries)
-    return buffer.getvalue() if entries else ""
-
-
-def _csv_line(study: str, entry: Entry) -> list[object]:
-    line = entry.line
-    assert line is not None
-    cell = line["cell"] or Cell(None, 0.0, 0)
-    spread = cell.spread if cell.mean is not None and cell.num_runs > 1 else None
-    place = [line[key] for key in CSV_COLUMNS[1:7]]
-    numbers = [_plain(value) for value in (cell.mean, spread, cell.num_runs, line["paper"])]
-    return [study, *place, *numbers, verdict(line), " ".join(cell.run_ids)]
-
-
-def _plain(number: float | None) -> str:
-    return "" if number is None else f"{number:.6g}"

@@ -1,93 +1,149 @@
-"""Reports: the studies filled with recorded runs."""
+"""A report as data: parts with notes and tables, which pages and files are made from."""
 
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
-import pandas as pd
+NOT_RUN = "not run"
 
-from emea.results.charts import lines, points, stacked
-from emea.results.records import PaperNumbers, load_paper_numbers, short_commit
-from emea.results.run_table import Runs
-from emea.results.studies import STUDIES
-from emea.results.study import Part, Report, Section, StudySpec
-from emea.results.table import Table, fill, is_known
-from emea.results.violins import violins
-
-ROOT = Path(__file__).resolve().parents[2]
-EXPERIMENTS = ROOT / "experiments"
-SHIPPED = Path(__file__).resolve().parents[1] / "experiments"
-PUBLISHED = SHIPPED if SHIPPED.is_dir() else EXPERIMENTS
-"""The folder with published numbers. An installed package contains it."""
+Spec = dict[str, Any]
+"""A Vega-Lite specification of charts."""
 
 
-def made_report(spec: StudySpec, table: pd.DataFrame, published: Path = PUBLISHED) -> Report:
-    """Fill a study with recorded runs.
+class Cell(NamedTuple):
+    """A quantity over the runs of several splits.
 
     Args:
-        spec: The specification.
-        table: The table of runs.
-        published: The folder of studies with the files of published numbers.
+        mean: The mean; ``None`` if the method does not have this quantity.
+        spread: The standard deviation over splits; 0 for a single run.
+        num_runs: How many runs the mean is over.
+        names: The names of the runs.
+        run_ids: The ids of the runs.
     """
-    runs = Runs(table, spec.prefers or spec.name)
-    paper = load_paper_numbers(published / spec.numbers) if spec.numbers else {}
-    parts = tuple(_part(section, runs, paper) for section in spec.sections)
-    tables = [part.table for part in parts if part.table is not None]
-    charts = []
-    for chart in spec.charts:
-        values = points(chart, tables[chart.table].reduced())
-        charts += [lines(chart, values)] if values else []
-    if charts and spec.violins:
-        charts.append(violins(runs))
-    picture = stacked(charts) if charts else None
-    used = {run_id for table in tables for run_id in _run_ids(table)}
-    origin = provenance(runs.table, used)
-    kept = tuple(
-        part
-        for part, section in zip(parts, spec.sections, strict=True)
-        if not section.optional or (part.table and part.table.reduced().rows)
-    )
-    return Report(spec.name, spec.title, spec.note, kept, origin, picture)
+
+    mean: float | None
+    spread: float
+    num_runs: int
+    names: tuple[str, ...] = ()
+    run_ids: tuple[str, ...] = ()
 
 
-def _part(section: Section, runs: Runs, paper: PaperNumbers) -> Part:
-    spec = section.table
-    table = fill(spec, runs, paper)
-    cells = [entry for _, row in table.rows for entry in row if spec.in_csv and entry.line]
-    if spec.known_only:
-        cells = [entry for entry in cells if is_known(entry)]
-    return Part(section.title, section.note, table, tuple(cells))
+@dataclass(frozen=True)
+class Entry:
+    """One filled cell of a table.
+
+    Args:
+        text: What the table shows.
+        cell: The measured value, if the cell has one.
+        line: The columns of the CSV line, if the cell has one.
+        number: The value behind the text, for charts.
+        is_ours: Whether this is a result of a recorded run. A row without any is "not run".
+    """
+
+    text: str = ""
+    cell: Cell | None = None
+    line: Mapping[str, Any] | None = None
+    number: float | None = None
+    is_ours: bool = False
 
 
-def made_reports(table: pd.DataFrame, published: Path = PUBLISHED) -> list[Report]:
-    """Fill every study."""
-    return [made_report(spec, table, published) for spec in STUDIES.values()]
+@dataclass(frozen=True)
+class Table:
+    """A filled table.
+
+    Args:
+        keys: Titles of the key columns.
+        titles: Titles of the other columns.
+        text: Titles of columns that hold text; the others hold numbers.
+        rows: Labels and cells of each row.
+        shows_all: Whether reports show rows without a run, too.
+    """
+
+    keys: tuple[str, ...]
+    titles: tuple[str, ...]
+    text: frozenset[str]
+    rows: tuple[tuple[tuple[str, ...], tuple[Entry, ...]], ...]
+    shows_all: bool = False
+
+    def shown(self) -> "Table":
+        """Return the table as reports show it."""
+        return self if self.shows_all else self.reduced()
+
+    def reduced(self) -> "Table":
+        """Return the table without rows and columns that have no recorded run."""
+        rows = [row for row in self.rows if any(entry.is_ours for entry in row[1])]
+        used = [
+            index
+            for index in range(len(self.titles))
+            if any(row[1][index].text not in ("", NOT_RUN) for row in rows)
+        ]
+        return replace(
+            self,
+            titles=tuple(self.titles[index] for index in used),
+            rows=tuple((labels, tuple(cells[index] for index in used)) for labels, cells in rows),
+        )
 
 
-def _run_ids(table: Table) -> Iterable[str]:
-    for _, cells in table.rows:
-        for entry in cells:
-            if entry.cell is not None:
-                yield from entry.cell.run_ids
+def text_table(
+    keys: Sequence[str],
+    titles: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    text: Iterable[str] = (),
+) -> Table:
+    """Return a table of given texts; the first columns are the keys."""
+    num_keys = len(keys)
+    filled = [
+        (tuple(row[:num_keys]), tuple(Entry(cell, is_ours=True) for cell in row[num_keys:]))
+        for row in rows
+    ]
+    return Table(tuple(keys), tuple(titles), frozenset(text), tuple(filled))
 
 
-def provenance(table: pd.DataFrame, run_ids: Iterable[str]) -> str:
-    """Say which code made the runs, on which machines, and over which splits means are."""
-    used = table[table["run_id"].isin(set(run_ids))] if not table.empty else table
-    if used.empty:
-        return "No run is recorded yet."
+@dataclass(frozen=True)
+class Part:
+    """A section of a report.
 
-    def all_of(values: Iterable[object]) -> str:
-        return ", ".join(sorted({str(value) for value in values}))
+    Args:
+        title: The heading; empty if it has none.
+        note: Text above the table, in Markdown.
+        table: The table, if it has one.
+        entries: The cells that go to the CSV file.
+    """
 
-    tags, settings = used["tags"], used["settings"]
-    commits = all_of(short_commit(tag) for tag in tags)
-    torch = all_of(tag.get("torch", "unknown") for tag in tags)
-    dirty = any(tag.get("dirty") != "false" for tag in tags)
-    return (
-        f"{len(used)} recorded runs. Means ± standard deviations are over split seeds "
-        f"{all_of(used['split_seed'])}, unless a cell says otherwise; "
-        f"seed {all_of(s.get('seed', 0) for s in settings)}, "
-        f"{all_of(s.get('split.num_validation', 100) for s in settings)} validation links in "
-        f"addition to the labelled links. Machine: {all_of(used['machine'])}; torch {torch}; "
-        f"commit {commits}{' (some with uncommitted changes)' if dirty else ''}."
-    )
+    title: str
+    note: str
+    table: Table | None = None
+    entries: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report, ready to be rendered.
+
+    Args:
+        name: The name of its folder and of its files.
+        title: The title.
+        note: What it shows, in Markdown.
+        parts: Its tables.
+        provenance: A sentence about the code and the machines of the runs.
+        chart: Its charts as one Vega-Lite specification; ``None`` if it has none.
+        is_experiment: Whether ``emea run -m experiment=NAME`` makes its runs.
+    """
+
+    name: str
+    title: str
+    note: str
+    parts: tuple[Part, ...]
+    provenance: str = ""
+    chart: Spec | None = None
+    is_experiment: bool = True
+
+    def with_runs_only(self) -> "Report | None":
+        """Return the report without tables that have no run; ``None`` if no table is left."""
+        kept = []
+        for part in self.parts:
+            table = part.table.reduced() if part.table else None
+            if table and table.rows:
+                ours = tuple(entry for entry in part.entries if entry.cell is not None)
+                kept.append(replace(part, table=table, entries=ours))
+        return replace(self, parts=tuple(kept)) if kept else None

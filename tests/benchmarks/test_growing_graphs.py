@@ -10,7 +10,7 @@ from benchmarks.growing_graphs import Versions, main
 from emea.data.graph import KnowledgeGraph
 from emea.data.sources.synthetic import synthetic_pair
 from emea.data.split import random_split
-from emea.record.packing import packed_runs
+from experiments.archive.packing import packed_runs
 
 
 def named_triples(graph: KnowledgeGraph) -> set[tuple[str, str, str]]:

@@ -11,7 +11,7 @@ import emea
 from benchmarks.earlier import print_earlier
 from benchmarks.start_up import NUM_LABELS, with_this_package, write_pair
 from emea.data.sources.own_files import read_own_files
-from emea.record.measurements import MEASUREMENTS_FILE
+from experiments.archive.measurements import MEASUREMENTS_FILE
 
 
 def test_the_files_are_two_graphs_with_links(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 from benchmarks.benchmark_runs import claimed, finished_runs
 from benchmarks.suggested_labels import Person, Task, main
 from emea.config.composition import composed
-from emea.record.packing import packed_runs
 from emea.run.parts import draw_split
+from experiments.archive.packing import packed_runs
 
 SETTINGS = ["data=synthetic", "data.num_entities=150", "split.num_validation=20", "ratio='0.1'"]
 

@@ -9,12 +9,10 @@ import pytest
 from emea.cli.main import main
 from emea.data.sources.synthetic import synthetic_pair
 from emea.data.split import random_split
-from emea.record.packing import packed_runs
 from emea.record.run_folder import links_checksum
-from emea.record.study import add_runs
 
-from ..record.study_runs import CONFIG, write_run_folder
 from ..unsigned_files import replace_in
+from ..written_runs import CONFIG, write_run_folder
 
 DATA = {"name": "synthetic", "_target_": "emea.data.sources.synthetic.synthetic_pair"}
 DATA |= {"num_entities": 100, "seed": 1}
@@ -26,7 +24,6 @@ SPLIT |= {"ratio": 0.2, "seed": 0, "num_validation": 4, "validation_from": "rest
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs on the same links, and one on others."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("emea.record.study.PROJECT", tmp_path)
     pair = synthetic_pair(num_entities=100, seed=1)
     for name, seed, model in (("a", 0, "rrea"), ("b", 0, "lightea"), ("c", 1, "rrea")):
         links = random_split(pair, 0.2, seed, 4).test
@@ -70,17 +67,6 @@ def test_a_file_that_cannot_be_written_is_one_sentence(
         assert "file/c cannot be written: " in capsys.readouterr().err
 
 
-def test_recorded_runs_give_the_same_as_their_folders(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in "ab":
-        add_runs(Path("experiments/mine"), packed_runs(Path(name)))
-    assert main(["compare", "a", "b"]) == 0
-    of_folders = capsys.readouterr().out
-    assert main(["compare", "mine/a", "experiments/mine/b"]) == 0
-    of_study = capsys.readouterr().out
-    assert of_study.replace("mine/", "").split() == of_folders.split()
-    assert f"won: {first_link()} (rank 3 to 1)" in of_study
-
-
 def test_other_links_are_not_paired(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "a", "b", "c"]) == 0
     text = capsys.readouterr().out
@@ -101,8 +87,8 @@ def test_names_of_other_data_are_not_shown(
     ("arguments", "message"),
     [
         (["a"], "at least two runs"),
-        (["a", "nowhere"], "nowhere is neither a run folder nor a recorded run"),
-        (["a", "x/y"], "x/y is neither a run folder nor a recorded run"),
+        (["a", "nowhere"], "nowhere is not a run's folder"),
+        (["a", "x/y"], "x/y is not a run's folder"),
     ],
 )
 def test_mistakes_are_one_sentence(

@@ -136,10 +136,10 @@ def test_a_place_without_permission_is_named(
 @pytest.mark.slow
 def test_a_crash_of_native_code_prints_its_place() -> None:
     crash = (
-        "import ctypes, emea.cli.record\n"
+        "import ctypes, experiments.archive.record_command\n"
         "from emea.cli.main import main\n"
-        "emea.cli.record.main = lambda _: ctypes.string_at(0)\n"
-        "main(['record'])\n"
+        "experiments.archive.record_command.main = lambda _: ctypes.string_at(0)\n"
+        "main(['compare'])\n"
     )
     done = subprocess.run([sys.executable, "-c", crash], stderr=subprocess.PIPE, text=True)
     assert done.returncode == -signal.SIGSEGV

@@ -6,7 +6,7 @@ import pytest
 
 from emea.config.checks import check_config
 from emea.config.composition import composed
-from emea.record.study import read_study
+from experiments.archive.study import read_study
 from experiments.batch import _parser, cell_name, cells, first_training, main
 
 QUICK = ["data=synthetic", "ratio=0.2", "split_seed=0", "data.num_entities=150"]

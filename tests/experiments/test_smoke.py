@@ -7,8 +7,8 @@ import pytest
 from emea.config.command_line import jobs, sweep_params
 from emea.config.composition import composed, option_names
 from emea.data.sources.synthetic import synthetic_pair
-from emea.results.studies.openea import PAIRS
 from emea.run.job import run_job
+from experiments.report.studies.openea import PAIRS
 
 ON_NAMES = ("literals", "literals_no_links")
 """Experiments on names, which the synthetic pair does not have."""

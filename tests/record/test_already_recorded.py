@@ -10,9 +10,7 @@ from omegaconf import DictConfig
 
 from emea.errors import DivergedError
 from emea.record.earlier_runs import AlreadyRecordedError
-from emea.record.packing import packed_runs
 from emea.record.run_record import read_closing
-from emea.record.study import add_runs
 from emea.record.tracker import NoTracker
 from emea.run.job import run_job
 
@@ -25,7 +23,6 @@ QUICK = ("model.initial_epochs=2", "model.epochs_per_iteration=2", "em=none", "s
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("emea.record.study.PROJECT", tmp_path)
 
 
 @pytest.mark.parametrize("root", ["multirun", "outputs"])
@@ -37,19 +34,6 @@ def test_the_second_time_it_is_passed_over(root: str, tiny_config: Configs) -> N
         run_job(tiny_config(*QUICK, "study=another"), again)
     assert told.value.objective == metrics["history"][-1]["validation"]["mrr"]
     assert not again.exists()
-
-
-def test_a_run_of_a_study_is_passed_over(tiny_config: Configs) -> None:
-    folder = Path("elsewhere/zh-s0")
-    metrics = run_job(tiny_config(*QUICK), folder).metrics.as_dict()
-    add_runs(Path("experiments/table1"), packed_runs(folder))
-    again = Path("multirun/later/0")
-    with pytest.raises(AlreadyRecordedError, match="experiments/table1: zh-s0") as told:
-        run_job(tiny_config(*QUICK), again)
-    assert told.value.objective == metrics["history"][-1]["validation"]["mrr"]
-    assert not again.exists()
-    run_job(tiny_config(*QUICK, "split_seed=1"), again)
-    assert (again / "metrics.json").exists()
 
 
 def test_asked_for_it_runs_again(tiny_config: Configs) -> None:

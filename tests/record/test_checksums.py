@@ -18,7 +18,7 @@ from emea.record.run_folder import (
 from emea.record.run_record import read_run_file
 
 from ..unsigned_files import replace_in, unsigned
-from .study_runs import write_run_folder
+from ..written_runs import write_run_folder
 
 Read = Callable[[Path], Any]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from emea.results.charts import COLOURS, SHAPES, Chart, lines, png, points, stacked, svg
-from emea.results.run_table import Cell
-from emea.results.table import Entry, Table
+from emea.results.charts import COLOURS, png, stacked, svg
+from emea.results.report import Cell, Entry, Table
+from experiments.report.line_charts import SHAPES, Chart, lines, points
 
 CHART = Chart("a title", 0, "ratio", ("model", "EMEA"), panel="pair", dashed=("model",))
 

@@ -9,15 +9,10 @@ import pytest
 
 from emea.errors import DataError, UserError
 from emea.results.own_runs import runs_report
-from emea.results.records import RUN_FILES, RecordedRun
-from emea.results.report import made_reports
-from emea.results.run_table import run_table
-from emea.results.store_runs import _recorded, load_store
-from emea.results.study import Report
-from emea.results.table import NOT_RUN
-from emea.results.write import write_own_runs
+from emea.results.recorded_run import RUN_FILES, RecordedRun, _recorded, load_store
+from emea.results.report import Report
 
-from .fabricated import made, texts
+from ..experiments.report.fabricated import made, texts
 
 
 def own(name: str, **changes: Any) -> RecordedRun:
@@ -31,7 +26,7 @@ def tables(report: Report) -> dict[str, dict[tuple[str, ...], dict[str, str]]]:
 def test_every_run_has_a_row() -> None:
     bare = {"hit@1": None, "mrr": None, "mr": None}
     runs = [own("late", started=2), own("early", initial=bare, final=bare)]
-    report = runs_report(run_table(runs))
+    report = runs_report(runs)
     assert not report.is_experiment
     assert report.note == "2 finished runs, 1 of them with test links."
     found = tables(report)["All runs"]
@@ -44,7 +39,7 @@ def test_every_run_has_a_row() -> None:
 
 def test_the_best_run_is_named_for_each_protocol() -> None:
     low = replace(own("low"), metrics=own("low").metrics | {"final": {"hit@1": 0.1}})
-    report = runs_report(run_table([own("one"), own("two", protocol="released"), low]))
+    report = runs_report([own("one"), own("two", protocol="released"), low])
     best = report.parts[0]
     assert best.table is not None and best.title == "Best runs"
     rows = [[entry.text for entry in cells] for _, cells in best.table.rows]
@@ -52,32 +47,6 @@ def test_the_best_run_is_named_for_each_protocol() -> None:
         ("released", "two", "1"),
         ("strict", "one", "2"),
     ]
-
-
-@pytest.mark.slow
-def test_only_runs_of_the_paper_are_compared_with_it(tmp_path: Path) -> None:
-    table = run_table([own("mine")])
-    assert not any(report.with_runs_only() for report in made_reports(table))
-    assert write_own_runs(table, tmp_path) == ["runs"]
-    content = (tmp_path / "report.html").read_text().split("<main>")[1].split("</main>")[0]
-    assert 'id="claims"' not in content and NOT_RUN not in content
-
-
-@pytest.mark.slow
-def test_a_page_of_some_runs_has_no_gaps(tmp_path: Path) -> None:
-    runs = [made(f"s{seed}", "", split_seed=seed, seconds={"total": 1.0}) for seed in (0, 1)]
-    names = write_own_runs(run_table(runs), tmp_path)
-    assert {"runs", "table1", "dual", "figure4", "figure5"} <= set(names)
-    assert not {"table2", "table5"} & set(names)
-    for name in names:
-        text = (tmp_path / name / "results.md").read_text()
-        assert NOT_RUN not in text and "Not run" not in text, name
-    page = (tmp_path / "report.html").read_text()
-    places = [page.index(f'<section id="{name}">') for name in ("runs", "claims", "table1")]
-    assert places == sorted(places)
-    assert NOT_RUN not in page.split('<section id="table1">')[1].split("</main>")[0]
-    # the numbers of runs that a user does not have are not in the files either
-    assert "not run" not in (tmp_path / "table1" / "results.csv").read_text()
 
 
 def test_a_store_that_does_not_exist_is_an_error_and_is_not_created(tmp_path: Path) -> None:

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from emea.results import page
-from emea.results.charts import Chart, lines, points, stacked
+from emea.results.charts import stacked
 from emea.results.page import html_document, report_page
-from emea.results.report import EXPERIMENTS
-from emea.results.run_table import Cell
-from emea.results.study import Part, Report
-from emea.results.table import Entry, Table, text_table
-from emea.results.write import PAGE
+from emea.results.report import Cell, Entry, Part, Report, Table, text_table
+from experiments.archive.study import EXPERIMENTS
+from experiments.report.line_charts import Chart, lines, points
+from experiments.report.write import PAGE
 
 ROWS = [
     ["zh", "0.712 ± 0.003", "1%", "+0.010", "within"],

@@ -18,7 +18,6 @@ from emea.record.mlflow_store import open_client
 from emea.record.run_files import run_files
 from emea.record.run_folder import read_arrays, read_settings
 from emea.record.run_record import RunHeader, RunRecord, read_series
-from emea.record.study_files import read_detail, write_details
 
 from ..record.serving import served
 
@@ -289,17 +288,3 @@ def test_objects_in_arrays_are_not_loaded(tmp_path: Path) -> None:
     np.savez(tmp_path / "beliefs.npz", a=np.array([{"x": 1}], dtype=object))
     with pytest.raises(DataError, match="cannot be read"):
         read_arrays(tmp_path / "beliefs.npz")
-
-
-@pytest.mark.parametrize("name", ["../../outside.json", "/tmp/outside.json", "a/../../b.json"])
-def test_members_of_an_archive_are_not_extracted(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "study"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    write_details(folder, {name: b"{}"})
-    before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(DataError, match="has another checksum"):
-        read_detail(folder, name, "0" * 64)
-    assert sorted(tmp_path.rglob("*")) == before

@@ -17,7 +17,6 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import ConfigError
-from emea.record.study import read_study
 from emea.run import memory_estimate
 from emea.run.job import run_job
 from emea.run.memory_estimate import (
@@ -30,6 +29,7 @@ from emea.run.memory_estimate import (
     largest,
 )
 from emea.runtime.device import available_memory, memory_in_use
+from experiments.archive.study import read_study
 
 from ..sweeping import environment
 

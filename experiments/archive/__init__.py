@@ -1,0 +1,1 @@
+"""The archive of recorded runs: studies of two files each, and measurements."""

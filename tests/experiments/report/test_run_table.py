@@ -1,0 +1,296 @@
+"""The table of runs, and which runs represent a method."""
+
+from typing import Any
+
+import pytest
+from omegaconf import OmegaConf
+
+from emea.config.composition import composed
+from emea.record.run_header import flat_params
+from emea.results.recorded_run import RecordedRun
+from experiments.report.checks import Mean
+from experiments.report.methods import (
+    CHANGES,
+    COMMON,
+    DUAL,
+    DUAL_PARTS,
+    EMEA,
+    EMEA_DENSE,
+    PARIS,
+    PRASE,
+    RREA,
+    RREA_SEMI,
+    USUAL,
+    Method,
+    changed_setting,
+    comparable_settings,
+    on_data,
+    validation_from_train,
+)
+from experiments.report.run_table import cell_of, run_table, values_at
+
+from .fabricated import NEURAL, alone, history, made, reasoned, scores, viewed
+
+NOT_PARTS = {"_target_", "_partial_", "tolerance", "max_candidates", "ridge"}
+"""Settings of two-way compatibility that switch nothing off."""
+
+
+def on_zh(
+    runs: list[RecordedRun], method: Method, protocol: str = "strict", study: str = ""
+) -> dict[int, tuple[str, str]]:
+    """Name and stage of the run that represents a method, by split seed."""
+    found = viewed(runs, study).of(method, protocol, "dbp15k_zh", 0.01)
+    return {run.split_seed: (run.row["name"], run.stage) for run in found}
+
+
+def hits(runs: list[RecordedRun], method: Method, protocol: str = "strict") -> list[float | None]:
+    found = viewed(runs).of(method, protocol, "dbp15k_zh", 0.01)
+    return values_at(found, "{stage}.hit@1")
+
+
+def defaults(*overrides: str) -> dict[str, Any]:
+    return flat_params(OmegaConf.to_container(composed(overrides), resolve=True))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"data": "dbp15k_fr"},
+        {"ratio": 0.05},
+        {"protocol": "released"},
+        {"model": "lightea"},
+        {"training": "semi"},
+        {"rule": "avoid_conflict"},
+        {"em": "dual"},
+        {"params": {"em.num_candidates": 20}},
+        {"params": {"em.iterations": 5}},
+    ],
+)
+def test_a_run_of_something_else_does_not_stand_for_it(other: dict[str, Any]) -> None:
+    assert on_zh([made(**other)], EMEA) == {}
+    assert on_zh([made(), made("b", started=9, **other)], EMEA) == {0: ("a", "final")}
+
+
+def test_a_run_represents_its_split() -> None:
+    runs = [made(f"s{split}", split_seed=split) for split in (2, 0, 1)]
+    found = on_zh(runs, EMEA)
+    assert list(found) == [0, 1, 2]
+    assert [name for name, _ in found.values()] == ["s0", "s1", "s2"]
+
+
+def test_settings_that_a_run_has_not_are_not_asked_of_it() -> None:
+    method = Method("EMEA", "", EMEA.sources, usual={"rule.num_neighbours": 5})
+    assert list(on_zh([made()], method)) == [0]
+    assert on_zh([made(params={"rule.num_neighbours": 20})], method) == {}
+
+
+def test_a_run_older_than_a_setting_has_its_default() -> None:
+    dense = {"em.evidence": "dense"}
+    assert on_zh([made()], EMEA_DENSE) == {}
+    assert list(on_zh([made()], EMEA)) == [0]
+    assert list(on_zh([made(params=dense)], EMEA_DENSE)) == [0]
+    assert on_zh([made(params=dense)], EMEA) == {}
+    from_train = validation_from_train(DUAL)
+    assert on_zh([made(em="dual", params=DUAL_PARTS)], from_train) == {}
+    params = DUAL_PARTS | {"split.validation_from": "train"}
+    assert list(on_zh([made(em="dual", params=params)], from_train)) == [0]
+    assert on_zh([made(em="dual", params=params)], DUAL) == {}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"seed": 7},
+        {"split.num_validation": 10},
+        {"split.validation_from": "train"},
+        {"similarity.name": "cosine"},
+        {"decoding.name": "mutual"},
+        {"search.name": "cells"},
+    ],
+)
+@pytest.mark.parametrize("kind", [{}, NEURAL])
+def test_other_seeds_and_decodings_stand_for_nothing(
+    kind: dict[str, Any], other: dict[str, Any]
+) -> None:
+    method = RREA if kind else EMEA
+    assert on_zh([made(params=COMMON, **kind)], method)
+    assert on_zh([made(params=COMMON | other, **kind)], method) == {}
+
+
+@pytest.mark.parametrize(("name", "found"), [("csls", [0]), ("cosine", []), ("hungarian", [])])
+def test_earlier_runs_name_their_similarity_as_decoding(name: str, found: list[int]) -> None:
+    params = {key: value for key, value in COMMON.items() if key != "similarity.name"}
+    assert list(on_zh([made(params=params | {"decoding.name": name})], EMEA)) == found
+
+
+def test_what_all_runs_have_in_common_are_the_defaults() -> None:
+    # only the released protocol knows a test pool, and only some models stop early
+    configured = comparable_settings(defaults("data=zh", "protocol=released"))
+    stopping = {"model.early_stopping.held_out"}
+    assert {key: configured[key] for key in COMMON if key not in stopping} == {
+        key: value for key, value in COMMON.items() if key not in stopping
+    }
+    configured = comparable_settings(defaults("data=zh", "model=alinet"))
+    assert {key: configured[key] for key in stopping} == {key: COMMON[key] for key in stopping}
+
+
+def test_runs_on_dwy100k_may_have_any_number_of_iterations() -> None:
+    place = {"data": "dwy100k_dbp_wd", "params": {"em.iterations": 5}}
+    runs = viewed([made(**place), reasoned("paris", 0.3, **place)])
+    for method in (EMEA, PARIS):
+        large = on_data(method, "dwy100k_dbp_wd")
+        assert runs.of(method, "strict", "dwy100k_dbp_wd", 0.01) == []
+        assert len(runs.of(large, "strict", "dwy100k_dbp_wd", 0.01)) == 1
+        assert on_data(method, "dwy100k_dbp_wd") is large
+        assert on_data(method, "dbp15k_zh") is method
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_several_runs_the_latest_counts(turned: bool) -> None:
+    runs = [made("early", started=1), made("late", started=2)]
+    assert on_zh(runs[::-1] if turned else runs, EMEA)[0][0] == "late"
+
+
+def test_a_studys_own_runs_count_before_later_ones() -> None:
+    own, later = made("own", "here", started=1), made("later", "there", started=2)
+    for study, name in (("here", "own"), ("there", "later"), ("elsewhere", "later")):
+        assert on_zh([later, own], EMEA, study=study) == {0: (name, "final")}
+
+
+def test_the_first_source_that_has_the_split_counts() -> None:
+    em = [made("em0", started=9), made("em1", started=9, split_seed=1)]
+    runs = [alone(0.2), *em]
+    assert on_zh(runs, RREA) == {0: ("alone", "final"), 1: ("em1", "initial")}
+    assert hits(runs, RREA) == [0.2, 0.1234]
+
+
+def test_the_first_model_of_an_em_run_is_read_from_that_run() -> None:
+    semi = {"training": "semi", "initial": scores(0.3)}
+    runs = [alone(0.2, training="semi", started=9), made(protocol="released", **semi)]
+    assert hits(runs, RREA_SEMI, "released") == [0.3]
+    # EM under another protocol is another run, but a model alone is the same under each
+    assert hits(runs, RREA_SEMI, "strict") == [0.2]
+
+
+@pytest.mark.parametrize("of_run", ["strict", "released"])
+@pytest.mark.parametrize("asked", ["strict", "released"])
+def test_a_model_alone_counts_under_any_protocol(of_run: str, asked: str) -> None:
+    run = alone(0.2, protocol=of_run, params={"em.iterations": 0})
+    assert list(on_zh([run], RREA, asked)) == [0]
+
+
+def test_reasoning_represents_itself() -> None:
+    runs = [reasoned("paris", 0.3), reasoned("prase", 0.4)]
+    assert hits(runs, PARIS) == [0.3]
+    assert hits(runs, PRASE) == [0.4]
+    cell = cell_of(viewed(runs).of(PRASE, "strict", "dbp15k_zh", 0.01), "{stage}.mrr")
+    assert cell is not None and cell.mean is None
+
+
+@pytest.mark.parametrize("setting", USUAL)
+def test_runs_that_vary_the_usual_do_not_stand_for_it(setting: str) -> None:
+    assert on_zh([made(params=USUAL)], EMEA)
+    assert on_zh([made(params=USUAL | {setting: "something else"})], EMEA) == {}
+
+
+@pytest.mark.parametrize("part", [None, *DUAL_PARTS, "em.iterations", "em.two_way.max_candidates"])
+def test_ablations_do_not_stand_for_the_whole(part: str | None) -> None:
+    params = DUAL_PARTS | ({part: "something else"} if part else {})
+    found = on_zh([made(em="dual", params=params)], DUAL)
+    assert bool(found) is (part is None)
+
+
+def test_the_whole_is_what_em_dual_does_by_default() -> None:
+    configured = defaults("em=dual")
+    assert {key: configured[key] for key in DUAL_PARTS} == DUAL_PARTS
+    beside = [f"em.two_way.{name}" for name in ("tolerance", "max_candidates", "ridge")]
+    assert [configured[key] for key in beside] == [USUAL[key] for key in beside]
+    settings = {key for key in configured if key.startswith("em.two_way.")}
+    assert settings - {f"em.two_way.{name}" for name in NOT_PARTS} == set(DUAL_PARTS)
+
+
+@pytest.mark.parametrize("rule", ["paris", "avoid_conflict", "paris_avoid_conflict"])
+def test_the_usual_settings_are_the_defaults(rule: str) -> None:
+    configured = defaults(f"rule={rule}")
+    found = {key: configured[key] for key in USUAL if key in configured}
+    assert found.items() <= USUAL.items()
+    assert {"em.iterations", "em.num_candidates"} <= set(found)
+    # N of AvoidConf has another name in each set of rules
+    assert any("num_neighbours" in key for key in found) is ("avoid_conflict" in rule)
+
+
+def other(key: str, value: Any) -> dict[str, Any]:
+    return {f"em.two_way.{key}": value}
+
+
+@pytest.mark.parametrize(
+    ("params", "metrics", "told"),
+    [
+        ({}, {}, None),
+        (other("features", "['similarity', 'noisy_or', 'coverage']"), {}, "without evidence"),
+        (other("features", "['noisy_or']"), {}, "without similarity, evidence, coverage"),
+        (other("both_directions", False), {}, "one direction"),
+        (other("sweeps", 1), {}, "one belief update per iteration"),
+        (other("sweeps", 7), {}, "two_way.sweeps=7"),
+        (other("memory", 0.5), {}, "running mean of similarities"),
+        (other("fused_answer", False), {}, "answers from the encoder"),
+        ({"em.iterations": 3}, {}, "iterations=3"),
+        ({}, {"model": "lightea"}, "model=lightea"),
+        ({}, {"training": "semi"}, "training=semi"),
+        (other("sweeps", 1), {"model": "lightea"}, None),
+        (other("sweeps", 1) | {"seed": 1}, {}, None),
+        (other("sweeps", 1) | other("propagation", 0), {}, None),
+        ({}, {"model": "lightea", "training": "semi"}, None),
+    ],
+)
+def test_the_one_thing_that_is_changed(
+    params: dict[str, Any], metrics: dict[str, Any], told: str | None
+) -> None:
+    assert changed_setting(made(em="dual", params=DUAL_PARTS | params, **metrics)) == told
+
+
+def test_every_part_has_a_name_for_being_off() -> None:
+    assert {key for key, _ in CHANGES} == set(DUAL_PARTS) - {"em.two_way.features"}
+    for key, value in CHANGES:
+        assert value != str(DUAL_PARTS[key])
+
+
+def test_values_have_paths() -> None:
+    steps = history((0.1, 0.2), (0.5, 0.4), neural=(100.0, 20.0))
+    [row] = run_table([made(history=steps)]).to_dict("records")
+    values = row["values"]
+    assert values["final.all_targets.hit@1"] == 0.25
+    assert values["history.1.joint.hit@1"] == values["history.last.joint.hit@1"] == 0.4
+    assert (values["seconds.first"], values["seconds.neural"]) == ([100.0], [20.0])
+    assert values["seconds.joint"] == [0.75]
+    assert (row["iterations"], row["machine"]) == (1, "some GPU")
+
+
+def test_means_over_splits() -> None:
+    runs = [made("a", final=scores(0.4)), made("b", final=scores(0.5), split_seed=1)]
+    cell = cell_of(viewed(runs).of(EMEA, "strict", "dbp15k_zh", 0.01), "{stage}.hit@1")
+    assert cell is not None
+    assert (cell.mean, cell.num_runs) == (pytest.approx(0.45), 2)
+    assert cell.spread == pytest.approx(0.0707, abs=1e-4)
+    assert (cell.names, cell.run_ids) == (("a", "b"), ("id-a", "id-b"))
+    assert cell_of(viewed([]).of(EMEA, "strict", "dbp15k_zh", 0.01), "{stage}.hit@1") is None
+
+
+def test_splits_that_methods_share() -> None:
+    runs = [made(f"em{seed}", split_seed=seed) for seed in (0, 1)]
+    runs += [reasoned("paris", 0.3, split_seed=seed) for seed in (1, 2)]
+    place = ("strict", "dbp15k_zh", 0.01)
+    shared = viewed(runs).shared_splits([(EMEA, *place), (PARIS, *place), (PRASE, *place)])
+    assert shared == {1}
+    apart = [made("em"), reasoned("paris", 0.3, split_seed=1)]
+    assert viewed(apart).shared_splits([(EMEA, *place), (PARIS, *place)]) == set()
+
+
+def test_means_on_common_splits_are_unknown_without_a_common_split() -> None:
+    place = ("dbp15k_zh", 0.01)
+    apart = viewed([made("em"), reasoned("paris", 0.3, split_seed=1)])
+    together = viewed([made("em"), reasoned("paris", 0.3, split_seed=0)])
+    mean = Mean(EMEA, *place, shared=(EMEA, PARIS))
+    assert mean.value(apart, "strict") is None
+    assert mean.value(together, "strict") is not None
+    assert Mean(EMEA, *place).value(apart, "strict") is not None
