@@ -34,6 +34,7 @@ from benchmarks.direct_rrea import DirectRREA
 from benchmarks.loop_paris import loop_values, neighbours_of
 from emea.cli.arguments import AT_LEAST_ONE, number_in
 from emea.config.composition import composed
+from emea.config.settings.method import ParisRuleSettings
 from emea.config.settings.model import MarginSettings, RREAEncoderSettings
 from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
@@ -212,7 +213,7 @@ def _steps(
 def _rule(pair: GraphPair, device: torch.device) -> tuple[PARIS, Beliefs]:
     beliefs = _beliefs(pair)
     on_device = Beliefs(beliefs.targets.to(device), beliefs.probs.to(device))
-    return PARIS(pair, device=device), on_device
+    return PARIS(pair, **asdict(ParisRuleSettings()), device=device), on_device
 
 
 def _beliefs(pair: GraphPair) -> Beliefs:

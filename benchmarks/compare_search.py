@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from emea.config.settings.matching import CSLSSettings, KMeansSearchSettings, OnePassSearchSettings
 from emea.config.settings.model import LightEAEncoderSettings
 from emea.data.graph_pair import GraphPair
 from emea.encoders.joint_graph import join_graphs
@@ -49,8 +50,12 @@ def approximate_searches(source: Tensor, target: Tensor) -> dict[str, float]:
     exact_s, _ = _searched(exact)
     numbers = {f"exact search of {len(source)} entities, s": exact_s}
     builds: dict[str, Callable[[Tensor], Similarity]] = {
-        "k-means": lambda some: Cosine(KMeansSearch())(some, target),
-        "one pass": lambda some: Cosine(OnePassSearch())(some, target),
+        "k-means": lambda some: Cosine(KMeansSearch(**asdict(KMeansSearchSettings(seed=0))))(
+            some, target
+        ),
+        "one pass": lambda some: Cosine(OnePassSearch(OnePassSearchSettings.shortlist))(
+            some, target
+        ),
     }
     for name, build in builds.items():
         build(source[:1])  # loops are compiled
@@ -117,7 +122,7 @@ def search_by_csls(
     num_source = pair.source.num_entities
     sizes = min(num_searched or num_source, num_source), pair.target.num_entities
     source, target = (torch.randn(size, 600, device=device) for size in sizes)
-    top_candidates(CSLS()(source, target), NUM_CANDIDATES)
+    top_candidates(CSLS(CSLSSettings.k)(source, target), NUM_CANDIDATES)
 
 
 def timed(work: Callable[[], Any], device: torch.device) -> float:

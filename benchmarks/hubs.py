@@ -19,6 +19,7 @@ import resource
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from unittest import mock
 
 import numpy as np
@@ -26,6 +27,7 @@ import torch
 
 from benchmarks.command import bench_parser, write_numbers
 from emea.cli.arguments import AT_LEAST_ONE, number_in
+from emea.config.settings.method import AvoidConflictSettings
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.em.propagation import Propagation
@@ -160,7 +162,8 @@ def random_similarity(num_entities: int) -> Similarity:
 
 def avoid_conflict_rule(graph: KnowledgeGraph, beliefs: Beliefs) -> AvoidConflict:
     """Return the rule with random near neighbours; the hub is a neighbour of each entity."""
-    rule = AvoidConflict(GraphPair("hubs", graph, graph, np.zeros((0, 2), np.int64)))
+    pair = GraphPair("hubs", graph, graph, np.zeros((0, 2), np.int64))
+    rule = AvoidConflict(pair, **asdict(AvoidConflictSettings()))
     size = graph.num_entities, rule.num_neighbours
     near = torch.randint(graph.num_entities, size, generator=torch.Generator().manual_seed(2))
     near[:, 0] = 0

@@ -18,7 +18,6 @@ REFERENCES = {
     "${seed}": 0,
     "${split_seed}": 0,
     "${literals.reads}": False,
-    "${oc.select:model.epochs_per_turn,100}": 100,
     ROOT: None,
 }
 """Defaults that refer to other settings, and their values in tests."""
@@ -34,7 +33,10 @@ def usual(target: Callable[..., Made], *arguments: Any, **given: Any) -> Made:
 
 @cache
 def settings_by_target() -> dict[str, dict[str, Any]]:
-    """The defaults of all settings of each class or function that an option names."""
+    """The defaults of each class or function that an option names, those of the first option.
+
+    Only settings count that all options of a class have.
+    """
     found: dict[str, dict[str, Any]] = {}
     for group in required_groups():
         for option in option_names(group):
@@ -43,7 +45,8 @@ def settings_by_target() -> dict[str, dict[str, Any]]:
             for name in names:
                 defaults = defaults_of(GROUPS[group].schemas[name.removeprefix("schema_")])
                 for target, settings in _targets(content, defaults):
-                    found.setdefault(target, settings)
+                    earlier = found.get(target, settings)
+                    found[target] = {key: earlier[key] for key in earlier if key in settings}
     return found
 
 

@@ -97,8 +97,8 @@ class SinkhornAnswer:
             below 1 give a harder assignment and need more rounds.
     """
 
-    rounds: int = 20
-    temperature: float = 1.0
+    rounds: int
+    temperature: float
 
     def __post_init__(self) -> None:
         if self.rounds < 1:
@@ -147,7 +147,7 @@ class HungarianAnswer:
         unmatched_prob: Only candidates with a higher probability are selected.
     """
 
-    unmatched_prob: float = 0.1
+    unmatched_prob: float
 
     def __post_init__(self) -> None:
         if not 0 < self.unmatched_prob <= 1:

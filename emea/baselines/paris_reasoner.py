@@ -56,14 +56,14 @@ class ParisReasoner(Reasoner):
     def __init__(
         self,
         pair: GraphPair,
-        theta: float = 0.1,
-        initial_inclusion: float = 0.1,
-        initial_iterations: int = 1,
-        smoothing: float = 0.0,
-        retention: float = 0.9,
-        least_evidence: float = 0.01,
-        max_iterations: int = 50,
-        tolerance: float = 0.01,
+        theta: float,
+        initial_inclusion: float,
+        initial_iterations: int,
+        smoothing: float,
+        retention: float,
+        least_evidence: float,
+        max_iterations: int,
+        tolerance: float,
         device: torch.device | str = "cpu",
     ) -> None:
         shares = {"theta": theta, "retention": retention, "tolerance": tolerance}

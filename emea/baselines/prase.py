@@ -35,10 +35,10 @@ class PRASE(Reasoner):
     def __init__(
         self,
         pair: GraphPair,
-        rounds: int = 1,
-        weight: float = 0.2,
-        least_prob: float = 0.1,
-        paris: Callable[..., ParisReasoner] = ParisReasoner,
+        rounds: int,
+        weight: float,
+        least_prob: float,
+        paris: Callable[..., ParisReasoner],
         device: torch.device | str = "cpu",
     ) -> None:
         if not 0 <= weight <= 1 or not 0 <= least_prob <= 1:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor
 from emea.baselines.paris_reasoner import ParisReasoner
 from emea.baselines.prase import PRASE
 from emea.config.instantiate import factory
+from emea.config.settings.method import ParisRuleSettings
 from emea.data.arrays import NO_MATCH
 from emea.data.graph_pair import GraphPair
 from emea.em.two_way_step import TwoWayStep
@@ -111,7 +112,7 @@ def run_grounds(run: FinishedRun, pair: GraphPair) -> RunGrounds:
     rule = factory(run.config.rule)(pair=pair, device="cpu") if run.joint is not None else None
     paris = _paris_part(rule)
     if paris is None:
-        return _of_rule(run, PARIS(run.pair), used=False)
+        return _of_rule(run, PARIS(run.pair, **asdict(ParisRuleSettings())), used=False)
     step = _two_way(run, paris)
     return _of_rule(run, paris) if step is None else _of_two_way(run, step)
 

@@ -43,8 +43,8 @@ class EqualLiterals:
             per literal triple. It limits the memory.
     """
 
-    reads: bool = True
-    pairs_per_triple: int = 20
+    reads: bool
+    pairs_per_triple: int
 
     def __call__(self, pair: GraphPair) -> LiteralMatches:
         """Match the literals of a pair. Links are not used.
@@ -113,8 +113,8 @@ class SimilarLiterals(EqualLiterals):
         num_similar: The number of similar texts to keep for each value.
     """
 
-    least_similarity: float = 0.6
-    num_similar: int = 3
+    least_similarity: float
+    num_similar: int
 
     def similar(
         self, source: ValueNodes, target: ValueNodes, equal: IntArray

@@ -1,18 +1,13 @@
 """Search that is exact in graphs of moderate size and approximate in larger ones."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from torch import Tensor
 
+from emea.config.settings.matching import KMeansSearchSettings, OnePassSearchSettings
 from emea.matching.kmeans_search import KMeansSearch
 from emea.matching.one_pass_search import OnePassSearch
 from emea.matching.search import Scope
-
-MAX_EXACT_PAIRS = 2 * 10**9
-"""Pairs of entities up to which ``search=auto`` is exact on a CPU: about 45,000 per side."""
-
-MAX_EXACT_PAIRS_GPU = 2 * 10**11
-"""The same on a GPU: about 450,000 entities per side."""
 
 LEAST_CELL_RECALL, RECALL_SAMPLE, RECALL_SIZE = 0.95, 200, 10
 """Recall from which ``search=auto`` uses k-means cells. It is measured on a sample of this many
@@ -32,8 +27,8 @@ class AutoSearch:
         max_exact_pairs_gpu: The same on a GPU.
     """
 
-    max_exact_pairs: int = MAX_EXACT_PAIRS
-    max_exact_pairs_gpu: int = MAX_EXACT_PAIRS_GPU
+    max_exact_pairs: int
+    max_exact_pairs_gpu: int
 
     def __call__(self, source: Tensor, target: Tensor) -> Scope | None:
         """Return the scope that suits two sets of unit vectors."""
@@ -42,7 +37,7 @@ class AutoSearch:
         if len(source) * len(target) <= most:
             return None
         if is_cpu:
-            return OnePassSearch()(source, target)
-        cells = KMeansSearch()(source, target)
+            return OnePassSearch(**asdict(OnePassSearchSettings()))(source, target)
+        cells = KMeansSearch(**asdict(KMeansSearchSettings(seed=0)))(source, target)
         recall = cells.recall(source, target, RECALL_SIZE, RECALL_SAMPLE)
         return cells if recall >= LEAST_CELL_RECALL else None

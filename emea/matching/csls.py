@@ -21,7 +21,7 @@ class CSLS:
         search: Chooses the targets to compare.
     """
 
-    k: int = 10
+    k: int
     search: Search = field(default_factory=ExactSearch)
 
     def __post_init__(self) -> None:

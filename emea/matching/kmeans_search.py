@@ -101,9 +101,9 @@ class KMeansSearch:
         seed: Seed of the sample that k-means runs on.
     """
 
-    num_probes: int = 16
-    num_cells: int | None = None
-    seed: int = 0
+    num_probes: int
+    num_cells: int | None
+    seed: int
 
     def __call__(self, source: Tensor, target: Tensor) -> KMeansCells:
         """Return the cells of two sets of unit vectors."""

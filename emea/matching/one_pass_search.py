@@ -102,7 +102,7 @@ class OnePassSearch:
             recall.
     """
 
-    shortlist: int = 100
+    shortlist: int
 
     def __call__(self, source: Tensor, target: Tensor) -> Shortlists:
         """Return the shortlists of two sets of unit vectors.

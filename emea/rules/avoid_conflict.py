@@ -52,8 +52,8 @@ class AvoidConflict(Rule):
     def __init__(
         self,
         pair: GraphPair,
-        num_neighbours: int = 5,
-        mappings: str = "best",
+        num_neighbours: int,
+        mappings: str,
         device: torch.device | str = "cpu",
     ) -> None:
         if num_neighbours < 1:

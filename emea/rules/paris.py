@@ -38,8 +38,8 @@ class PARIS(Rule):
     def __init__(
         self,
         pair: GraphPair,
-        subsumption_from: str = "best",
-        markov_blanket: bool = False,
+        subsumption_from: str,
+        markov_blanket: bool,
         device: torch.device | str = "cpu",
     ) -> None:
         if subsumption_from not in ("best", "expected"):

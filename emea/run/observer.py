@@ -4,12 +4,14 @@ import logging
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from emea.config.settings.method import ParisRuleSettings
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
@@ -41,7 +43,7 @@ def compatibility_section(
         mappings: ``[num_source]`` counterparts, or ``NO_MATCH``, by stage.
         device: The device to compute on.
     """
-    rule = PARIS(pair, device=device)
+    rule = PARIS(pair, **asdict(ParisRuleSettings()), device=device)
     judged, linked = split.test[:, 0], pair.links[:, 0]
     section = {}
     for stage, targets in {**mappings, "oracle": oracle_mapping(pair)}.items():

@@ -8,6 +8,7 @@ from emea.answer.decoding import SinkhornAnswer, claims
 from emea.matching.beliefs import Beliefs
 
 from ..matching.random_beliefs import answered, certain, free_table, random_beliefs
+from ..usual import usual
 
 NO_LABELS = torch.zeros(0, 2, dtype=torch.int64)
 
@@ -48,7 +49,7 @@ def test_equals_dense_loops(rounds: int, temperature: float) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_after_many_rounds_both_sides_are_normalised(seed: int) -> None:
     beliefs, labels = random_beliefs(seed)
-    balanced = SinkhornAnswer(rounds=2000).balanced(beliefs.without(labels))
+    balanced = usual(SinkhornAnswer, rounds=2000).balanced(beliefs.without(labels))
     assert claims(balanced).max() <= 1 + 1e-2
     assert balanced.probs.sum(1).max() <= 1 + 1e-12
 
@@ -56,23 +57,23 @@ def test_after_many_rounds_both_sides_are_normalised(seed: int) -> None:
 def test_the_one_with_another_choice_gives_way() -> None:
     # both like target 0 best, and only entity 1 has somewhere else to go
     beliefs = Beliefs(torch.tensor([[0, 1], [0, 1]]), torch.tensor([[0.8, 0.0], [0.55, 0.45]]))
-    answer = answered(SinkhornAnswer()(beliefs, NO_LABELS))
+    answer = answered(usual(SinkhornAnswer)(beliefs, NO_LABELS))
     assert [answer[source][0] for source in (0, 1)] == [0, 1]
 
 
 def test_a_matching_does_not_change() -> None:
     matching = Beliefs(torch.tensor([[2], [0], [1]]), torch.tensor([[0.5], [0.0], [0.9]]))
-    balanced = SinkhornAnswer().balanced(matching)
+    balanced = usual(SinkhornAnswer).balanced(matching)
     assert torch.allclose(balanced.probs, matching.probs.double())
 
 
 def test_a_low_temperature_loses_no_entity() -> None:
     beliefs = Beliefs(torch.tensor([[0, 1]]), torch.tensor([[1e-20, 0.5]]))
-    answer = answered(SinkhornAnswer(temperature=0.001)(beliefs, NO_LABELS))
+    answer = answered(usual(SinkhornAnswer, temperature=0.001)(beliefs, NO_LABELS))
     assert answer == {0: (1, pytest.approx(0.5))}  # as likely as all other targets together
 
 
 @pytest.mark.parametrize("settings", [{"rounds": 0}, {"temperature": 0.0}])
 def test_refuses_settings_without_meaning(settings: dict) -> None:
     with pytest.raises(ValueError, match="got"):
-        SinkhornAnswer(**settings)
+        usual(SinkhornAnswer, **settings)

@@ -1,5 +1,7 @@
 """PRASE with an embedding made by hand."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -12,6 +14,10 @@ from emea.data.sources.synthetic import synthetic_pair
 from emea.matching.beliefs import Matching
 from emea.matching.similarity import Cosine, Similarity
 from emea.rules.implied_pairs import ImpliedPairs
+
+from ..usual import usual
+
+PARIS = partial(usual, ParisReasoner)
 
 
 def telling_embedding(pair: GraphPair, noise: float, seed: int = 0) -> Similarity:
@@ -59,14 +65,14 @@ def test_trains_on_seeds_and_sure_pairs_and_improves_on_paris() -> None:
     pair = synthetic_pair(num_entities=300)
     links = torch.from_numpy(pair.links[np.random.default_rng(0).permutation(len(pair.links))])
     seeds, asked, reports = links[:15], [], []
-    prase = PRASE(pair, rounds=2)
+    prase = usual(PRASE, pair, rounds=2, paris=PARIS)
 
     def embed(labels: torch.Tensor) -> Similarity:
         asked.append(labels)
         return telling_embedding(pair, noise=0.5)
 
     found = prase.align(seeds, embed, reports.append)
-    alone = ParisReasoner(pair).align(seeds, embed, lambda _: None)
+    alone = usual(ParisReasoner, pair).align(seeds, embed, lambda _: None)
     assert len(asked) == 2
     assert asked[0].tolist() == alone.pairs().tolist()
     assert recall(found, links[15:].numpy()) > recall(alone, links[15:].numpy()) + 0.05
@@ -83,11 +89,11 @@ def check_history(reports: list[ReasoningReport]) -> None:
 def test_without_rounds_it_is_paris() -> None:
     pair = synthetic_pair(num_entities=150)
     seeds = torch.from_numpy(pair.links[:15].copy())
-    alone = ParisReasoner(pair).align(seeds, lambda _: 1 / 0, lambda _: None)  # type: ignore[arg-type]
-    same = PRASE(pair, rounds=0).align(seeds, lambda _: 1 / 0, lambda _: None)  # type: ignore[arg-type]
+    alone = usual(ParisReasoner, pair).align(seeds, lambda _: 1 / 0, lambda _: None)  # type: ignore[arg-type]
+    same = usual(PRASE, pair, rounds=0, paris=PARIS).align(seeds, lambda _: 1 / 0, lambda _: None)  # type: ignore[arg-type]
     assert torch.equal(alone.targets, same.targets)
 
 
 def test_refuses_a_weight_that_is_no_share() -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
-        PRASE(synthetic_pair(num_entities=100), weight=1.5)
+        usual(PRASE, synthetic_pair(num_entities=100), weight=1.5, paris=PARIS)

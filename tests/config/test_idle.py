@@ -14,6 +14,8 @@ from emea.em.two_way_step import TwoWayStep
 from emea.errors import ConfigError
 from emea.rules.paris import PARIS
 
+from ..usual import usual
+
 DUAL_OFF = (
     "em=dual",
     *(
@@ -127,7 +129,7 @@ PARTS: dict[str, tuple[Any, Any]] = {
 
 
 def test_two_way_is_off_where_the_step_says_so() -> None:
-    rule = PARIS(synthetic_pair(num_entities=100))
+    rule = usual(PARIS, synthetic_pair(num_entities=100))
     off = {name: values[0] for name, values in PARTS.items()}
     changes = [{}, *({name: values[1]} for name, values in PARTS.items())]
     for change, iterations in itertools.product(changes, (0, 2)):

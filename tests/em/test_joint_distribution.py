@@ -15,6 +15,7 @@ from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
 
+from ..usual import usual
 from .enumerated_model import (
     Assignment,
     EnumeratedModel,
@@ -97,7 +98,7 @@ def paris_tables() -> EnumeratedModel:
 
 def paris_conditional(y: Assignment, blanket: bool) -> np.ndarray:
     pair = GraphPair("pair", SOURCE, TARGET, np.empty((0, 2), dtype=np.int64))
-    rule = PARIS(pair, markov_blanket=blanket)
+    rule = usual(PARIS, pair, markov_blanket=blanket)
     beliefs = certain(y, 3, torch.float32)
     rule.prepare(RuleView(beliefs, torch.zeros(4, 1), LINKS))
     return conditional(rule(beliefs), torch.tensor([2.5], dtype=torch.float64)).numpy()

@@ -20,6 +20,7 @@ from emea.rules.paris import PARIS
 
 from ..matching.random_tables import pairs_of
 from ..matching.test_matching_marginals import exact
+from ..usual import usual
 from .aligned_pairs import Aligned, aligned, as_dict
 from .test_match_model import random_features, random_links
 from .test_two_way import rounding
@@ -41,7 +42,7 @@ def pair_features(features: PairFeatures, names: list[str]) -> dict[Pair, np.nda
 
 
 def step(problem: Aligned, **options: Any) -> TwoWayStep:
-    return TwoWayStep(PARIS(problem.pair), num_candidates=4, one_to_one=True, **options)
+    return TwoWayStep(usual(PARIS, problem.pair), num_candidates=4, one_to_one=True, **options)
 
 
 def one_to_one_beliefs(problem: Aligned) -> dict[Pair, float]:

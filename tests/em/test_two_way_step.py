@@ -16,6 +16,7 @@ from emea.matching.similarity import Similarity
 from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.paris import PARIS
 
+from ..usual import usual
 from .aligned_pairs import Aligned, aligned
 from .two_way_parts import ALL_OFF
 
@@ -37,7 +38,7 @@ def visible(problem: Aligned) -> Visible:
 
 
 def step(problem: Aligned, **options: Any) -> TwoWayStep:
-    return TwoWayStep(PARIS(problem.pair), num_candidates=4, **options)
+    return TwoWayStep(usual(PARIS, problem.pair), num_candidates=4, **options)
 
 
 def reported(problem: Aligned, pool: np.ndarray | None = None, **options: Any) -> JointReport:
@@ -83,8 +84,8 @@ def test_without_a_rule_it_is_off_and_with_another_it_is_refused() -> None:
     pair = aligned(0).pair
     assert TwoWayStep(None).is_off
     with pytest.raises(ConfigError, match="it needs rule=paris, got AvoidConflict"):
-        TwoWayStep(AvoidConflict(pair))
-    assert TwoWayStep(AvoidConflict(pair), **ALL_OFF).is_off
+        TwoWayStep(usual(AvoidConflict, pair))
+    assert TwoWayStep(usual(AvoidConflict, pair), **ALL_OFF).is_off
 
 
 def test_labels_are_mutual_pairs_with_their_belief() -> None:

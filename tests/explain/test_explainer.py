@@ -26,6 +26,7 @@ from emea.run.finished_run import FinishedRun
 
 from ..finished_runs import KINDS, Finished
 from ..rules.literal_evidence import LiteralEvidence
+from ..usual import usual
 from .fabricated import case, piece
 
 WITH_RULE = ("paper", "released", "both_rules", "expected", "none", "avoid_conflict", "mutual")
@@ -37,7 +38,7 @@ def rule_values(run: FinishedRun, kind: str) -> Any:
     """Eq. 19 of the neural model's candidates, as ``rule=paris`` takes it."""
     assert run.neural is not None
     links = torch.from_numpy(run.pair.links.copy()) if kind == "released" else None
-    rule = PARIS(run.pair, subsumption_from="expected" if kind == "expected" else "best")
+    rule = usual(PARIS, run.pair, subsumption_from="expected" if kind == "expected" else "best")
     rule.prepare(RuleView(run.neural, torch.zeros(run.neural.num_source, 1), links))
     return rule(run.neural)[:, :, 0]
 

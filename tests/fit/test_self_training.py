@@ -15,6 +15,8 @@ from emea.fit.self_training import SelfTraining
 from emea.fit.step_block import LabelDataModule, Labels
 from emea.matching.csls import CSLS
 
+from ..usual import usual
+
 Modules = Callable[..., AlignmentModule]
 Visibles = Callable[..., Visible]
 
@@ -67,7 +69,7 @@ def test_an_empty_pool_gives_no_pair(
     side: str, make_module: Modules, make_visible: Visibles
 ) -> None:
     visible = make_visible(**{side: np.zeros(0, dtype=np.int64)})
-    mined = SelfTraining(visible, CSLS(), turns=1).mined(make_module(), visible.train)
+    mined = SelfTraining(visible, usual(CSLS), turns=1).mined(make_module(), visible.train)
     assert mined.shape == (0, 2)
 
 
@@ -126,5 +128,5 @@ def test_without_turns_labels_stay(
     make_module: Modules, make_visible: Visibles, fit: Callable[..., LabelDataModule]
 ) -> None:
     visible = make_visible()
-    data = fit(make_module(), visible, 3, [SelfTraining(visible, CSLS(), turns=0)])
+    data = fit(make_module(), visible, 3, [SelfTraining(visible, usual(CSLS), turns=0)])
     assert data.labels.tolist() == visible.train.tolist()

@@ -11,6 +11,8 @@ from emea.literals.match_literals import EqualLiterals, SimilarLiterals
 from emea.literals.value_nodes import value_nodes
 from tests.literals.pairs_with_values import Facts, graph_with_values, pair_with_values
 
+from ..usual import usual
+
 facts = st.lists(
     st.tuples(st.integers(0, 4), st.integers(0, 1), st.sampled_from(["a", "A", "b", "c d", "!"])),
     min_size=1,
@@ -36,7 +38,7 @@ def test_nodes_as_sets_would_have_them(given_facts: Facts) -> None:
 def test_equal_values_match_and_rare_ones_are_certain() -> None:
     source = graph_with_values(4, [(0, 0, "Ann"), (1, 0, "bob"), (2, 0, "bob"), (3, 0, "x")])
     target = graph_with_values(3, [(0, 0, "ANN"), (1, 0, "Bob"), (2, 0, "y")])
-    matches = EqualLiterals()(pair_with_values(source, target))
+    matches = usual(EqualLiterals)(pair_with_values(source, target))
     named = {
         (matches.source.entity_name(left), matches.target.entity_name(right)): prob
         for (left, right), prob in zip(matches.pairs.tolist(), matches.probs, strict=True)
@@ -53,8 +55,8 @@ def test_values_of_many_entities_are_left_out_first() -> None:
     rare = [(entity, 0, f"rare {entity}") for entity in range(60)]
     graph = graph_with_values(60, [*common, *rare])
     pair = pair_with_values(graph, graph)
-    assert len(EqualLiterals(pairs_per_triple=20)(pair).pairs) == 61
-    few = EqualLiterals(pairs_per_triple=10)(pair)
+    assert len(usual(EqualLiterals, pairs_per_triple=20)(pair).pairs) == 61
+    few = usual(EqualLiterals, pairs_per_triple=10)(pair)
     assert len(few.pairs) == 60 and (few.probs == 1).all()
 
 
@@ -63,7 +65,7 @@ def test_similar_texts_are_weaker_evidence() -> None:
         3, [(0, 0, "Arnie Morton's of Chicago"), (1, 0, "1999"), (2, 0, "q")]
     )
     target = graph_with_values(2, [(0, 0, "Arnie Mortons in Chicago"), (1, 0, "1998")])
-    matches = SimilarLiterals(least_similarity=0.5)(pair_with_values(source, target))
+    matches = usual(SimilarLiterals, least_similarity=0.5)(pair_with_values(source, target))
     assert len(matches.pairs) == 1 and 0.5 <= matches.probs[0] < 1
     assert matches.source.entity_name(int(matches.pairs[0, 0])) == '"Arnie Morton\'s of Chicago"'
     assert not len(matches.anchors)
@@ -72,7 +74,7 @@ def test_similar_texts_are_weaker_evidence() -> None:
 def test_a_graph_without_literals_is_refused() -> None:
     graph = KnowledgeGraph(np.array([[0, 0, 1]]), 2, 1)
     with pytest.raises(DataError, match=r"no literals on the source side.*data\.iri_names=true"):
-        EqualLiterals()(pair_with_values(graph, graph))
+        usual(EqualLiterals)(pair_with_values(graph, graph))
 
 
 def people(shift: int) -> Facts:
@@ -81,7 +83,7 @@ def people(shift: int) -> Facts:
 
 
 def anchors(source: KnowledgeGraph, target: KnowledgeGraph) -> dict[tuple[int, int], float]:
-    matches = EqualLiterals()(pair_with_values(source, target))
+    matches = usual(EqualLiterals)(pair_with_values(source, target))
     pairs = map(tuple, matches.anchors.tolist())
     return dict(zip(pairs, matches.anchor_probs.tolist(), strict=True))
 

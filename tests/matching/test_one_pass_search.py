@@ -1,6 +1,7 @@
 """Search in one pass: recall, exact scores, ties, and what must not change the result."""
 
 import logging
+from functools import partial
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from emea.matching.one_pass_search import OnePassSearch
 from emea.matching.search import ExactSearch
 from emea.matching.similarity import Cosine
 
+from ..usual import usual
 from .noisy_copies import noisy_copies
 
 
@@ -33,7 +35,7 @@ def products(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return request.param
 
 
-@pytest.mark.parametrize("decoder", [Cosine, CSLS])
+@pytest.mark.parametrize("decoder", [Cosine, partial(usual, CSLS)])
 def test_a_shortlist_of_all_targets_is_exact(decoder: type, products: str) -> None:
     source, target = noisy_copies(60, 80)
     exact = decoder()(source, target)
@@ -44,7 +46,7 @@ def test_a_shortlist_of_all_targets_is_exact(decoder: type, products: str) -> No
         assert torch.equal(actual.targets, expected.targets)
 
 
-@pytest.mark.parametrize("decoder", [Cosine, CSLS])
+@pytest.mark.parametrize("decoder", [Cosine, partial(usual, CSLS)])
 def test_it_finds_most_neighbours_and_scores_them_exactly(decoder: type, products: str) -> None:
     source, target = noisy_copies()
     similarity = decoder(search=OnePassSearch(shortlist=60))(source, target)
@@ -83,8 +85,8 @@ def test_threads_do_not_change_the_result(products: str, monkeypatch: pytest.Mon
 def test_ids_do_not_change_the_result() -> None:
     source, target = noisy_copies()
     place = torch.randperm(len(target), generator=torch.Generator().manual_seed(1))
-    plain = top_candidates(CSLS(search=OnePassSearch(60))(source, target), 10)
-    moved = top_candidates(CSLS(search=OnePassSearch(60))(source, target[place]), 10)
+    plain = top_candidates(usual(CSLS, search=OnePassSearch(60))(source, target), 10)
+    moved = top_candidates(usual(CSLS, search=OnePassSearch(60))(source, target[place]), 10)
     assert (plain.targets == place[moved.targets]).float().mean() > 0.999
 
 
@@ -114,11 +116,11 @@ def test_a_shortlist_below_k_is_an_error() -> None:
 
 def test_auto_is_exact_below_its_bound_and_has_shortlists_above() -> None:
     source, target = noisy_copies(50, 200)
-    assert AutoSearch(10_000)(source, target) is None
-    exact = top_candidates(CSLS(search=ExactSearch())(source, target), 5)
-    below = top_candidates(CSLS(search=AutoSearch(10_000))(source, target), 5)
+    assert usual(AutoSearch, 10_000)(source, target) is None
+    exact = top_candidates(usual(CSLS, search=ExactSearch())(source, target), 5)
+    below = top_candidates(usual(CSLS, search=usual(AutoSearch, 10_000))(source, target), 5)
     assert torch.equal(exact.targets, below.targets) and torch.equal(exact.scores, below.scores)
-    assert AutoSearch(9_999)(source, target) is not None
+    assert usual(AutoSearch, 9_999)(source, target) is not None
 
 
 def test_a_low_recall_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -29,6 +29,7 @@ from ..baselines.random_pairs import overlapping_pair
 from ..em.aligned_pairs import Aligned, aligned, as_dict
 from ..em.test_propagation import random_inclusions, random_matching, random_similarity
 from ..em.test_two_way_step import visible
+from ..usual import usual
 from .both_precisions import (
     ROUNDOFF,
     assert_near,
@@ -254,7 +255,7 @@ def test_updates(seed: int, noise: float) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_two_way_step(seed: int) -> None:
     def reported(problem: Aligned) -> JointReport:
-        return TwoWayStep(PARIS(problem.pair))(problem.similarity, visible(problem))
+        return TwoWayStep(usual(PARIS, problem.pair))(problem.similarity, visible(problem))
 
     single, double = both(reported, aligned(seed, num_entities=40))
     assert_near(single.beliefs.probs, double.beliefs.probs, absolute=SWEEPS_ERROR)

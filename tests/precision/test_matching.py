@@ -19,6 +19,7 @@ from emea.matching.similarity import Cosine, Decoder
 from emea.matching.two_sided import two_sided
 
 from ..matching.random_tables import random_table
+from ..usual import usual
 from .both_precisions import ROUNDOFF, all_scores, assert_near, both, in_precision
 from .embeddings import COSINE_ERROR, HARD_EMBEDDINGS, csls_error
 
@@ -68,7 +69,7 @@ def test_mutual_pairs_are_those_of_clear_choices(decoder: Decoder, error: float)
 
 @on_hard_embeddings
 def test_scores_of_an_approximate_search(embeddings: tuple[Tensor, Tensor]) -> None:
-    decoder = Cosine(KMeansSearch(num_probes=2, num_cells=6))
+    decoder = Cosine(usual(KMeansSearch, num_probes=2, num_cells=6))
     single, double = both(decoder, *embeddings)
     found = top_candidates(single, 5)
     exact = all_scores(double).gather(1, found.targets)
@@ -118,7 +119,7 @@ def test_what_is_left_to_other_targets() -> None:
 @pytest.mark.parametrize("temperature", [0.01, 1.0, 10.0])
 def test_sinkhorn(temperature: float) -> None:
     # it goes over to double precision before it computes anything
-    answer = SinkhornAnswer(temperature=temperature)
+    answer = usual(SinkhornAnswer, temperature=temperature)
     single, double = both(lambda beliefs: answer(beliefs, NO_LABELS), hard_beliefs())
     assert torch.equal(single.targets, double.targets)
     assert_near(single.probs, double.probs, relative=1e-12)
@@ -131,10 +132,10 @@ def test_rivals_share_a_target_however_sure_they_are(num_rivals: int, doubt: flo
     sure = torch.full((num_rivals, 1), 1 - doubt, dtype=torch.float64)
     beliefs = Beliefs(torch.zeros(num_rivals, 1, dtype=torch.int64), sure)
     rounded = Beliefs(beliefs.targets, sure.float())
-    many = SinkhornAnswer(rounds=200)
+    many = usual(SinkhornAnswer, rounds=200)
     assert claims(many.balanced(rounded)) <= 1 + 1e-9
     assert_near(many.balanced(rounded).probs, many.balanced(beliefs).probs, relative=1e-9)
-    few = [SinkhornAnswer().balanced(given).probs for given in (rounded, beliefs)]
+    few = [usual(SinkhornAnswer).balanced(given).probs for given in (rounded, beliefs)]
     assert_near(*few, relative=4 * ROUNDOFF / LEAST_REST)
 
 

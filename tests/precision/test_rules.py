@@ -19,6 +19,7 @@ from emea.rules.subsumption import Subsumption, estimate_subsumption, matched_si
 from emea.rules.support import Grounds, support_of
 
 from ..rules.literal_avoid_conflict import bare_pair
+from ..usual import usual
 from .both_precisions import ROUNDOFF, assert_near, both, in_precision
 from .stars import HUGE, SMALL, STRENGTHS, of_any_strength, on_hard_stars, twin_beliefs, twin_stars
 
@@ -77,7 +78,7 @@ def test_functionality_of_a_hub() -> None:
 
 
 def paris_values(pair: GraphPair, beliefs: Beliefs, options: Options) -> Tensor:
-    rule = PARIS(pair, **options)  # type: ignore[arg-type]
+    rule = usual(PARIS, pair, **options)  # type: ignore[arg-type]
     rule.source.to(beliefs.probs.dtype)
     rule.target.to(beliefs.probs.dtype)
     rule.prepare(RuleView(beliefs, torch.zeros(beliefs.num_source, 1)))
@@ -115,7 +116,7 @@ def test_compatibility_of_a_mapping(num_leaves: int) -> None:
     targets[6::10] -= 1
     values = []
     for dtype in (torch.float32, torch.float64):
-        rule = PARIS(pair)
+        rule = usual(PARIS, pair)
         rule.source.to(dtype)
         rule.target.to(dtype)
         values.append(mapping_compatibility(rule, targets))
@@ -178,7 +179,7 @@ def test_avoid_conflict(strength: float, mappings: str) -> None:
 def test_support_of_a_hub(strength: float) -> None:
     num_leaves = 100
     pair, beliefs = twin_stars(num_leaves), twin_beliefs(num_leaves + 1, strength)
-    rule = PARIS(pair)
+    rule = usual(PARIS, pair)
     rule.prepare(RuleView(beliefs, torch.zeros(beliefs.num_source, 1)))
     included = rule.inclusions()
     exact = in_precision((rule.source, rule.target, beliefs), torch.float64)

@@ -17,6 +17,7 @@ from emea.rules import avoid_conflict
 from emea.rules.avoid_conflict import AvoidConflict, nearest_neighbours
 from emea.rules.rule import RuleView
 
+from ..usual import usual
 from .literal_avoid_conflict import LiteralAvoidConflict, bare_pair, bare_pairs, subsets
 from .literal_paris import as_mapping, beliefs_of, best_alone
 
@@ -97,7 +98,7 @@ def test_conflicts_count_in_both_directions() -> None:
     assert nearest_neighbours(embeddings, 1).tolist() == [[1], [0], [1]]
     # all want target 0, and have one of their own behind it
     beliefs = Beliefs(torch.tensor([[0, 1], [0, 2], [0, 3]]), torch.tensor([[0.7, 0.3]] * 3))
-    values = prepared(AvoidConflict(bare_pair(3, 4), 1), beliefs, embeddings)(beliefs)
+    values = prepared(usual(AvoidConflict, bare_pair(3, 4), 1), beliefs, embeddings)(beliefs)
     assert values[:, :, FOLLOW].tolist() == [[1, 0]] * 3
     # 0: conflict in its own subset and in 1's; 1: in its own, in 0's and in 2's; 2: in its own
     assert values[:, :, UNIQUE].tolist() == [[-1, 1], [-2, 1], [0, 1]]
@@ -107,7 +108,7 @@ def test_a_subset_in_conflict_already_cannot_be_spoilt_again() -> None:
     embeddings = torch.tensor([[1.0, 0.0], [1.0, 0.1], [1.0, -0.1]])
     # 1 and 2 both claim target 0, and every subset holds all three
     beliefs = Beliefs(torch.tensor([[1, 0], [0, 2], [0, 3]]), torch.tensor([[1.0, 0.0]] * 3))
-    values = prepared(AvoidConflict(bare_pair(3, 4), 2), beliefs, embeddings)(beliefs)
+    values = prepared(usual(AvoidConflict, bare_pair(3, 4), 2), beliefs, embeddings)(beliefs)
     # y_0 = 0 would break its own subset; those of 1 and 2 are broken without it
     assert values[0, :, UNIQUE].tolist() == [1, 0]
 
@@ -115,7 +116,7 @@ def test_a_subset_in_conflict_already_cannot_be_spoilt_again() -> None:
 def test_a_label_claims_its_target_and_the_neural_prediction_stays_first() -> None:
     beliefs = Beliefs(torch.tensor([[0, 1], [0, 1]]), torch.tensor([[0.8, 0.2]] * 2))
     labelled = beliefs.clamped(torch.tensor([[0, 1]]))
-    rule = prepared(AvoidConflict(bare_pair(2, 2), 1), labelled, torch.eye(2))
+    rule = prepared(usual(AvoidConflict, bare_pair(2, 2), 1), labelled, torch.eye(2))
     values = rule(labelled)
     assert values[0, :, FOLLOW].tolist() == [1, 0]
     assert values[1, :, UNIQUE].tolist() == [1, -1]
@@ -142,15 +143,15 @@ def test_equal_embeddings_never_make_an_entity_its_own_neighbour(num: int) -> No
 
 def test_refuses_settings_it_cannot_follow() -> None:
     with pytest.raises(ValueError, match="best or expected"):
-        AvoidConflict(bare_pair(2, 2), mappings="all")
+        usual(AvoidConflict, bare_pair(2, 2), mappings="all")
     with pytest.raises(ValueError, match="at least 1"):
-        AvoidConflict(bare_pair(2, 2), num_neighbours=0)
+        usual(AvoidConflict, bare_pair(2, 2), num_neighbours=0)
 
 
 def test_wants_to_be_prepared() -> None:
     beliefs = Beliefs(torch.zeros(2, 1, dtype=torch.int64), torch.ones(2, 1))
     with pytest.raises(AssertionError, match="prepare"):
-        AvoidConflict(bare_pair(2, 2))(beliefs)
+        usual(AvoidConflict, bare_pair(2, 2))(beliefs)
 
 
 @pytest.mark.gpu
@@ -163,6 +164,6 @@ def test_cuda_equals_cpu(mappings: str) -> None:
     values = []
     for device in ("cpu", "cuda"):
         beliefs = Beliefs(targets.to(device), probs.to(device))
-        rule = AvoidConflict(bare_pair(300, 50), mappings=mappings, device=device)
+        rule = usual(AvoidConflict, bare_pair(300, 50), mappings=mappings, device=device)
         values.append(prepared(rule, beliefs, embeddings.to(device))(beliefs).cpu())
     torch.testing.assert_close(values[1], values[0], atol=1e-5, rtol=0)

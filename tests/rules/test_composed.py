@@ -13,6 +13,7 @@ from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.paris import PARIS
 from emea.rules.rule import Composed, Rule, RuleView
 
+from ..usual import usual
 from .literal_avoid_conflict import bare_pair
 from .literal_paris import beliefs_of, pairs
 
@@ -25,8 +26,8 @@ def test_equals_its_parts_one_after_the_other(
     rng = np.random.default_rng(seed)
     embeddings = torch.from_numpy(rng.normal(size=(pair.source.num_entities, 3)))
     makers = {
-        "paris": partial(PARIS, markov_blanket=blanket),
-        "avoid_conflict": partial(AvoidConflict, num_neighbours=2),
+        "paris": partial(usual, PARIS, markov_blanket=blanket),
+        "avoid_conflict": partial(usual, AvoidConflict, num_neighbours=2),
     }
     together = Composed(makers, pair)
     alone = [make(pair=pair) for make in makers.values()]
@@ -40,23 +41,24 @@ def test_equals_its_parts_one_after_the_other(
     assert list(together.names) == ["paris", "follow_neural", "unique"]
 
 
+USUAL_PARIS, USUAL_CONFLICT = partial(usual, PARIS), partial(usual, AvoidConflict)
 PAIR = bare_pair(3, 3)
 
 
 def test_asks_for_unseen_links_if_a_part_does() -> None:
-    assert not Composed({"a": PARIS}, PAIR).fits_on_unseen_links
-    assert Composed({"a": PARIS, "b": AvoidConflict}, PAIR).fits_on_unseen_links
+    assert not Composed({"a": USUAL_PARIS}, PAIR).fits_on_unseen_links
+    assert Composed({"a": USUAL_PARIS, "b": USUAL_CONFLICT}, PAIR).fits_on_unseen_links
 
 
 def test_parts_must_have_names_of_their_own() -> None:
     with pytest.raises(ValueError, match="must be distinct"):
-        Composed({"a": PARIS, "b": PARIS}, PAIR)
+        Composed({"a": USUAL_PARIS, "b": USUAL_PARIS}, PAIR)
     with pytest.raises(ValueError, match="at least one"):
         Composed({}, PAIR)
 
 
 def test_compositions_compose() -> None:
-    rules: dict[str, type[Rule] | partial[Rule]] = {"a": PARIS, "b": AvoidConflict}
-    inner = partial(Composed, {"b": AvoidConflict})
-    nested = Composed({"a": PARIS, "c": inner}, PAIR)
+    rules: dict[str, partial[Rule]] = {"a": USUAL_PARIS, "b": USUAL_CONFLICT}
+    inner = partial(Composed, {"b": USUAL_CONFLICT})
+    nested = Composed({"a": USUAL_PARIS, "c": inner}, PAIR)
     assert nested.names == Composed(rules, PAIR).names

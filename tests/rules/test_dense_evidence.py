@@ -16,6 +16,7 @@ from emea.rules.dense_evidence import chunks
 from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
 
+from ..usual import usual
 from .literal_paris import LiteralPARIS, as_mapping, best_alone, both_directions, inclusions, pairs
 
 
@@ -33,7 +34,7 @@ def random_view(pair: GraphPair, num_candidates: int, seed: int) -> tuple[RuleVi
 
 
 def prepared(pair: GraphPair, view: RuleView) -> PARIS:
-    rule = PARIS(pair)
+    rule = usual(PARIS, pair)
     rule.prepare(view)
     return rule
 

@@ -18,6 +18,8 @@ from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
 from tests.literals.pairs_with_values import Facts, graph_with_values, pair_with_values
 
+from ..usual import usual
+
 NUM = 4
 facts = st.lists(
     st.tuples(st.integers(0, NUM - 1), st.integers(0, 1), st.sampled_from("abcdef")),
@@ -29,7 +31,7 @@ facts = st.lists(
 
 def matched(source: Facts, target: Facts) -> GraphPair:
     pair = pair_with_values(graph_with_values(NUM, source), graph_with_values(NUM, target))
-    return replace(pair, literals=EqualLiterals(pairs_per_triple=1000)(pair))
+    return replace(pair, literals=usual(EqualLiterals, pairs_per_triple=1000)(pair))
 
 
 def all_pairs() -> PairTable:
@@ -92,7 +94,7 @@ def by_hand(
 def test_the_evidence_of_values_is_that_of_loops(source: Facts, target: Facts, seed: int) -> None:
     pair = matched(source, target)
     probs = torch.rand(NUM, NUM, generator=torch.Generator().manual_seed(seed)) / NUM
-    model = PARIS(pair).pair_evidence()
+    model = usual(PARIS, pair).pair_evidence()
     model.num_carriers, model.least_belief = 100, 0.0
     found = model(all_pairs(), probs).log_doubt
     wanted = torch.tensor(by_hand(pair, source, target, probs))
@@ -102,9 +104,9 @@ def test_the_evidence_of_values_is_that_of_loops(source: Facts, target: Facts, s
 def test_structure_only_is_unchanged_by_literals_that_are_not_used() -> None:
     pair = matched([(0, 0, "a"), (1, 0, "b"), (2, 1, "c")], [(0, 0, "a"), (1, 0, "b"), (3, 1, "c")])
     structure = replace(pair, literals=None)
-    evidence = PARIS(structure).pair_evidence()(all_pairs(), torch.eye(NUM))
+    evidence = usual(PARIS, structure).pair_evidence()(all_pairs(), torch.eye(NUM))
     assert not evidence.log_doubt.any()
-    assert PARIS(pair).pair_evidence()(all_pairs(), torch.eye(NUM)).log_doubt.any()
+    assert usual(PARIS, pair).pair_evidence()(all_pairs(), torch.eye(NUM)).log_doubt.any()
 
 
 def test_paris_aligns_by_values_and_structure_without_seeds() -> None:
@@ -113,9 +115,9 @@ def test_paris_aligns_by_values_and_structure_without_seeds() -> None:
     source = graph_with_values(4, [(e, 0, f"n{e}") for e in range(3)], edges)
     target = graph_with_values(4, [(3 - e, 0, f"N{e}") for e in range(3)], [(3, 0, 0), (2, 0, 1)])
     pair = pair_with_values(source, target)
-    pair = replace(pair, literals=EqualLiterals()(pair))
+    pair = replace(pair, literals=usual(EqualLiterals)(pair))
     nothing = torch.zeros(0, 2, dtype=torch.int64)
-    found = ParisReasoner(pair).align(nothing, lambda links: None, lambda report: None)  # type: ignore
+    found = usual(ParisReasoner, pair).align(nothing, lambda links: None, lambda report: None)  # type: ignore
     assert found.targets.tolist() == [3, 2, 1, 0]
     assert len(found.targets) == pair.source.num_entities
     assert np.all(found.probs.numpy() > 0.5)
@@ -126,7 +128,7 @@ def test_the_rule_of_literals_counts_values_only() -> None:
     facts = [(entity, 0, f"n{entity}") for entity in range(3)]
     graph = graph_with_values(NUM, facts, edges)
     pair = pair_with_values(graph, graph)
-    pair = replace(pair, literals=EqualLiterals()(pair))
+    pair = replace(pair, literals=usual(EqualLiterals)(pair))
     beliefs = Beliefs(all_pairs().targets, torch.eye(NUM))
     rule = Literals(pair)
     rule.prepare(RuleView(beliefs, torch.empty(NUM, 0)))

@@ -11,6 +11,7 @@ from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
 from emea.rules.paris import PARIS, mapping_compatibility
 
+from ..usual import usual
 from .literal_paris import both_directions, inverse_functionality, pairs
 
 
@@ -47,7 +48,7 @@ def test_equals_the_triple_loop(data: st.DataObject, pair: GraphPair) -> None:
     size = pair.source.num_entities
     drawn = data.draw(st.lists(target, min_size=size, max_size=size))
     mapping = {e: e2 for e, e2 in enumerate(drawn) if e2 >= 0}
-    values = mapping_compatibility(PARIS(pair), torch.tensor(drawn))
+    values = mapping_compatibility(usual(PARIS, pair), torch.tensor(drawn))
     np.testing.assert_allclose(values, literal_compatibility(pair, mapping), atol=1e-5)
 
 
@@ -62,7 +63,7 @@ def random_graph(num_entities: int = 60, num_relations: int = 4) -> KnowledgeGra
 def test_identical_graphs_are_compatible_and_shuffled_ones_are_not() -> None:
     graph = random_graph()
     pair = GraphPair("twins", graph, graph, np.empty((0, 2), dtype=np.int64))
-    rule, same = PARIS(pair), torch.arange(graph.num_entities)
+    rule, same = usual(PARIS, pair), torch.arange(graph.num_entities)
     connected = torch.from_numpy(graph.degrees() > 0)
     assert mapping_compatibility(rule, same)[connected].min() > 0.9
     shuffled = same[torch.from_numpy(np.random.default_rng(1).permutation(len(same)))]
@@ -72,7 +73,7 @@ def test_identical_graphs_are_compatible_and_shuffled_ones_are_not() -> None:
 def test_an_earlier_mapping_leaves_no_trace() -> None:
     graph = random_graph()
     pair = GraphPair("twins", graph, graph, np.empty((0, 2), dtype=np.int64))
-    rule, same = PARIS(pair), torch.arange(graph.num_entities)
+    rule, same = usual(PARIS, pair), torch.arange(graph.num_entities)
     first = mapping_compatibility(rule, same)
     assert mapping_compatibility(rule, torch.full_like(same, -1)).eq(0).all()
     assert torch.equal(mapping_compatibility(rule, same), first)
@@ -82,5 +83,5 @@ def test_an_earlier_mapping_leaves_no_trace() -> None:
 def test_a_gpu_says_the_same() -> None:
     pair = synthetic_pair(num_entities=300, seed=0)
     targets = as_tensor(pair, dict(pair.links.tolist()))
-    on_gpu = mapping_compatibility(PARIS(pair, device="cuda"), targets.cuda())
-    torch.testing.assert_close(on_gpu.cpu(), mapping_compatibility(PARIS(pair), targets))
+    on_gpu = mapping_compatibility(usual(PARIS, pair, device="cuda"), targets.cuda())
+    torch.testing.assert_close(on_gpu.cpu(), mapping_compatibility(usual(PARIS, pair), targets))

@@ -12,6 +12,7 @@ from emea.matching.beliefs import Beliefs
 from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
 
+from ..usual import usual
 from .literal_paris import (
     LiteralPARIS,
     Mapping,
@@ -50,7 +51,7 @@ def test_equals_the_triple_loop(data: st.DataObject, pair: GraphPair, inclusion:
     given_links = [{labels[e]: 1.0} if e in labels else {} for e in range(len(q))]
     trusted = {"best": best_alone(q), "expected": q, "links": given_links}[inclusion]
     links = torch.from_numpy(pair.links.copy()) if inclusion == "links" else None
-    rule = PARIS(pair, subsumption_from="best" if inclusion == "links" else inclusion)
+    rule = usual(PARIS, pair, subsumption_from="best" if inclusion == "links" else inclusion)
     values = prepared(rule, beliefs, links)(beliefs)
     assert values.shape == (*beliefs.targets.shape, len(rule.names))
     expected = table(literal(pair, trusted), beliefs)
@@ -63,7 +64,11 @@ def test_blanket_sums_all_subsets_that_hold_the_entity(
     data: st.DataObject, pair: GraphPair
 ) -> None:
     beliefs = data.draw(beliefs_of(pair, hard=True))
-    values = prepared(PARIS(pair, markov_blanket=True), beliefs)(beliefs)[:, :, 0].double().numpy()
+    values = (
+        prepared(usual(PARIS, pair, markov_blanket=True), beliefs)(beliefs)[:, :, 0]
+        .double()
+        .numpy()
+    )
     expected = table(literal(pair, as_mapping(beliefs)), beliefs, blanket=True)
     # what all candidates of an entity share cancels in Eq. 7
     np.testing.assert_allclose(values - values[:, :1], expected - expected[:, :1], atol=1e-5)
@@ -86,8 +91,8 @@ def test_blanket_reads_a_loop_at_the_belief_and_not_at_the_candidate() -> None:
     graph = KnowledgeGraph(np.array([[0, 0, 0], [1, 0, 1]]), 2, 1)
     pair = GraphPair("loops", graph, graph, np.empty((0, 2), dtype=np.int64))
     beliefs = Beliefs(torch.tensor([[0, 1], [1, 0]]), torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
-    with_blanket = prepared(PARIS(pair, markov_blanket=True), beliefs)(beliefs)
-    alone = prepared(PARIS(pair), beliefs)(beliefs)
+    with_blanket = prepared(usual(PARIS, pair, markov_blanket=True), beliefs)(beliefs)
+    alone = prepared(usual(PARIS, pair), beliefs)(beliefs)
     np.testing.assert_allclose(alone[:, :, 0], [[1, 0], [1, 0]], atol=1e-6)
     assert torch.equal(with_blanket, alone)
 
@@ -105,7 +110,7 @@ def test_certain_evidence_stays_finite(blanket: bool) -> None:
     pair = GraphPair("stars", graph, graph, np.empty((0, 2), dtype=np.int64))
     targets = torch.stack([torch.arange(500), torch.arange(500).roll(1)], dim=1)
     beliefs = Beliefs(targets, torch.tensor([[1.0, 0.0]]).repeat(500, 1))
-    values = prepared(PARIS(pair, markov_blanket=blanket), beliefs)(beliefs)
+    values = prepared(usual(PARIS, pair, markov_blanket=blanket), beliefs)(beliefs)
     assert values.isfinite().all()
     assert values[0, 0].item() == pytest.approx(1, abs=1e-6) or blanket
     assert (values[:, 0] > values[:, 1] - 1e-6).all()
@@ -114,7 +119,7 @@ def test_certain_evidence_stays_finite(blanket: bool) -> None:
 def test_given_links_are_estimated_once_and_again_when_they_change() -> None:
     pair = path_pair()
     beliefs = Beliefs(torch.tensor([[0], [1], [2]]), torch.ones(3, 1))
-    rule = PARIS(pair)
+    rule = usual(PARIS, pair)
     links = torch.tensor([[0, 0], [1, 1]])
     known = prepared(rule, beliefs, links)(beliefs)
     estimate = rule._subsumption
@@ -129,9 +134,9 @@ def test_given_links_are_estimated_once_and_again_when_they_change() -> None:
 
 def test_refuses_an_unknown_source_of_inclusions() -> None:
     with pytest.raises(ValueError, match="best or expected"):
-        PARIS(path_pair(), subsumption_from="all")
+        usual(PARIS, path_pair(), subsumption_from="all")
 
 
 def test_wants_to_be_prepared() -> None:
     with pytest.raises(AssertionError, match="prepare"):
-        PARIS(path_pair())(Beliefs(torch.zeros(3, 1, dtype=torch.int64), torch.ones(3, 1)))
+        usual(PARIS, path_pair())(Beliefs(torch.zeros(3, 1, dtype=torch.int64), torch.ones(3, 1)))

@@ -18,6 +18,7 @@ from emea.rules.rule import RuleView
 from emea.rules.support import Grounds, neighbours_of, relations_between, support_of
 
 from ..baselines.random_pairs import overlapping_pair
+from ..usual import usual
 from .literal_paris import (
     LiteralPARIS,
     as_mapping,
@@ -30,7 +31,7 @@ from .literal_paris import (
 
 
 def prepared(pair: GraphPair, beliefs: Beliefs) -> tuple[PARIS, Grounds]:
-    rule = PARIS(pair)
+    rule = usual(PARIS, pair)
     rule.prepare(RuleView(beliefs, torch.zeros(beliefs.num_source, 1)))
     return rule, Grounds(rule.source, rule.target, beliefs, rule.inclusions())
 
@@ -81,7 +82,7 @@ def test_certain_pieces_have_finite_shares() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_pieces_are_those_the_baseline_hears(seed: int) -> None:
     pair = overlapping_pair(seed, 30)
-    rule = ParisReasoner(pair)
+    rule = usual(ParisReasoner, pair)
     links = torch.from_numpy(pair.links.copy())[::2]
     known = Matching.of_links(links, pair.source.num_entities, pair.target.num_entities)
     matching = rule.iterated(known, rule.iterated(known, known, initial=True))
@@ -104,7 +105,7 @@ def test_pieces_are_those_the_baseline_hears(seed: int) -> None:
 
 @given(pairs())
 def test_neighbours_and_relations_are_those_of_the_triples(pair: GraphPair) -> None:
-    rule = PARIS(pair)
+    rule = usual(PARIS, pair)
     triples = both_directions(pair.source)
     for e in range(pair.source.num_entities):
         around = sorted({t for h, _, t in triples if h == e})
