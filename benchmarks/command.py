@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from emea.record.atomic import write_json
+from emea.record.checked_files import write_json
 from emea.record.provenance import provenance
 
 

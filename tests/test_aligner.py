@@ -21,7 +21,7 @@ from emea.config.composition import composed
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import ConfigError, DataError, UserError
 from emea.fit import training_loop
-from emea.record import checksums
+from emea.record import checked_files as checksums
 from emea.record.run_record import read_closing
 from emea.run.finished_run import load_run
 from emea.run.job import run_job

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from emea.record.checksums import ARCHIVE_COMMENT, COMMENT, KEY
+from emea.record.checked_files import ARCHIVE_COMMENT, COMMENT, KEY
 
 
 def unsigned(path: Path) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from omegaconf import OmegaConf
 
-from emea.record.checksums import write_checked_arrays, write_checked_json, write_checked_yaml
+from emea.record.checked_files import write_checked_arrays, write_checked_json, write_checked_yaml
 from emea.record.run_folder import links_checksum
 from emea.record.run_record import flat_params
 

@@ -18,7 +18,7 @@ from emea.data.entity_kinds import OWL
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs
-from emea.record.atomic import write_lines
+from emea.record.checked_files import write_lines
 from emea.record.run_record import RunHeader
 
 

@@ -9,10 +9,9 @@ from typing import TypeVar
 
 from emea.config.settings.setting import KINDS, SHARE, Range
 from emea.errors import UserError
-from emea.record.atomic import SUFFIX
+from emea.record.checked_files import SUFFIX
 from emea.record.run_folder import CONFIG_FILE, LOG_FILE, PAIR_FILE
-from emea.record.run_lock import LOCK_FILE
-from emea.record.run_record import is_run_folder
+from emea.record.run_record import LOCK_FILE, is_run_folder
 
 Number = TypeVar("Number", int, float)
 

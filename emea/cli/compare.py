@@ -15,7 +15,7 @@ RUN is a run folder. Runs are paired only if they were tested on the same links.
 def main(arguments: Sequence[str]) -> int:
     """Print the comparison, write the requested files and return the exit status."""
     options = _parser().parse_args(arguments)
-    from emea.record.atomic import write_atomic
+    from emea.record.checked_files import write_atomic
     from emea.results.compared_run import load_compared_run
     from emea.results.comparison import compare
     from emea.results.comparison_page import as_csv, as_html, as_text

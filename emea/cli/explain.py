@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from emea.cli.arguments import add_run_arguments
 from emea.errors import writing
-from emea.record.atomic import write_atomic
+from emea.record.checked_files import write_atomic
 from emea.record.run_record import check_finished
 
 if TYPE_CHECKING:

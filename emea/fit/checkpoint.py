@@ -17,8 +17,7 @@ from emea.fit.step_block import LabelDataModule
 from emea.fit.tensor_file import checkpoint_errors, copied, read_tensors, serialised
 from emea.fit.training_parts import TrainingParts
 from emea.matching.beliefs import Matching
-from emea.record.atomic import write_atomic
-from emea.record.background_writer import BackgroundWriter
+from emea.record.checked_files import BackgroundWriter, write_atomic
 from emea.record.run_folder import CHECKPOINT_FILE
 
 logger = logging.getLogger(__name__)

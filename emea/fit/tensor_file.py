@@ -13,7 +13,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from emea.errors import DataError
-from emea.record.atomic import json_object
+from emea.record.checked_files import json_object
 
 CONTENT_ERRORS = (
     ArithmeticError,

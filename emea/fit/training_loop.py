@@ -23,7 +23,7 @@ from emea.fit.fitting import announce, fit
 from emea.fit.stages import Stage, fits
 from emea.fit.tensor_file import checkpoint_errors
 from emea.fit.training_parts import TrainingParts
-from emea.record.background_writer import BackgroundWriter
+from emea.record.checked_files import BackgroundWriter
 from emea.runtime.progress import StepProgress
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,8 @@ from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.errors import DataError
 from emea.matching.beliefs import Beliefs
-from emea.record.run_folder import RANKS_FILE, read_arrays
+from emea.record.checked_files import read_checked_arrays
+from emea.record.run_folder import RANKS_FILE
 
 ROUNDING = 1e-3
 """The amount by which a stored probability may exceed 1."""
@@ -58,7 +59,7 @@ def read_beliefs(path: Path, pair: GraphPair) -> StoredBeliefs:
 
 
 def _read_tensors(path: Path) -> dict[str, Tensor]:
-    arrays = read_arrays(path)
+    arrays = read_checked_arrays(path)
     try:
         return {name: torch.from_numpy(array) for name, array in arrays.items()}
     except (TypeError, ValueError) as error:  # the array contains text or has another byte order
@@ -129,7 +130,7 @@ def _test_links(folder: Path) -> IntArray | None:
     path = folder / RANKS_FILE
     if not path.exists():
         return None
-    links = read_arrays(path).get("links")
+    links = read_checked_arrays(path).get("links")
     if links is None or links.dtype != np.int64 or links.ndim != 2 or links.shape[1] != 2:
         raise DataError(f"{path} is damaged: it contains no links")
     return links

@@ -9,8 +9,15 @@ from typing import NamedTuple
 
 from emea.errors import UserError
 from emea.record.run_folder import read_metrics, sweep_objective
-from emea.record.run_lock import LOCK_FILE, is_locked
-from emea.record.run_record import FINGERPRINT_TAG, RUN_FILE, RunHeader, is_finished, read_header
+from emea.record.run_record import (
+    FINGERPRINT_TAG,
+    LOCK_FILE,
+    RUN_FILE,
+    RunHeader,
+    is_finished,
+    is_locked,
+    read_header,
+)
 from emea.record.sync import find_run_folders
 from emea.record.tracker import Tracker
 

@@ -17,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 from emea.config.settings.execution import lightning_options
 from emea.data.graph_pair import GraphPair
 from emea.errors import DataError
-from emea.record.atomic import write_atomic
+from emea.record.checked_files import write_atomic
 
 PACKAGE = Path(__file__).resolve().parents[1]
 TELLS_ONLY = (

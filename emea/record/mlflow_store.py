@@ -14,7 +14,7 @@ from filelock import FileLock
 from emea.config.settings.execution import MlflowSettings
 from emea.record.description import describe_run
 from emea.record.mlflow_view import SWEEP_PARENT_TAG, compared_params
-from emea.record.run_files import run_files
+from emea.record.run_folder import run_files
 from emea.record.run_record import (
     COMMAND_TAG,
     FINGERPRINT_TAG,

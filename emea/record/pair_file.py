@@ -19,8 +19,8 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.links import silent_links
 from emea.errors import ConfigError, DataError
-from emea.record.checksums import write_checked_arrays
-from emea.record.run_folder import PAIR_FILE, read_arrays
+from emea.record.checked_files import read_checked_arrays, write_checked_arrays
+from emea.record.run_folder import PAIR_FILE
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -96,7 +96,7 @@ def read_pair(path: Path) -> GraphPair:
     Raises:
         DataError: If the file cannot be read, or is damaged.
     """
-    arrays = read_arrays(path)
+    arrays = read_checked_arrays(path)
     try:
         source, target = (_graph(arrays, side) for side in SIDES)
         official, num_absent, num_missed = None, 0, 0

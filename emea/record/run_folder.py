@@ -12,11 +12,12 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from emea.data.arrays import IntArray
 from emea.errors import DataError
-from emea.record.checksums import (
+from emea.record.checked_files import (
     damaged,
     read_checked_arrays,
     read_checked_json,
     read_checked_yaml,
+    reading,
     write_checked_arrays,
     write_checked_json,
     write_checked_yaml,
@@ -64,13 +65,9 @@ def read_settings(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG_FILE
     if not path.is_file():
         raise DataError(f"{folder} has no {CONFIG_FILE}. Restore the file or run it again.")
-    try:
+    with reading(path):
         config = read_yaml(path)
         OmegaConf.resolve(config)  # resolve now, so that later reads cannot fail
-    except DataError:
-        raise
-    except Exception as error:  # a YAML parser raises various errors for unknown tags
-        raise damaged(path, str(error)) from error
     if not isinstance(config, DictConfig):
         raise damaged(path, "it contains no settings")
     settings = OmegaConf.to_container(config)
@@ -100,11 +97,7 @@ def read_metrics(folder: Path) -> dict[str, Any]:
     Raises:
         DataError: If the file is missing or damaged.
     """
-    path = folder / METRICS_FILE
-    try:
-        return read_checked_json(path)
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+    return read_checked_json(folder / METRICS_FILE)
 
 
 def write_metrics(folder: Path, metrics: dict[str, Any]) -> None:
@@ -164,7 +157,7 @@ def read_ranks(folder: Path) -> tuple[dict[str, np.ndarray], str | None]:
         DataError: If the file is missing or damaged, or its links have another checksum.
     """
     path = folder / RANKS_FILE
-    arrays = read_arrays(path)
+    arrays = read_checked_arrays(path)
     written, links = arrays.pop(LINKS_CHECKSUM, None), arrays.get("links")
     checksum = None if links is None else links_checksum(links)
     if written is not None and checksum is not None and str(written) != checksum:
@@ -190,23 +183,6 @@ def write_beliefs(
     write_checked_arrays(folder / BELIEFS_FILE, **arrays)
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Read all arrays of a file.
-
-    Raises:
-        DataError: If the file cannot be read, or is damaged.
-    """
-    try:
-        return read_checked_arrays(path)
-    except DataError:
-        raise
-    # numpy, zipfile and zlib raise different errors for damaged files
-    except Exception as error:
-        raise DataError(
-            f"{path} cannot be read: {error}. Restore the file or run it again."
-        ) from error
-
-
 def answered_entry(metrics: dict[str, Any]) -> dict[str, Any]:
     """Return the history entry of the iteration that a run answers with; empty if it has none."""
     history = metrics.get("history") or [{}]
@@ -224,3 +200,50 @@ def sweep_objective(metrics: dict[str, Any]) -> float:
     entry = answered_entry(metrics)
     found = (entry.get("validation_answer") or entry.get("validation") or {}).get("mrr")
     return math.nan if found is None else float(found)
+
+
+RUN_FILES = (
+    "config.yaml",
+    "metrics.json",
+    "run.json",
+    "series.jsonl",
+    "alignment.tsv",
+    "alignment.nt",
+    "alignment.sssom.tsv",
+    "alignment.jsonl",
+    "unmatched.tsv",
+    "relations.tsv",
+    "classes.tsv",
+    "schema.nt",
+    "schema.sssom.tsv",
+    "ranks.npz",
+    "beliefs.npz",
+    "pair.npz",
+    "checkpoint.safetensors",
+    "run.log",
+    ".hydra/*.yaml",
+)
+"""The files that a run writes."""
+
+
+def run_files(folder: Path, max_mb: float) -> tuple[list[Path], list[Path]]:
+    """Return the files of a run, sorted: those to copy, and those that are too large.
+
+    Args:
+        folder: The run's folder; other files in it are ignored.
+        max_mb: Files larger than this many megabytes are not copied.
+    """
+    small: list[Path] = []
+    large: list[Path] = []
+    for path in sorted(_own_files(folder)):
+        fits = path.stat().st_size <= max_mb * 1e6
+        (small if fits else large).append(path)
+    return small, large
+
+
+def _own_files(folder: Path) -> list[Path]:
+    # Selected by name, because the folder may also contain other files of the user.
+    found = [path for pattern in RUN_FILES for path in folder.glob(pattern)]
+    # A broken link, or a pipe, has nothing to copy. Other links may lead to files of the user.
+    inside = folder.resolve()
+    return [path for path in found if path.is_file() and path.resolve().is_relative_to(inside)]

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -10,9 +11,12 @@ from shlex import quote
 from typing import Any
 
 from emea.errors import DataError, UserError
-from emea.record.atomic import json_object, write_atomic
-from emea.record.checksums import read_checked_json, write_checked_json
-from emea.record.run_lock import LOCK_FILE, is_locked
+from emea.record.checked_files import (
+    json_object,
+    read_checked_json,
+    write_atomic,
+    write_checked_json,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +78,9 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
     "metrics": _mapping_of(_is_number),
 }
 
+
+LOCK_FILE = ".running"
+"""The lock that a process holds while it works in a run's folder."""
 
 RUN_FILE = "run.json"
 SERIES_FILE = "series.jsonl"
@@ -240,6 +247,19 @@ def is_finished(folder: Path | str) -> bool:
     return closing is not None and closing.status == "FINISHED"
 
 
+def is_locked(path: Path) -> bool:
+    """Return whether a process holds the lock."""
+    from filelock import FileLock, Timeout  # not needed by commands that only read records
+
+    if not path.exists():
+        return False
+    try:
+        with FileLock(path, timeout=0):
+            return False
+    except Timeout:
+        return True
+
+
 def check_finished(folder: Path | str) -> None:
     """Raise an error if the run in a folder is not finished.
 
@@ -297,11 +317,9 @@ def read_run_file(folder: Path) -> dict[str, Any]:
     Raises:
         UserError: If the file is missing or damaged.
     """
-    try:
-        return read_checked_json(folder / RUN_FILE)
-    except OSError as error:
-        message = f"{folder} is not a run's folder: it has no readable {RUN_FILE}."
-        raise UserError(message) from error
+    if not os.access(folder / RUN_FILE, os.R_OK) or not is_run_folder(folder):
+        raise UserError(f"{folder} is not a run's folder: it has no readable {RUN_FILE}.")
+    return read_checked_json(folder / RUN_FILE)
 
 
 def _fields_of(

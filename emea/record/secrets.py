@@ -7,7 +7,7 @@ from pathlib import Path
 from hydra.conf import HydraConf
 from omegaconf import DictConfig, OmegaConf
 
-from emea.record.atomic import write_atomic
+from emea.record.checked_files import write_atomic
 from emea.record.store_uri import login_of, shown_uri
 
 SWEEP_FILE = "multirun.yaml"

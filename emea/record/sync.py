@@ -8,8 +8,8 @@ from pathlib import Path
 
 from emea.errors import UserError
 from emea.record.mlflow_store import MlflowStore
-from emea.record.run_lock import LOCK_FILE
 from emea.record.run_record import (
+    LOCK_FILE,
     SWEEP_TAG,
     RunClosing,
     RunHeader,

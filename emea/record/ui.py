@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from emea.errors import UserError
 from emea.record.mlflow_store import FOLDER_TAG, HOST_TAG, NOTE_TAG, PARENT_TAG, open_client
 from emea.record.mlflow_view import SWEEP_PARENT_TAG, VIEW_KEY, save_view
-from emea.record.run_lock import LOCK_FILE, is_locked
-from emea.record.run_record import is_run_folder
+from emea.record.run_record import LOCK_FILE, is_locked, is_run_folder
 from emea.record.store_uri import absolute_uri, artifact_location, shown_uri, sqlite_path
 from emea.record.sync import INTERRUPTED, close_dead_folder
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from emea.data.protocol import seen_links
 from emea.errors import DataError, writing
-from emea.record.atomic import write_atomic
+from emea.record.checked_files import write_atomic
 from emea.record.run_folder import read_metrics
 from emea.results.charts import COLOURS, png, stacked, svg
 from emea.results.report import Spec

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from emea.errors import writing
-from emea.record.atomic import write_atomic
+from emea.record.checked_files import write_atomic
 from emea.results.page import report_page
 from emea.results.recorded_run import RecordedRun, number_at
 from emea.results.render import report_markdown

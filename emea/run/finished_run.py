@@ -16,8 +16,8 @@ from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.errors import DataError
 from emea.matching.beliefs import Beliefs
-from emea.record.atomic import write_atomic
 from emea.record.belief_file import check_parts, read_beliefs
+from emea.record.checked_files import write_atomic
 from emea.record.pair_file import pair_of_run, write_pair
 from emea.record.run_folder import (
     BELIEFS_FILE,
@@ -31,8 +31,8 @@ from emea.record.run_folder import (
     read_metrics,
     write_config,
 )
-from emea.record.run_lock import LOCK_FILE
 from emea.record.run_record import (
+    LOCK_FILE,
     RUN_FILE,
     RunHeader,
     RunRecord,

@@ -25,7 +25,7 @@ from emea.errors import UserError
 from emea.fit.alignment_module import Loss
 from emea.fit.fitting import quieten_lightning
 from emea.record import run_folder
-from emea.record.background_writer import BackgroundWriter
+from emea.record.checked_files import BackgroundWriter
 from emea.record.earlier_runs import refuse_recorded
 from emea.record.pair_file import load_pair, pair_of_run, write_pair
 from emea.record.run_header import Launch, make_header, without_secrets

@@ -12,7 +12,7 @@ from emea.config.composition import composed, option_names
 from emea.config.earlier import current_decoding
 from emea.config.settings.execution import ExportSettings
 from emea.errors import ConfigError
-from emea.record.atomic import write_json
+from emea.record.checked_files import write_json
 from emea.record.run_folder import finite
 from emea.run.finished_run import FinishedRun
 from emea.run.parts import build_answering, decoder_name, with_literals

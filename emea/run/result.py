@@ -18,7 +18,7 @@ from emea.data.split import Split
 from emea.evaluation.calibration import answer_calibration
 from emea.evaluation.metrics import answer_metrics, num_shared
 from emea.record import run_folder
-from emea.record.background_writer import BackgroundWriter
+from emea.record.checked_files import BackgroundWriter
 from emea.record.run_header import method_name
 from emea.record.run_record import RunHeader, now_ms
 from emea.run.parts import decoder_name

@@ -13,7 +13,7 @@ from emea.answer.exporting import ALIGNMENT_FILES
 from emea.answer.schema import SCHEMA_FILES
 from emea.errors import DataError, UserError
 from emea.fit.checkpoint import PREVIOUS_FILE, load_progress, resumable
-from emea.record.atomic import remove_leftovers
+from emea.record.checked_files import remove_leftovers
 from emea.record.run_folder import (
     BELIEFS_FILE,
     CHECKPOINT_FILE,
@@ -23,10 +23,10 @@ from emea.record.run_folder import (
     read_config,
 )
 from emea.record.run_header import with_secrets
-from emea.record.run_lock import LOCK_FILE
 from emea.record.run_record import (
     COMMAND_TAG,
     FINGERPRINT_TAG,
+    LOCK_FILE,
     SWEEP_TAG,
     RunHeader,
     is_finished,

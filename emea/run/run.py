@@ -14,7 +14,7 @@ from emea.data.protocol import Visible
 from emea.data.split import Split
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
-from emea.record.background_writer import BackgroundWriter
+from emea.record.checked_files import BackgroundWriter
 
 if TYPE_CHECKING:
     from emea.fit.alignment_module import Loss

@@ -27,8 +27,7 @@ from rich.table import Table
 from emea.config.command_line import assignments
 from emea.config.instantiate import factory
 from emea.errors import DataError
-from emea.record.atomic import write_atomic, write_json
-from emea.record.checksums import read_checked_json
+from emea.record.checked_files import read_checked_json, write_atomic, write_json
 from emea.record.description import escape_markup, markdown_table
 from emea.record.mlflow_store import JOBS_FILE, TABLE_FILE
 from emea.record.run_folder import (
@@ -266,7 +265,7 @@ def _read_if_valid(path: Path) -> dict[str, Any] | None:
     """Return the content of a JSON file; ``None`` if it is missing or damaged."""
     try:
         return read_checked_json(path)
-    except (OSError, DataError):
+    except DataError:
         return None
 
 

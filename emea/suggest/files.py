@@ -6,7 +6,7 @@ from pathlib import Path
 
 from emea.answer.exporting import DIGITS, cell
 from emea.data.graph_pair import GraphPair
-from emea.record.atomic import write_lines
+from emea.record.checked_files import write_lines
 from emea.suggest.suggestion import Suggestion
 
 TSV_FILE, JSON_FILE, PAGE_FILE = "suggestions.tsv", "suggestions.jsonl", "review.html"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from emea.answer.exporting import cell
-from emea.record.atomic import write_json, write_lines
+from emea.record.checked_files import write_json, write_lines
 
 CHANGES_FILE, SUMMARY_FILE = "changes.tsv", "update.json"
 COLUMNS = ("change", "source", "old_target", "new_target", "old_prob", "new_prob", "reason")

@@ -18,7 +18,7 @@ from emea.errors import DataError
 from emea.explain.explainer import Explainer
 from emea.fit.checkpoint import read_module
 from emea.matching.beliefs import Matching
-from emea.record.atomic import write_atomic
+from emea.record.checked_files import write_atomic
 from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.finished_run import FinishedRun, read_records, write_records, write_run
 from emea.run.result import RunResult

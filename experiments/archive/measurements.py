@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from emea.errors import DataError
-from emea.record.atomic import json_object, write_atomic
+from emea.record.checked_files import json_object, write_atomic
 
 MEASUREMENTS_FILE = "measurements.jsonl"
 

@@ -10,8 +10,12 @@ import numpy as np
 from omegaconf import OmegaConf
 
 from emea.errors import DataError
-from emea.record.atomic import write_atomic
-from emea.record.checksums import write_checked_arrays, write_checked_json, write_checked_yaml
+from emea.record.checked_files import (
+    write_atomic,
+    write_checked_arrays,
+    write_checked_json,
+    write_checked_yaml,
+)
 from emea.record.run_folder import (
     CONFIG_FILE,
     LINKS_CHECKSUM,

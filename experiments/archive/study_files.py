@@ -22,8 +22,7 @@ import numpy as np
 
 from emea.data.arrays import FloatArray
 from emea.errors import DataError
-from emea.record.atomic import json_object, write_atomic
-from emea.record.checksums import digest, sha256
+from emea.record.checked_files import digest, json_object, sha256, write_atomic
 
 RUNS_FILE, DETAILS_FILE = "runs.jsonl", "details.zip"
 HISTORY, SERIES = "history.jsonl", "series.jsonl"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from emea.errors import writing
-from emea.record.atomic import write_atomic
+from emea.record.checked_files import write_atomic
 from emea.results.charts import svg
 from emea.results.own_runs import NOTE, PAGE, runs_report
 from emea.results.page import report_page

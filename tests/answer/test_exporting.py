@@ -9,7 +9,7 @@ from emea.data.arrays import NO_MATCH
 from emea.data.formats.link_file import read_link_file
 from emea.data.links import EntityFinder, LinkRegister, LinkResolver
 from emea.data.names import Prefixes
-from emea.record.run_files import RUN_FILES
+from emea.record.run_folder import RUN_FILES
 
 from .odd_alignments import alignment_of, named_graph
 

@@ -20,7 +20,7 @@ HOSTILE = [
     "data._target_=emea.data.graph.np.save",  # by way of what a module of ours imports
     "data._target_=emea.data.split.np",
     "tracking._target_=emea.record.mlflow_tracker.os.remove",
-    "data._target_=emea.record.atomic.write_atomic",
+    "data._target_=emea.record.checked_files.write_atomic",
     "data._target_=emea.data.__loader__.set_data",
     "model.optimizer._target_=torch.optim.adam.torch.load",
     f"data._target_=emea.data.{'x' * 300}.read",  # longer than a file may be called
@@ -48,7 +48,7 @@ def test_all_that_is_ours_is_taken(option: str) -> None:
     assert list(untrusted_targets(config)) == []
 
 
-HIDDEN = "{_target_: emea.record.atomic.write_atomic, _args_: [%s, hello]}"
+HIDDEN = "{_target_: emea.record.checked_files.write_atomic, _args_: [%s, hello]}"
 
 
 @pytest.mark.parametrize("escape", ["", "\\"])

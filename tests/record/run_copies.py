@@ -6,7 +6,7 @@ from typing import Any
 
 from emea.record.mlflow_store import PARENT_TAG, MlflowStore, metric_name
 from emea.record.mlflow_view import compared_params
-from emea.record.run_files import run_files
+from emea.record.run_folder import run_files
 from emea.record.run_record import read_closing, read_header, read_series
 
 STILL_WRITTEN = "run.log"

@@ -55,7 +55,7 @@ def test_a_run_that_failed_is_not_recorded(
         raise DivergedError("by chance")
 
     with monkeypatch.context() as patch, pytest.raises(DivergedError):
-        patch.setattr("emea.run.em_run.train", diverge)
+        patch.setattr("emea.run.em_run.TrainingLoop.run", diverge)
         run_job(tiny_config(*QUICK), Path("multirun/0"))
     closing = read_closing("multirun/0")
     assert closing is not None and closing.status == "FAILED"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from emea.record.run_files import run_files
+from emea.record.run_folder import run_files
 
 
 def test_the_runs_own_files_by_size(tmp_path: Path) -> None:

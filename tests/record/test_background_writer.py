@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from emea.record.background_writer import BackgroundWriter
+from emea.record.checked_files import BackgroundWriter
 
 
 def test_a_write_runs_while_the_caller_continues() -> None:

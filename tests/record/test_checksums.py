@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from emea.errors import UserError
-from emea.record.checksums import write_checked_arrays
+from emea.record.checked_files import read_checked_arrays, write_checked_arrays
 from emea.record.run_folder import (
-    read_arrays,
     read_metrics,
     read_ranks,
     read_settings,
@@ -27,7 +26,7 @@ READERS: dict[str, Read] = {
     "metrics.json": read_metrics,
     "run.json": read_run_file,
     "ranks.npz": lambda folder: read_ranks(folder)[0],
-    "beliefs.npz": lambda folder: read_arrays(folder / "beliefs.npz"),
+    "beliefs.npz": lambda folder: read_checked_arrays(folder / "beliefs.npz"),
 }
 
 

@@ -87,7 +87,7 @@ def test_a_pair_with_pickled_objects_is_refused(tmp_path: Path) -> None:
     with np.load(path) as file:
         arrays = {key: file[key] for key in file.files}
     np.savez(path, **{**arrays, "links": np.array([{}], dtype=object)})
-    with pytest.raises(DataError, match=r"pair\.npz cannot be read: .*allow_pickle"):
+    with pytest.raises(DataError, match=r"pair\.npz is damaged: .*allow_pickle"):
         read_pair(path)
 
 

@@ -66,7 +66,7 @@ def test_what_an_older_run_kept_is_compared(tmp_path: Path) -> None:
 def test_damaged_ranks_are_reported(content: bytes, tmp_path: Path) -> None:
     folder = finished(tmp_path, "paris")
     (folder / "ranks.npz").write_bytes(content)
-    with pytest.raises(DataError, match=r"ranks\.npz cannot be read"):
+    with pytest.raises(DataError, match=r"ranks\.npz is damaged"):
         load_run(folder)
     np.savez(folder / "ranks.npz", links=np.zeros(3))
     with pytest.raises(DataError, match=r"ranks\.npz is damaged: it contains no links"):

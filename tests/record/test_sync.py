@@ -9,8 +9,8 @@ from filelock import FileLock
 
 from emea.errors import UserError
 from emea.record.mlflow_store import MlflowStore
-from emea.record.run_lock import LOCK_FILE
 from emea.record.run_record import (
+    LOCK_FILE,
     RunRecord,
     read_closing,
     read_header,

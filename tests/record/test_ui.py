@@ -12,8 +12,7 @@ from filelock import FileLock
 from emea.errors import UserError
 from emea.record import ui
 from emea.record.mlflow_store import HOST_TAG, MlflowStore
-from emea.record.run_lock import LOCK_FILE
-from emea.record.run_record import read_run_file
+from emea.record.run_record import LOCK_FILE, read_run_file
 from emea.record.sync import sync
 from emea.record.ui import (
     HOST,

@@ -14,9 +14,9 @@ from omegaconf import OmegaConf
 from emea.cli.main import main
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import DataError
+from emea.record.checked_files import read_checked_arrays
 from emea.record.mlflow_store import open_client
-from emea.record.run_files import run_files
-from emea.record.run_folder import read_arrays, read_settings
+from emea.record.run_folder import read_settings, run_files
 from emea.record.run_record import RunHeader, RunRecord, read_series
 
 from ..record.serving import served
@@ -286,5 +286,5 @@ def test_a_hostile_config_of_a_run_is_refused(tmp_path: Path, text: str, message
 def test_objects_in_arrays_are_not_loaded(tmp_path: Path) -> None:
     np = pytest.importorskip("numpy")
     np.savez(tmp_path / "beliefs.npz", a=np.array([{"x": 1}], dtype=object))
-    with pytest.raises(DataError, match="cannot be read"):
-        read_arrays(tmp_path / "beliefs.npz")
+    with pytest.raises(DataError, match="is damaged"):
+        read_checked_arrays(tmp_path / "beliefs.npz")

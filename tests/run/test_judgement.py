@@ -15,7 +15,8 @@ from emea.data.graph_pair import GraphPair, GraphReading, PairReading
 from emea.data.split import Split, Supervision
 from emea.em.em_callback import EMCallback
 from emea.fit import training_loop
-from emea.record.run_folder import answered_entry, read_arrays, read_metrics, sweep_objective
+from emea.record.checked_files import read_checked_arrays
+from emea.record.run_folder import answered_entry, read_metrics, sweep_objective
 from emea.run.job import run_job
 from emea.run.judgement import (
     candidate_warning,
@@ -176,7 +177,7 @@ def test_keep_best_answers_with_that_iteration_also_after_resuming(
     for key in ("final", "final_reverse", "mapping", "answer", "calibration"):
         assert found[key] == expected[key]
     for name in ("beliefs.npz", "ranks.npz"):
-        arrays, others = (read_arrays(tmp_path / run / name) for run in ("whole", "short"))
+        arrays, others = (read_checked_arrays(tmp_path / run / name) for run in ("whole", "short"))
         assert set(arrays) == set(others)
         assert all(np.array_equal(arrays[key], others[key]) for key in arrays)
 

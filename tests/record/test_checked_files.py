@@ -9,8 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from emea.record import atomic
-from emea.record.atomic import open_atomic, remove_leftovers, write_atomic, write_json, write_lines
+from emea.record import checked_files as atomic
+from emea.record.checked_files import (
+    open_atomic,
+    remove_leftovers,
+    write_atomic,
+    write_json,
+    write_lines,
+)
 
 
 @pytest.mark.parametrize(
