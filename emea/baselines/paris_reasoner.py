@@ -16,10 +16,10 @@ from emea.baselines.reasoner import (
 )
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Matching
-from emea.rules.directed_triples import DirectedTriples
+from emea.rules.directed_triples import DirectedTriples, TailGroups
 from emea.rules.implied_pairs import ImpliedPairs, implied_pairs
 from emea.rules.literal_rows import literal_rows, with_values
-from emea.rules.neighbour_join import TailGroups, TargetEdges, join_neighbours
+from emea.rules.neighbour_join import TargetEdges, join_neighbours
 from emea.rules.pair_evidence import log_doubt
 from emea.rules.subsumption import Subsumption, estimate_subsumption, matched_sizes
 from emea.runtime.block_memory import in_smaller_blocks

@@ -10,10 +10,9 @@ from emea.matching.beliefs import Matching
 from emea.matching.pair_table import group_sizes, group_starts, places_in_groups
 from emea.matching.similarity import Similarity
 from emea.matching.two_sided import Subset
-from emea.rules.directed_triples import DirectedTriples
+from emea.rules.directed_triples import DirectedTriples, TailGroups
 from emea.rules.implied_pairs import EVIDENCE_PER_BLOCK, ImpliedPairs, implied_pairs
 from emea.rules.literal_rows import LiteralRows
-from emea.rules.neighbour_join import TailGroups
 from emea.rules.pair_evidence import log_doubt
 from emea.rules.subsumption import Subsumption
 from emea.runtime import kernels

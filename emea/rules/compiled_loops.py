@@ -1,4 +1,4 @@
-"""Compiled CPU loops over candidate pairs; ``compiled`` calls them."""
+"""Compiled CPU loops over candidate pairs; they give the same bits as torch's operations."""
 
 import numba
 import numpy as np

@@ -1,5 +1,6 @@
-"""A graph's triples read in both directions, grouped by entity pair."""
+"""A graph's triples read in both directions, grouped by entity pair or by tail and relation."""
 
+from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -92,3 +93,69 @@ def _inverse_functionality(
     counts = np.bincount(distinct, minlength=len(sizes))
     share: np.ndarray = counts / np.maximum(sizes, 1)
     return share.astype(np.float32)
+
+
+class TailGroups:
+    """Groups the heads x of r(x, n): one group per entity n and directed relation r.
+
+    A match of n gives the same evidence for all members of a group, so that it is computed once
+    per group.
+
+    Args:
+        triples: The graph in both directions.
+
+    Attributes:
+        starts: ``[num_entities + 1]`` start of each entity's groups.
+        owners: ``[num_groups]`` n of each group, ascending.
+        relations: ``[num_groups]`` r of each group.
+        member_starts: ``[num_groups + 1]`` start of each group's members.
+        num_members: ``[num_groups]`` number of members of each group.
+        members: ``[num_triples]`` x of each triple, by group.
+        heads: ``[num_triples]`` x of each triple, ascending.
+        group_of_head: ``[num_triples]`` group of each triple of ``heads``.
+    """
+
+    def __init__(self, triples: DirectedTriples) -> None:
+        self.heads = triples.pair_heads[triples.pair_of_triple]
+        tails = triples.pair_tails[triples.pair_of_triple]
+        keys, order = torch.sort(tails * triples.num_directed + triples.relations, stable=True)
+        groups, sizes = torch.unique_consecutive(keys, return_counts=True)
+        self.owners: Tensor = groups // triples.num_directed
+        self.relations: Tensor = groups % triples.num_directed
+        self.starts = run_ends(torch.bincount(self.owners, minlength=triples.num_entities))
+        self.member_starts = run_ends(sizes)
+        self.num_members = sizes
+        self.members = self.heads[order]
+        self.group_of_head = torch.empty_like(order)
+        self.group_of_head[order] = torch.repeat_interleave(sizes)
+
+
+def expand_ranges(starts: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
+    """Return all positions of all ranges ``start, start + 1, ...``, in order.
+
+    Args:
+        starts: First position of each range.
+        sizes: Number of positions of each range.
+
+    Returns:
+        The range of each position, and the position.
+    """
+    index = torch.repeat_interleave(sizes)
+    # position = start + (place in the whole - places before the range)
+    shift = (starts - (sizes.cumsum(0) - sizes)).index_select(0, index)
+    return index, shift + torch.arange(len(index), device=index.device)
+
+
+def run_ends(sizes: Tensor) -> Tensor:
+    """Return the starts of runs of these sizes and the end of the last run, ``[n + 1]``."""
+    return torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
+
+
+def chunks(sizes: Tensor, limit: int) -> Iterator[slice]:
+    """Yield consecutive ranges of items whose sizes sum to at most the limit, or of one item."""
+    ends = sizes.cumsum(0).cpu()
+    start, done = 0, 0
+    while start < len(ends):
+        stop = max(start + 1, int(torch.searchsorted(ends, done + limit, right=True)))
+        yield slice(start, stop)
+        start, done = stop, int(ends[stop - 1])

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from emea.matching.beliefs import Matching
 from emea.matching.pair_table import group_sizes
-from emea.rules.neighbour_join import TailGroups, expand_ranges, run_ends
+from emea.rules.directed_triples import TailGroups, chunks, expand_ranges, run_ends
 from emea.runtime.block_memory import block_budget
 
 EVIDENCE_PER_BLOCK = {"cpu": 2**20, "cuda": 2**25}
@@ -138,19 +138,12 @@ def _group_evidence(
 
 def _blocks(heads: Tensor, num_pieces: Tensor) -> Iterator[slice]:
     """Yield slices of the triples with about equal evidence that do not split a head."""
-    if not len(heads):
-        return
-    limit = block_budget(EVIDENCE_PER_BLOCK, heads.device)
     _, num_triples = torch.unique_consecutive(heads, return_counts=True)
-    ends = num_triples.cumsum(0)
-    made, ends = torch.stack([num_pieces.cumsum(0)[ends - 1], ends]).cpu()
-    head, start, done = 0, 0, 0
-    while head < len(ends):
-        # as many heads as the limit allows, but at least one
-        head = max(head + 1, int(torch.searchsorted(made, done + limit, right=True)))
-        end, done = int(ends[head - 1]), int(made[head - 1])
-        yield slice(start, end)
-        start = end
+    starts = run_ends(num_triples)
+    of_head = torch.diff(run_ends(num_pieces)[starts])
+    starts = starts.cpu()
+    for part in chunks(of_head, block_budget(EVIDENCE_PER_BLOCK, heads.device)):
+        yield slice(int(starts[part.start]), int(starts[part.stop]))
 
 
 def _summed(keys: Tensor, log_doubt: Tensor, num_target: int) -> ImpliedPairs:

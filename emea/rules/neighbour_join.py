@@ -1,6 +1,5 @@
 """The join of each pair's neighbours, which lists the evidence for each candidate."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,77 +7,11 @@ import torch
 from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
-from emea.rules import compiled
-from emea.rules.directed_triples import DirectedTriples
+from emea.matching.compiled import arrays
+from emea.rules.directed_triples import DirectedTriples, expand_ranges, run_ends
 from emea.runtime import kernels
 from emea.runtime.block_memory import block_budget, in_smaller_blocks
-
-
-def expand_ranges(starts: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
-    """Return all positions of all ranges ``start, start + 1, ...``, in order.
-
-    Args:
-        starts: First position of each range.
-        sizes: Number of positions of each range.
-
-    Returns:
-        The range of each position, and the position.
-    """
-    index = torch.repeat_interleave(sizes)
-    # position = start + (place in the whole - places before the range)
-    shift = (starts - (sizes.cumsum(0) - sizes)).index_select(0, index)
-    return index, shift + torch.arange(len(index), device=index.device)
-
-
-def chunks(sizes: Tensor, limit: int) -> Iterator[slice]:
-    """Yield consecutive ranges of items whose sizes sum to at most the limit, or of one item."""
-    ends = sizes.cumsum(0).cpu()
-    start, done = 0, 0
-    while start < len(ends):
-        stop = max(start + 1, int(torch.searchsorted(ends, done + limit, right=True)))
-        yield slice(start, stop)
-        start, done = stop, int(ends[stop - 1])
-
-
-class TailGroups:
-    """Groups the heads x of r(x, n): one group per entity n and directed relation r.
-
-    A match of n gives the same evidence for all members of a group, so that it is computed once
-    per group.
-
-    Args:
-        triples: The graph in both directions.
-
-    Attributes:
-        starts: ``[num_entities + 1]`` start of each entity's groups.
-        owners: ``[num_groups]`` n of each group, ascending.
-        relations: ``[num_groups]`` r of each group.
-        member_starts: ``[num_groups + 1]`` start of each group's members.
-        num_members: ``[num_groups]`` number of members of each group.
-        members: ``[num_triples]`` x of each triple, by group.
-        heads: ``[num_triples]`` x of each triple, ascending.
-        group_of_head: ``[num_triples]`` group of each triple of ``heads``.
-    """
-
-    def __init__(self, triples: DirectedTriples) -> None:
-        self.heads = triples.pair_heads[triples.pair_of_triple]
-        tails = triples.pair_tails[triples.pair_of_triple]
-        keys, order = torch.sort(tails * triples.num_directed + triples.relations, stable=True)
-        groups, sizes = torch.unique_consecutive(keys, return_counts=True)
-        self.owners: Tensor = groups // triples.num_directed
-        self.relations: Tensor = groups % triples.num_directed
-        self.starts = run_ends(torch.bincount(self.owners, minlength=triples.num_entities))
-        self.member_starts = run_ends(sizes)
-        self.num_members = sizes
-        self.members = self.heads[order]
-        self.group_of_head = torch.empty_like(order)
-        self.group_of_head[order] = torch.repeat_interleave(sizes)
-
-
-def run_ends(sizes: Tensor) -> Tensor:
-    """Return the starts of runs of these sizes and the end of the last run, ``[n + 1]``."""
-    return torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
-
+from emea.runtime.threads import in_threads, thread_ranges
 
 LOOKUPS_PER_BLOCK = {"cpu": 2**22, "cuda": 2**25}
 """Look-ups at a time, per kind of device; this bounds the memory."""
@@ -220,15 +153,27 @@ def _compiled_join(
     skip_impossible: bool,
     filled: Tensor | None,
 ) -> NeighbourJoin:
-    """Return the same join from compiled loops."""
+    """Return the same join from compiled loops, bit for bit.
+
+    The loops need neither sorting nor large intermediate tensors.
+    """
     if filled is None:
         filled = torch.ones_like(beliefs[0].targets, dtype=torch.bool)
     carries = beliefs[1].probs > 0
     if not skip_impossible:
         carries = torch.ones_like(carries)
-    pairs, slot, neighbour_slot, found = compiled.join_rows(
-        source, beliefs, carries, filled, edges.as_lists()
+    from emea.rules import compiled_loops  # numba takes half a second to import
+
+    given = (
+        arrays(source.pair_heads, source.pair_tails),
+        *arrays(beliefs[0].targets, filled, beliefs[1].targets, carries),
+        arrays(*edges.as_lists()),
     )
+    calls = [(*part, *given) for part in thread_ranges(len(source.pair_heads))]
+    rows = [
+        torch.from_numpy(rows[:number]) for rows, number in in_threads(compiled_loops.joined, calls)
+    ]
+    pairs, slot, neighbour_slot, found = torch.cat(rows).view(-1, 4).T.contiguous()
     index, relation, target_relation = relation_products(source, target, pairs, found)
     pairs = pairs[index]
     entity, neighbour = source.pair_heads[pairs], source.pair_tails[pairs]

@@ -3,13 +3,14 @@
 import torch
 from torch import Tensor
 
+from emea.matching.compiled import arrays, group_order
 from emea.matching.pair_table import PairTable
-from emea.rules import compiled
-from emea.rules.directed_triples import DirectedTriples
-from emea.rules.neighbour_join import LOOKUPS_PER_BLOCK, chunks, expand_ranges, run_ends
+from emea.rules.directed_triples import DirectedTriples, chunks, expand_ranges, run_ends
+from emea.rules.neighbour_join import LOOKUPS_PER_BLOCK
 from emea.rules.subsumption import Subsumption
 from emea.runtime import kernels
 from emea.runtime.block_memory import block_budget, in_smaller_blocks
+from emea.runtime.threads import in_threads, thread_ranges
 
 LEAST_INCLUSION = 0.1
 """Relations with a smaller inclusion do not count as counterparts."""
@@ -121,11 +122,8 @@ def _share(
     relations_per_entity = len(there.relations) / max(1, len(there.starts) - 1)
     num_relations = round(len(expected) * relations_per_entity)
     if kernels.uses_numba(expected, OPERATIONS_PER_RELATION * num_relations):
-        found = compiled.shared_weights(
-            pair,
-            (here.starts, here.relations, here.weights),
-            (there.starts, there.relations),
-            _partners(relations, likelier, there.num_directed),
+        found = _compiled_found(
+            here, there, _partners(relations, likelier, there.num_directed), pair
         )
     else:
         keys, values = _offers(there, pair[1], here.num_directed, relations, likelier)
@@ -140,6 +138,37 @@ def _partners(
     order = torch.argsort(relations[1], stable=True)
     starts = run_ends(torch.bincount(relations[1], minlength=num_there))
     return starts, relations[0][order], likelier[order]
+
+
+def _compiled_found(
+    here: EntityRelations,
+    there: EntityRelations,
+    partners: tuple[Tensor, Tensor, Tensor],
+    pair: tuple[Tensor, Tensor],
+) -> Tensor:
+    """Return the weights of ``_found`` from compiled loops, bit for bit.
+
+    Args:
+        here: The relations of this side's entities.
+        there: The relations of the other side's entities.
+        partners: The counterparts of the other side's relations.
+        pair: Entities of each pair, this side first.
+    """
+    from emea.rules import compiled_loops  # numba takes half a second to import
+
+    found = torch.empty(len(pair[0]))
+    order = group_order(pair[1], len(there.starts) - 1)
+    given = (
+        *arrays(order),
+        arrays(*pair),
+        arrays(here.starts, here.relations, here.weights),
+        arrays(there.starts, there.relations),
+        arrays(*partners),
+        *arrays(found),
+    )
+    calls = [(*part, *given) for part in thread_ranges(len(order))]
+    in_threads(compiled_loops.shared_weights, calls)
+    return found
 
 
 def _offers(

@@ -7,14 +7,8 @@ from torch import Tensor
 
 from emea.data.graph import KnowledgeGraph
 from emea.matching.beliefs import Beliefs
-from emea.rules.directed_triples import DirectedTriples
-from emea.rules.neighbour_join import (
-    NeighbourJoin,
-    TargetEdges,
-    expand_ranges,
-    join_neighbours,
-    run_ends,
-)
+from emea.rules.directed_triples import DirectedTriples, expand_ranges, run_ends
+from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
 
 SMOOTHING = 0.5
 """Number added to the matched triples or instances, as in ``em=dual``: few of them count less."""

@@ -23,7 +23,6 @@ NOTHING_TO_ROUND = {
     "emea.matching.best_pairs": "compares integers",
     "emea.matching.compiled": "compared with double precision in tests/matching",
     "emea.matching.compiled_loops": "compared with double precision in tests/matching",
-    "emea.rules.compiled": "equal to torch's operations, see tests/rules",
     "emea.rules.compiled_loops": "equal to torch's operations, see tests/rules",
     "emea.rules.literal_rows": "lays rows side by side",
     "emea.rules.literals": "applies the PARIS rule, which is checked",
