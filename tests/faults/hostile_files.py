@@ -58,49 +58,28 @@ def long_first_field(content: bytes) -> bytes:
 
 DAMAGES: dict[str, Damage] = {
     "empty": lambda content: b"",
-    "one byte": lambda content: b"\x00",
     "zeros": lambda content: b"\x00" * 100_000,
-    "high bytes": lambda content: b"\xff" * 100_000,
-    "line ends": lambda content: b"\n" * 100_000,
     "carriage returns": lambda content: content.replace(b"\n", b"\r"),
     "half": lambda content: content[: len(content) // 2],
     "half a character": lambda content: content + b"\xc3",
-    "surrogate": lambda content: content.replace(b"a", b"\xed\xa0\x80", 2),
     "utf-16": lambda content: content.decode().encode("utf-16"),
-    "utf-32": lambda content: content.decode().encode("utf-32"),
-    "byte order marks": lambda content: b"\xef\xbb\xbf" * 3 + content,
     "null inside": lambda content: content.replace(b"a", b"a\x00", 1),
     "escape codes": lambda content: content.replace(b"a", b"\x1b[2J\x1b]0;x\x07", 1),
-    "direction override": lambda content: content.replace(b"a", "\u202ea".encode(), 1),
     "quotes": lambda content: content + b'"' * 9999,
     "open brackets": lambda content: content + b"[" * 99_999,
-    "open angles": lambda content: content + b"<" * 99_999,
     "open quoted triples": lambda content: content + b"<<" * 99_999,
-    "backslashes": lambda content: content + b"\\" * 99_999,
     "long field": long_first_field,
     "long line": lambda content: content + b"x" * 3_000_000,
-    "many columns": lambda content: content + b"\t," * 50_000 + b"\n",
-    "formula": lambda content: content.replace(b"a", b"=cmd|'/c calc'!A0", 1),
     "markup": lambda content: content.replace(b"a", b"<script>alert(1)</script>", 1),
-    "path": lambda content: content.replace(b"a", b"../../../../etc/passwd", 1),
-    "huge number": lambda content: content.replace(b"a", b"9" * 5000, 1),
-    "reversed": lambda content: content[::-1],
-    "repeated header": lambda content: content.splitlines(keepends=True)[0] * 1000,
     "web page": lambda content: b"<!DOCTYPE html><html><body>404</body></html>",
-    "pdf": lambda content: b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n" + bytes(range(256)) * 20,
     "zip": zipped,
-    "gzip without its suffix": gzip.compress,
     "pickle": lambda content: b"\x80\x04cos\nsystem\nX\x04\x00\x00\x00echo\x85R.",
 }
 PACKED: dict[str, Damage] = {
     "half of a gzip": lambda content: gzip.compress(content)[:-9],
-    "gzip of a gzip": lambda content: gzip.compress(gzip.compress(content)),
     "not a gzip": lambda content: content,
     "gzip with a wrong checksum": lambda content: gzip.compress(content)[:-8] + b"\x00" * 8,
-    "gzip and rubbish": lambda content: gzip.compress(content) + b"rubbish",
     "bomb of one line": lambda content: gzip.compress(b"x" * 40_000_000),
-    "bomb of line ends": lambda content: gzip.compress(b"\n" * 40_000_000),
-    "bomb of zeros": lambda content: gzip.compress(b"\x00" * 40_000_000),
 }
 
 HEAD = '<?xml version="1.0"?>\n<!DOCTYPE rdf:RDF [{}]>\n'
@@ -113,20 +92,11 @@ LAUGHS = '<!ENTITY a0 "ha">' + "".join(
 )
 XML = {
     "billion laughs": HEAD.format(LAUGHS) + BODY.format("&a11;"),
-    "billion laughs in an attribute": HEAD.format(LAUGHS)
-    + BODY.format("").replace("http://a/a", "&a11;"),
     "quadratic": HEAD.format(f'<!ENTITY a "{"x" * 100_000}">') + BODY.format("&a;" * 10_000),
-    "recursive entity": HEAD.format('<!ENTITY a "&a;">') + BODY.format("&a;"),
     "file entity": HEAD.format('<!ENTITY a SYSTEM "file:///etc/passwd">') + BODY.format("&a;"),
-    "web entity": HEAD.format('<!ENTITY a SYSTEM "http://127.0.0.1:9/x">') + BODY.format("&a;"),
     "parameter entity": HEAD.format('<!ENTITY % a SYSTEM "file:///etc/passwd"> %a;') + BODY,
-    "web dtd": '<!DOCTYPE x SYSTEM "http://127.0.0.1:9/x.dtd">' + BODY.format(""),
-    "unknown entity": BODY.format("&nope;"),
     "deep elements": BODY.format("<rdf:Description><e:r>" * 100_000),
-    "many attributes": BODY.format("<e:x " + " ".join(f'a{n}="1"' for n in range(50_000)) + "/>"),
-    "endless comment": "<!--" + "x" * 1_000_000,
     "endless tag": "<" + "x" * 1_000_000,
-    "xinclude": BODY.format('<xi:include xmlns:xi="x" href="/etc/passwd"/>'),
 }
 
 
@@ -143,20 +113,15 @@ def parquet_files() -> Iterator[tuple[str, bytes]]:
     whole = written({"head": [*"abc"], "relation": [*"rrs"], "tail": [*"bca"]})
     names = ("head", "relation", "tail")
     yield "half", whole[: len(whole) // 2]
-    yield "footer only", whole[-30:]
     yield "length of the footer", whole[:-8] + b"\xff\xff\xff\x7fPAR1"
-    yield "negative length of the footer", whole[:-8] + b"\xff\xff\xff\xffPAR1"
-    yield "magic only", b"PAR1PAR1"
     yield "zeros inside", whole[:20] + b"\x00" * 40 + whole[60:]
     for place in range(0, len(whole), max(1, len(whole) // 12)):
         changed = bytearray(whole)
         changed[place] ^= 0xFF
         yield f"byte {place}", bytes(changed)
-    yield "no columns", written({})
     yield "two columns", written({"head": ["a"], "tail": ["b"]})
     yield "numbers", written({key: [1.5, float("nan")] for key in names})
     yield "lists", written({key: [["a"], ["b"]] for key in names})
-    yield "nulls", written({key: [None, None] for key in names})
     yield "bytes", written({key: [b"\xff", b"\x00"] for key in names})
     yield "thousand columns", written({f"c{n}": ["a"] for n in range(1000)})
 
@@ -183,8 +148,6 @@ def special_files(folder: Path) -> Iterator[tuple[str, Path]]:
     (folder / "loop.nt").symlink_to(folder / "loop.nt")
     (folder / "dangling.nt").symlink_to(folder / "nowhere.nt")
     (folder / "zero.nt").symlink_to("/dev/zero")
-    (folder / "random.tsv").symlink_to("/dev/urandom")
-    (folder / "memory.nt").symlink_to("/proc/self/mem")
     for path in sorted(folder.iterdir()):
         yield "graph", path
         yield "links", path
