@@ -107,10 +107,10 @@ class Released:
             reports a one-to-one assignment inside the test pool.
     """
 
-    num_normaliser_links: int = 100
-    num_unseen_links: int = 100
-    seed: int = 0
-    test_pool: bool = False
+    num_normaliser_links: int
+    num_unseen_links: int
+    seed: int
+    test_pool: bool
 
     def __call__(self, split: Split) -> Visible:
         """Return what a run on this split may see.

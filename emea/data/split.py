@@ -69,8 +69,8 @@ def random_split(
     pair: GraphPair,
     ratio: float,
     seed: int,
-    num_validation: int = 100,
-    validation_from: str = "rest",
+    num_validation: int,
+    validation_from: str,
 ) -> Split:
     """Draw a random split.
 
@@ -104,8 +104,8 @@ def random_split(
 def official_split(
     pair: GraphPair,
     seed: int,
-    num_validation: int = 100,
-    validation_from: str = "rest",
+    num_validation: int,
+    validation_from: str,
 ) -> Split:
     """Return the split that the authors of the data set published.
 
@@ -131,9 +131,7 @@ def official_split(
     return _with_validation(pair.name, train, test, num_validation, validation_from, absent)
 
 
-def known_split(
-    pair: GraphPair, seed: int, num_validation: int = 100, validation_share: float = 0.2
-) -> Split:
+def known_split(pair: GraphPair, seed: int, num_validation: int, validation_share: float) -> Split:
     """Use all known links as labels, in order to align two graphs.
 
     Labels are the official training links, or all links if there is no official split. Test links

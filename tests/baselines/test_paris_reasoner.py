@@ -134,7 +134,7 @@ def test_more_seeds_find_more() -> None:
     pair = synthetic_pair(num_entities=500)
     recalls = []
     for ratio in (0.05, 0.1, 0.2, 0.4):
-        train = random_split(pair, ratio, seed=0).supervision.train
+        train = usual(random_split, pair, ratio, seed=0).supervision.train
         matching, _ = aligned(usual(ParisReasoner, pair), train)
         right = matching.targets.numpy()[pair.links[:, 0]] == pair.links[:, 1]
         recalls.append(right.mean())

@@ -12,6 +12,8 @@ from emea.data.sources.synthetic import synthetic_pair
 from emea.data.split import random_split
 from experiments.archive.packing import packed_runs
 
+from ..usual import usual
+
 
 def named_triples(graph: KnowledgeGraph) -> set[tuple[str, str, str]]:
     return {
@@ -23,7 +25,7 @@ def named_triples(graph: KnowledgeGraph) -> set[tuple[str, str, str]]:
 @pytest.mark.parametrize("order", ["random", "file"])
 def test_the_earlier_version_lacks_triples_and_their_entities(order: str) -> None:
     pair = synthetic_pair(num_entities=200, seed=4)
-    split = random_split(pair, 0.2, seed=1, num_validation=20)
+    split = usual(random_split, pair, 0.2, seed=1, num_validation=20)
     found = Versions.of(pair, split, 0.25, order, seed=2)
     for side in ("source", "target"):
         old, new = (getattr(one, side) for one in (found.earlier, found.later))
@@ -39,7 +41,7 @@ def test_the_earlier_version_lacks_triples_and_their_entities(order: str) -> Non
 
 def test_both_versions_have_the_same_labels() -> None:
     pair = synthetic_pair(num_entities=200, seed=4)
-    split = random_split(pair, 0.2, seed=1, num_validation=20)
+    split = usual(random_split, pair, 0.2, seed=1, num_validation=20)
     found = Versions.of(pair, split, 0.4, "random", seed=2)
     parts = []
     for one in (found.earlier, found.later):

@@ -12,6 +12,7 @@ from emea.data.split import random_split
 from emea.record.run_folder import links_checksum
 
 from ..unsigned_files import replace_in
+from ..usual import usual
 from ..written_runs import CONFIG, write_run_folder
 
 DATA = {"name": "synthetic", "_target_": "emea.data.sources.synthetic.synthetic_pair"}
@@ -26,7 +27,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     pair = synthetic_pair(num_entities=100, seed=1)
     for name, seed, model in (("a", 0, "rrea"), ("b", 0, "lightea"), ("c", 1, "rrea")):
-        links = random_split(pair, 0.2, seed, 4).test
+        links = usual(random_split, pair, 0.2, seed, 4).test
         ranks = [1.0] * len(links)
         ranks[0] = 3 if name == "a" else 1
         ranks[1] = 2.5 if name == "b" else 1
@@ -40,7 +41,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def first_link() -> str:
     pair = synthetic_pair(num_entities=100, seed=1)
-    source, target = random_split(pair, 0.2, 0, 4).test[0]
+    source, target = usual(random_split, pair, 0.2, 0, 4).test[0]
     names = [
         str(number) if graph.entity_names is None else graph.entity_names[number]
         for graph, number in ((pair.source, source), (pair.target, target))

@@ -45,7 +45,7 @@ def test_an_option_sets_only_what_differs(group: str, option: str) -> None:
             assert value != found.settings[key].default, key
 
 
-PENDING = ("emea.data", "emea.em", "emea.fit", "emea.record")
+PENDING = ("emea.data.sources.own_files", "emea.em")
 
 
 @pytest.mark.parametrize("target", [one for one in settings_by_target() if "emea" in one])
@@ -54,6 +54,6 @@ def test_a_setting_has_no_second_default_in_code(target: str) -> None:
     repeated = [
         name
         for name in settings_by_target()[target]
-        if parameters[name].default is not inspect.Parameter.empty
+        if name in parameters and parameters[name].default is not inspect.Parameter.empty
     ]
     assert not repeated or target.startswith(PENDING)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ from emea.data.sources.oaei import read_oaei
 from emea.data.sources.openea_format import read_openea_format
 from emea.data.sources.own_files import read_own_files
 from emea.data.split import known_split, official_split, random_split
+
+from ..usual import usual
 
 Files = Mapping[str, list[str]]
 SIZE = 12
@@ -61,10 +64,10 @@ def content(graph: KnowledgeGraph) -> object:
 
 
 def splits(pair: GraphPair) -> object:
-    drawn = [random_split(pair, 0.5, 3, 2)]
+    drawn = [usual(random_split, pair, 0.5, 3, 2)]
     if pair.official is not None and len(pair.official.test):
-        drawn.append(official_split(pair, 3, 1))
-    drawn.append(known_split(pair, 3))
+        drawn.append(usual(official_split, pair, 3, 1))
+    drawn.append(usual(known_split, pair, 3))
     return [
         (s.supervision.train.tolist(), s.supervision.validation.tolist(), s.test.tolist())
         for s in drawn
@@ -173,16 +176,16 @@ def read_own(folder: Path) -> GraphPair:
 
 
 CASES: dict[str, tuple[Files, Callable[[Path], GraphPair], tuple[str, ...]]] = {
-    "ids": (id_files(), read_id_format, ()),
+    "ids": (id_files(), partial(usual, read_id_format), ()),
     # the listing of entities defines their ids, so that its order is part of the data
-    "listed ids": (listed_id_files(), read_id_format, ("ent_ids_1", "ent_ids_2")),
-    "openea": (openea_files(), read_openea_format, ()),
+    "listed ids": (listed_id_files(), partial(usual, read_id_format), ("ent_ids_1", "ent_ids_2")),
+    "openea": (openea_files(), partial(usual, read_openea_format), ()),
     "openea with literals": (
         openea_files(),
-        lambda folder: read_openea_format(folder, keep_literals=True, iri_names=True),
+        lambda folder: usual(read_openea_format, folder, keep_literals=True, iri_names=True),
         (),
     ),
-    "oaei": (oaei_files(), lambda folder: read_oaei(folder, keep_literals=True), ()),
+    "oaei": (oaei_files(), lambda folder: usual(read_oaei, folder, keep_literals=True), ()),
     **{
         f"{graph} and {link}": (own_files(graph, link), read_own, ())
         for graph, link in (("nt", "nt"), ("ttl", "csv"), ("tsv", "sssom.tsv"), ("csv", "csv"))
@@ -248,8 +251,8 @@ def test_openea_test_links_change_no_graph_and_no_label(
     files = dict(openea_files())
 
     def seen(folder: Path) -> tuple[object, int]:
-        pair = read_openea_format(folder, keep_literals=keep_literals)
-        split = official_split(pair, 0)
+        pair = usual(read_openea_format, folder, keep_literals=keep_literals)
+        split = usual(official_split, pair, 0)
         labels = split.supervision.train.tolist(), split.supervision.validation.tolist()
         return (content(pair.source), content(pair.target), labels), split.num_missed
 

@@ -10,6 +10,8 @@ from emea.data.arrays import IntArray
 from emea.data.protocol import Released, Strict, Visible
 from emea.data.split import Split, Supervision
 
+from ..usual import usual
+
 LINKS = np.stack([np.arange(300), 299 - np.arange(300)], axis=1)
 TRAIN, VALIDATION, TEST = LINKS[:30], LINKS[30:50], LINKS[50:]
 
@@ -56,7 +58,7 @@ def test_strict_shows_the_labels(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_released_shows_test_links() -> None:
-    visible = Released()(split())
+    visible = usual(Released)(split())
     np.testing.assert_array_equal(visible.train, TRAIN)
     np.testing.assert_array_equal(visible.validation, VALIDATION)
     np.testing.assert_array_equal(visible.weight_links, TRAIN)
@@ -72,7 +74,7 @@ def test_released_shows_test_links() -> None:
     assert visible.uses_test_links
 
 
-@pytest.mark.parametrize("protocol", [Strict(), Released()])
+@pytest.mark.parametrize("protocol", [Strict(), usual(Released)])
 def test_links_for_early_stopping_are_not_trained_on(protocol: Strict | Released) -> None:
     visible = protocol(split())
     assert visible.encoder_links is visible.train
@@ -89,38 +91,38 @@ def test_links_for_early_stopping_are_not_trained_on(protocol: Strict | Released
 
 
 def test_released_restricts_the_targets_of_labels_only_if_asked() -> None:
-    assert Released()(split()).label_targets is None
-    targets = Released(test_pool=True)(split()).label_targets
+    assert usual(Released)(split()).label_targets is None
+    targets = usual(Released, test_pool=True)(split()).label_targets
     assert targets is not None
     assert set(targets.tolist()) == set(TEST[:, 1].tolist())
 
 
 def test_released_fits_the_normaliser_on_random_test_links() -> None:
-    drawn = as_set(Released(seed=1)(split()).normaliser_links)
+    drawn = as_set(usual(Released, seed=1)(split()).normaliser_links)
     assert len(drawn) == 100
     assert drawn <= as_set(TEST)
     assert drawn != as_set(TEST[:100])
-    assert drawn == as_set(Released(seed=1)(split()).normaliser_links)
-    assert drawn != as_set(Released(seed=2)(split()).normaliser_links)
-    few = Released(num_normaliser_links=5)(split())
+    assert drawn == as_set(usual(Released, seed=1)(split()).normaliser_links)
+    assert drawn != as_set(usual(Released, seed=2)(split()).normaliser_links)
+    few = usual(Released, num_normaliser_links=5)(split())
     assert len(as_set(few.normaliser_links)) == 5
-    assert as_set(Released()(split(TEST[:7])).normaliser_links) == as_set(TEST[:7])
+    assert as_set(usual(Released)(split(TEST[:7])).normaliser_links) == as_set(TEST[:7])
 
 
 def test_released_has_test_links_for_rules_that_ask_for_unseen_ones() -> None:
-    visible = Released()(split())
+    visible = usual(Released)(split())
     assert visible.unseen_links is not None
     unseen = as_set(visible.unseen_links)
     assert len(unseen) == 100
     assert unseen <= as_set(TEST)
     assert not unseen & as_set(visible.normaliser_links)
-    few = Released(num_unseen_links=5)(split()).unseen_links
+    few = usual(Released, num_unseen_links=5)(split()).unseen_links
     assert few is not None
     assert len(as_set(few)) == 5
 
 
 def test_released_warns_once(caplog: pytest.LogCaptureFixture) -> None:
-    Released()(split())
+    usual(Released)(split())
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert "TEST links" in record.getMessage()

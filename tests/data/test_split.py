@@ -13,6 +13,8 @@ from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.split import Split, known_split, official_split, random_split
 from emea.errors import ConfigError, DataError
 
+from ..usual import usual
+
 
 def make_pair(num_links: int, parts: tuple[int, int] | None = None) -> GraphPair:
     """A pair without triples; ``parts`` are official training and validation sizes."""
@@ -56,17 +58,17 @@ def test_random_parts_are_disjoint_and_complete(
     ("validation_from", "expected"), [("rest", (150, 100, 14750)), ("train", (50, 100, 14850))]
 )
 def test_random_sizes(validation_from: str, expected: tuple[int, int, int]) -> None:
-    split = random_split(make_pair(15000), 0.01, 1, validation_from=validation_from)
+    split = usual(random_split, make_pair(15000), 0.01, 1, validation_from=validation_from)
     assert sizes(split) == expected
 
 
 def test_no_validation() -> None:
-    assert sizes(random_split(make_pair(100), 0.3, 1, num_validation=0)) == (30, 0, 70)
+    assert sizes(usual(random_split, make_pair(100), 0.3, 1, num_validation=0)) == (30, 0, 70)
 
 
 def test_seeds() -> None:
     pair = make_pair(200)
-    first, again, other = (random_split(pair, 0.2, seed, 10) for seed in (1, 1, 2))
+    first, again, other = (usual(random_split, pair, 0.2, seed, 10) for seed in (1, 1, 2))
     assert np.array_equal(first.supervision.train, again.supervision.train)
     assert np.array_equal(first.test, again.test)
     assert rows(first)[0] != rows(other)[0]
@@ -74,7 +76,7 @@ def test_seeds() -> None:
 
 def test_training_grows_with_the_ratio() -> None:
     pair = make_pair(500)
-    small, large = (rows(random_split(pair, ratio, 1, 10))[0] for ratio in (0.1, 0.3))
+    small, large = (rows(usual(random_split, pair, ratio, 1, 10))[0] for ratio in (0.1, 0.3))
     assert small < large
 
 
@@ -89,13 +91,13 @@ def test_draw_does_not_look_at_the_links() -> None:
         found: list[int] = links[:, 0].tolist()
         return found
 
-    first, second = random_split(pair, 0.2, 1, 10), random_split(other, 0.2, 1, 10)
+    first, second = usual(random_split, pair, 0.2, 1, 10), usual(random_split, other, 0.2, 1, 10)
     assert sources(first.supervision.train) == sources(second.supervision.train)
     assert sources(first.test) == sources(second.test)
 
 
 def test_arrays_are_read_only() -> None:
-    split = random_split(make_pair(100), 0.3, 1, 10)
+    split = usual(random_split, make_pair(100), 0.3, 1, 10)
     for part in (split.supervision.train, split.supervision.validation, split.test):
         with pytest.raises(ValueError, match="read-only"):
             part[0, 0] = 1
@@ -104,7 +106,7 @@ def test_arrays_are_read_only() -> None:
 @pytest.mark.parametrize("ratio", [0.0, 1.0, -0.1, 1.5, float("nan")])
 def test_ratio_out_of_range(ratio: float) -> None:
     with pytest.raises(ConfigError, match=r"^ratio must be above 0 and below 1, got "):
-        random_split(make_pair(100), ratio, 1)
+        usual(random_split, make_pair(100), ratio, 1)
 
 
 HINT = "validation links. Lower split.num_validation."
@@ -133,12 +135,12 @@ def test_argument_errors() -> None:
     with pytest.raises(ConfigError, match=r"^validation_from must be rest or train, got 'test'$"):
         random_split(make_pair(100), 0.3, 1, 10, "test")
     with pytest.raises(ConfigError, match=r"^num_validation must not be negative, got -1$"):
-        random_split(make_pair(100), 0.3, 1, -1)
+        usual(random_split, make_pair(100), 0.3, 1, -1)
 
 
 def test_official_parts_are_kept() -> None:
     pair = make_pair(100, (20, 10))
-    split = official_split(pair, seed=1, num_validation=5)
+    split = usual(official_split, pair, seed=1, num_validation=5)
     assert pair.official is not None
     assert np.array_equal(split.supervision.train, pair.official.train)
     assert np.array_equal(split.supervision.validation, pair.official.validation)
@@ -159,12 +161,12 @@ def test_official_validation_is_drawn(validation_from: str, expected: tuple[int,
 
 def test_no_official_parts() -> None:
     with pytest.raises(DataError, match=r"^p has no official split. Use split=random\.$"):
-        official_split(make_pair(100), 1)
+        usual(official_split, make_pair(100), 1)
 
 
 def test_official_parts_without_test_links() -> None:
     with pytest.raises(DataError, match=r"^p has too few links \(100\): no test link is left$"):
-        official_split(make_pair(100, (60, 40)), 1)
+        usual(official_split, make_pair(100, (60, 40)), 1)
 
 
 def labelled_pair(num_links: int, num_test: int = 0) -> GraphPair:
@@ -176,7 +178,7 @@ def labelled_pair(num_links: int, num_test: int = 0) -> GraphPair:
 
 @pytest.mark.parametrize(("num_links", "num_validation"), [(4, 0), (5, 1), (99, 19), (2000, 100)])
 def test_known_links_are_labels(num_links: int, num_validation: int) -> None:
-    split = known_split(labelled_pair(num_links, num_test=3), seed=0)
+    split = usual(known_split, labelled_pair(num_links, num_test=3), seed=0)
     known = split.supervision
     assert len(known.validation) == num_validation
     assert len(known.train) + num_validation == num_links
@@ -186,37 +188,37 @@ def test_known_links_are_labels(num_links: int, num_validation: int) -> None:
 
 
 def test_known_links_of_a_pair_without_parts() -> None:
-    split = known_split(replace(labelled_pair(50), official=None), seed=0)
+    split = usual(known_split, replace(labelled_pair(50), official=None), seed=0)
     assert (len(split.supervision.train), len(split.test)) == (40, 0)
 
 
 def test_test_links_do_not_reach_into_known_labels() -> None:
-    with_test, without = (known_split(labelled_pair(30, n), seed=1) for n in (7, 0))
+    with_test, without = (usual(known_split, labelled_pair(30, n), seed=1) for n in (7, 0))
     assert np.array_equal(with_test.supervision.train, without.supervision.train)
 
 
 def test_too_few_known_links() -> None:
     with pytest.raises(DataError, match=r"too few. Give at least 2 links, better 10 or more"):
-        known_split(labelled_pair(1), seed=0)
+        usual(known_split, labelled_pair(1), seed=0)
 
 
 def test_no_known_links() -> None:
     with pytest.raises(DataError, match=r"no links to learn from. Give known links"):
-        known_split(labelled_pair(0), seed=0)
+        usual(known_split, labelled_pair(0), seed=0)
 
 
 def test_a_number_of_validation_links_out_of_range() -> None:
     with pytest.raises(ConfigError, match="num_validation"):
-        known_split(labelled_pair(10), seed=0, num_validation=-1)
+        usual(known_split, labelled_pair(10), seed=0, num_validation=-1)
 
 
 def test_a_share_of_validation_links_out_of_range() -> None:
     with pytest.raises(ConfigError, match="validation_share"):
-        known_split(labelled_pair(10), seed=0, validation_share=1.0)
+        usual(known_split, labelled_pair(10), seed=0, validation_share=1.0)
 
 
 def test_labels_of_a_run_are_no_test_links() -> None:
-    split = random_split(make_pair(40), 0.3, 0, num_validation=5)
+    split = usual(random_split, make_pair(40), 0.3, 0, num_validation=5)
     labels = np.concatenate([split.supervision.train, split.test[[2, 5]]])
     judged = split.with_labels(labels)
     assert judged.supervision.train.tolist() == labels.tolist()
@@ -226,7 +228,7 @@ def test_labels_of_a_run_are_no_test_links() -> None:
 
 def test_links_without_triples_are_drawn_but_not_learned_from() -> None:
     pair = replace(make_pair(100), num_absent=50)
-    split = random_split(pair, 0.4, 0, num_validation=30)
+    split = usual(random_split, pair, 0.4, 0, num_validation=30)
     known = split.supervision
     num_lost = 150 - len(known.train) - len(known.validation) - len(split.test) - split.num_missed
     assert len(known.train) + len(known.validation) + len(split.test) == 100
@@ -241,5 +243,5 @@ def test_missed_links_of_other_splits() -> None:
     pair = make_pair(20)
     official = OfficialSplit(pair.links[:10], pair.links[:0], pair.links[10:], num_absent=3)
     pair = replace(pair, official=official, num_absent=5)
-    assert official_split(pair, 0, num_validation=2).num_missed == 3
-    assert known_split(pair, 0).num_missed == 3
+    assert usual(official_split, pair, 0, num_validation=2).num_missed == 3
+    assert usual(known_split, pair, 0).num_missed == 3

@@ -30,12 +30,12 @@ NO_LINKS = np.empty((0, 2), dtype=np.int64)
 
 def read_id_format(
     folder: str | Path,
-    name: str | None = None,
-    root: str | Path | None = None,
-    download: str | None = None,
+    name: str | None,
+    root: str | Path | None,
+    download: str | None,
+    keep_literals: bool,
+    iri_names: bool,
     base_url: str = GITHUB_RAW,
-    keep_literals: bool = False,
-    iri_names: bool = False,
 ) -> GraphPair:
     """Read a pair that is written with integer ids.
 
@@ -49,10 +49,10 @@ def read_id_format(
         name: The name of the pair in results. The default is the name of the folder.
         root: The data root. The default is the variable ``EMEA_DATA``, or ``data``.
         download: The key in ``sources.json`` with which missing files are downloaded, if any.
-        base_url: The server of the download.
         keep_literals: Whether to keep literals. This layout has none except for ``iri_names``.
         iri_names: Whether to make a name literal from the local part of each IRI, if literals are
             kept.
+        base_url: The server of the download.
 
     Returns:
         The pair. If ``sup_ent_ids`` exists, the pair has an official split: ``sup_ent_ids`` for

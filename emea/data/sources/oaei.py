@@ -17,10 +17,10 @@ CONTENT = (
 
 def read_oaei(
     folder: str | Path,
-    name: str | None = None,
-    root: str | Path | None = None,
-    keep_literals: bool = False,
-    iri_names: bool = False,
+    name: str | None,
+    root: str | Path | None,
+    keep_literals: bool,
+    iri_names: bool,
 ) -> GraphPair:
     """Read a pair of catalogues. All links are known, and there is no official split.
 

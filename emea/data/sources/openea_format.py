@@ -38,12 +38,12 @@ class _Links(NamedTuple):
 
 def read_openea_format(
     folder: str | Path,
-    name: str | None = None,
-    fold: int = 1,
-    folds: str = "721_5fold",
-    root: str | Path | None = None,
-    keep_literals: bool = False,
-    iri_names: bool = False,
+    name: str | None,
+    fold: int,
+    folds: str,
+    root: str | Path | None,
+    keep_literals: bool,
+    iri_names: bool,
 ) -> GraphPair:
     """Read a pair in the OpenEA layout.
 

@@ -3,6 +3,7 @@
 import gzip
 import io
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from emea.data.sources.openea_format import read_openea_format
 from emea.data.sources.own_files import read_own_files
 
 from ...mutated_files import damaged, few_or_many, fuzz
+from ...usual import usual
 
 Files = dict[str, bytes]
 
@@ -186,12 +188,12 @@ def test_tables(tmp_path: Path, num_examples: int) -> None:
 
 @few_or_many(12, 1300)
 def test_folders_of_ids(tmp_path: Path, num_examples: int) -> None:
-    fuzz_folder(tmp_path, ID_FOLDER, read_id_format, num_examples)
+    fuzz_folder(tmp_path, ID_FOLDER, partial(usual, read_id_format), num_examples)
 
 
 @few_or_many(12, 1300)
 def test_folders_of_names(tmp_path: Path, num_examples: int) -> None:
-    fuzz_folder(tmp_path, OPENEA_FOLDER, read_openea_format, num_examples)
+    fuzz_folder(tmp_path, OPENEA_FOLDER, partial(usual, read_openea_format), num_examples)
 
 
 @few_or_many(12, 1300)

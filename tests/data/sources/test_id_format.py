@@ -17,6 +17,8 @@ from emea.data.sources import id_format
 from emea.data.sources.id_format import read_id_format
 from emea.errors import DataError
 
+from ...usual import usual
+
 Files = dict[str, str]
 Triple = tuple[int, int, int]
 
@@ -43,7 +45,7 @@ def named_links(pair: GraphPair, links: IntArray) -> list[tuple[str, str]]:
 
 
 def test_reads_a_pair(write_files: Callable[[Files], Path], files: Files) -> None:
-    pair = read_id_format(write_files(files), "small")
+    pair = usual(read_id_format, write_files(files), "small")
     assert pair.name == "small"
     assert (pair.source.num_entities, pair.target.num_entities) == (4, 4)
     assert (pair.source.num_relations, pair.target.num_relations) == (2, 1)
@@ -54,30 +56,30 @@ def test_reads_a_pair(write_files: Callable[[Files], Path], files: Files) -> Non
 
 def test_folder_is_relative_to_root(write_files: Callable[[Files], Path], files: Files) -> None:
     folder = write_files(files)
-    pair = read_id_format(folder.name, root=folder.parent)
+    pair = usual(read_id_format, folder.name, root=folder.parent)
     assert pair.name == folder.name
-    assert pair.checksum() == read_id_format(str(folder)).checksum()
+    assert pair.checksum() == usual(read_id_format, str(folder)).checksum()
 
 
 def test_without_listing_ids_serve_as_names(
     write_files: Callable[[Files], Path], files: Files
 ) -> None:
     del files["ent_ids_1"], files["ent_ids_2"]
-    pair = read_id_format(write_files(files))
+    pair = usual(read_id_format, write_files(files))
     assert (pair.source.num_entities, pair.target.num_entities) == (3, 3)
     assert named_links(pair, pair.links) == [("0", "10"), ("1", "11"), ("2", "12")]
 
 
 @pytest.mark.parametrize("file", ["rel_dict", "rel_ids_1"])
 def test_relation_names(write_files: Callable[[Files], Path], files: Files, file: str) -> None:
-    pair = read_id_format(write_files(files | {file: "8\tborn in\n9\tother\n"}))
+    pair = usual(read_id_format, write_files(files | {file: "8\tborn in\n9\tother\n"}))
     assert named_triples(pair.source) == {("a", "7", "b"), ("b", "born in", "c")}
 
 
 def test_bom_and_crlf(write_files: Callable[[Files], Path], files: Files) -> None:
-    expected = read_id_format(write_files(files))
+    expected = usual(read_id_format, write_files(files))
     windows = {name: "\ufeff" + text.replace("\n", "\r\n") for name, text in files.items()}
-    pair = read_id_format(write_files(windows))
+    pair = usual(read_id_format, write_files(windows))
     assert pair.checksum() == expected.checksum()
     assert pair.source.entity_names == expected.source.entity_names
 
@@ -86,13 +88,13 @@ def test_repeated_triples_count_once(
     write_files: Callable[[Files], Path], files: Files, caplog: pytest.LogCaptureFixture
 ) -> None:
     files["triples_1"] += "0\t7\t1\n"
-    assert read_id_format(write_files(files)).source.num_triples == 2
+    assert usual(read_id_format, write_files(files)).source.num_triples == 2
     assert "triples_1: 1 repeated triples left out" in caplog.text
 
 
 def test_official_parts(write_files: Callable[[Files], Path], files: Files) -> None:
     files |= {"sup_ent_ids": "1\t11\n", "valid_ent_ids": "3\t13\n", "ref_ent_ids": "0\t10\n2\t12\n"}
-    pair = read_id_format(write_files(files))
+    pair = usual(read_id_format, write_files(files))
     assert pair.official is not None
     assert named_links(pair, pair.official.train) == [("b", "B")]
     assert named_links(pair, pair.official.validation) == [("d", "D")]
@@ -103,7 +105,7 @@ def test_official_parts(write_files: Callable[[Files], Path], files: Files) -> N
 def test_reference_file_that_holds_all_links(
     write_files: Callable[[Files], Path], files: Files
 ) -> None:
-    pair = read_id_format(write_files(files | {"sup_ent_ids": "1\t11\n"}))
+    pair = usual(read_id_format, write_files(files | {"sup_ent_ids": "1\t11\n"}))
     assert pair.official is not None
     assert len(pair.links) == 3
     assert named_links(pair, pair.official.test) == [("a", "A"), ("c", "C")]
@@ -142,14 +144,14 @@ def test_errors(
     write_files: Callable[[Files], Path], files: Files, file: str, content: str, message: str
 ) -> None:
     with pytest.raises(DataError) as error:
-        read_id_format(write_files(files | {file: content}))
+        usual(read_id_format, write_files(files | {file: content}))
     assert str(error.value) == f"{file}, {message}"
 
 
 def test_contradiction_between_files(write_files: Callable[[Files], Path], files: Files) -> None:
     files |= {"sup_ent_ids": "3\t13\n0\t11\n"}
     with pytest.raises(DataError) as error:
-        read_id_format(write_files(files))
+        usual(read_id_format, write_files(files))
     message = "ref_ent_ids, line 1: source entity 0 is already linked in sup_ent_ids, line 2"
     assert str(error.value) == message
 
@@ -157,7 +159,7 @@ def test_contradiction_between_files(write_files: Callable[[Files], Path], files
 def test_training_link_in_validation(write_files: Callable[[Files], Path], files: Files) -> None:
     files |= {"sup_ent_ids": "0\t10\n", "valid_ent_ids": "0\t10\n"}
     with pytest.raises(DataError, match=r"^valid_ent_ids, line 1: link 0 - 10 is already in sup_"):
-        read_id_format(write_files(files))
+        usual(read_id_format, write_files(files))
 
 
 def test_without_listing_a_linked_entity_needs_a_triple(
@@ -167,17 +169,17 @@ def test_without_listing_a_linked_entity_needs_a_triple(
     files["ref_ent_ids"] += "3\t13\n"
     message = r"^ref_ent_ids, line 4: unknown source entity 3 \(not in triples_1\)$"
     with pytest.raises(DataError, match=message):
-        read_id_format(write_files(files))
+        usual(read_id_format, write_files(files))
 
 
 def test_missing_folder_and_links(
     write_files: Callable[[Files], Path], files: Files, tmp_path: Path
 ) -> None:
     with pytest.raises(DataError, match=r"none does not exist\. Put triples_1, triples_2,"):
-        read_id_format("none", root=tmp_path)
+        usual(read_id_format, "none", root=tmp_path)
     del files["ref_ent_ids"]
     with pytest.raises(DataError, match=r"has no links. It needs at least one of sup_ent_ids, va"):
-        read_id_format(write_files(files))
+        usual(read_id_format, write_files(files))
 
 
 def test_download_fills_the_folder_first(
@@ -191,7 +193,7 @@ def test_download_fills_the_folder_first(
         write_files(files)
 
     monkeypatch.setattr(id_format, "ensure_downloaded", fill)
-    pair = read_id_format("pair", root=tmp_path, download="key", base_url="http://mirror")
+    pair = usual(read_id_format, "pair", root=tmp_path, download="key", base_url="http://mirror")
     assert len(pair.links) == 3
 
 
@@ -218,7 +220,7 @@ def test_round_trip(
             (folder / f"triples_{side}").write_text(as_text(triples))
             (folder / f"ent_ids_{side}").write_text(as_text([(i, i) for i in range(10)]))
         (folder / "ref_ent_ids").write_text(as_text(links))
-        pair = read_id_format(folder)
+        pair = usual(read_id_format, folder)
     for graph, triples in ((pair.source, source), (pair.target, target)):
         assert named_triples(graph) == {tuple(map(str, triple)) for triple in triples}
     by_target = sorted(links, key=lambda link: link[1])
@@ -255,7 +257,7 @@ def test_real_files(
 ) -> None:
     path = real_folder(folder)
     start = time.process_time()
-    pair = read_id_format(path)
+    pair = usual(read_id_format, path)
     assert time.process_time() - start < seconds
     graphs = pair.source, pair.target
     assert tuple(graph.num_entities for graph in graphs) == entities
@@ -269,7 +271,7 @@ def test_real_files(
 
 @pytest.mark.data
 def test_ids_of_linked_entities_are_unrelated(real_folder: Callable[[str], Path]) -> None:
-    pair = read_id_format(real_folder("dbp15k/zh_en"))
+    pair = usual(read_id_format, real_folder("dbp15k/zh_en"))
     assert abs(np.corrcoef(pair.links.T)[0, 1]) < 0.05
     offsets = pair.links[:, 1] - pair.links[:, 0]
     assert np.unique(offsets, return_counts=True)[1].max() < 20

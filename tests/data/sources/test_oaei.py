@@ -10,6 +10,8 @@ from emea.config.composition import composed
 from emea.data.sources.oaei import read_oaei
 from emea.run.job import run_job
 
+from ...usual import usual
+
 NAME = "http://xmlns.com/foaf/0.1/name"
 PEOPLE = ("Ann", "Ben", "Cleo", "Dora")
 
@@ -25,7 +27,7 @@ def write_catalogues(folder: Path) -> Path:
 
 
 def test_catalogues_keep_literals_and_all_links(tmp_path: Path) -> None:
-    pair = read_oaei(write_catalogues(tmp_path / "people"), keep_literals=True)
+    pair = usual(read_oaei, write_catalogues(tmp_path / "people"), keep_literals=True)
     assert (pair.name, len(pair.links), pair.official) == ("people", 4, None)
     assert pair.source.attributes is not None and len(pair.source.attributes) == 4
     names = [(pair.source.entity_name(a), pair.target.entity_name(b)) for a, b in pair.links]

@@ -13,6 +13,8 @@ from emea.data.sources.openea_format import read_openea_format
 from emea.data.split import official_split
 from emea.errors import DataError
 
+from ...usual import usual
+
 Files = dict[str, str]
 
 
@@ -29,7 +31,7 @@ def files() -> Files:
 
 
 def test_reads_a_pair(write_files: Callable[[Files], Path], files: Files) -> None:
-    pair = read_openea_format(write_files(files), "small")
+    pair = usual(read_openea_format, write_files(files), "small")
     source, target = pair.source, pair.target
     assert source.entity_names is not None and source.relation_names is not None
     # A link does not add entities to a graph.
@@ -46,24 +48,24 @@ def test_reads_a_pair(write_files: Callable[[Files], Path], files: Files) -> Non
 
 
 def test_official_parts(write_files: Callable[[Files], Path], files: Files) -> None:
-    pair = read_openea_format(write_files(files))
+    pair = usual(read_openea_format, write_files(files))
     assert pair.name == "pair"
     assert pair.official is not None
     parts = pair.official.train, pair.official.validation, pair.official.test
     names = [[pair.source.entity_name(source) for source in part[:, 0]] for part in parts]
     assert names == [["c"], ["a"], ["b"]]
     assert pair.official.num_absent == 1
-    assert official_split(pair, 0).num_missed == 1
+    assert usual(official_split, pair, 0).num_missed == 1
 
 
 def test_links_without_triples_are_logged(
     write_files: Callable[[Files], Path], files: Files, caplog: pytest.LogCaptureFixture
 ) -> None:
-    read_openea_format(write_files(files))
+    usual(read_openea_format, write_files(files))
     assert "ent_links: 1 of 4 links have a source or target without triples" in caplog.text
     caplog.clear()
     attributes = {"attr_triples_1": "d\tname\tDee\n", "attr_triples_2": "D\tname\tDee\n"}
-    pair = read_openea_format(write_files(files | attributes), keep_literals=True)
+    pair = usual(read_openea_format, write_files(files | attributes), keep_literals=True)
     assert (len(pair.links), pair.num_absent, caplog.text) == (4, 0, "")
 
 
@@ -72,15 +74,15 @@ def test_links_only_to_entities_without_triples_are_refused(
 ) -> None:
     folder = write_files({**files, "rel_triples_2": "AA\tR\tBB\n"})
     with pytest.raises(DataError, match="ent_links: no link connects two entities"):
-        read_openea_format(folder)
+        usual(read_openea_format, folder)
 
 
 def test_literals(write_files: Callable[[Files], Path], files: Files) -> None:
     rows = ['a\tname\t"Ann"@en\n', "b\tage\t7\n", 'a\tage\t"8"^^<http://x/int>\n']
     files |= {"attr_triples_1": "".join(rows), "attr_triples_2": "A\tlabel\tAnn O'\n"}
     folder = write_files(files)
-    assert read_openea_format(folder).source.attributes is None
-    pair = read_openea_format(folder, keep_literals=True)
+    assert usual(read_openea_format, folder).source.attributes is None
+    pair = usual(read_openea_format, folder, keep_literals=True)
     found = pair.source.attributes
     assert found is not None
     triples = {
@@ -97,26 +99,26 @@ def test_literals(write_files: Callable[[Files], Path], files: Files) -> None:
 
 
 def test_without_folds(write_files: Callable[[Files], Path], files: Files) -> None:
-    assert read_openea_format(write_files(files), folds="none").official is None
+    assert usual(read_openea_format, write_files(files), folds="none").official is None
 
 
 def test_missing_fold(write_files: Callable[[Files], Path], files: Files) -> None:
     folder = write_files(files)
     with pytest.raises(DataError) as error:
-        read_openea_format(folder, fold=6)
+        usual(read_openea_format, folder, fold=6)
     assert str(error.value) == f"The folder {folder / '721_5fold'} has no fold 6. It contains 1."
 
 
 def test_missing_file(write_files: Callable[[Files], Path], files: Files) -> None:
     del files["ent_links"]
     with pytest.raises(DataError, match=r"has no ent_links. Put rel_triples_1, rel_tri"):
-        read_openea_format(write_files(files))
+        usual(read_openea_format, write_files(files))
 
 
 def test_bom_and_crlf(write_files: Callable[[Files], Path], files: Files) -> None:
-    expected = read_openea_format(write_files(files)).checksum()
+    expected = usual(read_openea_format, write_files(files)).checksum()
     windows = {name: "\ufeff" + text.replace("\n", "\r\n") for name, text in files.items()}
-    assert read_openea_format(write_files(windows)).checksum() == expected
+    assert usual(read_openea_format, write_files(windows)).checksum() == expected
 
 
 @pytest.mark.parametrize(
@@ -142,7 +144,7 @@ def test_errors(
     write_files: Callable[[Files], Path], files: Files, file: str, content: str, message: str
 ) -> None:
     with pytest.raises(DataError) as error:
-        read_openea_format(write_files(files | {file: content}))
+        usual(read_openea_format, write_files(files | {file: content}))
     assert str(error.value) == f"{file}, {message}"
 
 
@@ -162,7 +164,7 @@ def test_round_trip(triples: list[tuple[str, str, str]]) -> None:
             (folder / file).write_bytes(text)
         links = "".join(f"{entity}\t{entity}\n" for entity in linked)
         (folder / "ent_links").write_bytes(links.encode())
-        pair = read_openea_format(folder)
+        pair = usual(read_openea_format, folder)
     for graph in (pair.source, pair.target):
         assert graph.entity_names is not None and graph.relation_names is not None
         names, relations = graph.entity_names, graph.relation_names
@@ -175,7 +177,7 @@ def test_round_trip(triples: list[tuple[str, str, str]]) -> None:
 @pytest.mark.data
 @pytest.mark.parametrize("fold", [1, 5])
 def test_real_files(real_folder: Callable[[str], Path], fold: int) -> None:
-    pair = read_openea_format(real_folder("openea/D_Y_15K_V1"), fold=fold)
+    pair = usual(read_openea_format, real_folder("openea/D_Y_15K_V1"), fold=fold)
     assert pair.name == "D_Y_15K_V1"
     assert (pair.source.num_entities, pair.target.num_entities) == (15000, 15000)
     assert (pair.source.num_relations, pair.target.num_relations) == (165, 28)
