@@ -15,7 +15,7 @@ from benchmarks.command import bench_parser, write_numbers
 from emea.cli.arguments import AT_LEAST_ONE, number_in
 from emea.config.composition import composed
 from emea.config.instantiate import factory
-from emea.em.em_callback import IterationReport
+from emea.em.reports import IterationReport
 from emea.fit.step_block import Labels
 from emea.record.pair_file import load_pair
 from emea.run.parts import Parts, build_parts, draw_split

@@ -1,14 +1,13 @@
 """Settings that have no effect in a composed config, and the reasons."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.settings.em import PAPER_FEATURES, TwoWaySettings
+from emea.config.settings.em import TwoWaySettings
 from emea.config.settings.groups import OPTIONAL
-from emea.config.settings.setting import settings_of
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ def uses_two_way(config: DictConfig) -> bool:
     two_way = _value(config, "em.two_way")
     if not isinstance(two_way, DictConfig) or two_way.get("_target_") != TWO_WAY:
         return False
-    return _is_neural(config) and bool(config.em.iterations) and _has_part(two_way)
+    return _is_neural(config) and bool(config.em.iterations) and not two_way_is_off(config)
 
 
 def has_joint_steps(config: DictConfig) -> bool:
@@ -67,20 +66,16 @@ def candidates_key(config: DictConfig) -> str:
 
 TWO_WAY = "emea.em.two_way_step.TwoWayStep"
 
-SWITCHES = {one.key: one.default for one in settings_of(TwoWaySettings) if one.kind is bool}
-"""Parts of the two-way step that are true or false, with their defaults."""
 
-
-def _has_part(two_way: DictConfig) -> bool:
-    """Return whether a part of the two-way step is on; without any, the paper's step is used."""
-    usual = TwoWaySettings
-    return (
-        any(two_way.get(name, default) for name, default in SWITCHES.items())
-        or two_way.get("sweeps", usual.sweeps) > 1
-        or two_way.get("propagation", usual.propagation) > 0
-        or two_way.get("memory", usual.memory) > 0
-        or tuple(two_way.get("features", usual.features)) != PAPER_FEATURES
-    )
+def two_way_is_off(config: DictConfig) -> bool:
+    """Return whether a config has no two-way step, or one whose parts are all off."""
+    two_way = _value(config, "em.two_way")
+    if not isinstance(two_way, DictConfig):
+        return True
+    if two_way.get("_target_") != TWO_WAY:  # a step of the user
+        return False
+    names = {one.name for one in fields(TwoWaySettings)}
+    return TwoWaySettings(**{k: v for k, v in two_way.items() if k in names}).is_off
 
 
 def _has_turns(config: DictConfig) -> bool:

@@ -3,8 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,20 +13,22 @@ from torch import Tensor
 
 from emea.data.arrays import IntArray
 from emea.data.protocol import Visible
-from emea.em.joint import JointReport, JointStep, NeuralBeliefs, links_on
-from emea.em.kept_iteration import PREFIX, kept_report, kept_state
-from emea.em.local import LocalUpdate
-from emea.em.mean_beliefs import mean_report
-from emea.em.member_weights import member_weights
+from emea.em.joint import JointStep, links_on
 from emea.em.normaliser import Normaliser
+from emea.em.reports import (
+    PREFIX,
+    IterationReport,
+    JointReport,
+    NeuralBeliefs,
+    kept_report,
+    kept_state,
+)
 from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
 from emea.evaluation.ranks import Ranks, link_ranks, ranking_metrics
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.step_block import LabelDataModule
 from emea.fit.training_parts import BetweenFits
-from emea.matching.beliefs import Beliefs
 from emea.matching.candidates import search_recall, warn_of_low_recall
-from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Decoder, Similarity
 
 RECALL_SAMPLE = 1000
@@ -35,48 +36,6 @@ RECALL_SAMPLE = 1000
 
 SEARCH, REASONING, EVALUATION = "search", "reasoning", "evaluation"
 """Phases between two fits."""
-
-
-@dataclass(frozen=True, eq=False)
-class IterationReport:
-    """Holds the state after one fit and its EM steps, for the observer of a run.
-
-    Args:
-        iteration: Number of the iteration; 0 is the model before any EM step.
-        similarity: Similarity of the neural model.
-        beliefs: q(y_e) of the neural model; labelled entities are certain.
-        normaliser: Fitted parameters of the normaliser.
-        joint: Report of the joint step; ``None`` without one.
-        validation: Metrics of the neural model on the validation links, among all targets.
-        answer_validation: The same metrics for the joint ranking; ``None`` if the run does not
-            answer with a joint ranking, or if there are no validation links.
-        search_recall: Share of the true best candidates that an approximate search found;
-            ``None`` if the search was exact.
-        seconds: Duration of the candidate search and of the M- and E-step, in seconds.
-    """
-
-    iteration: int
-    similarity: Similarity
-    beliefs: Beliefs
-    normaliser: dict[str, float]
-    joint: JointReport | None
-    validation: dict[str, float]
-    answer_validation: dict[str, float] | None
-    search_recall: float | None
-    seconds: dict[str, float]
-
-    @property
-    def answer(self) -> Beliefs:
-        """The answer of the run at this point: each entity's candidates with probabilities."""
-        if self.joint is None or not self.joint.is_answer:
-            return self.beliefs
-        return self.joint.beliefs
-
-    @property
-    def answer_ranking(self) -> PairRanking | None:
-        """The joint ranking, which precedes the neural ranking; ``None`` if there is none."""
-        return self.joint.ranking if self.joint is not None and self.joint.is_answer else None
-
 
 Observer = Callable[[IterationReport], None]
 
@@ -91,49 +50,37 @@ class EMCallback(BetweenFits):
         visible: All links that the callback may use.
         decoder: Computes the similarity from embeddings.
         normaliser: Computes q from the similarity.
-        step: Runs the M-step and the E-step. With ``None`` the labels do not change and the
-            callback only reports on the neural model.
+        step: Runs the M-step and the E-step. If it does not reason, the labels do not change and
+            the callback only reports on the neural model.
         observer: Called with the state after each fit.
         num_candidates: Number of candidates per entity (K in the paper).
         patience: The model counts as converged after this many iterations in which the answer's
             MRR on the validation links did not improve. With ``None`` it never does.
         keep: ``last`` answers with the last iteration, ``best`` with the one whose answer has the
             best MRR on the validation links.
-        independent: Whether the joint step runs for each member of an ensemble, with its own
-            labels, and the run answers with the mean of their beliefs.
-        first_shared_fit: From this fit on, independent members train on the same labels, which
-            follow from the mean of their beliefs. The first training is fit 0. With ``None``
-            they never do.
 
     Attributes:
-        certain: ``[num_links, 2]`` links that have probability 1 in q.
         on_phase: Called with the name of each phase that starts, for a progress display.
-        local: Entities to which EM is restricted; ``None`` means all.
     """
 
     def __init__(
         self,
+        *,
         visible: Visible,
         decoder: Decoder,
         normaliser: Normaliser,
-        step: JointStep | None,
+        step: JointStep,
         observer: Observer,
-        num_candidates: int = 10,
-        patience: int | None = None,
-        keep: str = "last",
-        independent: bool = False,
-        first_shared_fit: int | None = None,
+        num_candidates: int,
+        patience: int | None,
+        keep: str,
     ) -> None:
-        self.independent = independent
-        self.first_shared_fit = first_shared_fit
         self.visible = visible
         self.decoder = decoder
         self.normaliser = normaliser
         self.step = step
         self.observer = observer
         self.on_phase: Callable[[str], None] = lambda phase: None
-        self.local: LocalUpdate | None = None
-        self.certain = visible.train if step is None else step.certain_links(visible)
         self.num_candidates = num_candidates
         self.patience = patience
         self.keep = keep
@@ -156,29 +103,17 @@ class EMCallback(BetweenFits):
         """Search candidates, run the joint step, set new labels and call the observer."""
         self.on_phase(SEARCH)
         start = time.perf_counter()
-        source, target = self._embeddings(module)
+        source, target = self.step.embeddings(module, self.visible)
         similarity = self.decoder(source, target)
-        if self.local is not None:
-            self.local = self.local.to(source.device).with_nearest(similarity)
         neural = self._normalised(similarity, source)
         recall = None
-        if similarity.scope is not None and self.local is None:
+        if similarity.scope is not None and self.step.searches_all:
             recall = search_recall(similarity, neural.offered.targets, RECALL_SAMPLE)
             warn_of_low_recall(recall)
         ranks = link_ranks(similarity, self.visible.validation)
         validation = ranking_metrics(ranks.in_all)
         searched = _clock(source)
-        joint = None
-        if self.step is not None:
-            self.on_phase(REASONING)
-            if self.independent:
-                members = self._member_reports(self.step, module, neural)
-                joint = mean_report(members, similarity, self.visible)
-                own = self.first_shared_fit is None or self.iteration + 1 < self.first_shared_fit
-                data.relabel_members([self._labels(member if own else joint) for member in members])
-            else:
-                joint = self._joint(self.step, similarity, neural)
-                data.relabel(*self._labels(joint))
+        joint = self._joint(similarity, neural, data) if self.step.reasons else None
         seconds = {"search": searched - start, "joint": _clock(source) - searched}
         of_answer = self._answer_validation(similarity, joint, ranks)
         is_best = self._watch((of_answer or validation)["mrr"])
@@ -200,9 +135,14 @@ class EMCallback(BetweenFits):
         self.observer(report)
 
     @property
+    def certain(self) -> IntArray:
+        """``[num_links, 2]`` links that have probability 1 in q."""
+        return self.step.certain_links(self.visible)
+
+    @property
     def phases(self) -> tuple[str, ...]:
         """Return the names of the phases after each fit, in order."""
-        return (SEARCH, *(() if self.step is None else (REASONING,)), EVALUATION)
+        return (SEARCH, *((REASONING,) if self.step.reasons else ()), EVALUATION)
 
     def kept(self, device: torch.device) -> IterationReport | None:
         """Return the iteration to answer with; ``None`` means the last one."""
@@ -216,7 +156,7 @@ class EMCallback(BetweenFits):
     def state_dict(self) -> dict[str, Any]:
         """Return everything the next iteration depends on, as plain values and tensors."""
         return {
-            **({} if self.step is None else self.step.state_dict()),
+            **self.step.state_dict(),
             "iteration": self.iteration,
             "best_mrr": self.best_mrr,
             "num_idle": self.num_idle,
@@ -235,8 +175,7 @@ class EMCallback(BetweenFits):
             for name, value in state_dict.items()
             if name == "best" or name.startswith(PREFIX)
         }
-        if self.step is not None:
-            self.step.load_state_dict(state_dict)
+        self.step.load_state_dict(state_dict)
 
     def _watch(self, mrr: float) -> bool:
         """Update the count of iterations without a better MRR; return whether this is the best."""
@@ -260,69 +199,31 @@ class EMCallback(BetweenFits):
             ranks = fused_ranks(neural, similarity, joint.ranking, links, links[:, 1])
         return ranking_metrics(ranks.in_all)
 
-    def _embeddings(self, module: AlignmentModule) -> tuple[Tensor, Tensor]:
-        """Return the embeddings; the members of an ensemble are weighted first."""
-        if module.num_members > 1:
-            rows = module.member_rows()
-            links = links_on(self.visible.normaliser_links, rows[0].device)
-            module.weigh_members(member_weights(rows, module.num_source, links))
-        return module.embeddings()
-
     def _normalised(self, similarity: Similarity, source: Tensor) -> NeuralBeliefs:
         """Return q of the neural model, and its search if the joint step uses it."""
         self.normaliser.fit(similarity, links_on(self.visible.normaliser_links, source.device))
-        searched = None
-        if self.local is not None:
-            beliefs_of = partial(self.normaliser.beliefs, num_candidates=self.num_candidates)
-            offered = self.local.neural_beliefs(similarity, beliefs_of)
-        elif self.step is not None and self.step.uses_search:
-            offered, searched = self.normaliser.search(similarity, self.num_candidates)
-        else:
-            offered = self.normaliser.beliefs(similarity, self.num_candidates)
-        if self.visible.rejected is not None:
-            rejected = links_on(self.visible.rejected, source.device)
-            offered = offered.excluding(rejected, similarity.num_target)
+        offered, searched = self.step.search(similarity, self.normaliser, self.num_candidates)
         certain = links_on(self.certain, source.device)
         return NeuralBeliefs(
             source,
             offered,
             offered.clamped(certain),
             searched,
-            is_first=self.iteration == 0,
+            iteration=self.iteration,
             dense=self.normaliser.dense(similarity, certain),
-            local=self.local,
         )
 
-    def _joint(self, step: JointStep, similarity: Similarity, neural: NeuralBeliefs) -> JointReport:
-        """Run the joint step; pairs that a person rejected are not in its report."""
-        joint = step(similarity, self.visible, neural)
-        if self.local is not None:
-            if joint.recomputed is not None:
-                self.local = replace(self.local, source=joint.recomputed)
-            joint = self.local.merged(joint)
-        if self.visible.rejected is None:
+    def _joint(
+        self, similarity: Similarity, neural: NeuralBeliefs, data: LabelDataModule
+    ) -> JointReport:
+        """Run the joint step and set the labels of the next fit."""
+        self.on_phase(REASONING)
+        joint = self.step(similarity, self.visible, neural)
+        if not joint.members:
+            data.relabel(*self._labels(joint))
             return joint
-        rejected = links_on(self.visible.rejected, joint.beliefs.targets.device)
-        pairs = set(map(tuple, self.visible.rejected.tolist()))
-        kept = np.array([tuple(link) not in pairs for link in joint.labels.tolist()], dtype=bool)
-        weights = joint.label_weights
-        return replace(
-            joint,
-            beliefs=joint.beliefs.excluding(rejected, similarity.num_target),
-            labels=joint.labels[kept],
-            label_weights=None if weights is None else weights[torch.from_numpy(kept)],
-        )
-
-    def _member_reports(
-        self, step: JointStep, module: AlignmentModule, neural: NeuralBeliefs
-    ) -> list[JointReport]:
-        """Run the joint step on the similarity of each member of an ensemble."""
-        neural = replace(neural, searched=None)  # the search used the mean similarity
-        num_source = module.num_source
-        similarities = (
-            self.decoder(rows[:num_source], rows[num_source:]) for rows in module.member_rows()
-        )
-        return [self._joint(step, similarity, neural) for similarity in similarities]
+        data.relabel_members([self._labels(member) for member in joint.members])
+        return replace(joint, members=())  # an observer may keep the report
 
     def _labels(self, joint: JointReport) -> tuple[IntArray, Tensor | None]:
         """Return the links of the next fit and their weights."""

@@ -1,9 +1,10 @@
-"""The joint distribution q*, and the interface and report of a joint step."""
+"""The interface of a joint step, and wrappers that change a step in one respect."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,98 +12,13 @@ from torch import Tensor
 
 from emea.data.arrays import IntArray
 from emea.data.protocol import Visible
-from emea.em.normaliser import FittedSearch
-from emea.matching.beliefs import Beliefs, DenseBeliefs, Matching
-from emea.matching.pair_table import PairRanking
+from emea.em.local import LocalUpdate, widened
+from emea.em.normaliser import FittedSearch, Normaliser
+from emea.em.reports import JointReport, NeuralBeliefs
+from emea.fit.alignment_module import AlignmentModule
+from emea.matching.beliefs import Beliefs, Matching
+from emea.matching.pair_table import PairRanking, PairTable
 from emea.matching.similarity import Similarity
-
-if TYPE_CHECKING:
-    from emea.em.local import LocalUpdate
-
-
-def conditional(values: Tensor, weights: Tensor) -> Tensor:
-    """Return ``p(y_e = e' | y_-e)`` over the candidates of each entity (Eq. 7).
-
-    The local compatibility of Eq. 4 is ``exp(sum_k phi_k g_k + phi_0)``; phi_0 is the same for
-    every candidate and cancels.
-
-    Args:
-        values: ``[num_source, k, num_rules]`` indicator values of each candidate.
-        weights: ``[num_rules]`` phi.
-
-    Returns:
-        ``[num_source, k]`` probabilities, each row summing to 1.
-    """
-    return torch.softmax(values @ weights.to(values), dim=1)
-
-
-def compatible_beliefs(
-    beliefs: Beliefs, values: Tensor, weights: Tensor, labels: Tensor
-) -> Beliefs:
-    """Return q* after one block update of all entities (Eq. 12); labelled entities stay certain.
-
-    Args:
-        beliefs: q, whose candidates q* keeps.
-        values: ``[num_source, k, num_rules]`` indicator values under q.
-        weights: ``[num_rules]`` phi.
-        labels: ``[num_labels, 2]`` links of the labelled entities.
-    """
-    free = Beliefs(targets=beliefs.targets, probs=conditional(values, weights))
-    return free.clamped(labels)
-
-
-@dataclass(frozen=True, eq=False)
-class JointReport:
-    """Holds the result of the joint step in one iteration.
-
-    Args:
-        beliefs: q*. If ``ranking`` is set, the best candidates by the ranking come first.
-        labels: ``[num_labels, 2]`` pseudo-labels for the next fit, without the training links.
-        weights: Rule weights by name.
-        compatibility: ``[num_source]`` rule value of the neural model's best candidate.
-        label_weights: ``[num_labels]`` weight of each pseudo-label in training. With ``None`` a
-            pseudo-label has the weight of a training link.
-        ranking: Ranks the pairs of a table before all others. With ``None``, q* reorders the
-            neural model's candidates.
-        is_answer: Whether the run answers with this ranking instead of the neural model's.
-        details: Further numbers by name.
-        recomputed: ``[num_source]`` bool: entities that a local update recomputed, if the step
-            added some to the given ones.
-    """
-
-    beliefs: Beliefs
-    labels: IntArray
-    weights: dict[str, float]
-    compatibility: Tensor
-    label_weights: Tensor | None = None
-    ranking: PairRanking | None = None
-    is_answer: bool = False
-    details: dict[str, float] = field(default_factory=dict)
-    recomputed: Tensor | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class NeuralBeliefs:
-    """Holds the beliefs of the neural model after a fit.
-
-    Args:
-        embeddings: ``[num_source, dim]`` embeddings of the source entities.
-        offered: q over the neural model's own candidates.
-        beliefs: q in which the step's certain links have probability 1.
-        searched: The search that q is based on; ``None`` if q is not a softmax or if the step does
-            not use it.
-        is_first: Whether this is the first fit of the run.
-        dense: q over all targets with the same certain links; ``None`` if q is not a softmax.
-        local: Entities whose beliefs are recomputed; ``None`` means all.
-    """
-
-    embeddings: Tensor
-    offered: Beliefs
-    beliefs: Beliefs
-    searched: FittedSearch | None = None
-    is_first: bool = False
-    dense: DenseBeliefs | None = None
-    local: "LocalUpdate | None" = None
 
 
 class JointStep(ABC):
@@ -111,11 +27,14 @@ class JointStep(ABC):
     A step receives its rule in its constructor and raises a ``ConfigError`` if it cannot use it.
     """
 
-    uses_search: bool = False
-    """Whether the step uses the search behind q. If so, the callback keeps the search."""
+    reasons: bool = True
+    """Whether the step can be called. If not, the labels of the next fit do not change."""
 
-    is_off: bool = False
-    """Whether all parts of the step are switched off; the paper's step is then used instead."""
+    uses_search: bool = False
+    """Whether the step uses the search behind q. If so, the search is kept."""
+
+    searches_all: bool = True
+    """Whether the candidates of all source entities are searched in each iteration."""
 
     @abstractmethod
     def __call__(
@@ -128,6 +47,18 @@ class JointStep(ABC):
             visible: All links that may be used.
             neural: The beliefs of the neural model.
         """
+
+    def embeddings(self, module: AlignmentModule, visible: Visible) -> tuple[Tensor, Tensor]:
+        """Return the embeddings of both graphs after a fit."""
+        return module.embeddings()
+
+    def search(
+        self, similarity: Similarity, normaliser: Normaliser, num_candidates: int
+    ) -> tuple[Beliefs, FittedSearch | None]:
+        """Return q over the best candidates, and its search if the step uses it."""
+        if self.uses_search:
+            return normaliser.search(similarity, num_candidates)
+        return normaliser.beliefs(similarity, num_candidates), None
 
     def certain_links(self, visible: Visible) -> IntArray:
         """Return ``[num_links, 2]`` links that have probability 1 in q."""
@@ -149,6 +80,178 @@ class JointStep(ABC):
         """Restore a saved state, which may also contain the state of other objects."""
         if self.state_dict():
             raise NotImplementedError(f"{type(self).__name__} has a state but cannot restore it")
+
+
+class NoStep(JointStep):
+    """Stands for the joint step of a run without EM, which answers with the neural model."""
+
+    reasons = False
+
+    def __call__(
+        self, similarity: Similarity, visible: Visible, neural: NeuralBeliefs
+    ) -> JointReport:
+        """Raise an error: there is no rule to reason with."""
+        raise NotImplementedError("a run without EM has no joint step")
+
+
+class StepWrapper(JointStep):
+    """Leaves everything to another step; subclasses change one respect.
+
+    Args:
+        step: The wrapped step.
+    """
+
+    def __init__(self, step: JointStep) -> None:
+        self.step = step
+        self.reasons = step.reasons
+        self.uses_search = step.uses_search
+        self.searches_all = step.searches_all
+
+    def __call__(
+        self, similarity: Similarity, visible: Visible, neural: NeuralBeliefs
+    ) -> JointReport:
+        """Run the wrapped step."""
+        return self.step(similarity, visible, neural)
+
+    def embeddings(self, module: AlignmentModule, visible: Visible) -> tuple[Tensor, Tensor]:
+        """Return the embeddings that the wrapped step uses."""
+        return self.step.embeddings(module, visible)
+
+    def search(
+        self, similarity: Similarity, normaliser: Normaliser, num_candidates: int
+    ) -> tuple[Beliefs, FittedSearch | None]:
+        """Search as the wrapped step does."""
+        return self.step.search(similarity, normaliser, num_candidates)
+
+    def certain_links(self, visible: Visible) -> IntArray:
+        """Return the certain links of the wrapped step."""
+        return self.step.certain_links(visible)
+
+    def start_from(self, known: Matching) -> bool:
+        """Let the wrapped step start from the matches of an earlier run."""
+        return self.step.start_from(known)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of the wrapped step."""
+        return self.step.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore the state of the wrapped step."""
+        self.step.load_state_dict(state)
+
+
+class RejectedPairs(StepWrapper):
+    """Gives the pairs that a person rejected probability 0, and no labels.
+
+    Args:
+        step: The wrapped step.
+        rejected: ``[num_pairs, 2]`` rejected pairs.
+    """
+
+    def __init__(self, step: JointStep, rejected: IntArray) -> None:
+        super().__init__(step)
+        self.rejected = rejected
+
+    def search(
+        self, similarity: Similarity, normaliser: Normaliser, num_candidates: int
+    ) -> tuple[Beliefs, FittedSearch | None]:
+        """Return q, in which rejected pairs have probability 0, and its search."""
+        offered, searched = self.step.search(similarity, normaliser, num_candidates)
+        return self._excluding(offered, similarity.num_target), searched
+
+    def __call__(
+        self, similarity: Similarity, visible: Visible, neural: NeuralBeliefs
+    ) -> JointReport:
+        """Remove the rejected pairs from the report of the wrapped step."""
+        joint = self.step(similarity, visible, neural)
+        pairs = set(map(tuple, self.rejected.tolist()))
+        kept = np.array([tuple(link) not in pairs for link in joint.labels.tolist()], dtype=bool)
+        weights = joint.label_weights
+        return replace(
+            joint,
+            beliefs=self._excluding(joint.beliefs, similarity.num_target),
+            labels=joint.labels[kept],
+            label_weights=None if weights is None else weights[torch.from_numpy(kept)],
+        )
+
+    def _excluding(self, beliefs: Beliefs, num_target: int) -> Beliefs:
+        return beliefs.excluding(links_on(self.rejected, beliefs.targets.device), num_target)
+
+
+class LocalStep(StepWrapper):
+    """Recomputes the entities that a change of the graphs affects; others keep their beliefs.
+
+    Args:
+        step: The wrapped step.
+        local: The entities to recompute, and the former beliefs of the others.
+
+    Attributes:
+        local: The same with the entities that searches and steps have added so far.
+    """
+
+    def __init__(self, step: JointStep, local: LocalUpdate) -> None:
+        super().__init__(step)
+        self.local = local
+        self.searches_all = False
+
+    def search(
+        self, similarity: Similarity, normaliser: Normaliser, num_candidates: int
+    ) -> tuple[Beliefs, FittedSearch | None]:
+        """Return q of the recomputed entities, and the former beliefs of the others."""
+        self.local = self.local.to(similarity.source.device).with_nearest(similarity)
+        beliefs_of = partial(normaliser.beliefs, num_candidates=num_candidates)
+        return self.local.neural_beliefs(similarity, beliefs_of), None
+
+    def __call__(
+        self, similarity: Similarity, visible: Visible, neural: NeuralBeliefs
+    ) -> JointReport:
+        """Run the wrapped step, and put the former beliefs and labels into its report."""
+        report = self.step(similarity, visible, replace(neural, local=self.local))
+        if report.recomputed is not None:
+            self.local = replace(self.local, source=report.recomputed)
+        kept, source = self.local.joint, self.local.source
+        assert kept is not None, "only EM has joint beliefs"
+        if bool(source.all()):
+            return report
+        labels = report.labels.copy()
+        others = ~source.cpu().numpy()[labels[:, 0]]
+        labels[others, 1] = kept.best_targets().cpu().numpy()[labels[others, 0]]
+        rows, ranking = source.unsqueeze(1), report.ranking
+        return replace(
+            report,
+            beliefs=_merged_beliefs(rows, report.beliefs, kept),
+            labels=labels,
+            ranking=None if ranking is None else _merged_ranking(rows, ranking, kept),
+        )
+
+
+def _merged_beliefs(rows: Tensor, new: Beliefs, kept: Beliefs) -> Beliefs:
+    """Return the new beliefs of the marked rows, and the former ones of the others."""
+    width = max(new.num_candidates, kept.num_candidates)
+    former = widened(kept.targets, width), widened(kept.probs.to(new.probs), width)
+    return Beliefs(
+        torch.where(rows, widened(new.targets, width), former[0]),
+        torch.where(rows, widened(new.probs, width), former[1]),
+    )
+
+
+def _merged_ranking(rows: Tensor, ranking: PairRanking, kept: Beliefs) -> PairRanking:
+    """Rank the former candidates of entities that are not recomputed by their probabilities.
+
+    The similarity of these pairs is not computed; it is 0 in the table.
+    """
+    table = ranking.table
+    width = max(table.targets.shape[1], kept.num_candidates)
+    former = widened(kept.probs, width).to(ranking.scores)
+    merged = PairTable(
+        torch.where(rows, widened(table.targets, width), widened(kept.targets, width)),
+        torch.where(rows, widened(table.scores, width), 0.0),
+        torch.where(rows, widened(table.filled, width), former > 0),
+        table.num_target,
+    )
+    return PairRanking(
+        merged, torch.where(rows, widened(ranking.scores, width, -torch.inf), former.log())
+    )
 
 
 def links_on(links: IntArray, device: torch.device) -> Tensor:

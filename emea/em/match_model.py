@@ -1,4 +1,4 @@
-"""The match model of the two-way step: features, weights and calibration."""
+"""The match models of the two-way step: features of pairs, their weights and the beliefs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,10 +7,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from emea.config.settings.em import ALL_FEATURES, FEATURES
-from emea.em.examples import Examples, source_examples, stacked_examples, target_examples
-from emea.em.m_step import fit_weights
-from emea.matching.beliefs import Beliefs
+from emea.config.settings.em import ALL_FEATURES, TwoWaySettings
+from emea.em.m_step import Examples, fit_weights, source_examples, stacked_examples, target_examples
+from emea.matching.matching_marginals import MatchingMessages, log_marginals, matching_messages
 from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable
 
 PRIORS = dict(zip(ALL_FEATURES, (0.5, 3.0, 1.0, 6.0, 3.0, 2.0), strict=True))
@@ -47,26 +46,17 @@ class MatchModel:
     maximum likelihood on links from both sides with a normal prior, which is a convex problem.
 
     Args:
-        features: Names of the features.
-        unmatched: Whether an entity may match none of its candidates.
-        both: Whether beliefs are normalised on both sides; if false, only on the source side.
-        ridge: Strength of the prior.
+        settings: Settings of the two-way step.
     """
 
-    def __init__(
-        self,
-        features: Sequence[str] = FEATURES,
-        unmatched: bool = True,
-        both: bool = True,
-        ridge: float = 0.01,
-    ) -> None:
-        unknown = set(features) - set(PRIORS)
-        if unknown or not features:
+    def __init__(self, settings: TwoWaySettings) -> None:
+        features = settings.features
+        if set(features) - set(PRIORS) or not features:
             raise ValueError(f"features must be some of {', '.join(PRIORS)}, got {list(features)}")
-        self.names = [*features, *([UNMATCHED] if unmatched else [])]
-        self.unmatched = unmatched
-        self.both = both
-        self.ridge = ridge
+        self.unmatched = settings.unmatched
+        self.both = settings.both_directions
+        self.ridge = settings.ridge
+        self.names = [*features, *([UNMATCHED] if self.unmatched else [])]
         self.prior = torch.tensor([PRIORS.get(name, UNMATCHED_PRIOR) for name in self.names])
         self.weights = self.prior.double()
 
@@ -154,50 +144,131 @@ class MatchModel:
         return values, examples.offsets(0.0), examples.slots_or_none()
 
 
-MARGIN = 1e-6
-"""Smallest distance of a probability from 0 and 1, so that its logit is finite."""
+COMPETITION, COMPETITION_PRIOR = "competition", 1.0
+"""The messages of the other side's entities, and their weight before any link is seen."""
+
+COMPETITION_SCALE = 0.3
+"""Standard deviation of the prior of the competition, relative to those of the other weights.
+
+With 100 links, the likelihood determines this weight badly, and a small weight harms the labels.
+"""
+
+NUM_FITS = 2
+"""Fits of the weights in an update; messages are computed before each of them."""
 
 
-def calibrated(beliefs: Beliefs, links: Tensor, ridge: float = 0.01) -> Beliefs:
-    """Return the same candidates in the same order, with the best one's probability calibrated.
+class OneToOneModel(MatchModel):
+    """Models a distribution over partial one-to-one matchings of the pairs of a table.
 
-    This is Platt scaling: the probability that an entity's best candidate is correct is
-    ``sigmoid(a logit(p) + c)``, with a >= 0 and c fitted on links by maximum likelihood and a prior
-    around the identity. If the best candidate gains probability, "no match" loses it first, and
-    then the other candidates in proportion. If it loses probability, "no match" gains it.
+    A matching has the probability ``p(M) ~ exp(sum of w . f(e, e'))`` over its pairs. The feature
+    ``similarity`` of a pair is the mean of both sides' log odds against all entities that are not
+    candidates, and ``unmatched`` is -1 for each pair: an entity may stay without a match. The
+    belief in a pair is its marginal, approximated by belief propagation.
+
+    The weights are fitted on links. Given the messages of the other side, the probability of an
+    entity's match is a multinomial logit, and the messages are one more feature whose weight is
+    ``competition``, between 0 and 1. Messages and weights are computed alternately. Each fit is
+    convex; the alternation is a heuristic.
 
     Args:
-        beliefs: Rows that sum to at most 1.
-        links: ``[num_links, 2]`` held-out links. Without links, the beliefs are returned unchanged.
-        ridge: Strength of the prior.
+        settings: Settings of the two-way step; both sides choose, and an entity may match none.
     """
-    if not len(links):
-        return beliefs
-    best = beliefs.probs.max(1).values
-    right = beliefs.best_targets()[links[:, 0]] == links[:, 1]
-    slope, shift = _fitted(_logit(best[links[:, 0]]), right, ridge)
-    scaled = torch.where(best > 0, torch.sigmoid(slope * _logit(best) + shift), 0.0)
-    is_best = torch.zeros_like(beliefs.probs, dtype=torch.bool)
-    is_best.scatter_(1, beliefs.best_slots().unsqueeze(1), True)
-    # scale instead of subtracting: if the best is nearly 1, rounding would set the others to 0
-    others = beliefs.probs.masked_fill(is_best, 0).sum(1)
-    room = torch.where(others > 0, ((1 - scaled) / others.clamp(min=MARGIN)).clamp(max=1), 0.0)
-    # the other candidates must stay below the best one
-    second = beliefs.probs.topk(min(2, beliefs.num_candidates), dim=1).values[:, -1]
-    room = torch.minimum(room, (1 - MARGIN) * scaled / second.clamp(min=MARGIN))
-    probs = torch.where(is_best, scaled.unsqueeze(1), beliefs.probs * room.unsqueeze(1))
-    return Beliefs(beliefs.targets, probs)
+
+    def __init__(self, settings: TwoWaySettings) -> None:
+        super().__init__(settings)
+        self.names = [*self.names, COMPETITION]
+        priors = {**PRIORS, UNMATCHED: UNMATCHED_PRIOR, COMPETITION: COMPETITION_PRIOR}
+        self.prior = torch.tensor([priors[name] for name in self.names])
+        self.weights = self.prior.double()
+        self._last: tuple[PairTable, MatchingMessages] | None = None
+
+    def fit(self, features: PairFeatures, examples: Sequence[Examples]) -> None:
+        """Fit the weights on the examples of links that the encoder has not been trained on."""
+        self.weights, self._last = self.prior.double(), None
+        if not len(examples[0].ids):
+            return
+        columns = self._columns(features)
+        for _ in range(NUM_FITS):
+            messages = self._messages(features.table, self._potentials(columns))
+            received = messages.from_target, messages.from_source
+            given = [
+                _example_values([*columns, of_others], part)
+                for of_others, part in zip(received, examples, strict=True)
+            ]
+            self.weights = self._fitted(*stacked_examples(given))
+
+    def beliefs(self, features: PairFeatures) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the log marginal of each pair, ``[num_source, width]``.
+
+        The two sides and their joint belief are equal here, so the same tensor is returned three
+        times.
+        """
+        potentials = self._potentials(self._columns(features))
+        messages = self._messages(features.table, potentials)
+        belief = log_marginals(features.table, potentials, messages, float(self.weights[-1]))
+        return belief, belief, belief
+
+    def encoder_beliefs(self, features: PairFeatures) -> Tensor:
+        """Return the log marginals that follow from the encoder's similarity only."""
+        odds = _similarity_odds(features)
+        return log_marginals(features.table, odds, matching_messages(features.table, odds))
+
+    def _messages(self, table: PairTable, potentials: Tensor) -> MatchingMessages:
+        """Return the messages under the current weights, starting from the table's last ones."""
+        start = None
+        if self._last is not None and self._last[0] is table:
+            start = self._last[1]
+        messages = matching_messages(table, potentials, float(self.weights[-1]), start=start)
+        self._last = table, messages
+        return messages
+
+    def _columns(self, features: PairFeatures) -> list[Tensor]:
+        """Return each feature, ``[num_source, width]``, in the order of the names."""
+        odds = _similarity_odds(features)
+        named = {"similarity": odds, UNMATCHED: torch.full_like(odds, -1.0), **features.evidence}
+        return [named[name] for name in self.names[:-1]]
+
+    def _potentials(self, columns: list[Tensor]) -> Tensor:
+        total = torch.zeros_like(columns[0])
+        for column, weight in zip(columns, self.weights.to(total), strict=False):
+            total = torch.addcmul(total, column, weight)
+        return total
+
+    def _fitted(self, values: Tensor, offsets: Tensor, slots: Tensor) -> Tensor:
+        """Fit all weights; if the competition would exceed 1, fix it there and fit the others."""
+        least = torch.tensor([-torch.inf if name == UNMATCHED else 0.0 for name in self.names])
+        least, prior = least.double(), self.prior.double()
+        scales = torch.ones_like(prior)
+        scales[-1] = COMPETITION_SCALE
+        weights = scales * fit_weights(
+            values * scales.to(values),
+            slots,
+            self.ridge,
+            prior / scales,
+            least=least,
+            offsets=offsets,
+        )
+        if weights[-1] <= 1:
+            return weights
+        others = fit_weights(
+            values[..., :-1],
+            slots,
+            self.ridge,
+            prior[:-1],
+            least=least[:-1],
+            offsets=offsets + values[..., -1],
+        )
+        return torch.cat([others, torch.ones_like(weights[-1:])])
 
 
-def _fitted(logits: Tensor, right: Tensor, ridge: float) -> tuple[float, float]:
-    """Fit slope and shift of the calibration: slot 1 means correct, slot 0 means wrong."""
-    values = torch.zeros(len(logits), 2, 2, dtype=torch.float64)
-    values[:, 1, 0] = logits.cpu()
-    values[:, 1, 1] = 1
-    prior, least = torch.tensor([1.0, 0.0]).double(), torch.tensor([0.0, -torch.inf]).double()
-    slope, shift = fit_weights(values, right.long().cpu(), ridge, prior, least=least).tolist()
-    return slope, shift
+def _similarity_odds(features: PairFeatures) -> Tensor:
+    """Return each pair's mean of both sides' log odds against the non-candidates."""
+    (forth, back), (of_source, of_target) = features.log_probs, features.log_rest
+    odds = forth - of_source.unsqueeze(1) + back - of_target[features.table.targets]
+    return odds / 2
 
 
-def _logit(probs: Tensor) -> Tensor:
-    return torch.logit(probs.clamp(MARGIN, 1 - MARGIN))
+def _example_values(columns: list[Tensor], examples: Examples) -> tuple[Tensor, Tensor, Tensor]:
+    """Return features, offsets and correct slots of the examples of one side, on the CPU."""
+    none = columns[0].new_zeros(len(examples.ids), len(columns))
+    return examples.values(columns, none), examples.offsets(0.0), examples.slots_or_none()

@@ -10,13 +10,45 @@ from torch import Tensor
 
 from emea.data.arrays import IntArray
 from emea.data.protocol import Visible
-from emea.em.joint import JointReport, JointStep, NeuralBeliefs, compatible_beliefs, links_on
+from emea.em.joint import JointStep, links_on
 from emea.em.m_step import fit_weights, link_examples, sampled_examples
+from emea.em.reports import JointReport, NeuralBeliefs
 from emea.matching.beliefs import Beliefs
 from emea.matching.similarity import Similarity
 from emea.rules.rule import Rule, RuleView, rule_values
 
 logger = logging.getLogger(__name__)
+
+
+def conditional(values: Tensor, weights: Tensor) -> Tensor:
+    """Return ``p(y_e = e' | y_-e)`` over the candidates of each entity (Eq. 7).
+
+    The local compatibility of Eq. 4 is ``exp(sum_k phi_k g_k + phi_0)``; phi_0 is the same for
+    every candidate and cancels.
+
+    Args:
+        values: ``[num_source, k, num_rules]`` indicator values of each candidate.
+        weights: ``[num_rules]`` phi.
+
+    Returns:
+        ``[num_source, k]`` probabilities, each row summing to 1.
+    """
+    return torch.softmax(values @ weights.to(values), dim=1)
+
+
+def compatible_beliefs(
+    beliefs: Beliefs, values: Tensor, weights: Tensor, labels: Tensor
+) -> Beliefs:
+    """Return q* after one block update of all entities (Eq. 12); labelled entities stay certain.
+
+    Args:
+        beliefs: q, whose candidates q* keeps.
+        values: ``[num_source, k, num_rules]`` indicator values under q.
+        weights: ``[num_rules]`` phi.
+        labels: ``[num_labels, 2]`` links of the labelled entities.
+    """
+    free = Beliefs(targets=beliefs.targets, probs=conditional(values, weights))
+    return free.clamped(labels)
 
 
 class PaperStep(JointStep):
@@ -38,18 +70,13 @@ class PaperStep(JointStep):
     def __init__(
         self,
         rule: Rule,
-        m_step: str = "links",
-        sampling: str = "argmax",
-        ridge: float = 0.01,
-        evidence: str = "candidates",
-        seed: int = 0,
+        *,
+        m_step: str,
+        sampling: str,
+        ridge: float,
+        evidence: str,
+        seed: int,
     ) -> None:
-        if m_step not in ("links", "pseudolikelihood"):
-            raise ValueError(f"m_step must be links or pseudolikelihood, got {m_step}")
-        if sampling not in ("argmax", "sample"):
-            raise ValueError(f"sampling must be argmax or sample, got {sampling}")
-        if evidence not in ("candidates", "dense"):
-            raise ValueError(f"evidence must be candidates or dense, got {evidence}")
         self.rule = rule
         self.m_step = m_step
         self.sampling = sampling
@@ -74,7 +101,7 @@ class PaperStep(JointStep):
         dense = neural.dense if self.evidence == "dense" else None
         self.rule.prepare(RuleView(beliefs, neural.embeddings, links, dense))
         values = rule_values(self.rule, beliefs)
-        if neural.is_first:
+        if neural.iteration == 0:
             self._warn_without_support(values)
         self.weights = self._fit_weights(neural, values, visible)
         train = links_on(visible.train, values.device)

@@ -5,23 +5,15 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from emea.data.arrays import NO_MATCH
-from emea.em.local import LocalUpdate
-from emea.em.local_search import LocalSearch, WholeSearch
+from emea.config.settings.em import TwoWaySettings
+from emea.em.local import LocalSearch, LocalUpdate, WholeSearch
 from emea.em.match_model import MatchModel, PairFeatures
-from emea.em.normaliser import DEFAULT_SHARPNESS, FittedSearch, sharpness_of
+from emea.em.normaliser import FittedSearch, RunningScores, fitted_sharpness
 from emea.em.propagation import Propagation
-from emea.em.running_scores import RunningScores
 from emea.matching.beliefs import Matching
-from emea.matching.pair_table import (
-    LabelledSlots,
-    PairTable,
-    ScoredPairs,
-    group_sizes,
-    tabulate,
-)
+from emea.matching.pair_table import LabelledSlots, PairRanking, PairTable, ScoredPairs, tabulate
 from emea.matching.similarity import Similarity
-from emea.matching.two_sided import OneSided, Subset, TwoSided, two_sided
+from emea.matching.two_sided import Subset, two_sided
 from emea.rules.pair_evidence import EvidenceModel, PairEvidence
 
 FEW_CHANGES = 0.01
@@ -33,7 +25,7 @@ NOTED_PROB = 0.1
 
 @dataclass(frozen=True, eq=False)
 class TwoWayBeliefs:
-    """Holds the beliefs in the pairs of a table.
+    """The beliefs in the pairs of a table.
 
     Args:
         table: The pairs.
@@ -58,33 +50,14 @@ class TwoWayBeliefs:
     change: float
     recomputed: Tensor | None = None
 
+    @property
+    def ranking(self) -> PairRanking:
+        """The pairs, ranked by their belief."""
+        return PairRanking(self.table, self.belief)
+
     def mutual(self) -> Matching:
         """Return the pairs in which each entity is the other's best candidate."""
-        return mutual_pairs(self.table, self.belief)
-
-
-def mutual_pairs(table: PairTable, belief: Tensor) -> Matching:
-    """Return the pairs in which each entity is the other's best candidate, with their belief.
-
-    If a source entity has several candidates with the same belief, their similarity decides. If
-    the similarity is equal too, the entity has no match.
-
-    Args:
-        table: The pairs.
-        belief: ``[num_source, width]`` log belief in each pair.
-    """
-    best = belief.max(1, keepdim=True)
-    targets, scores, chosen = (
-        values.gather(1, best.indices) for values in (table.targets, table.scores, table.filled)
-    )
-    equal = (belief == best.values) & (table.scores == scores) & table.filled
-    lowest = belief.new_full((table.num_target,), -torch.inf)
-    of_target = table.max_by_target(belief, lowest)
-    chosen &= (best.values >= of_target[targets]) & (equal.sum(1, keepdim=True) == 1)
-    probs = best.values.exp()
-    return _without_rivals(
-        targets.squeeze(1), probs.squeeze(1), chosen.squeeze(1), table.num_target
-    )
+        return Matching.mutual(self.ranking)
 
 
 class TwoWay:
@@ -93,24 +66,18 @@ class TwoWay:
     Candidates are the encoder's best from both sides. An update computes the evidence for every
     pair from the current beliefs, estimates the inclusions of relations, fits the weights of the
     features and replaces all beliefs at once. After the updates of a round, pairs implied by the
-    mutual best pairs join the candidates, and another round starts. The updates are a heuristic:
-    they do not maximise a common objective.
+    mutual best pairs join the candidates, and another round starts. The rounds end when few mutual
+    best pairs change. The updates are a heuristic: they do not maximise a common objective.
 
     Args:
         evidence: Evidence of PARIS for pairs.
         model: Computes beliefs from features.
         propagation: Finds implied pairs.
+        settings: Settings of the two-way step.
         num_candidates: Candidates per entity from the encoder.
-        max_candidates: Largest number of pairs per source entity.
-        max_updates: Largest number of updates per round.
-        tolerance: A round ends when the mean change of an entity's beliefs is at most this.
-        rounds: Largest number of rounds after the first one, each with new pairs. With 0 there are
-            only the encoder's candidates. The rounds end when few mutual best pairs change.
-        past_share: Share of earlier iterations in the similarity of a pair.
-        one_to_one: Remove labelled entities from the candidates, denominators and implied pairs
-            of the others.
 
     Attributes:
+        past: The similarities of earlier iterations.
         start: Matches from which the next call starts instead of the encoder's beliefs; ``None``
             if there are none.
     """
@@ -120,25 +87,16 @@ class TwoWay:
         evidence: EvidenceModel,
         model: MatchModel,
         propagation: Propagation,
-        num_candidates: int = 10,
-        max_candidates: int = 30,
-        max_updates: int = 2,
-        tolerance: float = 0.002,
-        rounds: int = 5,
-        past_share: float = 0.0,
-        one_to_one: bool = False,
+        settings: TwoWaySettings,
+        num_candidates: int,
     ) -> None:
         self.evidence = evidence
         self.model = model
         self.propagation = propagation
+        self.settings = settings
         self.num_candidates = num_candidates
-        self.max_candidates = max_candidates
-        self.max_updates = max_updates
-        self.tolerance = tolerance
-        self.rounds = rounds
-        self.past = RunningScores(past_share)
+        self.past = RunningScores(settings.memory)
         self.start: Matching | None = None
-        self.one_to_one = one_to_one
 
     def __call__(
         self,
@@ -160,26 +118,18 @@ class TwoWay:
             local: Entities to which the computation is restricted; ``None`` means all. The entities
                 of ``links`` must be among them.
         """
-        free = Subset.unlabelled(similarity, labels) if self.one_to_one else None
+        free = Subset.unlabelled(similarity, labels) if self.settings.one_to_one else None
         links = links if free is None else free.between(links)
-        search: WholeSearch | LocalSearch
         if local is None:
-            search = WholeSearch(self._search(similarity, links, searched, free), free)
+            search = self._whole_search(similarity, links, searched, free)
         else:
             search = self._local_search(similarity, links, free, local)
-        preferred = ScoredPairs(labels[:, 0], labels[:, 1], similarity.of_pairs(*labels.T))
         start, self.start = self._begin(similarity.source.device), None
-        if start is not None:
-            sources, targets = start.pairs().T
-            begun = ScoredPairs(sources, targets, similarity.of_pairs(sources, targets))
-            preferred = preferred.joined(begun)
-        if local is not None:
-            preferred = preferred.joined(local.kept_pairs(similarity))
+        preferred = _preferred_pairs(similarity, labels, start, local)
         known: Matching | None = None
-        for left in range(self.rounds, -1, -1):
+        for left in range(self.settings.propagation, -1, -1):
             table = self._tabulated(similarity, search.pairs, preferred, len(labels), rejected)
-            sides = search.sides(table)
-            settled = self._settled(table, sides, labels, links, known or start, search.local)
+            settled = self._settled(table, search, labels, links, known or start)
             matching = settled.mutual()
             if not left:
                 break
@@ -189,12 +139,19 @@ class TwoWay:
                 break
             known = matching
             implied = self.propagation(known, settled.evidence.subsumption, similarity, search.free)
-            preferred = preferred.joined(ScoredPairs(*implied, similarity.of_pairs(*implied)))
+            preferred = preferred.joined(_scored(similarity, *implied))
         self.past.keep(table, settled.log_probs)
         if search.local is None:
             return settled
         self.start = matching  # a second local update continues from here
         return replace(settled, recomputed=search.local.source)
+
+    def _begin(self, device: torch.device) -> Matching | None:
+        """Return the matches to start from, on the device."""
+        start = self.start
+        if start is None:
+            return None
+        return replace(start, targets=start.targets.to(device), probs=start.probs.to(device))
 
     def _widen(
         self, search: WholeSearch | LocalSearch, start: Matching | None, matching: Matching
@@ -212,30 +169,24 @@ class TwoWay:
         rows[triples.pair_heads[differs[triples.pair_tails]]] = True
         return search.widen(rows)
 
-    def _begin(self, device: torch.device) -> Matching | None:
-        if self.start is None:
-            return None
-        return replace(
-            self.start, targets=self.start.targets.to(device), probs=self.start.probs.to(device)
-        )
-
-    def _search(
+    def _whole_search(
         self,
         similarity: Similarity,
         links: Tensor,
         searched: FittedSearch | None,
         free: Subset | None,
-    ) -> TwoSided:
+    ) -> WholeSearch | LocalSearch:
         """Search candidates from both sides; only among unlabelled entities if they are given."""
+        among = similarity
         if free is not None:
-            similarity, links = free.similarity(similarity), free.numbered(links)
-        k = min(self.num_candidates, similarity.num_target)
+            among, links = free.similarity(similarity), free.numbered(links)
+        k = min(self.num_candidates, among.num_target)
         forth = None
         if free is None and searched is not None and searched.equals(k, links):
             forth = searched.side
-        sharpness = fitted_sharpness(similarity, links, forth)
-        sides = two_sided(similarity, k, sharpness, self.model.both, forth)
-        return sides if free is None else free.restored(sides)
+        sharpness = fitted_sharpness(among, links, forth)
+        sides = two_sided(among, k, sharpness, self.model.both, forth)
+        return WholeSearch(sides if free is None else free.restored(sides), free)
 
     def _local_search(
         self, similarity: Similarity, links: Tensor, free: Subset | None, local: LocalUpdate
@@ -255,31 +206,27 @@ class TwoWay:
         num_labels: int,
         rejected: Tensor | None,
     ) -> PairTable:
+        """Return the candidates: labels first, then the other preferred pairs, then found ones."""
         both = preferred.joined(found)
         preference = torch.zeros_like(both.sources)
         preference[: len(preferred.sources)] = 1
         preference[:num_labels] = 2
+        num_source, num_target = similarity.num_source, similarity.num_target
         if rejected is not None:
-            kept = ~both.among(rejected, similarity.num_target)
+            kept = ~both.among(rejected, num_target)
             both, preference = both.kept(kept), preference[kept]
-        return tabulate(
-            both,
-            preference,
-            similarity.num_source,
-            similarity.num_target,
-            self.max_candidates,
-        )
+        return tabulate(both, preference, num_source, num_target, self.settings.max_candidates)
 
     def _settled(
         self,
         table: PairTable,
-        sides: TwoSided,
+        search: WholeSearch | LocalSearch,
         labels: Tensor,
         links: Tensor,
         known: Matching | None,
-        local: LocalUpdate | None,
     ) -> TwoWayBeliefs:
         """Run the updates of a round, starting from the encoder's beliefs or from a matching."""
+        sides = search.sides(table)
         log_probs = sides.log_probs(table)
         log_rest = sides.log_rest(table, log_probs)
         log_probs = self.past.blended(table, log_probs)
@@ -288,14 +235,15 @@ class TwoWay:
             start = self.model.encoder_beliefs(PairFeatures(table, log_probs, log_rest, {}))
             probs = labelled.put_into(start).exp()
         else:
-            probs = _of_matching(known, table)
-        former = None if local is None else local.kept_rows(table)
+            matched = known.probs.to(table.scores.dtype).unsqueeze(1)
+            probs = torch.where(table.marked(known.pairs()), matched, 0.0)
+        former = None if search.local is None else search.local.kept_rows(table)
         num_rows = table.num_source
         if former is not None:
             probs = former.put_into(probs)
             num_rows -= int(former.rows.sum())
         examples = self.model.examples(table, links)
-        for num_updates in range(1, self.max_updates + 1):  # noqa: B007
+        for num_updates in range(1, self.settings.sweeps + 1):  # noqa: B007
             evidence = self.evidence(table, probs)
             features = PairFeatures(table, log_probs, log_rest, _named(evidence))
             self.model.fit(features, examples)
@@ -305,7 +253,7 @@ class TwoWay:
                 belief = former.put_into(belief, log=True)
             before, probs = probs, belief.exp()
             change = float((probs - before).abs().sum() / num_rows)
-            if change <= self.tolerance:
+            if change <= self.settings.tolerance:
                 break
         return TwoWayBeliefs(
             table,
@@ -319,53 +267,33 @@ class TwoWay:
         )
 
 
-def fitted_sharpness(
-    similarity: Similarity, links: Tensor, forth: OneSided | None = None
-) -> tuple[float, float]:
-    """Return the sharpness of the softmaxes over targets and sources, fitted on links (Eq. 3).
+def _scored(similarity: Similarity, sources: Tensor, targets: Tensor) -> ScoredPairs:
+    return ScoredPairs(sources, targets, similarity.of_pairs(sources, targets))
 
-    Args:
-        similarity: Scores all pairs.
-        links: Links to fit on. Without links, both have the default sharpness.
-        forth: A search from the source side with a fitted sharpness.
-    """
-    if not len(links):
-        return DEFAULT_SHARPNESS, DEFAULT_SHARPNESS
-    first = sharpness_of(similarity, links) if forth is None else forth.sharpness
-    return first, sharpness_of(similarity.reversed(), links.flip(1))
+
+def _preferred_pairs(
+    similarity: Similarity, labels: Tensor, start: Matching | None, local: LocalUpdate | None
+) -> ScoredPairs:
+    """Return the pairs that are candidates in any case: labels, known matches, former pairs."""
+    pairs = _scored(similarity, *labels.T)
+    if start is not None:
+        pairs = pairs.joined(_scored(similarity, *start.pairs().T))
+    return pairs if local is None else pairs.joined(local.kept_pairs(similarity))
 
 
 def _named(evidence: PairEvidence) -> dict[str, Tensor]:
+    """Return the features of the evidence that the rule computes."""
     doubt = evidence.log_doubt
     named = {
         "noisy_or": -torch.expm1(doubt),
         "evidence": torch.log1p(-doubt),
         "coverage": evidence.coverage,
+        "rare_coverage": evidence.rare_coverage,
+        "relation_overlap": evidence.relation_overlap,
     }
-    if evidence.rare_coverage is not None:
-        named["rare_coverage"] = evidence.rare_coverage
-    if evidence.relation_overlap is not None:
-        named["relation_overlap"] = evidence.relation_overlap
-    return named
-
-
-def _of_matching(matching: Matching, table: PairTable) -> Tensor:
-    marked = table.marked(matching.pairs())
-    return torch.where(marked, matching.probs.to(table.scores.dtype).unsqueeze(1), 0.0)
+    return {name: values for name, values in named.items() if values is not None}
 
 
 def _nearly_equal(one: Matching, other: Matching, local: LocalUpdate | None) -> bool:
     sources = one.sources if local is None else one.sources[local.source[one.sources]]
     return one.num_changes(other) <= FEW_CHANGES * len(sources)
-
-
-def _without_rivals(targets: Tensor, probs: Tensor, chosen: Tensor, num_target: int) -> Matching:
-    """Return a matching of the chosen pairs; if several tie for one target, none is matched.
-
-    In many datasets, counterparts have equal ids. Ids must therefore not break ties.
-    """
-    rivals = group_sizes(targets, num_target, chosen)
-    chosen = chosen & (rivals[targets] == 1)
-    return Matching(
-        torch.where(chosen, targets, NO_MATCH), torch.where(chosen, probs, 0.0).double(), num_target
-    )

@@ -1,28 +1,31 @@
-"""The EM steps of ``em=dual``; each of their parts can be switched off."""
+"""The two-way step, which replaces the EM steps of the paper; its parts can be switched off."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from emea.config.settings.em import FEATURES, PAPER_FEATURES
+from emea.config.settings.em import TwoWaySettings
 from emea.data.arrays import IntArray
 from emea.data.protocol import Visible
-from emea.em.joint import JointReport, JointStep, NeuralBeliefs, links_on
-from emea.em.match_model import MatchModel, calibrated
-from emea.em.one_to_one import OneToOneModel
+from emea.em.joint import JointStep, links_on
+from emea.em.m_step import fit_weights
+from emea.em.match_model import MatchModel, OneToOneModel
 from emea.em.propagation import Propagation
+from emea.em.reports import JointReport, NeuralBeliefs
 from emea.em.two_way import TwoWay, TwoWayBeliefs
 from emea.errors import ConfigError
 from emea.matching.beliefs import Beliefs, Matching
-from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
 from emea.rules.rule import Rule
 
 TINY = 1e-12
 """Prevents a division by zero for entities without any belief."""
+
+MARGIN = 1e-6
+"""Smallest distance of a probability from 0 and 1, so that its logit is finite."""
 
 STATE = "two_way."
 """Prefix of the names of the step's state in a checkpoint."""
@@ -32,97 +35,37 @@ class TwoWayStep(JointStep):
     """Updates the beliefs of both sides several times and derives the pseudo-labels from them.
 
     Args:
-        rule: A rule that has evidence for pairs (PARIS); ``None`` switches EM off.
+        rule: A rule that has evidence for pairs (PARIS).
         num_candidates: Candidates per entity from the encoder.
-        both_directions: Search candidates and normalise beliefs from both sides.
-        sweeps: Largest number of belief updates per round.
-        tolerance: Mean change of an entity's beliefs at which the updates end.
-        propagation: Largest number of rounds with candidates that confident neighbours imply;
-            0 switches them off.
-        max_candidates: Largest number of pairs per source entity.
-        features: Features of a pair: similarity, noisy_or, evidence, coverage, rare_coverage,
-            relation_overlap.
-        unmatched: Whether an entity may match none of its candidates.
-        matched_inclusions: Estimate inclusions of relations from triples whose ends are matched;
-            if false, from all triples.
-        ridge: Strength of the prior on the weights of the features.
-        memory: Share of the running mean over earlier iterations in the similarity of a pair;
-            0 switches it off.
-        mutual_labels: Pseudo-labels are pairs in which each entity is the other's best candidate;
-            if false, the best candidate of each entity.
-        weighted_labels: Weight pseudo-labels in training by their belief.
-        fused_answer: Answer with the fused ranking; if false, with the neural model's.
-        one_to_one: Beliefs are marginals of a distribution over one-to-one matchings, and
-            labelled entities do not compete with the others.
+        settings: Fields of :class:`~emea.config.settings.em.TwoWaySettings`.
 
     Attributes:
-        is_off: Whether all parts are off; the paper's step is then used instead.
+        settings: The settings.
+        model: Computes beliefs from the features of pairs.
+        two_way: Computes the beliefs of both sides.
     """
 
-    uses_search = True
-
-    def __init__(
-        self,
-        rule: Rule | None,
-        num_candidates: int = 10,
-        both_directions: bool = True,
-        sweeps: int = 2,
-        tolerance: float = 0.002,
-        propagation: int = 5,
-        max_candidates: int = 30,
-        features: Sequence[str] = FEATURES,
-        unmatched: bool = True,
-        matched_inclusions: bool = True,
-        ridge: float = 0.01,
-        memory: float = 0.0,
-        mutual_labels: bool = True,
-        weighted_labels: bool = True,
-        fused_answer: bool = True,
-        one_to_one: bool = False,
-    ) -> None:
-        self.mutual_labels = mutual_labels
-        self.weighted_labels = weighted_labels
-        self.fused_answer = fused_answer
-        parts = [both_directions, sweeps > 1, propagation > 0, unmatched, matched_inclusions]
-        parts += [mutual_labels, weighted_labels, fused_answer, tuple(features) != PAPER_FEATURES]
-        parts += [memory > 0, one_to_one]
-        self.is_off = rule is None or not any(parts)
-        if self.is_off:
-            return
-        assert rule is not None
+    def __init__(self, rule: Rule, num_candidates: int, **settings: Any) -> None:
+        self.settings = chosen = TwoWaySettings(**settings)
         evidence = rule.pair_evidence(
-            of_matched=matched_inclusions,
-            rare_coverage="rare_coverage" in features,
-            relation_overlap="relation_overlap" in features,
+            of_matched=chosen.matched_inclusions,
+            rare_coverage="rare_coverage" in chosen.features,
+            relation_overlap="relation_overlap" in chosen.features,
         )
         if evidence is None:
             raise ConfigError(
                 "em=dual reasons with the evidence of PARIS: it needs rule=paris, "
                 f"got {type(rule).__name__}."
             )
-        if one_to_one and not (both_directions and unmatched):
+        if chosen.one_to_one and not (chosen.both_directions and chosen.unmatched):
             raise ConfigError(
                 "em.two_way.one_to_one needs em.two_way.both_directions=true and "
                 "em.two_way.unmatched=true."
             )
-        self.uses_search = not one_to_one
-        self.model = (
-            OneToOneModel(features, ridge)
-            if one_to_one
-            else MatchModel(features, unmatched, both_directions, ridge)
-        )
-        self.two_way = TwoWay(
-            evidence,
-            self.model,
-            Propagation(evidence.source, evidence.target, literals=evidence.literals),
-            num_candidates=num_candidates,
-            max_candidates=max_candidates,
-            max_updates=sweeps,
-            tolerance=tolerance,
-            rounds=propagation,
-            past_share=memory,
-            one_to_one=one_to_one,
-        )
+        self.uses_search = not chosen.one_to_one
+        self.model = OneToOneModel(chosen) if chosen.one_to_one else MatchModel(chosen)
+        propagation = Propagation(evidence.source, evidence.target, literals=evidence.literals)
+        self.two_way = TwoWay(evidence, self.model, propagation, chosen, num_candidates)
 
     def __call__(
         self, similarity: Similarity, visible: Visible, neural: NeuralBeliefs | None = None
@@ -146,9 +89,9 @@ class TwoWayStep(JointStep):
             labels=labels,
             weights=dict(zip(self.model.names, self.model.weights.tolist(), strict=True)),
             compatibility=_compatibility(settled),
-            label_weights=weights if self.weighted_labels else None,
-            ranking=PairRanking(settled.table, settled.belief),
-            is_answer=self.fused_answer,
+            label_weights=weights if self.settings.weighted_labels else None,
+            ranking=settled.ranking,
+            is_answer=self.settings.fused_answer,
             details={"sweeps": settled.num_updates, "change": settled.change},
             recomputed=settled.recomputed,
         )
@@ -172,7 +115,7 @@ class TwoWayStep(JointStep):
 
     def _labels(self, settled: TwoWayBeliefs, visible: Visible) -> tuple[IntArray, Tensor]:
         """Return the pseudo-labels of the unlabelled entities, and their beliefs."""
-        if self.mutual_labels:
+        if self.settings.mutual_labels:
             matching = settled.mutual()
             pairs, probs = matching.pairs(), matching.probs[matching.sources]
         else:
@@ -207,3 +150,48 @@ def _as_beliefs(settled: TwoWayBeliefs) -> Beliefs:
     beliefs = settled.belief.exp()
     shares = beliefs / (beliefs.sum(1, keepdim=True) + none.clamp(min=TINY))
     return Beliefs(settled.table.targets.gather(1, order), shares.gather(1, order))
+
+
+def calibrated(beliefs: Beliefs, links: Tensor, ridge: float = 0.01) -> Beliefs:
+    """Return the same candidates in the same order, with the best one's probability calibrated.
+
+    This is Platt scaling: the probability that an entity's best candidate is correct is
+    ``sigmoid(a logit(p) + c)``, with a >= 0 and c fitted on links by maximum likelihood and a prior
+    around the identity. If the best candidate gains probability, "no match" loses it first, and
+    then the other candidates in proportion. If it loses probability, "no match" gains it.
+
+    Args:
+        beliefs: Rows that sum to at most 1.
+        links: ``[num_links, 2]`` held-out links. Without links, the beliefs are returned unchanged.
+        ridge: Strength of the prior.
+    """
+    if not len(links):
+        return beliefs
+    best = beliefs.probs.max(1).values
+    right = beliefs.best_targets()[links[:, 0]] == links[:, 1]
+    slope, shift = _fitted(_logit(best[links[:, 0]]), right, ridge)
+    scaled = torch.where(best > 0, torch.sigmoid(slope * _logit(best) + shift), 0.0)
+    is_best = torch.zeros_like(beliefs.probs, dtype=torch.bool)
+    is_best.scatter_(1, beliefs.best_slots().unsqueeze(1), True)
+    # scale instead of subtracting: if the best is nearly 1, rounding would set the others to 0
+    others = beliefs.probs.masked_fill(is_best, 0).sum(1)
+    room = torch.where(others > 0, ((1 - scaled) / others.clamp(min=MARGIN)).clamp(max=1), 0.0)
+    # the other candidates must stay below the best one
+    second = beliefs.probs.topk(min(2, beliefs.num_candidates), dim=1).values[:, -1]
+    room = torch.minimum(room, (1 - MARGIN) * scaled / second.clamp(min=MARGIN))
+    probs = torch.where(is_best, scaled.unsqueeze(1), beliefs.probs * room.unsqueeze(1))
+    return Beliefs(beliefs.targets, probs)
+
+
+def _fitted(logits: Tensor, right: Tensor, ridge: float) -> tuple[float, float]:
+    """Fit slope and shift of the calibration: slot 1 means correct, slot 0 means wrong."""
+    values = torch.zeros(len(logits), 2, 2, dtype=torch.float64)
+    values[:, 1, 0] = logits.cpu()
+    values[:, 1, 1] = 1
+    prior, least = torch.tensor([1.0, 0.0]).double(), torch.tensor([0.0, -torch.inf]).double()
+    slope, shift = fit_weights(values, right.long().cpu(), ridge, prior, least=least).tolist()
+    return slope, shift
+
+
+def _logit(probs: Tensor) -> Tensor:
+    return torch.logit(probs.clamp(MARGIN, 1 - MARGIN))

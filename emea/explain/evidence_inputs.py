@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 import torch
 from omegaconf import OmegaConf
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from emea.baselines.paris_reasoner import ParisReasoner
 from emea.baselines.prase import PRASE
+from emea.config.idle import two_way_is_off
 from emea.config.instantiate import factory
 from emea.config.settings.method import ParisRuleSettings
 from emea.data.arrays import NO_MATCH
@@ -123,11 +123,11 @@ def _paris_part(rule: Rule | None) -> PARIS | None:
 
 
 def _two_way(run: FinishedRun, rule: PARIS) -> TwoWayStep | None:
-    settings: Any = OmegaConf.select(run.config, "em.two_way")
-    if settings is None:
+    if two_way_is_off(run.config):
         return None
-    step: TwoWayStep = factory(settings)(rule=rule, num_candidates=run.config.em.num_candidates)
-    return None if step.is_off else step
+    em = run.config.em
+    step: TwoWayStep = factory(em.two_way)(rule=rule, num_candidates=em.num_candidates)
+    return step
 
 
 def _of_rule(run: FinishedRun, rule: PARIS, used: bool = True) -> RunGrounds:
@@ -161,7 +161,7 @@ def _of_two_way(run: FinishedRun, step: TwoWayStep) -> RunGrounds:
     return RunGrounds(
         Grounds(model.source, model.target, model.carriers(beliefs), included.as_dict()),
         f"two-way compatibility (em={run.config.em.name}) with the PARIS rule (Eq. 19)",
-        both_sides=step.model.both and not step.two_way.one_to_one,
+        both_sides=step.model.both and not step.settings.one_to_one,
         coverages=_coverages(model, included, matched_probs(table, beliefs.probs)),
         overlap=_overlap(model, included),
     )

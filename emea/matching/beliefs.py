@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import NO_MATCH
+from emea.matching.pair_table import PairRanking, group_sizes
 from emea.matching.similarity import Similarity
 
 
@@ -174,6 +175,28 @@ class Matching:
         targets[links[:, 0]] = links[:, 1]
         probs[links[:, 0]] = 1
         return cls(targets, probs, num_target)
+
+    @classmethod
+    def mutual(cls, ranking: PairRanking) -> "Matching":
+        """Return the pairs in which each entity is the other's best, by scores that are logarithms.
+
+        If a source entity has several candidates with the same score, their similarity decides. If
+        the similarity is equal too, the entity has no match. If several source entities tie for a
+        target, none of them has it: in many datasets, counterparts have equal ids, so ids must not
+        break ties.
+        """
+        table, best = ranking.table, ranking.scores.max(1, keepdim=True)
+        targets, similarity, chosen = (
+            values.gather(1, best.indices) for values in (table.targets, table.scores, table.filled)
+        )
+        equal = (ranking.scores == best.values) & (table.scores == similarity) & table.filled
+        lowest = ranking.scores.new_full((table.num_target,), -torch.inf)
+        of_target = table.max_by_target(ranking.scores, lowest)
+        chosen &= (best.values >= of_target[targets]) & (equal.sum(1, keepdim=True) == 1)
+        targets, chosen = targets.squeeze(1), chosen.squeeze(1)
+        chosen = chosen & (group_sizes(targets, table.num_target, chosen)[targets] == 1)
+        probs = torch.where(chosen, best.values.exp().squeeze(1), 0.0).double()
+        return cls(torch.where(chosen, targets, NO_MATCH), probs, table.num_target)
 
     @cached_property
     def sources(self) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
-from emea.em.em_callback import IterationReport
+from emea.em.reports import IterationReport
 from emea.errors import UserError
 from emea.evaluation.joint_ranks import fused_ranks, pool_assignment
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
@@ -49,7 +49,12 @@ class EMRun:
             config.em.iterations,
         )
         self.parts = build_parts(
-            config, inputs.graphs, inputs.visible, self.observer, inputs.device
+            config,
+            inputs.graphs,
+            inputs.visible,
+            self.observer,
+            inputs.device,
+            None if inputs.start is None else inputs.start.local,
         )
 
     def train(self, folder: Path, resume_from: Path | None) -> None:
@@ -59,8 +64,8 @@ class EMRun:
         if self.start is not None and resume_from is None:
             self.start.apply(self.parts)
         plan = stages(self.config)
-        if self.start is not None and self.start.local is not None:
-            self.parts.em.local, self.observer.first_stage = self.start.local, "Local update"
+        if self.parts.local is not None:
+            self.observer.first_stage = "Local update"
             plan = local_stages(self.config)
         loop = TrainingLoop(
             self.parts,
@@ -137,9 +142,8 @@ class EMRun:
         assert observer.initial_mapping is not None
         mappings = {"initial": observer.initial_mapping, "final": hard_mapping(report.answer)}
         extra: Numbers = {"kept_iteration": report.iteration} if was_chosen else {}
-        local = self.parts.em.local
-        if local is not None:
-            extra["recomputed"] = local.numbers()
+        if self.parts.local is not None:
+            extra["recomputed"] = self.parts.local.local.numbers()
         if self.knows_pool and report.answer_ranking is not None:
             extra["test_pool"] = self._in_test_pool(report, report.answer_ranking)
         return RunScores(

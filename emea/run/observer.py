@@ -15,8 +15,7 @@ from emea.config.settings.method import ParisRuleSettings
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
-from emea.em.em_callback import IterationReport
-from emea.em.joint import JointReport
+from emea.em.reports import IterationReport, JointReport
 from emea.evaluation.compatibility import compatibility_metrics, conflict_share
 from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
 from emea.evaluation.metrics import mapping_metrics

@@ -17,14 +17,18 @@ from emea.answer.decision import Answering, with_given
 from emea.answer.decoding import BestAnswer
 from emea.config.checks import check_config
 from emea.config.composition import error_text
+from emea.config.idle import two_way_is_off
 from emea.config.instantiate import factory, make
+from emea.config.settings.em import PaperEMSettings
 from emea.config.settings.execution import ExportSettings, lightning_options
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.data.protocol import Visible
 from emea.data.split import Split
 from emea.em.em_callback import EMCallback, Observer
-from emea.em.joint import JointStep
+from emea.em.joint import JointStep, LocalStep, NoStep, RejectedPairs
+from emea.em.local import LocalUpdate
+from emea.em.members import IndependentMembers, WeightedMembers
 from emea.em.normaliser import SoftmaxNormaliser
 from emea.em.paper_step import PaperStep
 from emea.encoders.joint_graph import JointGraph, join_graphs
@@ -42,9 +46,15 @@ from emea.rules.rule import Composed, Rule
 
 @dataclass(frozen=True, eq=False)
 class Parts(TrainingParts):
-    """Holds the objects of a run, of which the EM callback is the one between the fits."""
+    """The objects of a run, of which the EM callback is the one between the fits.
+
+    Args:
+        local: The part of the joint step that restricts it to some entities; ``None`` if it
+            computes all of them.
+    """
 
     em: EMCallback
+    local: LocalStep | None = None
 
 
 def member_models(config: DictConfig) -> list[DictConfig]:
@@ -125,9 +135,23 @@ def initial_labels(visible: Visible, pair: GraphPair) -> tuple[IntArray, Tensor 
 
 
 def build_parts(
-    config: DictConfig, pair: GraphPair, visible: Visible, observer: Observer, device: torch.device
+    config: DictConfig,
+    pair: GraphPair,
+    visible: Visible,
+    observer: Observer,
+    device: torch.device,
+    local: LocalUpdate | None = None,
 ) -> Parts:
-    """Return encoder, labels and callbacks; they get only the visible links."""
+    """Return encoder, labels and callbacks; they get only the visible links.
+
+    Args:
+        config: The configuration of the run.
+        pair: The graphs.
+        visible: The links that training and EM may use.
+        observer: Called after each fit.
+        device: The device of the rule.
+        local: Entities to which EM is restricted; ``None`` means all.
+    """
     torch.manual_seed(config.seed)
     held_out = OmegaConf.select(config, "model.early_stopping.held_out")
     if held_out:
@@ -151,6 +175,9 @@ def build_parts(
     check_every = stopping.every if stopping else None
     uses_rule = config.em.iterations and "rule" in config.method.uses
     rule = _build_rule(config, visible, pair, device) if uses_rule else None
+    step: JointStep = NoStep() if rule is None else _build_step(config, rule)
+    local_step = None if local is None else LocalStep(step, local)
+    step = _wrapped(config, local_step or step, visible, decoder)
     labels, label_weights = initial_labels(visible, pair)
     data = LabelDataModule(
         labels, num_source, config.trainer.block_size, check_every, pair.target.num_entities
@@ -159,11 +186,12 @@ def build_parts(
     return Parts(
         module=module,
         data=data,
-        em=_build_em(config, visible, decoder, observer, rule),
+        em=_build_em(config, visible, decoder, observer, step),
         training=factory(config.training)(visible=visible, decoder=decoder),
         stopping=stopping,
         make_models=make_models,
         lightning=build_lightning(config.trainer),
+        local=local_step,
     )
 
 
@@ -218,51 +246,49 @@ def _build_em(
     visible: Visible,
     decoder: Decoder,
     observer: Observer,
-    rule: Rule | None,
+    step: JointStep,
 ) -> EMCallback:
-    elsewhere = ("name", "iterations", "normaliser", "two_way", "restart_every", *PAPER_SETTINGS)
-    settings: Any = OmegaConf.to_container(config.em, resolve=True)
     normaliser = factory(config.em.normaliser)()
-    if settings.get("evidence") == "dense" and not isinstance(normaliser, SoftmaxNormaliser):
+    if config.em.get("evidence") == "dense" and not isinstance(normaliser, SoftmaxNormaliser):
         raise ConfigError(
             f"em.evidence=dense needs q over all targets, which {config.em.normaliser._target_} "
             "does not compute. Use emea.em.normaliser.SoftmaxNormaliser, or em.evidence=candidates."
         )
-    em: EMCallback = make(
-        EMCallback,
+    return EMCallback(
         visible=visible,
         decoder=decoder,
         normaliser=normaliser,
-        step=None if rule is None else _build_step(config, rule),
+        step=step,
         observer=observer,
-        independent=OmegaConf.select(config, "ensemble.name") == "independent",
-        first_shared_fit=_first_shared_fit(config),
-        **{key: value for key, value in settings.items() if key not in elsewhere},
+        num_candidates=config.em.num_candidates,
+        patience=config.em.get("patience"),
+        keep=config.em.get("keep", PaperEMSettings.keep),
     )
-    return em
 
 
-def _first_shared_fit(config: DictConfig) -> int | None:
-    """Return the first fit in which independent encoders share their labels."""
-    num_shared = OmegaConf.select(config, "ensemble.shared_fits", default=0)
-    return max(config.em.iterations + 1 - num_shared, 1) if num_shared else None
-
-
-PAPER_SETTINGS = ("m_step", "sampling", "ridge", "evidence")
-"""Keys of ``em`` that belong to the paper's step."""
+def _wrapped(config: DictConfig, step: JointStep, visible: Visible, decoder: Decoder) -> JointStep:
+    """Return the step with the rejected pairs and the ensemble of the run."""
+    if visible.rejected is not None:
+        step = RejectedPairs(step, visible.rejected)
+    if OmegaConf.select(config, "ensemble.name") == "independent":
+        num_shared = OmegaConf.select(config, "ensemble.shared_fits", default=0)
+        first_shared = max(config.em.iterations + 1 - num_shared, 1) if num_shared else None
+        return IndependentMembers(step, decoder, first_shared)
+    return WeightedMembers(step) if len(member_models(config)) > 1 else step
 
 
 def _build_step(config: DictConfig, rule: Rule) -> JointStep:
     """Return the step of ``em.two_way``, or the paper's step if there is none or it is off."""
-    if "two_way" in config.em:
+    if not two_way_is_off(config):
         two_way = factory(config.em.two_way)(rule=rule, num_candidates=config.em.num_candidates)
         if not isinstance(two_way, JointStep):
             raise ConfigError(f"em.two_way must be a JointStep, got {config.em.two_way._target_}.")
-        if not two_way.is_off:
-            return two_way
-    settings = {key: config.em[key] for key in PAPER_SETTINGS if key in config.em}
-    step: PaperStep = make(PaperStep, rule, seed=config.seed, **settings)
-    return step
+        return two_way
+    settings = {
+        key: config.em.get(key, getattr(PaperEMSettings, key))
+        for key in ("m_step", "sampling", "ridge", "evidence")
+    }
+    return PaperStep(rule, seed=config.seed, **settings)
 
 
 def build_lightning(trainer: DictConfig) -> LightningSettings:

@@ -14,7 +14,7 @@ from emea.config.instantiate import factory
 from emea.data.graph_pair import GraphPair
 from emea.data.protocol import Visible
 from emea.data.split import Split
-from emea.em.em_callback import IterationReport
+from emea.em.reports import IterationReport
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
 from emea.evaluation.ranks import (
     Missed,

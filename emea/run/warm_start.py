@@ -118,7 +118,7 @@ class WarmStart:
         """Give the state to the objects of a run that has not started yet."""
         state = parts.module.state_dict()
         parts.module.load_state_dict({**state, **carried_state(self.encoder, state, self.maps)})
-        if parts.em.step is None:
+        if not parts.em.step.reasons:
             return
         given, weights = parts.data.labels, self.weights
         if weights is not None:

@@ -24,7 +24,7 @@ from emea.config.reference import group_help, help_text
 OPTIONS = [(group, option) for group in required_groups() for option in option_names(group)]
 GIVEN_BY_THE_RUN = {
     *("graph", "pair", "device", "params", "source", "target", "split", "search"),
-    *("visible", "decoder", "rule"),
+    *("visible", "decoder", "rule", "num_candidates"),
 }
 """Arguments that no file holds because only the run knows them."""
 

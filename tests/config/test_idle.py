@@ -1,20 +1,12 @@
 """Settings without effect are refused, and those that have one pass."""
 
-import itertools
-from typing import Any
-
 import pytest
 from omegaconf import OmegaConf
 
 from emea.config.command_line import check_overrides
 from emea.config.composition import composed
-from emea.config.idle import IDLE, idle_settings, uses_two_way
-from emea.data.sources.synthetic import synthetic_pair
-from emea.em.two_way_step import TwoWayStep
+from emea.config.idle import IDLE, idle_settings, two_way_is_off, uses_two_way
 from emea.errors import ConfigError
-from emea.rules.paris import PARIS
-
-from ..usual import usual
 
 DUAL_OFF = (
     "em=dual",
@@ -114,28 +106,9 @@ def test_every_key_of_the_table_is_a_setting() -> None:
         assert any(OmegaConf.select(config, key, default=...) is not ... for config in configs), key
 
 
-PARTS: dict[str, tuple[Any, Any]] = {
-    "both_directions": (False, True),
-    "sweeps": (1, 2),
-    "propagation": (0, 1),
-    "features": (["noisy_or"], ["similarity"]),
-    "unmatched": (False, True),
-    "matched_inclusions": (False, True),
-    "memory": (0.0, 0.5),
-    "mutual_labels": (False, True),
-    "weighted_labels": (False, True),
-    "fused_answer": (False, True),
-}
-
-
-def test_two_way_is_off_where_the_step_says_so() -> None:
-    rule = usual(PARIS, synthetic_pair(num_entities=100))
-    off = {name: values[0] for name, values in PARTS.items()}
-    changes = [{}, *({name: values[1]} for name, values in PARTS.items())]
-    for change, iterations in itertools.product(changes, (0, 2)):
-        config = composed(["em=dual"])
-        config.em.iterations = iterations
-        for name, value in {**off, **change}.items():
-            config.em.two_way[name] = value
-        step = TwoWayStep(rule if iterations else None, **(off | change))
-        assert uses_two_way(config) is not step.is_off, change
+def test_two_way_is_off_where_its_settings_say_so() -> None:
+    assert uses_two_way(composed(["em=dual"]))
+    assert not uses_two_way(composed([*DUAL_OFF]))
+    assert uses_two_way(composed([*DUAL_OFF, "em.two_way.memory=0.5"]))
+    assert not uses_two_way(composed(["em=dual", "em.iterations=0"]))
+    assert two_way_is_off(composed([])) and not two_way_is_off(composed(["em=one_to_one"]))

@@ -1,13 +1,15 @@
 """Pairs of graphs with embeddings that know something of their links."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from emea.config.settings.em import TwoWaySettings
 from emea.data.graph_pair import GraphPair
-from emea.em.match_model import MatchModel
+from emea.em.match_model import MatchModel, OneToOneModel
 from emea.em.propagation import Propagation
 from emea.em.two_way import TwoWay, TwoWayBeliefs
 from emea.matching.csls import CSLS
@@ -38,19 +40,14 @@ class Aligned:
         source, target = DirectedTriples(self.pair.source), DirectedTriples(self.pair.target)
         return EvidenceModel(source, target, TargetEdges(target), **options)  # type: ignore[arg-type]
 
-    def two_way(
-        self, model: MatchModel | None = None, num_pairs: int = 99, **options: float
-    ) -> TwoWay:
-        evidence = self.evidence()
+    def two_way(self, num_pairs: int = 99, num_candidates: int = 3, **options: Any) -> TwoWay:
+        evidence, settings = self.evidence(), TwoWaySettings(**options)
         propagation = Propagation(evidence.source, evidence.target, num_pairs)
-        settings = {"num_candidates": 3, **options}
-        return TwoWay(evidence, model or MatchModel(), propagation, **settings)  # type: ignore[arg-type]
+        model = OneToOneModel(settings) if settings.one_to_one else MatchModel(settings)
+        return TwoWay(evidence, model, propagation, settings, num_candidates)
 
-    def settled(
-        self, model: MatchModel | None = None, num_pairs: int = 99, **options: float
-    ) -> TwoWayBeliefs:
-        two_way = self.two_way(model, num_pairs, **options)
-        return two_way(self.similarity, self.labels, self.links)
+    def settled(self, **options: Any) -> TwoWayBeliefs:
+        return self.two_way(**options)(self.similarity, self.labels, self.links)
 
     def relabelled(self, source_ids: np.ndarray, target_ids: np.ndarray) -> "Aligned":
         moved = []

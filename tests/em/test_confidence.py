@@ -6,7 +6,7 @@ import torch
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from emea.em.match_model import calibrated
+from emea.em.two_way_step import calibrated
 from emea.matching.beliefs import Beliefs
 
 

@@ -9,7 +9,7 @@ import torch
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
-from emea.em.joint import compatible_beliefs, conditional
+from emea.em.paper_step import compatible_beliefs, conditional
 from emea.matching.beliefs import Beliefs
 from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.paris import PARIS

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import NO_MATCH
-from emea.em.joint import JointReport, NeuralBeliefs
-from emea.em.local import LEAST_KEPT, LocalUpdate
-from emea.em.local_search import LocalSearch
+from emea.em.joint import JointStep, LocalStep
+from emea.em.local import LEAST_KEPT, LocalSearch, LocalUpdate
 from emea.em.normaliser import SoftmaxNormaliser
+from emea.em.reports import JointReport, NeuralBeliefs
 from emea.matching.beliefs import Beliefs, Matching
 from emea.matching.pair_table import PairTable
 from emea.matching.two_sided import Subset, two_sided
@@ -48,13 +48,28 @@ def local_of(problem: Aligned, report: JointReport, neural: Beliefs, rows: Tenso
     return LocalUpdate(rows, target, torch.zeros_like(target), neural, report.beliefs)
 
 
+class GivenReport(JointStep):
+    """A step that returns a given report."""
+
+    def __init__(self, report: JointReport) -> None:
+        self.report = report
+
+    def __call__(self, *_: Any) -> JointReport:
+        return self.report
+
+
+def given_beliefs(
+    problem: Aligned, neural: Beliefs, local: LocalUpdate | None = None
+) -> NeuralBeliefs:
+    return NeuralBeliefs(problem.similarity.source, neural, neural, local=local)
+
+
 def run(
     problem: Aligned, local: LocalUpdate | None, start: Matching, neural: Beliefs, **options: Any
 ) -> JointReport:
     similarity, joint = problem.similarity, step(problem, **options)
     joint.start_from(start)
-    given = NeuralBeliefs(similarity.source, neural, neural, local=local)
-    return joint(similarity, visible(problem), given)
+    return joint(similarity, visible(problem), given_beliefs(problem, neural, local))
 
 
 def changed(problem: Aligned) -> Aligned:
@@ -98,8 +113,9 @@ def test_other_entities_keep_their_beliefs(seed: int, options: dict[str, Any]) -
     found = run(later, local, start, neural, **options)
     assert found.recomputed is not None
     assert (found.recomputed | ~local.source).all() and not found.recomputed.all()
-    local = replace(local, source=found.recomputed)
-    merged = local.merged(found)
+    around = LocalStep(GivenReport(found), local)
+    merged = around(later.similarity, visible(later), given_beliefs(later, neural))
+    assert around.local.source is found.recomputed
     assert merged.ranking is not None
     others, width = ~found.recomputed, report.beliefs.num_candidates
     assert torch.equal(merged.beliefs.probs[others, :width], report.beliefs.probs[others])

@@ -8,13 +8,8 @@ import torch
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from emea.em.match_model import (
-    PRIORS,
-    UNMATCHED,
-    UNMATCHED_PRIOR,
-    MatchModel,
-    PairFeatures,
-)
+from emea.config.settings.em import TwoWaySettings
+from emea.em.match_model import PRIORS, UNMATCHED, UNMATCHED_PRIOR, MatchModel, PairFeatures
 
 from ..matching.random_tables import pairs_of, random_table
 
@@ -97,7 +92,7 @@ CHOICES = list(product([NAMES, NAMES[:1], NAMES[1:2], NAMES[1:]], [True, False],
 @pytest.mark.parametrize(("names", "unmatched", "both"), CHOICES)
 def test_beliefs_equal_a_loop(names: tuple[str, ...], unmatched: bool, both: bool) -> None:
     features = random_features(len(names))
-    model = MatchModel(names, unmatched, both)
+    model = MatchModel(TwoWaySettings(features=names, unmatched=unmatched, both_directions=both))
     model.weights = torch.from_numpy(np.random.default_rng(0).normal(size=len(model.names)))
     from_source, from_target, belief = model.beliefs(features)
     forth, back = log_beliefs(model, features, 0), log_beliefs(model, features, 1)
@@ -112,7 +107,7 @@ def test_beliefs_equal_a_loop(names: tuple[str, ...], unmatched: bool, both: boo
 @pytest.mark.parametrize("unmatched", [True, False])
 def test_candidates_and_none_of_them_make_up_all(unmatched: bool) -> None:
     features = random_features(0, fill=0.9)
-    from_source, from_target, _ = MatchModel(unmatched=unmatched).beliefs(features)
+    from_source, from_target, _ = MatchModel(TwoWaySettings(unmatched=unmatched)).beliefs(features)
     filled = features.table.filled
     of_source = (from_source.exp() * filled).sum(1)[filled.any(1)]
     of_target = features.table.sum_by_target(from_target.exp())
@@ -132,7 +127,7 @@ def test_single_precision_bears_extreme_logits() -> None:
         log_rest=(features.log_rest[0].float() - 2000, features.log_rest[1].float() - 2000),
         evidence={name: values.float() for name, values in features.evidence.items()},
     )
-    for values in MatchModel().beliefs(extreme):
+    for values in MatchModel(TwoWaySettings()).beliefs(extreme):
         assert not values.isnan().any()
         assert (values[features.table.filled] <= 0).all()
 
@@ -144,7 +139,9 @@ def test_fit_equals_a_general_optimiser(
     features, links = random_features(7), random_links(7)
     missing = [tuple(link) not in pairs_of(features.table) for link in links.tolist()]
     assert any(missing) and not all(missing)
-    model = MatchModel(names, unmatched, both, ridge=0.05)
+    model = MatchModel(
+        TwoWaySettings(features=names, unmatched=unmatched, both_directions=both, ridge=0.05)
+    )
     model.fit(features, model.examples(features.table, links))
     bounds = [(None if name == UNMATCHED else 0.0, None) for name in model.names]
     arguments = (model, features, links)
@@ -160,7 +157,7 @@ def test_the_weight_of_no_match_may_have_any_sign() -> None:
     absent = [pair for pair in product(range(8), range(9)) if pair not in pairs_of(features.table)]
     signs = []
     for links in (there, torch.tensor(absent)[::4]):
-        model = MatchModel(ridge=1e-4)
+        model = MatchModel(TwoWaySettings(ridge=1e-4))
         model.fit(features, model.examples(features.table, links))
         signs.append(float(model.weights[-1]) > 0)
     assert signs == [False, True]
@@ -168,7 +165,7 @@ def test_the_weight_of_no_match_may_have_any_sign() -> None:
 
 @pytest.mark.parametrize("unmatched", [True, False])
 def test_without_links_it_is_the_prior(unmatched: bool) -> None:
-    model = MatchModel(unmatched=unmatched)
+    model = MatchModel(TwoWaySettings(unmatched=unmatched))
     prior = [PRIORS.get(name, UNMATCHED_PRIOR) for name in model.names]
     assert model.weights.tolist() == prior
     model.weights = model.weights + 1
@@ -180,7 +177,7 @@ def test_without_links_it_is_the_prior(unmatched: bool) -> None:
 def test_links_to_no_candidate_say_nothing_without_room_for_them() -> None:
     features = random_features(2)
     absent = [pair for pair in product(range(8), range(9)) if pair not in pairs_of(features.table)]
-    model = MatchModel(unmatched=False)
+    model = MatchModel(TwoWaySettings(unmatched=False))
     model.fit(features, model.examples(features.table, torch.tensor(absent)))
     assert model.weights.tolist() == [PRIORS[name] for name in model.names]
 
@@ -188,4 +185,4 @@ def test_links_to_no_candidate_say_nothing_without_room_for_them() -> None:
 @pytest.mark.parametrize("names", [(), ("similarity", "colour")])
 def test_unknown_features_are_refused(names: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="features must be some of"):
-        MatchModel(names)
+        MatchModel(TwoWaySettings(features=names))

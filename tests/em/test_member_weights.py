@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from emea.em.member_weights import member_weights
+from emea.em.members import member_weights
 from emea.em.normaliser import DEFAULT_SHARPNESS
 
 NUM_SOURCE, NUM_TARGET, RIDGE = 30, 40, 1e-3
@@ -74,7 +74,7 @@ def test_rivals_beyond_the_limit_do_not_matter(monkeypatch: pytest.MonkeyPatch) 
     members = members_with_noise(0.5, 1.0)
     links = torch.tensor([(i, i) for i in range(10)])
     whole = member_weights(members, NUM_SOURCE, links)
-    monkeypatch.setattr("emea.em.member_weights.NUM_RIVALS", 25)
+    monkeypatch.setattr("emea.em.members.NUM_RIVALS", 25)
     assert member_weights(members, NUM_SOURCE, links).tolist() == pytest.approx(
         whole.tolist(), abs=0.02
     )

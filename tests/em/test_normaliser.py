@@ -8,12 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax, softmax
 
-from emea.em.normaliser import (
-    MAX_SHARPNESS,
-    MinMaxNormaliser,
-    SoftmaxNormaliser,
-    fit_sharpness,
-)
+from emea.em.normaliser import MAX_SHARPNESS, MinMaxNormaliser, SoftmaxNormaliser, fit_sharpness
 from emea.matching import similarity as similarity_module
 from emea.matching.similarity import Similarity
 

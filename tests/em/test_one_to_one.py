@@ -8,10 +8,10 @@ import torch
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
-from emea.em import one_to_one
-from emea.em.match_model import UNMATCHED, PairFeatures
+from emea.config.settings.em import TwoWaySettings
+from emea.em import match_model as one_to_one
+from emea.em.match_model import COMPETITION, UNMATCHED, OneToOneModel, PairFeatures
 from emea.em.normaliser import SoftmaxNormaliser
-from emea.em.one_to_one import COMPETITION, OneToOneModel
 from emea.em.two_way_step import TwoWayStep
 from emea.errors import ConfigError
 from emea.matching.matching_marginals import matching_messages
@@ -46,14 +46,14 @@ def step(problem: Aligned, **options: Any) -> TwoWayStep:
 
 
 def one_to_one_beliefs(problem: Aligned) -> dict[Pair, float]:
-    settled = problem.two_way(OneToOneModel(), rounds=2, one_to_one=True)
+    settled = problem.two_way(propagation=2, one_to_one=True)
     return as_dict(settled(problem.similarity, problem.labels, problem.links))
 
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_beliefs_are_marginals_of_matchings(seed: int) -> None:
     features = random_features(seed, fill=0.25)
-    model = OneToOneModel()
+    model = OneToOneModel(TwoWaySettings())
     assert model.names[-1] == COMPETITION and float(model.weights[-1]) == 1
     weights = model.weights[:-1].numpy()
     logits = {
@@ -70,7 +70,7 @@ def test_beliefs_are_marginals_of_matchings(seed: int) -> None:
 def test_fit_equals_a_general_optimiser(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(one_to_one, "NUM_FITS", 1)
     features, links = random_features(7), random_links(7)
-    model = OneToOneModel(ridge=0.05)
+    model = OneToOneModel(TwoWaySettings(ridge=0.05))
     named = pair_features(features, model.names[:-1])
     prior = model.prior.double().numpy()
     logits = torch.zeros_like(features.log_probs[0])
@@ -102,7 +102,7 @@ def test_fit_equals_a_general_optimiser(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_weight_of_the_competition_stays_between_0_and_1() -> None:
     weights = []
     for seed in range(6):
-        model = OneToOneModel(ridge=1e-4)
+        model = OneToOneModel(TwoWaySettings(ridge=1e-4))
         features = random_features(seed)
         model.fit(features, model.examples(features.table, random_links(seed)))
         weights.append(float(model.weights[-1]))
@@ -110,7 +110,7 @@ def test_the_weight_of_the_competition_stays_between_0_and_1() -> None:
 
 
 def test_without_links_the_weights_are_the_prior() -> None:
-    model = OneToOneModel()
+    model = OneToOneModel(TwoWaySettings())
     model.weights = model.weights + 1
     features = random_features(0)
     no_links = torch.zeros(0, 2, dtype=torch.int64)
@@ -120,7 +120,7 @@ def test_without_links_the_weights_are_the_prior() -> None:
 
 def test_labelled_entities_do_not_compete() -> None:
     problem = aligned(4, noise=3.0)
-    two_way = problem.two_way(OneToOneModel(), rounds=2, one_to_one=True)
+    two_way = problem.two_way(propagation=2, one_to_one=True)
     settled = two_way(problem.similarity, problem.labels, problem.links)
     labels = set(map(tuple, problem.labels.tolist()))
     taken = [{pair[side] for pair in labels} for side in (0, 1)]
@@ -136,7 +136,7 @@ def test_labelled_entities_do_not_compete() -> None:
 
 def test_denominators_hold_unlabelled_entities_only() -> None:
     problem = aligned(2)
-    two_way = problem.two_way(OneToOneModel(), rounds=0, one_to_one=True, past_share=0.5)
+    two_way = problem.two_way(propagation=0, one_to_one=True, memory=0.5)
     settled = two_way(problem.similarity, problem.labels, problem.links)
     free = Subset.unlabelled(problem.similarity, problem.labels)
     scores = problem.similarity.scores(torch.arange(20)).numpy()

@@ -8,14 +8,14 @@ import torch
 from scipy.special import softmax
 from torch import Tensor
 
+from emea.config.settings.em import TwoWaySettings
 from emea.data.arrays import NO_MATCH
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.em import normaliser
 from emea.em.m_step import FEW_EXAMPLES
-from emea.em.match_model import MatchModel
-from emea.em.normaliser import DEFAULT_SHARPNESS
-from emea.em.two_way import TwoWayBeliefs, fitted_sharpness
+from emea.em.normaliser import DEFAULT_SHARPNESS, fitted_sharpness
+from emea.em.two_way import TwoWayBeliefs
 from emea.matching.pair_table import LabelledSlots, PairTable
 from emea.matching.similarity import Similarity
 from emea.rules.pair_evidence import PairEvidence
@@ -43,7 +43,7 @@ def believed(rows: list[list[float]], scores: list[list[float]] | None = None) -
 @pytest.mark.parametrize("rounds", [0, 2])
 def test_labelled_pairs_are_certain_and_exclusive(rounds: int, both: bool) -> None:
     problem = aligned(0)
-    settled = problem.settled(MatchModel(both=both), rounds=rounds)
+    settled = problem.settled(both_directions=both, propagation=rounds)
     beliefs, labels = as_dict(settled), set(map(tuple, problem.labels.tolist()))
     assert labels <= set(beliefs)
     taken = [set(problem.labels[:, side].tolist()) for side in (0, 1)]
@@ -71,7 +71,7 @@ def test_what_is_not_filled_is_impossible() -> None:
 @pytest.mark.parametrize("both", [True, False])
 def test_the_first_sweep_starts_from_the_encoders_beliefs(both: bool) -> None:
     problem = aligned(2)
-    two_way = problem.two_way(MatchModel(both=both), max_updates=1, rounds=0)
+    two_way = problem.two_way(both_directions=both, sweeps=1, propagation=0)
     seen: list[tuple[PairTable, Tensor]] = []
     evidence = two_way.evidence
 
@@ -95,10 +95,10 @@ def test_the_first_sweep_starts_from_the_encoders_beliefs(both: bool) -> None:
 
 def test_one_more_sweep_than_needed_changes_no_more_than_the_tolerance() -> None:
     problem, tolerance = aligned(3), 1e-3
-    settled = problem.settled(rounds=0, max_updates=50, tolerance=tolerance)
+    settled = problem.settled(propagation=0, sweeps=50, tolerance=tolerance)
     assert 1 < settled.num_updates < 50
     assert settled.change <= tolerance
-    more = problem.settled(rounds=0, max_updates=settled.num_updates + 1, tolerance=-1.0)
+    more = problem.settled(propagation=0, sweeps=settled.num_updates + 1, tolerance=-1.0)
     assert more.num_updates == settled.num_updates + 1
     change = (more.belief.exp() - settled.belief.exp()).abs().sum() / 20
     assert float(change) == pytest.approx(more.change)
@@ -106,13 +106,13 @@ def test_one_more_sweep_than_needed_changes_no_more_than_the_tolerance() -> None
 
 
 def test_updates_change_what_is_believed() -> None:
-    once, often = (aligned(3).settled(rounds=0, max_updates=most) for most in (1, 5))
+    once, often = (aligned(3).settled(propagation=0, sweeps=most) for most in (1, 5))
     assert (once.belief.exp() - often.belief.exp()).abs().max() > 0.01
 
 
 def test_neighbours_bring_pairs_the_encoder_does_not_see() -> None:
     problem = aligned(4, noise=3.0)
-    alone, helped = (set(as_dict(problem.settled(rounds=rounds))) for rounds in (0, 1))
+    alone, helped = (set(as_dict(problem.settled(propagation=rounds))) for rounds in (0, 1))
     assert alone < helped
     links = set(map(tuple, problem.pair.links.tolist()))
     assert len(links & helped) > len(links & alone)
@@ -128,7 +128,7 @@ def test_rows_are_no_longer_than_allowed() -> None:
 @pytest.mark.parametrize("width", [1, 2])
 def test_implied_pairs_never_push_out_a_label(width: int) -> None:
     problem = aligned(4, noise=3.0, num_labels=10)
-    settled = problem.settled(max_candidates=width, rounds=2)
+    settled = problem.settled(max_candidates=width, propagation=2)
     assert settled.table.marked(problem.labels).sum() == 10
 
 
@@ -171,7 +171,7 @@ def rounding(num_examples: int) -> float:
     eps = torch.finfo(torch.float64).eps
     if not num_examples:  # nothing to fit: the weights are the prior's
         return 6 * 20 * 20 * 100 * eps
-    strength = MatchModel().ridge * max(1.0, FEW_EXAMPLES / num_examples)
+    strength = TwoWaySettings().ridge * max(1.0, FEW_EXAMPLES / num_examples)
     return float(10 * np.sqrt(2 * eps / strength))
 
 
@@ -187,7 +187,7 @@ def test_new_names_of_entities_change_nothing_but_the_names(
     source_ids, target_ids = rng.permutation(20), rng.permutation(20)
     renamed_problem = problem.relabelled(source_ids, target_ids)
     one, other = (
-        given.settled(MatchModel(both=both), num_pairs, rounds=2)
+        given.settled(num_pairs=num_pairs, both_directions=both, propagation=2)
         for given in (problem, renamed_problem)
     )
     renamed = {(source_ids[s], target_ids[t]): value for (s, t), value in as_dict(one).items()}
@@ -215,7 +215,7 @@ def bare(problem: Aligned) -> Aligned:
 )
 @pytest.mark.parametrize("unmatched", [True, False])
 def test_little_input_gives_no_nonsense(problem: Aligned, unmatched: bool) -> None:
-    settled = problem.settled(MatchModel(unmatched=unmatched), rounds=1)
+    settled = problem.settled(unmatched=unmatched, propagation=1)
     assert not settled.belief.isnan().any()
     assert np.isfinite(settled.change)
     assert (settled.belief[settled.table.filled] <= 1e-9).all()

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 
+from emea.config.settings.em import TwoWaySettings
 from emea.data.protocol import Visible
-from emea.em.joint import JointReport, NeuralBeliefs
 from emea.em.normaliser import MinMaxNormaliser, Normaliser, SoftmaxNormaliser
+from emea.em.reports import JointReport, NeuralBeliefs
 from emea.em.two_way_step import TwoWayStep
 from emea.errors import ConfigError
 from emea.matching.similarity import Similarity
@@ -48,11 +49,10 @@ def reported(problem: Aligned, pool: np.ndarray | None = None, **options: Any) -
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: next(iter(part)))
 def test_it_is_off_only_once_every_part_is(part: dict[str, Any]) -> None:
-    problem = aligned(0)
-    assert step(problem, **ALL_OFF).is_off
-    assert not step(problem, **part).is_off
+    assert TwoWaySettings(**ALL_OFF).is_off
+    assert not TwoWaySettings(**part).is_off
     others = {name: value for name, value in ALL_OFF.items() if name not in part}
-    assert not step(problem, **others).is_off
+    assert not TwoWaySettings(**others).is_off
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: next(iter(part)))
@@ -80,12 +80,9 @@ def test_labels_have_only_the_targets_of_the_pool() -> None:
     assert torch.equal(report.label_weights, usual.label_weights[torch.from_numpy(inside)])
 
 
-def test_without_a_rule_it_is_off_and_with_another_it_is_refused() -> None:
-    pair = aligned(0).pair
-    assert TwoWayStep(None).is_off
+def test_a_rule_without_evidence_for_pairs_is_refused() -> None:
     with pytest.raises(ConfigError, match="it needs rule=paris, got AvoidConflict"):
-        TwoWayStep(usual(AvoidConflict, pair))
-    assert TwoWayStep(usual(AvoidConflict, pair), **ALL_OFF).is_off
+        TwoWayStep(usual(AvoidConflict, aligned(0).pair), num_candidates=4)
 
 
 def test_labels_are_mutual_pairs_with_their_belief() -> None:

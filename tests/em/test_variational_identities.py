@@ -6,8 +6,8 @@ import torch
 from scipy.optimize import minimize
 from scipy.special import softmax, xlogy
 
-from emea.em.joint import compatible_beliefs, conditional
 from emea.em.m_step import fit_weights
+from emea.em.paper_step import compatible_beliefs, conditional
 from emea.matching.beliefs import Beliefs
 
 from .enumerated_model import (

@@ -7,15 +7,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from emea.em.joint import JointReport, compatible_beliefs, conditional
+from emea.config.settings.em import TwoWaySettings
 from emea.em.m_step import fit_weights
-from emea.em.match_model import MARGIN, MatchModel, PairFeatures, calibrated
-from emea.em.normaliser import MinMaxNormaliser, SoftmaxNormaliser
-from emea.em.one_to_one import OneToOneModel
+from emea.em.match_model import MatchModel, OneToOneModel, PairFeatures
+from emea.em.normaliser import MinMaxNormaliser, RunningScores, SoftmaxNormaliser, fitted_sharpness
+from emea.em.paper_step import compatible_beliefs, conditional
 from emea.em.propagation import Propagation
-from emea.em.running_scores import RunningScores
-from emea.em.two_way import fitted_sharpness
-from emea.em.two_way_step import TwoWayStep
+from emea.em.reports import JointReport
+from emea.em.two_way_step import MARGIN, TwoWayStep, calibrated
 from emea.matching.beliefs import Beliefs
 from emea.matching.csls import CSLS
 from emea.matching.matching_marginals import TOLERANCE
@@ -153,7 +152,7 @@ def hard_features(logit: float, num_source: int = 60, width: int = 5) -> PairFea
 @pytest.mark.parametrize("logit", [1e-6, 80.0, 2000.0])
 @pytest.mark.parametrize("unmatched", [True, False])
 def test_match_model(logit: float, unmatched: bool) -> None:
-    model = MatchModel(unmatched=unmatched)
+    model = MatchModel(TwoWaySettings(unmatched=unmatched))
     features = hard_features(logit)
     filled = features.table.filled
     # four products and their sum; the denominator of at most sixty; the difference of both
@@ -168,7 +167,7 @@ def test_weights_of_the_match_model(logit: float) -> None:
     links = torch.stack([torch.arange(0, 60, 3), torch.arange(20)], dim=1)
 
     def fitted(features: PairFeatures) -> Tensor:
-        model = MatchModel()
+        model = MatchModel(TwoWaySettings())
         model.fit(features, model.examples(features.table, links))
         return model.weights
 
@@ -180,7 +179,9 @@ def test_one_to_one_model(logit: float) -> None:
     features = hard_features(logit)
     filled = features.table.filled
     # passes end at a change of TOLERANCE, so the two may differ by a pass
-    for single, double in zip(*both(OneToOneModel().beliefs, features), strict=True):
+    for single, double in zip(
+        *both(OneToOneModel(TwoWaySettings()).beliefs, features), strict=True
+    ):
         assert_near(single[filled].exp(), double[filled].exp(), absolute=TOLERANCE)
 
 
@@ -246,7 +247,7 @@ SWEEPS_ERROR = 1e3 * ROUNDOFF
 @pytest.mark.parametrize("noise", [1.0, 3.0])
 def test_updates(seed: int, noise: float) -> None:
     problem = aligned(seed, num_entities=40, noise=noise)
-    single, double = both(lambda given: given.settled(rounds=1), problem)
+    single, double = both(lambda given: given.settled(propagation=1), problem)
     assert single.belief.dtype == torch.float32
     assert as_dict(single) == pytest.approx(as_dict(double), abs=SWEEPS_ERROR)
     assert single.mutual().num_changes(double.mutual()) == 0
@@ -255,7 +256,8 @@ def test_updates(seed: int, noise: float) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_two_way_step(seed: int) -> None:
     def reported(problem: Aligned) -> JointReport:
-        return TwoWayStep(usual(PARIS, problem.pair))(problem.similarity, visible(problem))
+        step = TwoWayStep(usual(PARIS, problem.pair), num_candidates=10)
+        return step(problem.similarity, visible(problem))
 
     single, double = both(reported, aligned(seed, num_entities=40))
     assert_near(single.beliefs.probs, double.beliefs.probs, absolute=SWEEPS_ERROR)

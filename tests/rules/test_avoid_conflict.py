@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from emea.data.graph_pair import GraphPair
-from emea.em.joint import conditional
+from emea.em.paper_step import conditional
 from emea.matching import similarity
 from emea.matching.beliefs import Beliefs
 from emea.rules import avoid_conflict

@@ -133,6 +133,13 @@ class TwoWaySettings:
         "needs both_directions and unmatched",
     )
 
+    @property
+    def is_off(self) -> bool:
+        """Whether all parts are switched off; the steps of the paper are then used instead."""
+        switches = [value for value in vars(self).values() if isinstance(value, bool)]
+        others = (self.sweeps > 1, self.propagation > 0, self.memory > 0)
+        return not any((*switches, *others, tuple(self.features) != PAPER_FEATURES))
+
 
 @dataclass(frozen=True)
 class DualEMSettings(PaperEMSettings):

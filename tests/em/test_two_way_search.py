@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from emea.em.running_scores import RunningScores
+from emea.em.normaliser import RunningScores
 from emea.matching.pair_table import PairTable
 
 
@@ -51,14 +51,8 @@ def test_a_saved_state_continues_the_same() -> None:
 
 
 def test_without_a_share_nothing_is_kept() -> None:
-    running, pairs = RunningScores(), table([[1]])
+    running, pairs = RunningScores(0.0), table([[1]])
     scores = torch.tensor([[-1.0]])
     running.keep(pairs, (scores, scores))
     assert running.state_dict() == {}
     assert running.blended(pairs, (scores, scores))[0] is scores
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.0])
-def test_a_share_is_a_share(share: float) -> None:
-    with pytest.raises(ValueError, match="share of the past"):
-        RunningScores(share)

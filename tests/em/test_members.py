@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from emea.em.mean_beliefs import mean_ranking
+from emea.em.members import mean_ranking
 from emea.matching.pair_table import PairRanking
 
 from ..matching.random_tables import pairs_of, random_table

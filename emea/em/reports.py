@@ -1,0 +1,204 @@
+"""The reports of a joint step and of an iteration, and the state of an iteration that is kept."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from emea.data.arrays import IntArray
+from emea.em.local import LocalUpdate
+from emea.em.normaliser import FittedSearch
+from emea.matching.beliefs import Beliefs, DenseBeliefs
+from emea.matching.pair_table import PairRanking, PairTable
+from emea.matching.similarity import Decoder, Similarity
+
+
+@dataclass(frozen=True, eq=False)
+class NeuralBeliefs:
+    """The beliefs of the neural model after a fit.
+
+    Args:
+        embeddings: ``[num_source, dim]`` embeddings of the source entities.
+        offered: q over the neural model's own candidates.
+        beliefs: q in which the step's certain links have probability 1.
+        searched: The search that q is based on; ``None`` if q is not a softmax or if the step does
+            not use it.
+        iteration: Number of the iteration; 0 is the first fit.
+        dense: q over all targets with the same certain links; ``None`` if q is not a softmax.
+        local: Entities whose beliefs are recomputed; ``None`` means all.
+    """
+
+    embeddings: Tensor
+    offered: Beliefs
+    beliefs: Beliefs
+    searched: FittedSearch | None = None
+    iteration: int = 0
+    dense: DenseBeliefs | None = None
+    local: LocalUpdate | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class JointReport:
+    """The result of the joint step in one iteration.
+
+    Args:
+        beliefs: q*. If ``ranking`` is set, the best candidates by the ranking come first.
+        labels: ``[num_labels, 2]`` pseudo-labels for the next fit, without the training links.
+        weights: Rule weights by name.
+        compatibility: ``[num_source]`` rule value of the neural model's best candidate.
+        label_weights: ``[num_labels]`` weight of each pseudo-label in training. With ``None`` a
+            pseudo-label has the weight of a training link.
+        ranking: Ranks the pairs of a table before all others. With ``None``, q* reorders the
+            neural model's candidates.
+        is_answer: Whether the run answers with this ranking instead of the neural model's.
+        details: Further numbers by name.
+        recomputed: ``[num_source]`` bool: entities that a local update recomputed, if the step
+            added some to the given ones.
+        members: Reports whose labels the members of an ensemble train on; empty if all members
+            train on the labels of this report.
+    """
+
+    beliefs: Beliefs
+    labels: IntArray
+    weights: dict[str, float]
+    compatibility: Tensor
+    label_weights: Tensor | None = None
+    ranking: PairRanking | None = None
+    is_answer: bool = False
+    details: dict[str, float] = field(default_factory=dict)
+    recomputed: Tensor | None = None
+    members: tuple["JointReport", ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class IterationReport:
+    """The state after one fit and its EM steps, for the observer of a run.
+
+    Args:
+        iteration: Number of the iteration; 0 is the model before any EM step.
+        similarity: Similarity of the neural model.
+        beliefs: q(y_e) of the neural model; labelled entities are certain.
+        normaliser: Fitted parameters of the normaliser.
+        joint: Report of the joint step; ``None`` without one.
+        validation: Metrics of the neural model on the validation links, among all targets.
+        answer_validation: The same metrics for the joint ranking; ``None`` if the run does not
+            answer with a joint ranking, or if there are no validation links.
+        search_recall: Share of the true best candidates that an approximate search found;
+            ``None`` if the search was exact.
+        seconds: Duration of the candidate search and of the M- and E-step, in seconds.
+    """
+
+    iteration: int
+    similarity: Similarity
+    beliefs: Beliefs
+    normaliser: dict[str, float]
+    joint: JointReport | None
+    validation: dict[str, float]
+    answer_validation: dict[str, float] | None
+    search_recall: float | None
+    seconds: dict[str, float]
+
+    @property
+    def answer(self) -> Beliefs:
+        """The answer of the run at this point: each entity's candidates with probabilities."""
+        if self.joint is None or not self.joint.is_answer:
+            return self.beliefs
+        return self.joint.beliefs
+
+    @property
+    def answer_ranking(self) -> PairRanking | None:
+        """The joint ranking, which precedes the neural ranking; ``None`` if there is none."""
+        return self.joint.ranking if self.joint is not None and self.joint.is_answer else None
+
+
+PREFIX = "best."
+"""Beginning of the names of its tensors in a checkpoint."""
+
+PLAIN = ("iteration", "normaliser", "validation", "answer_validation", "search_recall", "seconds")
+TABLE = ("targets", "scores", "filled")
+
+
+def kept_state(report: IterationReport, source: Tensor, target: Tensor) -> dict[str, Any]:
+    """Return a report as plain values and CPU tensors, by name.
+
+    Args:
+        report: The report of the iteration.
+        source: ``[num_source, dim]`` embeddings; ``kept_report`` computes the similarity.
+        target: ``[num_target, dim]`` embeddings.
+    """
+    tensors: dict[str, Tensor | None] = {
+        "source": source,
+        "target": target,
+        "neural.targets": report.beliefs.targets,
+        "neural.probs": report.beliefs.probs,
+    }
+    plain: dict[str, Any] = {name: getattr(report, name) for name in PLAIN}
+    joint = report.joint
+    if joint is not None:
+        tensors |= {
+            "joint.targets": joint.beliefs.targets,
+            "joint.probs": joint.beliefs.probs,
+            "labels": torch.from_numpy(joint.labels.copy()),
+            "compatibility": joint.compatibility,
+            "label_weights": joint.label_weights,
+        }
+        plain["joint"] = {
+            "weights": joint.weights,
+            "is_answer": joint.is_answer,
+            "details": joint.details,
+        }
+        if joint.ranking is not None:
+            table = joint.ranking.table
+            plain["num_target"] = table.num_target
+            tensors |= {f"table.{key}": getattr(table, key) for key in TABLE}
+            tensors["ranking"] = joint.ranking.scores
+    held = {
+        f"{PREFIX}{name}": value.detach().cpu().clone()
+        for name, value in tensors.items()
+        if value is not None
+    }
+    return {"best": plain, **held}
+
+
+def kept_report(
+    state: Mapping[str, Any],
+    decoder: Decoder,
+    device: torch.device,
+) -> IterationReport:
+    """Return the report from which ``kept_state`` created a state.
+
+    Args:
+        state: The return value of ``kept_state``.
+        decoder: Computes the similarity from embeddings.
+        device: The device of the report's tensors.
+    """
+    tensors = {
+        name.removeprefix(PREFIX): value.to(device)
+        for name, value in state.items()
+        if name.startswith(PREFIX)
+    }
+    plain = dict(state["best"])
+    joint, num_target = plain.pop("joint", None), plain.pop("num_target", None)
+    report = IterationReport(
+        similarity=decoder(tensors["source"], tensors["target"]),
+        beliefs=Beliefs(tensors["neural.targets"], tensors["neural.probs"]),
+        joint=None,
+        **plain,
+    )
+    if joint is None:
+        return report
+    ranking = None
+    if num_target is not None:
+        targets, scores, filled = (tensors[f"table.{key}"] for key in TABLE)
+        ranking = PairRanking(PairTable(targets, scores, filled, num_target), tensors["ranking"])
+    restored = JointReport(
+        beliefs=Beliefs(tensors["joint.targets"], tensors["joint.probs"]),
+        labels=tensors["labels"].cpu().numpy(),
+        compatibility=tensors["compatibility"],
+        label_weights=tensors.get("label_weights"),
+        ranking=ranking,
+        **joint,
+    )
+    return replace(report, joint=restored)
