@@ -203,8 +203,9 @@ def paired_test(first: ComparedRun, other: ComparedRun, num_examples: int = 5) -
 
 def _all_ranks(run: ComparedRun) -> FloatArray:
     """Return the ranks of all test links; those that no method can find are infinite and last."""
-    num_missed = number_at(run.metrics, "num_links.missed") or 0
-    return np.append(run.ranks["final"], np.full(int(num_missed), np.inf))
+    ranks, num_missed = run.ranks["final"], number_at(run.metrics, "num_links.missed") or 0
+    share = len(ranks) / (number_at(run.metrics, "num_links.test") or len(ranks))
+    return np.append(ranks, np.full(round(share * num_missed), np.inf))
 
 
 def _pairing_problem(first: ComparedRun, other: ComparedRun) -> str:

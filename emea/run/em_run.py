@@ -117,7 +117,7 @@ class EMRun:
         candidates = report.answer.targets.cpu().numpy()
         found = [candidate_warning(candidates, self.split.supervision.validation)]
         if len(history) > 1:
-            numbers = len(self.split.supervision.validation), len(self.split.test)
+            numbers = len(self.split.supervision.validation), len(self.observer.ranked)
             found.insert(0, score_warning(history, answered, hit, *numbers))
         return [text for text in found if text is not None]
 
@@ -135,10 +135,10 @@ class EMRun:
             pair: The graphs and all their links.
             judged: The split without the test links that the run used as labels.
             report: The report of the iteration that the run answers with.
-            ranks: The ranks of all test links in the result.
+            ranks: The ranks of the test links in the result.
             was_chosen: Whether the iteration was chosen by its validation score.
         """
-        observer, test = self.observer, self.split.test
+        observer, ranked = self.observer, self.observer.ranked
         assert observer.initial_mapping is not None
         mappings = {"initial": observer.initial_mapping, "final": hard_mapping(report.answer)}
         extra: Numbers = {"kept_iteration": report.iteration} if was_chosen else {}
@@ -146,15 +146,14 @@ class EMRun:
             extra["recomputed"] = self.parts.local.local.numbers()
         if self.knows_pool and report.answer_ranking is not None:
             extra["test_pool"] = self._in_test_pool(report, report.answer_ranking)
+        reverse = _reverse_ranks(report, ranked, self.split.test)
         return RunScores(
             initial=observer.history[0]["neural"],
             final=both_pools(ranks, observer.missed(report)),
-            final_reverse=both_pools(
-                _reverse_ranks(report, test), observer.missed(report, reverse=True)
-            ),
+            final_reverse=both_pools(reverse, observer.missed(report, reverse=True)),
             mapping=_mapping(judged, report),
             compatibility=compatibility_section(pair, self.split, mappings, self.device),
-            by_degree=accuracy_by_degree(ranks.in_pool, pair.source.degrees()[test[:, 0]]),
+            by_degree=accuracy_by_degree(ranks.in_pool, pair.source.degrees()[ranked[:, 0]]),
             history=observer.history,
             extra=extra,
         )
@@ -164,19 +163,19 @@ class EMRun:
         test = self.split.test
         neural, assigned = self.observer.neural_ranks, pool_assignment(ranking, test)
         assert neural is not None
-        ranks = fused_ranks(neural, report.similarity, assigned, test)
+        ranks = fused_ranks(neural, report.similarity, assigned, self.observer.ranked, test[:, 1])
         numbers = both_pools(ranks, self.observer.missed(report))
         return {name: value for name, value in numbers.items() if name != "all_targets"}
 
 
-def _reverse_ranks(report: IterationReport, test: IntArray) -> Ranks:
-    """Return the ranks of the test links' sources for their targets in the answer's ranking."""
-    links, similarity = test[:, ::-1].copy(), report.similarity.reversed()
-    neural = link_ranks(similarity, links)
+def _reverse_ranks(report: IterationReport, ranked: IntArray, test: IntArray) -> Ranks:
+    """Return the ranks of the ranked links' sources for their targets in the answer's ranking."""
+    links, pool, similarity = ranked[:, ::-1].copy(), test[:, 0], report.similarity.reversed()
+    neural = link_ranks(similarity, links, pool)
     ranking = report.answer_ranking
     if ranking is None:
         return neural
-    return fused_ranks(neural, similarity, ranking, links, reverse=True)
+    return fused_ranks(neural, similarity, ranking, links, pool, reverse=True)
 
 
 def _mapping(split: Split, report: IterationReport) -> dict[str, dict[str, float]]:

@@ -19,7 +19,7 @@ from emea.em.reports import IterationReport, JointReport
 from emea.evaluation.compatibility import compatibility_metrics, conflict_share
 from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
 from emea.evaluation.metrics import mapping_metrics
-from emea.evaluation.ranks import Missed, Ranks, both_pools, link_ranks
+from emea.evaluation.ranks import Missed, Ranks, both_pools, link_ranks, ranked_links
 from emea.matching.beliefs import Beliefs
 from emea.rules.paris import PARIS, mapping_compatibility
 from emea.run.run import Log, Numbers
@@ -67,6 +67,17 @@ def hard_mapping(beliefs: Beliefs) -> IntArray:
     return targets
 
 
+def announced_sample(test: IntArray) -> IntArray:
+    """Return the test links that are ranked, and log a line if these are not all."""
+    ranked = ranked_links(test)
+    if len(ranked) < len(test):
+        logger.info(
+            "Hit@k, MRR and MR are measured on a fixed random sample of %s of the %s test links",
+            *(f"{len(links):,}" for links in (ranked, test)),
+        )
+    return ranked
+
+
 class EvaluationObserver:
     """Measures every iteration on the test and validation links.
 
@@ -80,6 +91,7 @@ class EvaluationObserver:
         num_iterations: Number of EM iterations planned after the first training.
 
     Attributes:
+        ranked: The test links that the first and the last iteration rank, a sample of very many.
         history: One entry per iteration, as in ``metrics.json``.
         last: The last iteration's report.
         initial_ranks: Neural ranks of the test links.
@@ -103,8 +115,8 @@ class EvaluationObserver:
         self.protocol = protocol
         self.log = log
         self.num_iterations = num_iterations
-        chosen = np.random.default_rng(0).permutation(len(test))[:num_observed]
-        self._sample = test[np.sort(chosen)]
+        self.ranked = announced_sample(test)
+        self._sample = ranked_links(self.ranked, num_observed)
         self._pool_sizes = [max(1, len(np.unique(test[:, side]))) for side in (0, 1)]
         self.history: list[Numbers] = []
         self.last: IterationReport | None = None
@@ -119,7 +131,7 @@ class EvaluationObserver:
         start = time.perf_counter()
         self.last = report
         is_end = report.iteration in (0, self.num_iterations)
-        links = self.test if is_end else self._sample
+        links = self.ranked if is_end else self._sample
         self.neural_ranks = ranks = link_ranks(report.similarity, links, pool=self.test[:, 1])
         self.initial_ranks = self.initial_ranks or ranks
         if self.initial_mapping is None:
@@ -167,7 +179,7 @@ class EvaluationObserver:
         if "initial_in_pool" in arrays:
             self.initial_ranks = Ranks(arrays["initial_in_pool"], arrays["initial_in_all"])
             shapes = {self.initial_ranks.in_pool.shape, self.initial_ranks.in_all.shape}
-            if shapes != {(len(self.test),)}:
+            if shapes != {(len(self.ranked),)}:
                 raise ValueError("not every test link has a rank")
         self.initial_mapping = arrays.get("initial_mapping")
 
@@ -197,14 +209,15 @@ class EvaluationObserver:
         is_last = kept is None or kept.iteration == self.last.iteration
         self.last = report = kept or self.last
         entry = self.history[report.iteration]
-        if is_last and entry["num_observed"] == len(self.test):
+        if is_last and entry["num_observed"] == len(self.ranked):
             return entry
-        self.neural_ranks = neural = link_ranks(report.similarity, self.test)
+        links, pool = self.ranked, self.test[:, 1]
+        self.neural_ranks = neural = link_ranks(report.similarity, links, pool)
         self.final_ranks = neural
         entry["neural"] = both_pools(neural, self.missed(report))
-        entry["num_observed"] = len(self.test)
+        entry["num_observed"] = len(links)
         if report.joint is not None:
-            joint = _joint_ranks(report, report.joint, neural, self.test, self.test[:, 1])
+            joint = _joint_ranks(report, report.joint, neural, links, pool)
             entry |= self._joint_entry(report, report.joint, joint)
             self.final_ranks = joint if report.joint.is_answer else neural
         return entry

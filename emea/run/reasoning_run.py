@@ -30,7 +30,7 @@ from emea.fit.fitting import announce, fit
 from emea.matching.beliefs import Matching
 from emea.matching.similarity import Similarity
 from emea.record.run_folder import CHECKPOINT_FILE
-from emea.run.observer import compatibility_section, flattened
+from emea.run.observer import announced_sample, compatibility_section, flattened
 from emea.run.parts import Parts, build_parts
 from emea.run.run import LinkRanks, Log, Numbers, Outcome, RunInputs, RunScores
 from emea.runtime.progress import StepProgress
@@ -47,6 +47,7 @@ class ReasoningObserver:
         log: A function that records the metrics of a step.
 
     Attributes:
+        ranked: The test links that have ranks, a sample of very many.
         history: One entry per iteration, as in ``metrics.json``.
         initial_ranks, final_ranks: Ranks of the matchings.
         embedding_ranks: Ranks of the embedding, if there is one.
@@ -55,6 +56,7 @@ class ReasoningObserver:
 
     def __init__(self, split: Split, log: Log) -> None:
         self.split = split
+        self.ranked = announced_sample(split.test)
         self.log = log
         known = np.concatenate([split.supervision.train, split.supervision.validation])
         self._known = known[:, 0]
@@ -71,7 +73,7 @@ class ReasoningObserver:
         """Measure, keep and log one iteration."""
         start = time.perf_counter()
         targets = report.matching.targets.cpu().numpy()
-        self.final_ranks = matched_ranks(targets, self.split.test)
+        self.final_ranks = matched_ranks(targets, self.ranked)
         self.initial_ranks = self.initial_ranks or self.final_ranks
         reasoning = start - self._start - self.embedding_seconds
         entry: Numbers = {
@@ -101,7 +103,7 @@ class ReasoningObserver:
     def _of_embedding(self, similarity: Similarity | None) -> Numbers | None:
         # several iterations share one embedding, which is measured once
         if similarity is not None and similarity is not self._measured:
-            self.embedding_ranks = link_ranks(similarity, self.split.test)
+            self.embedding_ranks = link_ranks(similarity, self.ranked, self.split.test[:, 1])
             pool_size = max(1, len(np.unique(self.split.test[:, 1])))
             missed = Missed(self.split.missed_share, pool_size, similarity.num_target)
             self._measured, self._embedding = similarity, both_pools(self.embedding_ranks, missed)
@@ -235,10 +237,11 @@ class ReasoningRun:
         The result is the matching, even if the method used an embedding, because the paper reports
         the matching of PRASE. The ranking by the embedding is an additional section.
         """
-        observer, test = self.observer, self.split.test
+        observer = self.observer
         first, last = observer.history[0], observer.history[-1]
         # there is no initial stage, because no model makes predictions before the reasoning
         mappings = {"final": matching.targets.cpu().numpy()}
+        degrees = pair.source.degrees()[observer.ranked[:, 0]]
         return RunScores(
             initial=first["joint"],
             final=last["joint"],
@@ -246,7 +249,7 @@ class ReasoningRun:
             final_reverse=last["joint"],
             mapping={"all": last["mapping"], "mutual": last["mapping"]},
             compatibility=compatibility_section(pair, self.split, mappings, self.device),
-            by_degree=accuracy_by_degree(ranks.in_pool, pair.source.degrees()[test[:, 0]]),
+            by_degree=accuracy_by_degree(ranks.in_pool, degrees),
             history=observer.history,
             extra={"embedding": last["neural"], "num_iterations": len(observer.history)},
         )

@@ -17,6 +17,7 @@ from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.evaluation.calibration import answer_calibration
 from emea.evaluation.metrics import answer_metrics, num_shared
+from emea.evaluation.ranks import ranked_links
 from emea.record import run_folder
 from emea.record.checked_files import BackgroundWriter
 from emea.record.run_header import method_name
@@ -34,12 +35,14 @@ class LinkCounts:
         validation: Validation links.
         test: Test links whose entities are in the graphs.
         missed: Further test links, which count as missed.
+        ranked: Test links that have ranks.
     """
 
     train: int
     validation: int
     test: int
-    missed: int = 0
+    missed: int
+    ranked: int
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,11 @@ class RunSettings:
             split=config.split.name,
             ratio=config.ratio.value if config.split.name == "random" else None,
             num_links=LinkCounts(
-                len(known.train), len(known.validation), len(split.test), split.num_missed
+                len(known.train),
+                len(known.validation),
+                len(split.test),
+                split.num_missed,
+                len(ranked_links(split.test)),
             ),
             seed=config.seed,
             split_seed=config.split_seed,
@@ -92,6 +99,8 @@ class RunSettings:
         settings = asdict(self)
         if not self.num_links.missed:
             del settings["num_links"]["missed"]
+        if self.num_links.ranked == self.num_links.test:
+            del settings["num_links"]["ranked"]
         return {**settings.pop("groups"), **settings}
 
 
@@ -268,6 +277,6 @@ def write_ranks_and_beliefs(folder: Path, split: Split, found: Outcome) -> None:
     They are compressed without Python's lock, so a thread can do it while the run decodes its
     answer.
     """
-    ranks = found.ranks
-    run_folder.write_ranks(folder, split.test, ranks.initial, ranks.final, ranks.embedding)
+    ranks, links = found.ranks, ranked_links(split.test)
+    run_folder.write_ranks(folder, links, ranks.initial, ranks.final, ranks.embedding)
     run_folder.write_beliefs(folder, found.neural, found.joint, found.labels)

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from omegaconf import DictConfig
 
+from emea.evaluation import ranks
 from emea.evaluation.joint_ranks import fused_ranks
 from emea.evaluation.ranks import link_ranks
+from emea.record.run_folder import read_metrics, read_ranks
 from emea.run import em_run, observer
 from emea.run.job import run_job
 from emea.run.observer import EvaluationObserver
@@ -73,3 +75,31 @@ def test_the_validation_of_the_answer_is_that_of_its_ranking(
     found = metrics["history"][-1]["validation_answer"]
     assert found["hit@1"] == np.mean(ranks <= 1)
     assert found["mr"] == ranks.mean()
+
+
+@pytest.mark.parametrize("method", ["em=dual", "em=none em.iterations=0", "method=paris"])
+def test_of_very_many_test_links_a_sample_is_ranked(
+    method: str,
+    tiny_config: Configs,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = tiny_config("data.num_entities=100", "model.initial_epochs=2", *method.split())
+    whole = run_job(config, tmp_path / "whole").metrics.as_dict()
+    monkeypatch.setattr(ranks, "MAX_RANKED", 20)
+    lines = lines_of(config, tmp_path / "sample", caplog)
+    sample = read_metrics(tmp_path / "sample")
+    num_test = sample["num_links"]["test"]
+    assert sample["num_links"] == {**whole["num_links"], "ranked": 20}
+    assert any(f"sample of 20 of the {num_test} test links" in line for line in lines)
+    stored = [read_ranks(tmp_path / name)[0] for name in ("whole", "sample")]
+    links = stored[1]["links"]
+    assert len(links) == len(stored[1]["final_in_pool"]) == 20
+    places = [np.flatnonzero((stored[0]["links"] == link).all(1))[0] for link in links]
+    for name in ("initial_in_pool", "final_in_pool", "final_in_all"):
+        np.testing.assert_array_equal(stored[1][name], stored[0][name][places])
+    assert sample["final"]["hit@1"] == np.mean(stored[1]["final_in_pool"] <= 1)
+    assert sum(row["num_entities"] for row in sample["by_degree"]) == 20
+    assert sample["mapping"] == whole["mapping"]
+    assert sample["answer"] == whole["answer"]

@@ -139,7 +139,7 @@ class RunSettings:
     observed_links: int | None = setting(
         None,
         "test links that are ranked between iterations, null for all; the first and the last "
-        "ranking always use all",
+        "ranking use all, but at most 100,000",
         up_to(10**9),
     )
     skip_recorded: bool = setting(
