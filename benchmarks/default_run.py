@@ -13,8 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.command import bench_parser, write_numbers
-from benchmarks.earlier import print_earlier
+from benchmarks.command import bench_parser, print_earlier, write_numbers
 from benchmarks.start_up import with_this_package
 
 

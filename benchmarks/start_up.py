@@ -16,8 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.command import bench_parser, write_numbers
-from benchmarks.earlier import print_earlier
+from benchmarks.command import bench_parser, print_earlier, write_numbers
 from emea.cli.arguments import AT_LEAST_ONE, number_in
 from emea.data.sources.synthetic import synthetic_pair
 

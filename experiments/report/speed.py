@@ -68,7 +68,7 @@ HUB_PHASES = {
     "explanation": "explanation",
     "memory, MB": "memory_mb",
 }
-"""Titles of the phases of ``emea bench hubs``, and of the memory that all of them add."""
+"""Titles of the phases of ``python -m benchmarks hubs``, and of the memory that all of them add."""
 
 TEXT = ("device", "machine", "commit", "other settings", "epochs", "em", "model", "ratio")
 
@@ -87,7 +87,7 @@ def speed_report(folder: Path) -> Report:
     sentences += [_overhead(run) for run in _load(folder, "overhead")]
     if sentences:
         parts.append(Part("Comparisons", "\n\n".join(sentences)))
-    note = "Measured by `emea bench`. Memory is GPU memory, or host memory on a CPU."
+    note = "Measured by `python -m benchmarks`. Memory is GPU memory, or host memory on a CPU."
     return Report("speed", "Time and memory", note, tuple(parts), is_experiment=False)
 
 
@@ -128,7 +128,7 @@ def _compared(run: Measurement) -> str:
         f"to the power {run['exponent of the step']:.2f} (step), "
         f"{run['exponent of the joint module']:.2f} (rule) and "
         f"{run['exponent of the exact candidate search']:.2f} (exact search). Measured with "
-        "`emea bench compare`."
+        "`python -m benchmarks compare`."
     )
 
 

@@ -116,7 +116,7 @@ BLOCKS: Mapping[str, Callable[[Results], str]] = {
 
 def with_block(text: str, name: str, content: Callable[[Results], str], results: Results) -> str:
     """Replace what is between a block's two markers, if the text has them."""
-    begin, end = f"<!-- {name}: written by emea report -->", f"<!-- /{name} -->"
+    begin, end = f"<!-- {name}: written by make report -->", f"<!-- /{name} -->"
     if begin not in text:
         return text
     before, rest = text.split(begin)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import emea
-from benchmarks.earlier import print_earlier
+from benchmarks.command import print_earlier
 from benchmarks.start_up import NUM_LABELS, with_this_package, write_pair
 from emea.data.sources.own_files import read_own_files
 from experiments.archive.measurements import MEASUREMENTS_FILE

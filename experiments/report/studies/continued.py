@@ -12,7 +12,8 @@ MORE = 1.5
 """Random links for each question in the column to which suggestions are compared."""
 
 LABELS_NOTE = (
-    "`emea bench suggested-labels`: `em=one_to_one` with RREA starts from 1% of the links. Labels "
+    "`python -m benchmarks suggested-labels`: `em=one_to_one` with RREA starts from 1% of the "
+    "links. Labels "
     "are then added in three rounds, and `emea update` continues the run after each. *suggested* "
     "asks about the entities of `emea suggest`; *training links* shows how many links it has in "
     "total, because entities without a counterpart bring none. *random* has as many random links "
@@ -56,7 +57,8 @@ GROWTH = (0.01, 0.1)
 """Shares of triples that are new in the later version."""
 
 GROWTH_NOTE = (
-    "`emea bench growing-graphs`: a run aligns an earlier version of both graphs, which lacks some "
+    "`python -m benchmarks growing-graphs`: a run aligns an earlier version of both graphs, which "
+    "lacks some "
     "triples. `emea update` then continues it on the complete graphs (*update*), and a new run "
     "aligns them from the beginning (*new run*). Both have the same links. Seconds are without the "
     "reading of the graphs."

@@ -65,7 +65,7 @@ def test_pictures_are_drawn_from_the_recorded_results(results: Results) -> None:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_documents_hold_the_recorded_results(name: str, results: Results) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
-    assert "written by emea report -->" in text
+    assert "written by make report -->" in text
     assert results.document(text) == text, AGAIN
 
 

@@ -37,7 +37,7 @@ def test_what_a_report_has_is_written(tmp_path: Path) -> None:
 
 def test_a_block_is_replaced_and_nothing_else() -> None:
     results: Any = None
-    begin, end = "<!-- b: written by emea report -->", "<!-- /b -->"
+    begin, end = "<!-- b: written by make report -->", "<!-- /b -->"
     text = f"before\n{begin}\nold\n{end}\nafter\n"
     written = with_block(text, "b", lambda _: "new", results)
     assert written == f"before\n{begin}\nnew\n{end}\nafter\n"
