@@ -25,9 +25,6 @@ HOST = "127.0.0.1"
 TRAINING_VIEW = "workflowType=machine_learning"
 """Without this part of the address, the UI opens its pages for chats and prompts."""
 
-MAX_STUDIES = 5
-"""Other studies that are named."""
-
 
 def server_command(uri: str, artifact_root: str, port: int) -> list[str]:
     """Return the command that serves the store on the loopback address with a single worker."""
@@ -39,19 +36,6 @@ def server_command(uri: str, artifact_root: str, port: int) -> list[str]:
     location = artifact_location(uri, artifact_root)
     # the experiments define where files are; a proxy folder of the server would stay empty
     return [*command, "--no-serve-artifacts", "--default-artifact-root", location or "mlruns"]
-
-
-def studies(client: "MlflowClient") -> dict[str, str]:
-    """Return MLflow's id of each study that has runs, by name; the latest study comes first."""
-    latest: dict[str, tuple[int, str]] = {}
-    for found in client.search_experiments():
-        runs = client.search_runs(
-            [found.experiment_id], order_by=["attributes.start_time DESC"], max_results=1
-        )
-        if runs:
-            latest[found.name] = (runs[0].info.start_time, found.experiment_id)
-    ordered = sorted(latest, key=lambda name: latest[name], reverse=True)
-    return {name: latest[name][1] for name in ordered}
 
 
 def results_address(client: "MlflowClient", server: str, study: str | None = None) -> str:
@@ -66,21 +50,20 @@ def results_address(client: "MlflowClient", server: str, study: str | None = Non
         UserError: If there is no such study.
     """
     close_interrupted(client)
-    found = studies(client)
-    if study is not None and study not in found:
-        known = f" It has: {', '.join(found)}." if found else " It has no runs yet."
-        raise UserError(f"The store has no runs of study {study}.{known}")
-    if not found:
+    names = {found.experiment_id: found.name for found in client.search_experiments()}
+    wanted = [key for key, name in names.items() if study in (None, name)]
+    latest = client.search_runs(wanted, order_by=["attributes.start_time DESC"], max_results=1)
+    if not latest and study is not None:
+        known = ", ".join(names.values())
+        raise UserError(f"The store has no runs of study {study}. Its studies: {known}.")
+    if not latest:
         logger.info("The store has no runs yet.")
         return server
-    name = study or next(iter(found))
-    save_view(client, found[name])
-    others = [other for other in found if other != name][:MAX_STUDIES]
-    more = ", ..." if len(found) > MAX_STUDIES + 1 else ""
-    named = f" Other studies (--study NAME): {', '.join(others)}{more}" if others else ""
-    logger.info("Study %s.%s", name, named)
+    experiment = latest[0].info.experiment_id
+    save_view(client, experiment)
+    logger.info("Study %s. --study NAME opens another one.", names[experiment])
     view = f"{TRAINING_VIEW}&viewStateShareKey={VIEW_KEY}"
-    return f"{server}/#/experiments/{found[name]}/runs?{view}"
+    return f"{server}/#/experiments/{experiment}/runs?{view}"
 
 
 def close_interrupted(client: "MlflowClient") -> int:
