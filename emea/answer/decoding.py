@@ -100,12 +100,6 @@ class SinkhornAnswer:
     rounds: int
     temperature: float
 
-    def __post_init__(self) -> None:
-        if self.rounds < 1:
-            raise ValueError(f"rounds must be at least 1, got {self.rounds}")
-        if self.temperature <= 0:
-            raise ValueError(f"temperature must be greater than 0, got {self.temperature}")
-
     def __call__(self, beliefs: Beliefs, labels: Tensor) -> Beliefs:
         """Select the best candidates after the last round, with their new probabilities."""
         return BestAnswer()(self.balanced(beliefs.without(labels)), labels)
@@ -148,12 +142,6 @@ class HungarianAnswer:
     """
 
     unmatched_prob: float
-
-    def __post_init__(self) -> None:
-        if not 0 < self.unmatched_prob <= 1:
-            raise ValueError(
-                f"unmatched_prob must be greater than 0 and at most 1, got {self.unmatched_prob}"
-            )
 
     def __call__(self, beliefs: Beliefs, labels: Tensor) -> Beliefs:
         """Select the assigned pairs; labels are kept."""

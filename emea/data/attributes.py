@@ -137,20 +137,6 @@ def literal_parts(term: str) -> tuple[str, Kind]:
     return text, _kind(suffix)
 
 
-def literal_parts_of_bytes(term: bytes) -> tuple[str, Kind]:
-    """Return the parts of a literal in UTF-8, as ``literal_parts`` does."""
-    end = term.rindex(b'"')
-    text = term[1:end].decode()
-    if "\\" in text:
-        text = _ESCAPE.sub(_character, text)
-    return text, _kind_of_bytes(term[end + 1 :])
-
-
-@lru_cache(maxsize=4096)
-def _kind_of_bytes(suffix: bytes) -> Kind:
-    return _kind(suffix.decode())
-
-
 @lru_cache(maxsize=4096)
 def _kind(suffix: str) -> Kind:
     """Return language and datatype from the suffix. Files repeat few suffixes, so cache them."""

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic, NamedTuple, Protocol
+from typing import Generic, NamedTuple
 
 import numpy as np
 
 from emea.data.arrays import IntArray
-from emea.data.formats.tab_file import Key
+from emea.data.formats.tab_file import Key, TableRows
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import LinkReading, sorted_links
 from emea.data.names import Prefixes, entity_uri, uri_numbers
@@ -28,7 +28,7 @@ _LOGS_LEFT_OUT: ContextVar[bool] = ContextVar("logs_left_out", default=True)
 
 
 @dataclass(frozen=True, eq=False)
-class LinkListing:
+class LinkListing(TableRows):
     """The links of a file, by name.
 
     Args:
@@ -42,7 +42,6 @@ class LinkListing:
         num_bad: The number of lines that could not be read.
     """
 
-    label: str
     links: Sequence[tuple[str, str]]
     places: Sequence[int]
     unit: str = "line"
@@ -55,29 +54,11 @@ class LinkListing:
         """Return the file and the line of a link, for messages."""
         return f"{self.label}, {self.unit} {self.places[row]}"
 
-    def error(self, row: int, message: str) -> DataError:
-        """Return an error about one link. The caller raises it."""
-        return DataError(f"{self.place(row)}: {message}")
-
-
-class Listing(Protocol):
-    """The interface of a file whose rows are links."""
-
-    @property
-    def label(self) -> str:
-        """The name of the file in messages."""
-
-    def place(self, row: int) -> str:
-        """Return the file and the line of a row, for messages."""
-
-    def error(self, row: int, message: str) -> DataError:
-        """Return an error about one row. The caller raises it."""
-
 
 class Place(NamedTuple):
     """The place at which a link was read."""
 
-    listing: Listing
+    listing: TableRows
     row: int
 
     def __str__(self) -> str:
@@ -93,7 +74,7 @@ class LinkRegister(Generic[Key]):
         self._targets: dict[Key, Place] = {}
 
     def add(
-        self, table: Listing, links: Iterable[tuple[Key, Key]], may_repeat: bool = False
+        self, table: TableRows, links: Iterable[tuple[Key, Key]], may_repeat: bool = False
     ) -> list[int]:
         """Register the links of a file.
 
@@ -120,7 +101,7 @@ class LinkRegister(Generic[Key]):
         """Return whether a link is registered."""
         return link in self._links
 
-    def enter(self, table: Listing, row: int, link: tuple[Key, Key]) -> None:
+    def enter(self, table: TableRows, row: int, link: tuple[Key, Key]) -> None:
         """Register one link.
 
         Raises:
@@ -134,14 +115,14 @@ class LinkRegister(Generic[Key]):
         place = Place(table, row)
         self._links[link] = self._sources[source] = self._targets[target] = place
 
-    def _contradiction(self, table: Listing, row: int, link: tuple[Key, Key]) -> DataError:
+    def _contradiction(self, table: TableRows, row: int, link: tuple[Key, Key]) -> DataError:
         """Return the error about a link one of whose entities has another link."""
         side, entity, known = "source", link[0], self._sources.get(link[0])
         if known is None:
             side, entity, known = "target", link[1], self._targets[link[1]]
         return table.error(row, f"{side} entity {entity} is already linked in {known}")
 
-    def check_contains(self, table: Listing, links: Iterable[tuple[Key, Key]], home: str) -> None:
+    def check_contains(self, table: TableRows, links: Iterable[tuple[Key, Key]], home: str) -> None:
         """Raise an error if a link is not registered."""
         for row, link in enumerate(links):
             if link not in self._links:

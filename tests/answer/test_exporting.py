@@ -1,17 +1,33 @@
+"""The files of an alignment, in all formats."""
+
+import json
 import os
+import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
 
-from emea.answer.exporting import FORMATS, write_formats
+from emea.answer.alignment import Alignment
+from emea.answer.exporting import (
+    FORMATS,
+    cell,
+    json_lines,
+    matched_lines,
+    owl_triples,
+    unmatched_lines,
+    write_formats,
+)
 from emea.config.settings.execution import EXPORT_FORMATS
 from emea.data.arrays import NO_MATCH
 from emea.data.formats.link_file import read_link_file
 from emea.data.links import EntityFinder, LinkRegister, LinkResolver
-from emea.data.names import Prefixes
+from emea.data.names import Prefixes, entity_iri
 from emea.record.run_folder import RUN_FILES
 
-from .odd_alignments import alignment_of, named_graph
+from .odd_alignments import alignment_of, alignments, answer, named_graph
 
 FILES = {file for files in FORMATS.values() for file in files}
 
@@ -76,3 +92,118 @@ def test_names_that_are_partly_percent_encoded_are_found_again(file: str, tmp_pa
     links, num_unknown = read_again(tmp_path / file, source, target)
     assert links == [[0, 1], [1, 0], [2, 3], [3, 2]]
     assert num_unknown == 0
+
+
+def test_json_lines() -> None:
+    given_one, unmatched, _ = map(
+        json.loads, json_lines(alignment_of(["a", "b", "c"], ["x", "y"], [1, -1, 0]))
+    )
+    assert given_one == {
+        "source": "a",
+        "target": "y",
+        "probability": 1.0,
+        "given": True,
+        "candidates": [{"target": "y", "probability": 0.25}, {"target": "x", "probability": 0.125}],
+    }
+    assert unmatched["target"] is unmatched["probability"] is None
+    assert unmatched["candidates"][0] == {"target": "x", "probability": 0.25}
+
+
+def test_candidates_whose_probability_rounds_to_zero_are_left_out() -> None:
+    alignment = alignment_of(["a", "b"], ["x", "y"], [1, 1])
+    probs = np.array([[0.25, 4e-7], [1e-6, 0.0]])
+    first, second = map(json.loads, json_lines(replace(alignment, candidate_probs=probs)))
+    assert first["candidates"] == [{"target": "y", "probability": 0.25}]
+    assert second["candidates"] == [{"target": "y", "probability": 1e-6}]
+
+
+@given(alignments())
+def test_every_name_comes_back(alignment: Alignment) -> None:
+    lines = list(json_lines(alignment))
+    assert not any("\n" in line for line in lines)
+    assert {(row := json.loads(line))["source"]: row["target"] for line in lines} == answer(
+        alignment
+    )
+
+
+IRI = r"<([A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*)>"
+TRIPLE = re.compile(rf"{IRI} {IRI} {IRI} \.")
+SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
+
+
+def test_triples() -> None:
+    alignment = alignment_of(["http://a.org/x y", "b"], ["http://b.org/柏", "y"], [0, -1], "zh")
+    assert list(owl_triples(alignment)) == [f"<http://a.org/x%20y> <{SAME_AS}> <http://b.org/柏> ."]
+
+
+@given(alignments())
+def test_every_line_is_a_triple_of_the_answer(alignment: Alignment) -> None:
+    matches = [TRIPLE.fullmatch(line) for line in owl_triples(alignment)]
+    found = [match.groups() for match in matches if match]
+    assert len(found) == len(matches)
+    name = alignment.pair.name
+    assert found == [
+        (entity_iri(source, name, "source"), SAME_AS, entity_iri(target, name, "target"))
+        for source, target in answer(alignment).items()
+        if target is not None and not source.startswith("_:") and not target.startswith("_:")
+    ]
+
+
+def unescaped(cell: str) -> str:
+    return cell.replace("\\t", "\t").replace("\\n", "\n").replace("\\r", "\r")
+
+
+def test_tab_separated_lines() -> None:
+    alignment = alignment_of(["a", "b", "c"], ["x", 'y "z"'], [1, -1, 0])
+    assert list(matched_lines(alignment)) == [
+        "source\ttarget\tprobability",
+        'a\ty "z"\t1.000000',
+        "c\tx\t0.333333",
+    ]
+    assert list(unmatched_lines(alignment)) == ["source\tcandidate\tprobability", "b\tx\t0.250000"]
+
+
+def test_an_entity_without_candidates_is_marked() -> None:
+    alignment = alignment_of(["a"], ["x"], [-1])
+    alignment.candidate_probs[:] = 0
+    assert list(unmatched_lines(alignment))[1:] == ["a\t\t0.000000"]
+
+
+@given(alignments())
+def test_every_entity_has_one_line_with_any_name(alignment: Alignment) -> None:
+    expected = answer(alignment)
+    matched, unmatched = (
+        [line.split("\t") for line in list(lines(alignment))[1:]]
+        for lines in (matched_lines, unmatched_lines)
+    )
+    assert all(len(row) == 3 and not set("\n\r") & set("".join(row)) for row in matched + unmatched)
+    assert len(matched) + len(unmatched) == len(expected)
+    if not any("\\" in name for name in [*expected, *map(str, expected.values())]):
+        found = {unescaped(source): unescaped(target) for source, target, _ in matched}
+        assert found == {source: target for source, target in expected.items() if target}
+        assert {unescaped(row[0]) for row in unmatched} == set(expected) - set(found)
+
+
+@given(alignments())
+def test_lines_are_those_of_a_loop_over_rows(alignment: Alignment) -> None:
+    alignment.candidate_probs[::2] = 0
+    matched, unmatched = [], []
+    for row in alignment.rows():
+        candidate, prob = row.candidates[0] if row.candidates else ("", 0.0)
+        if row.target is None:
+            unmatched.append(f"{cell(row.source)}\t{cell(candidate)}\t{prob:.6f}")
+        else:
+            matched.append(f"{cell(row.source)}\t{cell(row.target)}\t{row.prob:.6f}")
+    assert list(matched_lines(alignment))[1:] == matched
+    assert list(unmatched_lines(alignment))[1:] == unmatched
+
+
+def test_an_alignment_without_columns_of_candidates() -> None:
+    alignment = alignment_of(["a", "b"], ["x"], [-1, 0])
+    alignment = replace(
+        alignment,
+        candidates=alignment.candidates[:, :0],
+        candidate_probs=alignment.candidate_probs[:, :0],
+    )
+    assert list(unmatched_lines(alignment))[1:] == ["a\t\t0.000000"]
+    assert list(matched_lines(alignment))[1:] == ["b\tx\t0.500000"]

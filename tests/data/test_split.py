@@ -11,7 +11,7 @@ from emea.data.arrays import IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.split import Split, known_split, official_split, random_split
-from emea.errors import ConfigError, DataError
+from emea.errors import DataError
 
 from ..usual import usual
 
@@ -103,12 +103,6 @@ def test_arrays_are_read_only() -> None:
             part[0, 0] = 1
 
 
-@pytest.mark.parametrize("ratio", [0.0, 1.0, -0.1, 1.5, float("nan")])
-def test_ratio_out_of_range(ratio: float) -> None:
-    with pytest.raises(ConfigError, match=r"^ratio must be above 0 and below 1, got "):
-        usual(random_split, make_pair(100), ratio, 1)
-
-
 HINT = "validation links. Lower split.num_validation."
 
 
@@ -129,13 +123,6 @@ def test_too_few_links(
     with pytest.raises(DataError) as error:
         random_split(make_pair(100), ratio, 1, num_validation, validation_from)
     assert str(error.value) == message
-
-
-def test_argument_errors() -> None:
-    with pytest.raises(ConfigError, match=r"^validation_from must be rest or train, got 'test'$"):
-        random_split(make_pair(100), 0.3, 1, 10, "test")
-    with pytest.raises(ConfigError, match=r"^num_validation must not be negative, got -1$"):
-        usual(random_split, make_pair(100), 0.3, 1, -1)
 
 
 def test_official_parts_are_kept() -> None:
@@ -205,16 +192,6 @@ def test_too_few_known_links() -> None:
 def test_no_known_links() -> None:
     with pytest.raises(DataError, match=r"no links to learn from. Give known links"):
         usual(known_split, labelled_pair(0), seed=0)
-
-
-def test_a_number_of_validation_links_out_of_range() -> None:
-    with pytest.raises(ConfigError, match="num_validation"):
-        usual(known_split, labelled_pair(10), seed=0, num_validation=-1)
-
-
-def test_a_share_of_validation_links_out_of_range() -> None:
-    with pytest.raises(ConfigError, match="validation_share"):
-        usual(known_split, labelled_pair(10), seed=0, validation_share=1.0)
 
 
 def test_labels_of_a_run_are_no_test_links() -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pyoxigraph
 from pyoxigraph import Quad, RdfFormat
 
-from emea.data.attributes import literal_parts_of_bytes
+from emea.data.attributes import literal_parts
 from emea.data.formats.input_file import CHUNK_SIZE, BadLines, byte_stream
 from emea.data.formats.rdf import columns, reason, shown_name, sorted_out
 from emea.data.formats.rdf_guards import TurtleGuard
@@ -62,7 +62,7 @@ class NTriplesCollector(TripleCollector[bytes]):
     """
 
     def __init__(self, keep_literals: bool = False) -> None:
-        super().__init__(_name_of, literal_parts_of_bytes, keep_literals)
+        super().__init__(_name_of, lambda key: literal_parts(key.decode()), keep_literals)
 
     def add_if_plain(self, heads: list[bytes], relations: list[bytes], tails: list[bytes]) -> bool:
         """Add triples if all their terms are plain IRIs, and return whether they are.

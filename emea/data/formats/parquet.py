@@ -12,7 +12,7 @@ from emea.data.formats.limits import (
     current_limits,
     limit_error,
 )
-from emea.data.formats.rows import ESCAPED_BYTE, Columns, Row, check_same_ids, name_problem
+from emea.data.formats.rows import Columns, Row, check_same_ids
 from emea.errors import DataError
 
 
@@ -40,16 +40,21 @@ def parquet_rows(
             _check_size(path, file.metadata)
             wanted = _wanted(path, file.schema_arrow.names, names)
             marked = [name for name in attributes if name in file.schema_arrow.names]
-            _check_columns(path, file.schema_arrow, [*wanted, *marked], pyarrow)
+            read = [*wanted, *marked]
+            _check_columns(path, file.schema_arrow, read, pyarrow)
             _check_same_ids(path, file.schema_arrow, wanted, pyarrow)
+            columns = Columns.without_header(names)._replace(
+                width=len(read), attributes=[(name, read.index(name)) for name in marked]
+            )
             number = 0
-            for batch in file.iter_batches(columns=[*wanted, *marked]):
-                read = [*wanted, *marked]
-                cells = zip(*(batch.column(name).to_pylist() for name in read), strict=True)
-                for number, values in enumerate(cells, number + 1):  # noqa: B020
-                    row = _row(number, values[: len(wanted)], values[len(wanted) :], marked, bad)
-                    if row is not None:
-                        yield row
+            for batch in file.iter_batches(columns=read):
+                values = zip(*(batch.column(name).to_pylist() for name in read), strict=True)
+                for number, cells in enumerate(values, number + 1):  # noqa: B020
+                    row = Row(number, list(map(_text, cells)))
+                    if (problem := columns.problem(row.cells)) is not None:
+                        bad.add(number, problem)
+                    else:
+                        yield columns.wanted(row)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     # Python errors: text that is not UTF-8, and dates outside the range of datetime
@@ -118,26 +123,6 @@ def _check_same_ids(path: Path, schema: Any, wanted: Sequence[str], pyarrow: Any
         [name for name, kind in kinds.items() if is_integer(kind)],
         [name for name, kind in kinds.items() if is_floating(kind)],
     )
-
-
-def _row(
-    number: int,
-    names: Sequence[object],
-    literals: Sequence[object],
-    marked: Sequence[str],
-    bad: BadLines,
-) -> Row | None:
-    cells, texts = [_text(value) for value in names], [_text(value) for value in literals]
-    for column, cell in enumerate(cells, 1):
-        if (problem := name_problem(cell)) is not None:
-            bad.add(number, f"column {column} {problem}")
-            return None
-    for name, text in zip(marked, texts, strict=True):
-        if ESCAPED_BYTE.search(text):
-            bad.add(number, f"column {name} is not UTF-8")
-            return None
-    filled = [cell for cell in zip(marked, texts, strict=True) if cell[1]]
-    return Row(number, cells, filled)
 
 
 def _text(value: object) -> str:

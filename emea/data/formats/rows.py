@@ -129,6 +129,25 @@ class Columns(NamedTuple):
         marked = [(name, stripped.index(name)) for name in attributes if name in stripped]
         return Columns(self.names, found, len(cells), marked)
 
+    def problem(self, cells: Sequence[str]) -> str | None:
+        """Return why a row cannot be used, or ``None``."""
+        if len(cells) != self.width:
+            return f"expected {self.width} columns, found {len(cells)}"
+        if "" not in cells and not UNUSABLE.search("".join(cells)):
+            return None  # one check of the whole row, since most rows are good
+        for place in self.places:
+            if (problem := name_problem(cells[place])) is not None:
+                return f"column {place + 1} {problem}"
+        for name, place in self.attributes:
+            if ESCAPED_BYTE.search(cells[place]):
+                return f"column {name} is not UTF-8"
+        return None
+
+    def wanted(self, row: Row) -> Row:
+        """Return the wanted cells of a row that has all cells."""
+        cells = [row.cells[place] for place in self.places]
+        return Row(row.line, cells, self.attribute_cells(row.cells))
+
     def attribute_cells(self, cells: Sequence[str]) -> list[tuple[str, str]]:
         """Return the name and the text of each attribute cell of a row that is not empty."""
         return [(name, cells[place]) for name, place in self.attributes if cells[place]]
@@ -161,11 +180,10 @@ def wanted_cells(
         if header is not None:
             columns = header
             _check_names(path, row.cells, columns)
-        elif (problem := _problem(row.cells, columns)) is not None:
+        elif (problem := columns.problem(row.cells)) is not None:
             bad.add(row.line, problem)
         else:
-            cells = [row.cells[place] for place in columns.places]
-            yield Row(row.line, cells, columns.attribute_cells(row.cells))
+            yield columns.wanted(row)
 
 
 def _check_names(path: Path, header: Sequence[str], columns: Columns) -> None:
@@ -229,21 +247,6 @@ def _comma_rows(text: IO[str], bad: BadLines, after: int) -> Iterator[Row]:
             continue
         if cells:
             yield Row(taken.last, cells)
-
-
-def _problem(cells: Sequence[str], columns: Columns) -> str | None:
-    """Return why a row cannot be used, or ``None``."""
-    if len(cells) != columns.width:
-        return f"expected {columns.width} columns, found {len(cells)}"
-    if "" not in cells and not UNUSABLE.search("".join(cells)):
-        return None  # one check of the whole row, since most rows are good
-    for place in columns.places:
-        if (problem := name_problem(cells[place])) is not None:
-            return f"column {place + 1} {problem}"
-    for _, place in columns.attributes:
-        if ESCAPED_BYTE.search(cells[place]):
-            return f"column {place + 1} is not UTF-8"
-    return None
 
 
 def name_problem(name: str) -> str | None:

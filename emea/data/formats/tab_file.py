@@ -29,7 +29,7 @@ class TableRows:
 
     def error(self, row: int, message: str) -> DataError:
         """Return an error about one row. The caller raises it."""
-        return _error_at(self.label, row, message)
+        return DataError(f"{self.place(row)}: {message}")
 
     def place(self, row: int) -> str:
         """Return the file and the line of a row, for messages."""
@@ -112,9 +112,11 @@ def _text(content: bytes, label: str) -> str:
         text = content.decode("utf-8").replace("\r\n", "\n").rstrip("\r\n")
     except UnicodeDecodeError as error:
         row = content.count(b"\n", 0, error.start)
-        raise _error_at(label, row, f"byte 0x{content[error.start]:02x} is not UTF-8") from error
+        raise TableRows(label).error(
+            row, f"byte 0x{content[error.start]:02x} is not UTF-8"
+        ) from error
     if not text:
-        raise _error_at(label, 0, "the file is empty")
+        raise TableRows(label).error(0, "the file is empty")
     return text
 
 
@@ -124,7 +126,9 @@ def _check_width(lines: list[str], num_columns: int, label: str) -> None:
         return
     row = next(row for row, line in enumerate(lines) if line.count("\t") != tabs)
     found = lines[row].count("\t") + 1 if lines[row] else "a blank line"
-    raise _error_at(label, row, f"expected {num_columns} tab-separated columns, found {found}")
+    raise TableRows(label).error(
+        row, f"expected {num_columns} tab-separated columns, found {found}"
+    )
 
 
 def _is_id(cell: str) -> bool:
@@ -132,10 +136,6 @@ def _is_id(cell: str) -> bool:
         return -INT64_LIMIT <= int(cell) < INT64_LIMIT and "_" not in cell
     except ValueError:
         return False
-
-
-def _error_at(label: str, row: int, message: str) -> DataError:
-    return DataError(f"{label}, line {row + 1}: {message}")
 
 
 Key = TypeVar("Key", int, str)

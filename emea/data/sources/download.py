@@ -4,11 +4,12 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException, IncompleteRead
 from pathlib import Path, PurePosixPath
+from typing import IO
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import urlopen
@@ -111,7 +112,11 @@ def ensure_downloaded(folder: Path, source: str, base_url: str = GITHUB_RAW) -> 
         except (OSError, HTTPException, ValueError) as error:
             raise _unreachable(error, url, folder, facts, missing[position:]) from error
         _check(file, url, content, facts.blobs[file])
-        _place(folder / file, content)
+        try:
+            with complete_file(folder / file) as stream:
+                stream.write(content)
+        except OSError as error:
+            raise DataError(f"{folder / file} cannot be written: {error.strerror}") from error
 
 
 def git_blob_id(content: bytes) -> str:
@@ -158,23 +163,17 @@ def _check(file: str, url: str, content: bytes, expected: str) -> None:
         )
 
 
-def _place(target: Path, content: bytes) -> None:
-    # Each process uses its own name, so that parallel jobs do not write to the same file.
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+@contextmanager
+def complete_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that gets its name when it is complete, and is removed after an error.
+
+    Each process uses its own name until then, so that parallel jobs do not write to the same file.
+    """
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(content)
-        os.replace(part, target)
-    except OSError as error:
-        # A parallel job may have finished first and removed this part. The content is the same.
-        if not target.is_file():
-            raise DataError(f"{target} cannot be written: {error.strerror}") from error
+        with part.open("wb") as file:
+            yield file
+        os.replace(part, path)
     finally:
-        _sweep(target)
-
-
-def _sweep(target: Path) -> None:
-    """Remove partial files of this or an interrupted download."""
-    for leftover in target.parent.glob(f"{target.name}.*part"):
-        with suppress(OSError):
-            leftover.unlink()
+        part.unlink(missing_ok=True)

@@ -261,13 +261,12 @@ def _check_same_ids(frame: Any, places: Sequence[int]) -> None:
 
 def _frame_rows(frame: Any, columns: Columns) -> Iterator[Row]:
     for number, values in enumerate(frame.itertuples(index=False, name=None), 1):
-        cells = [_cell(value) for value in values]
-        wanted = [cells[place] for place in columns.places]
-        if not all(wanted):
+        row = columns.wanted(Row(number, [_cell(value) for value in values]))
+        if not all(row.cells):
             raise DataError(
                 f"Row {number} of the data frame has an empty cell. Remove such rows: dropna()."
             )
-        yield Row(number, wanted, columns.attribute_cells(cells))
+        yield row
 
 
 def _cell(value: object) -> str:

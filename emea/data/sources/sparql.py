@@ -5,7 +5,6 @@ import io
 import logging
 import os
 import re
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,6 +21,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, QueryResultsFormat, RdfFor
 from emea import __version__
 from emea.data.formats.limits import MIB, current_limits, limit_error
 from emea.data.formats.rdf_guards import MOST_QUOTED, TurtleGuard
+from emea.data.sources.download import complete_file
 from emea.errors import ConfigError, DataError, one_line
 
 log = logging.getLogger(__name__)
@@ -82,21 +82,13 @@ def endpoint_copy(url: str, query: str | None = None, page_size: int = PAGE_SIZE
         when = time.strftime("%Y-%m-%d", time.localtime(path.stat().st_mtime))
         log.info("Using the copy of %s from %s. Delete %s to query it again.", url, when, path)
         return path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("wb", dir=path.parent, suffix=".part", delete=False) as file:
-        try:
-            for lines in pages:
-                file.write(lines)
-                if file.tell() > current_limits().size_mib * MIB:
-                    raise limit_error(
-                        Path(endpoint_name(url)), "the size in MiB", "size_mib", current_limits()
-                    )
-            file.close()
-            os.replace(file.name, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(file.name)
-            raise
+    limits = current_limits()
+    with complete_file(path) as file:
+        for lines in pages:
+            file.write(lines)
+            if file.tell() > limits.size_mib * MIB:
+                name = Path(endpoint_name(url))
+                raise limit_error(name, "the size in MiB", "size_mib", limits)
     return path
 
 

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from emea.data.formats.input_file import FIRST_BYTES
-from emea.data.formats.tab_file import read_table
+from emea.data.formats.tab_file import IdNumbers, IdTable, parsed_ids, read_ids, read_table
 from emea.errors import DataError
 
 
@@ -95,3 +96,66 @@ def test_any_bytes_give_a_table_or_a_sentence(
         is_text = not content.startswith(tuple(FIRST_BYTES))  # other files are refused as a whole
         assert str(error).startswith("fuzz, line " if is_text else "fuzz is ")
         assert "\n" not in str(error)
+
+
+CONTENTS = st.one_of(
+    st.text(alphabet="0129-+_ \t\n\r.٣é", max_size=30),
+    st.lists(
+        st.lists(st.integers(0, 10**19).map(str), min_size=2, max_size=2).map("\t".join),
+        max_size=5,
+    ).map("\n".join),
+)
+
+
+@given(content=CONTENTS)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_ids_are_those_of_the_general_reader(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "links"
+    path.write_bytes(content.encode())
+    try:
+        table = read_table(path, 2)
+        expected = [list(row) for row in zip(table.integers(0), table.integers(1), strict=True)]
+    except DataError as error:
+        with pytest.raises(DataError) as found:
+            read_ids(path, 2)
+        assert str(found.value) == str(error)
+    else:
+        assert read_ids(path, 2).values.tolist() == expected
+
+
+def test_plain_ids_are_parsed_at_once() -> None:
+    values = parsed_ids(b"1\t20\t3\n004\t5\t999999999999999999\n\n", 3)
+    assert values is not None
+    assert values.tolist() == [[1, 20, 3], [4, 5, 10**18 - 1]]
+    assert values.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"\n", b"1\t2\n3", b"1\t2\n\n3\t4", b"1\t\n2\t3", b"1\t2\t3\t4", b"1\n2\t3\t4"),
+        *(b"1\t2\r\n3\t4", b"-1\t2", b"1 \t2", b"1\t1000000000000000000", "1\t٣".encode()),
+    ],
+)
+def test_other_layouts_are_left_to_the_general_reader(content: bytes) -> None:
+    assert parsed_ids(content, 2) is None
+
+
+@pytest.mark.parametrize("keys", [[7, 3, 5], [70_000, -3, 5 * 10**15], [4]])
+def test_numbers_follow_the_order_of_the_keys(keys: list[int]) -> None:
+    numbers = IdNumbers(np.array(keys), "entity", "ent_ids_1")
+    assert len(numbers) == len(keys)
+    column = np.array([keys[-1], keys[0], keys[-1]])
+    table = IdTable("t", column[:, None])
+    assert numbers.of(column, table).tolist() == [len(keys) - 1, 0, len(keys) - 1]
+    assert numbers.of(column[:0], table).tolist() == []
+
+
+@pytest.mark.parametrize("keys", [[7, 3, 5], [70_000, -3, 5 * 10**15]])
+@pytest.mark.parametrize("unknown", [2, 4, 8, 10**17, -(10**17)])
+def test_unknown_id_names_its_line(keys: list[int], unknown: int) -> None:
+    numbers = IdNumbers(np.array(keys), "entity", "ent_ids_1")
+    column = np.array([keys[1], unknown, unknown + 1])
+    message = rf"^t, line 2: unknown entity {unknown} \(not in ent_ids_1\)$"
+    with pytest.raises(DataError, match=message):
+        numbers.of(column, IdTable("t", column[:, None]))

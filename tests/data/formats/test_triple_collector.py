@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emea.data.formats.triple_collector import SAME_AS, TripleCollector
+from emea.data.arrays import frozen
+from emea.data.formats.triple_collector import SAME_AS, NameTable, TripleCollector, distinct_triples
+from emea.data.sources.id_format import first_occurrences
 from emea.errors import DataError
 
 names = st.sampled_from([*"abcdef"])
@@ -60,3 +63,40 @@ def test_a_prefixed_same_as_is_no_edge_either() -> None:
     graph, reading = collected([("a", "r", "b"), ("a", "owl:sameAs", "z")], []).finish("", 0, True)
     assert graph.entity_names == ["a", "b"]
     assert reading.num_same_as == 1
+
+
+TRIPLES = st.lists(st.tuples(*[st.integers(0, 4)] * 3), max_size=60)
+
+
+@given(TRIPLES)
+def test_distinct_triples(rows: list[tuple[int, int, int]]) -> None:
+    found = distinct_triples(frozen(rows, 3))
+    assert list(map(tuple, found.tolist())) == sorted(set(rows))
+
+
+@given(TRIPLES)
+def test_first_occurrences(rows: list[tuple[int, int, int]]) -> None:
+    found = first_occurrences(frozen(rows, 3))
+    assert [rows[row] for row in found] == list(dict.fromkeys(rows))
+
+
+def test_no_triples() -> None:
+    assert distinct_triples(np.empty((0, 3), dtype=np.int64)).shape == (0, 3)
+
+
+@given(st.lists(st.lists(st.text(max_size=2))))
+def test_numbers_are_those_of_a_loop(blocks: list[list[str]]) -> None:
+    table: NameTable[str] = NameTable()
+    seen: list[str] = []
+    for block in blocks:
+        expected = []
+        for name in block:
+            if name not in seen:
+                seen.append(name)
+            expected.append(seen.index(name))
+        assert table.numbers(block).tolist() == expected
+    assert list(table) == seen
+    half = len(seen) // 2
+    assert list(table.since(half)) == seen[half:][::-1]
+    table.forget(half)
+    assert list(table) == seen[:half]

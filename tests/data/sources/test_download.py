@@ -13,7 +13,13 @@ from unittest.mock import Mock
 import pytest
 
 from emea.data.sources import download
-from emea.data.sources.download import ensure_downloaded, git_blob_id, load_source
+from emea.data.sources.download import (
+    ensure_downloaded,
+    git_blob_id,
+    load_source,
+    locate,
+    require_files,
+)
 from emea.errors import DataError
 
 COMMIT = "c0ffee"
@@ -105,14 +111,6 @@ def test_own_files_are_left_alone(server: Server, folder: Path) -> None:
     ensure_downloaded(folder, "mini", server.url)
     assert found(folder) == CONTENTS | {"triples_1": b"my own"}
     assert server.requested == ["ref_ent_ids"]
-
-
-def test_leftovers_of_an_interrupted_download(server: Server, folder: Path) -> None:
-    folder.mkdir(parents=True)
-    for name in ("triples_1.part", "triples_1.4711.part"):
-        (folder / name).write_text("0\t1")
-    ensure_downloaded(folder, "mini", server.url)
-    assert found(folder) == CONTENTS
 
 
 def test_interruption_while_writing_leaves_nothing(
@@ -209,3 +207,27 @@ def test_pinned_sources(monkeypatch: pytest.MonkeyPatch) -> None:
             source.paths
         )
         assert all(len(blob) == 40 for blob in source.blobs.values())
+
+
+def test_root_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMEA_DATA", "/elsewhere")
+    assert locate("a/b") == Path("/elsewhere/a/b")
+    assert locate("a/b", "/top") == Path("/top/a/b")
+    assert locate("/absolute") == Path("/absolute")
+
+
+def test_default_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EMEA_DATA", raising=False)
+    assert locate("a") == Path("data/a")
+
+
+def test_missing_folder_and_file(tmp_path: Path) -> None:
+    ending = "Put x and y there, or set EMEA_DATA to the folder that contains your data sets."
+    with pytest.raises(DataError) as error:
+        require_files(tmp_path / "none", ["x"], "x and y")
+    assert str(error.value) == f"The folder {tmp_path / 'none'} does not exist. {ending}"
+    (tmp_path / "x").touch()
+    require_files(tmp_path, ["x"], "x and y")
+    with pytest.raises(DataError) as error:
+        require_files(tmp_path, ["x", "y"], "x and y")
+    assert str(error.value) == f"The folder {tmp_path} has no y. {ending}"

@@ -129,7 +129,7 @@ def test_a_column_that_is_named_twice_is_refused(tmp_path: Path, header: str) ->
 def test_attributes_must_be_utf8(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"head,relation,tail,Name,name\na,r,b,,caf\xe9\nc,r,d,\xe9,x\n")
-    with pytest.raises(DataError, match=r"a\.csv, line 2: column 5 is not UTF-8"):
+    with pytest.raises(DataError, match=r"a\.csv, line 2: column name is not UTF-8"):
         list(wanted_cells(path, "csv", NAMES, BadLines(path.name), ["name"]))
     found = list(wanted_cells(path, "csv", NAMES, BadLines(path.name, "skip"), ["name"]))
     assert [(row.line, row.attributes) for row in found] == [(3, [("name", "x")])]

@@ -1,0 +1,213 @@
+"""Decoders: best candidates, mutual pairs, Sinkhorn and one-to-one assignment."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+
+from emea.answer.decoding import (
+    BestAnswer,
+    HungarianAnswer,
+    MutualAnswer,
+    SinkhornAnswer,
+    accepted,
+    claims,
+)
+from emea.matching.beliefs import Beliefs
+
+from ..matching.random_beliefs import answered, certain, free_table, random_beliefs
+
+ANSWER = Beliefs(torch.tensor([[3], [4], [5], [6]]), torch.tensor([[1.0], [0.7], [0.2], [0.0]]))
+LABELS = torch.tensor([[0, 3]])
+
+
+@pytest.mark.parametrize(
+    ("threshold", "probs"),
+    [
+        (0.0, [1.0, 0.7, 0.2, 0.0]),
+        (float(torch.tensor(0.7)), [1.0, 0.7, 0.0, 0.0]),
+        (0.9, [1.0, 0.0, 0.0, 0.0]),
+        (math.inf, [1.0, 0.0, 0.0, 0.0]),
+    ],
+)
+def test_what_is_less_probable_is_left_out(threshold: float, probs: list[float]) -> None:
+    kept = accepted(ANSWER, threshold, LABELS)
+    assert torch.equal(kept.probs, torch.tensor(probs).unsqueeze(1))
+    assert torch.equal(kept.targets, ANSWER.targets)
+
+
+def test_a_sure_answer_is_no_label() -> None:
+    sure = Beliefs(ANSWER.targets, torch.ones(4, 1))
+    assert accepted(sure, math.inf, LABELS).probs.flatten().tolist() == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_each_row_takes_its_best(tied: bool) -> None:
+    for seed in range(30):
+        beliefs, labels = random_beliefs(seed, tied)
+        expected = {}
+        for source in range(beliefs.num_source):
+            probs = beliefs.probs[source].tolist()
+            best = probs.index(max(probs))
+            if probs[best]:
+                expected[source] = (int(beliefs.targets[source, best]), probs[best])
+        assert answered(BestAnswer()(beliefs, labels)) == expected | certain(labels), seed
+
+
+def looped(beliefs: Beliefs, labels: torch.Tensor) -> dict[int, tuple[int, float]]:
+    table = free_table(beliefs, labels)
+    pairs = {}
+    for source in range(beliefs.num_source):
+        # of equal candidates the first, of equal claimants the smallest id
+        target = max(beliefs.targets[source].tolist(), key=lambda t: table[source, t])
+        claimant = max(range(beliefs.num_source), key=lambda s: table[s, target])
+        if table[source, target] > 0 and claimant == source:
+            pairs[source] = (target, table[source, target])
+    return pairs
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_pairs_are_those_of_a_loop(tied: bool) -> None:
+    for seed in range(60):
+        beliefs, labels = random_beliefs(seed, tied)
+        answer = answered(MutualAnswer()(beliefs, labels))
+        assert answer == looped(beliefs, labels) | certain(labels), seed
+        targets = [target for target, _ in answer.values()]
+        assert len(set(targets)) == len(targets), seed
+
+
+def test_who_is_not_chosen_back_stays_unmatched() -> None:
+    # both want target 7, which prefers 1; 0 has a second choice that nobody wants
+    beliefs = Beliefs(torch.tensor([[7, 3], [7, 3]]), torch.tensor([[0.6, 0.4], [0.9, 0.1]]))
+    answer = MutualAnswer()(beliefs, torch.zeros(0, 2, dtype=torch.int64))
+    assert answered(answer) == {1: (7, pytest.approx(0.9))}
+
+
+def test_a_label_is_kept_however_sure_others_are_of_its_target() -> None:
+    beliefs = Beliefs(torch.tensor([[5, 2], [5, 2]]), torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
+    answer = MutualAnswer()(beliefs, torch.tensor([[1, 5]]))
+    assert answered(answer) == {1: (5, 1.0)}
+
+
+NO_LABELS = torch.zeros(0, 2, dtype=torch.int64)
+
+
+def dense_shares(
+    beliefs: Beliefs, labels: torch.Tensor, rounds: int, temperature: float
+) -> np.ndarray:
+    table = free_table(beliefs, labels)
+    num_source, num_target = table.shape
+    rest = [max(0.0, 1 - table[s].sum()) ** (1 / temperature) for s in range(num_source)]
+    table = table ** (1 / temperature)
+    for turn in range(rounds + 1):
+        for t in range(num_target if turn else 0):
+            table[:, t] /= max(1.0, table[:, t].sum())
+        for s in range(num_source):
+            total = table[s].sum() + rest[s]
+            table[s] /= total
+            rest[s] /= total
+    return table
+
+
+@pytest.mark.parametrize("temperature", [0.2, 1.0, 3.0])
+@pytest.mark.parametrize("rounds", [1, 4])
+def test_equals_dense_loops(rounds: int, temperature: float) -> None:
+    for seed in range(25):
+        beliefs, labels = random_beliefs(seed)
+        shares = dense_shares(beliefs, labels, rounds, temperature)
+        answer = answered(SinkhornAnswer(rounds, temperature)(beliefs, labels))
+        open_rows = [source for source in range(len(shares)) if shares[source].any()]
+        assert set(answer) == {*open_rows, *certain(labels)}, seed
+        assert {source: answer[source] for source in certain(labels)} == certain(labels), seed
+        for source in open_rows:
+            target, prob = answer[source]
+            assert prob == pytest.approx(shares[source].max(), rel=1e-9), seed
+            assert shares[source, target] == pytest.approx(prob, rel=1e-9), seed
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_after_many_rounds_both_sides_are_normalised(seed: int) -> None:
+    beliefs, labels = random_beliefs(seed)
+    balanced = SinkhornAnswer(rounds=2000, temperature=1.0).balanced(beliefs.without(labels))
+    assert claims(balanced).max() <= 1 + 1e-2
+    assert balanced.probs.sum(1).max() <= 1 + 1e-12
+
+
+def test_the_one_with_another_choice_gives_way() -> None:
+    # both like target 0 best, and only entity 1 has somewhere else to go
+    beliefs = Beliefs(torch.tensor([[0, 1], [0, 1]]), torch.tensor([[0.8, 0.0], [0.55, 0.45]]))
+    answer = answered(SinkhornAnswer(rounds=20, temperature=1.0)(beliefs, NO_LABELS))
+    assert [answer[source][0] for source in (0, 1)] == [0, 1]
+
+
+def test_a_matching_does_not_change() -> None:
+    matching = Beliefs(torch.tensor([[2], [0], [1]]), torch.tensor([[0.5], [0.0], [0.9]]))
+    balanced = SinkhornAnswer(rounds=20, temperature=1.0).balanced(matching)
+    assert torch.allclose(balanced.probs, matching.probs.double())
+
+
+def test_a_low_temperature_loses_no_entity() -> None:
+    beliefs = Beliefs(torch.tensor([[0, 1]]), torch.tensor([[1e-20, 0.5]]))
+    answer = answered(SinkhornAnswer(rounds=20, temperature=0.001)(beliefs, NO_LABELS))
+    assert answer == {0: (1, pytest.approx(0.5))}  # as likely as all other targets together
+
+
+FORBIDDEN = 1e9
+
+
+def dense_assignment(table: np.ndarray, unmatched_prob: float) -> dict[int, int]:
+    num_source, num_target = table.shape
+    costs = np.full((num_source, num_target + num_source), FORBIDDEN)
+    costs[:, :num_target][table > 0] = -np.log(table[table > 0])
+    costs[np.arange(num_source), num_target + np.arange(num_source)] = -math.log(unmatched_prob)
+    pairs = zip(*linear_sum_assignment(costs), strict=True)
+    return {int(source): int(target) for source, target in pairs if target < num_target}
+
+
+def log_prob(table: np.ndarray, pairs: dict[int, int], unmatched_prob: float) -> float:
+    matched = sum(math.log(table[source, target]) for source, target in pairs.items())
+    return matched + (len(table) - len(pairs)) * math.log(unmatched_prob)
+
+
+@pytest.mark.parametrize("unmatched_prob", [1e-6, 0.01, 0.3])
+def test_equals_the_dense_assignment(unmatched_prob: float) -> None:
+    for seed in range(40):
+        beliefs, labels = random_beliefs(seed)
+        table = free_table(beliefs, labels)
+        expected = {
+            source: (target, table[source, target])
+            for source, target in dense_assignment(table, unmatched_prob).items()
+        }
+        answer = answered(HungarianAnswer(unmatched_prob)(beliefs, labels))
+        assert answer == expected | certain(labels), seed
+
+
+@given(st.integers(0, 2**32), st.sampled_from([0.001, 0.05, 0.5]))
+def test_one_to_one_and_as_probable_as_any_other(seed: int, unmatched_prob: float) -> None:
+    beliefs, labels = random_beliefs(seed, tied=True)
+    table = free_table(beliefs, labels)
+    answer = answered(HungarianAnswer(unmatched_prob)(beliefs, labels))
+    targets = [target for target, _ in answer.values()]
+    assert len(set(targets)) == len(targets)
+    assert certain(labels).items() <= answer.items()
+    pairs = {s: target for s, (target, _) in answer.items() if s not in certain(labels)}
+    best = dense_assignment(table, unmatched_prob)
+    value = log_prob(table, pairs, unmatched_prob)
+    assert value == pytest.approx(log_prob(table, best, unmatched_prob))
+
+
+def test_all_together_beats_each_for_itself() -> None:
+    # each for itself would leave 1 with nothing: it has one candidate, 0 has two
+    beliefs = Beliefs(torch.tensor([[4, 6], [4, 6]]), torch.tensor([[0.6, 0.3], [0.5, 0.0]]))
+    answer = HungarianAnswer(0.01)(beliefs, torch.zeros(0, 2, dtype=torch.int64))
+    assert {source: target for source, (target, _) in answered(answer).items()} == {0: 6, 1: 4}
+
+
+def test_who_finds_nothing_better_stays_unmatched() -> None:
+    beliefs = Beliefs(torch.tensor([[0], [0], [1]]), torch.tensor([[0.9], [0.8], [0.05]]))
+    answer = HungarianAnswer(0.1)(beliefs, torch.zeros(0, 2, dtype=torch.int64))
+    assert answered(answer) == {0: (0, pytest.approx(0.9))}
