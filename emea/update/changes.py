@@ -36,36 +36,30 @@ class Change:
 
 @dataclass(frozen=True)
 class Differences:
-    """Names of the entities that the versions of both graphs do not share.
+    """Names of the entities that differ between two versions, of the source and the target graph.
 
     Args:
-        new_sources: Source entities that only the later version has.
-        gone_sources: Source entities that only the earlier version has.
-        new_targets: Target entities that only the later version has.
-        gone_targets: Target entities that only the earlier version has.
-        changed: Source and target entities that have other triples than before.
+        new: Entities that only the later version has.
+        gone: Entities that only the earlier version has.
+        changed: Entities that have other triples than before.
     """
 
-    new_sources: frozenset[str]
-    gone_sources: frozenset[str]
-    new_targets: frozenset[str]
-    gone_targets: frozenset[str]
+    new: tuple[frozenset[str], frozenset[str]]
+    gone: tuple[frozenset[str], frozenset[str]]
     changed: tuple[frozenset[str], frozenset[str]]
 
     def reason(self, source: str, old: str | None, new: str | None) -> str:
         """Explain a changed match by the changes of its entities."""
-        if source in self.gone_sources:
-            return "the source entity is gone"
-        if old in self.gone_targets:
-            return "the target entity is gone"
-        if source in self.new_sources:
-            return "the source entity is new"
-        if new in self.new_targets:
-            return "the target entity is new"
-        of_source, of_target = self.changed
-        if source in of_source or old in of_target or new in of_target:
-            return "triples of an entity changed"
-        return "evidence from other entities changed"
+        reasons = (
+            (source in self.gone[0], "the source entity is gone"),
+            (old in self.gone[1], "the target entity is gone"),
+            (source in self.new[0], "the source entity is new"),
+            (new in self.new[1], "the target entity is new"),
+            (source in self.changed[0], "triples of an entity changed"),
+            (bool({old, new} & self.changed[1]), "triples of an entity changed"),
+        )
+        found = (reason for is_true, reason in reasons if is_true)
+        return next(found, "evidence from other entities changed")
 
 
 def changes_between(before: Answers, after: Answers, differences: Differences) -> list[Change]:

@@ -23,8 +23,8 @@ from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.finished_run import FinishedRun, read_records, write_records, write_run
 from emea.run.result import RunResult
 from emea.run.warm_start import RowMap, WarmStart, joint_rows
-from emea.update.affected import GraphVersions
 from emea.update.changes import Answers, Differences
+from emea.update.graph_versions import GraphVersions, Versions
 
 READING = (
     *("format", "on_error", "keep_isolated", "keep_literals", "attributes", "label_language"),
@@ -46,14 +46,13 @@ class Update:
     Args:
         run: The finished run.
         pair: The new graphs; links of entities that no longer exist are left out.
-        source: Both versions of the source graph, in the ids of the run and of ``pair``.
-        target: Both versions of the target graph.
+        versions: Both versions of the source graph and of the target graph, in the ids of the run
+            and of ``pair``.
     """
 
     run: FinishedRun
     pair: GraphPair
-    source: GraphVersions
-    target: GraphVersions
+    versions: Versions
 
     @classmethod
     def of(
@@ -78,73 +77,46 @@ class Update:
             DataError: If a link contradicts a link of the run, a rejected pair is a known link, or
                 no training link is left, or no test link of a run with ``protocol=released``.
         """
-        versions = (
-            GraphVersions.of(run.pair.source, source),
-            GraphVersions.of(run.pair.target, target),
-        )
-        known = run.split.supervision
-        train, validation = (_moved(part, versions) for part in (known.train, known.validation))
-        test = _moved(run.split.test, versions)
-        added = _new_links(links, np.concatenate([train, validation]), source, target)
-        train = np.concatenate([train, added])
-        check_rejected(rejected, np.concatenate([train, validation]), source, target)
-        test = test[~np.isin(test[:, 0], train[:, 0]) & ~np.isin(test[:, 1], train[:, 1])]
-        if len(known.train) and not len(train):
-            raise DataError("None of the training links joins entities of the new graphs.")
-        if run.config.protocol.name == "released" and not len(test):
-            raise DataError(NO_TEST_LINKS)
+        versions = _versions(run, source, target)
+        split = _joined_split(run, versions, links)
+        known = np.concatenate([split.train, split.validation])
+        check_rejected(rejected, known, source, target)
         if run.pair.rejected is not None:
-            before = _only(_moved(run.pair.rejected, versions), added)  # a new link is accepted now
+            before = _only(_moved(run.pair.rejected, versions), known)  # a new link is accepted now
             rejected = np.concatenate([before, rejected])
         # the ids of the pair are shuffled, so names must identify its entities
         pair = GraphPair(
             run.pair.name,
             replace(source, entity_names=source.all_entity_names),
             replace(target, entity_names=target.all_entity_names),
-            np.concatenate([train, validation, test]),
-            # test links of unknown entities have no ids, so they stay missed
-            OfficialSplit(train, validation, test, run.split.num_missed),
+            np.concatenate([known, split.test]),
+            split,
             num_absent=run.split.num_missed,
             rejected=np.unique(rejected, axis=0) if len(rejected) else None,
         ).shuffled()
-        return cls(
-            run,
-            pair,
-            GraphVersions.of(run.pair.source, pair.source),
-            GraphVersions.of(run.pair.target, pair.target),
-        )
+        return cls(run, pair, _versions(run, pair.source, pair.target))
 
     @property
-    def versions(self) -> tuple[GraphVersions, GraphVersions]:
-        """Both versions of both graphs."""
-        return self.source, self.target
+    def split(self) -> OfficialSplit:
+        """The links of the update in the ids of ``pair``."""
+        assert self.pair.official is not None
+        return self.pair.official
 
     def start(self) -> WarmStart:
         """Return the state of the run in the ids of the new graphs."""
         pairs, probs = mutual_matches(self.run)
-        moved = _moved_rows(pairs.numpy(), self.versions)
-        kept = (moved != NO_MATCH).all(1)
+        moved, train = _moved_rows(pairs.numpy(), self.versions), self.split.train
+        kept = (moved != NO_MATCH).all(1) & _apart(moved, train)
         moved, weights = moved[kept], probs[torch.from_numpy(kept)]
-        official = self.pair.official
-        assert official is not None
-        free = ~np.isin(moved[:, 0], official.train[:, 0])
-        free &= ~np.isin(moved[:, 1], official.train[:, 1])
-        moved, weights = moved[free], weights[torch.from_numpy(free)]
         num_source, num_target = self.pair.source.num_entities, self.pair.target.num_entities
-        train = torch.from_numpy(official.train.copy())
-        known = Matching.of_links(train, num_source, num_target)
+        known = Matching.of_links(torch.from_numpy(train.copy()), num_source, num_target)
         known.targets[moved[:, 0]] = torch.from_numpy(moved[:, 1])
         known.probs[moved[:, 0]] = weights.double()
         checkpoint = self.run.folder / CHECKPOINT_FILE
         encoder = read_module(checkpoint) if checkpoint.exists() else {}
-        entities = [
-            RowMap(one.old_entities, one.old.num_entities) for one in (self.source, self.target)
-        ]
-        relations = [
-            RowMap(one.old_relations, one.old.num_relations) for one in (self.source, self.target)
-        ]
-        maps = [joint_rows(entities[0], entities[1])]
-        maps += [joint_rows(relations[0], relations[1], directions) for directions in (2, 1)]
+        entities = [RowMap(one.old_entities, one.old.num_entities) for one in self.versions]
+        relations = [RowMap(one.old_relations, one.old.num_relations) for one in self.versions]
+        maps = [joint_rows(*entities), joint_rows(*relations, 2), joint_rows(*relations, 1)]
         two_way = self.run.config.em.get("two_way") or {}
         weighted = weights.float() if two_way.get("weighted_labels") else None
         return WarmStart(known, moved, weighted, encoder, maps)
@@ -158,10 +130,8 @@ class Update:
 
     def new_pairs(self) -> IntArray:
         """Return links and rejected pairs that the run did not have, ``[n, 2]``."""
-        official = self.pair.official
-        assert official is not None
-        known = self.run.split.supervision
-        parts = [(known.train, official.train), (known.validation, official.validation)]
+        known, split = self.run.split.supervision, self.split
+        parts = [(known.train, split.train), (known.validation, split.validation)]
         if self.pair.rejected is not None:
             before = self.run.pair.rejected
             parts.append((known.train[:0] if before is None else before, self.pair.rejected))
@@ -169,13 +139,15 @@ class Update:
 
     def differences(self) -> Differences:
         """Return which entities are new, gone or have other triples."""
-        sides = []
-        for one in self.versions:
-            new = _names(one.new, one.old_entities == NO_MATCH)
-            gone = _names(one.old, one.new_entities == NO_MATCH)
-            sides.append((new, gone, _names(one.new, one.is_changed())))
-        (new, gone, changed), (new_targets, gone_targets, changed_targets) = sides
-        return Differences(new, gone, new_targets, gone_targets, (changed, changed_targets))
+        source, target = (
+            (
+                _names(one.new, one.old_entities == NO_MATCH),
+                _names(one.old, one.new_entities == NO_MATCH),
+                _names(one.new, one.is_changed()),
+            )
+            for one in self.versions
+        )
+        return Differences(*zip(source, target, strict=True))
 
 
 def update_config(run: FinishedRun, iterations: int = 1, is_local: bool = False) -> Any:
@@ -248,12 +220,42 @@ def _named(pair: GraphPair, answers: dict[int, tuple[int, float]]) -> Answers:
     return {source(one): (target(other), prob) for one, (other, prob) in answers.items()}
 
 
-def _moved_rows(links: IntArray, versions: tuple[GraphVersions, GraphVersions]) -> IntArray:
+def _versions(run: FinishedRun, source: KnowledgeGraph, target: KnowledgeGraph) -> Versions:
+    return GraphVersions.of(run.pair.source, source), GraphVersions.of(run.pair.target, target)
+
+
+def _joined_split(run: FinishedRun, versions: Versions, links: IntArray) -> OfficialSplit:
+    """Return the links of a run that still have both entities, and the new training links.
+
+    Raises:
+        DataError: If a link contradicts a link of the run, or no training link is left, or no
+            test link of a run with ``protocol=released``.
+    """
+    known = run.split.supervision
+    train, validation = (_moved(part, versions) for part in (known.train, known.validation))
+    added = _new_links(links, np.concatenate([train, validation]), versions)
+    train = np.concatenate([train, added])
+    if len(known.train) and not len(train):
+        raise DataError("None of the training links joins entities of the new graphs.")
+    test = _moved(run.split.test, versions)
+    test = test[_apart(test, train)]
+    if run.config.protocol.name == "released" and not len(test):
+        raise DataError(NO_TEST_LINKS)
+    # test links of unknown entities have no ids, so they stay missed
+    return OfficialSplit(train, validation, test, run.split.num_missed)
+
+
+def _apart(pairs: IntArray, links: IntArray) -> np.ndarray:
+    """Return which pairs have no entity in common with the links."""
+    return ~np.isin(pairs[:, 0], links[:, 0]) & ~np.isin(pairs[:, 1], links[:, 1])
+
+
+def _moved_rows(links: IntArray, versions: Versions) -> IntArray:
     source, target = versions
     return np.stack([source.new_entities[links[:, 0]], target.new_entities[links[:, 1]]], axis=1)
 
 
-def _moved(links: IntArray, versions: tuple[GraphVersions, GraphVersions]) -> IntArray:
+def _moved(links: IntArray, versions: Versions) -> IntArray:
     """Return the links in the ids of the new graphs, without those that lost an entity."""
     moved = _moved_rows(links, versions)
     kept: IntArray = moved[(moved != NO_MATCH).all(1)]
@@ -268,18 +270,16 @@ def _only(pairs: IntArray, others: IntArray) -> IntArray:
     return left
 
 
-def _new_links(
-    links: IntArray, known: IntArray, source: KnowledgeGraph, target: KnowledgeGraph
-) -> IntArray:
+def _new_links(links: IntArray, known: IntArray, versions: Versions) -> IntArray:
     """Return the links that are not known.
 
     Raises:
         DataError: If an entity has another link already.
     """
     new = _only(links, known)
-    for side, graph, column in (("source", source, 0), ("target", target, 1)):
+    for column, side in enumerate(("source", "target")):
         twice = np.flatnonzero(np.isin(new[:, column], known[:, column]))
         if len(twice):
-            name = graph.entity_name(int(new[twice[0], column]))
+            name = versions[column].new.entity_name(int(new[twice[0], column]))
             raise DataError(f"The {side} entity {name} already has another link in the run.")
     return new

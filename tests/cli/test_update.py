@@ -82,7 +82,8 @@ def test_an_update_starts_from_the_matches_of_the_run(place: Path) -> None:
     run = load_run(place / "run")
     empty = np.zeros((0, 2), dtype=np.int64)
     update = Update.of(run, run.pair.source, run.pair.target, empty, empty)
-    assert not len(update.source.added) and not len(update.source.removed)
+    source, _ = update.versions
+    assert not len(source.added) and not len(source.removed)
     start = update.start()
     old_name, new_name = run.pair.source.entity_name, update.pair.source.entity_name
     old_target, new_target = run.pair.target.entity_name, update.pair.target.entity_name

@@ -8,10 +8,8 @@ NOTHING: frozenset[str] = frozenset()
 BEFORE = {"a": ("A", 0.9), "b": ("B", 0.8), "c": ("C", 0.7), "d": ("D", 0.6), "e": ("E", 0.5)}
 AFTER = {"a": ("A", 0.4), "b": ("X", 0.8), "c": ("Y", 0.7), "e": ("Z", 0.5), "f": ("F", 0.3)}
 DIFFERENCES = Differences(
-    new_sources=frozenset("f"),
-    gone_sources=frozenset("d"),
-    new_targets=frozenset("X"),
-    gone_targets=frozenset("C"),
+    new=(frozenset("f"), frozenset("X")),
+    gone=(frozenset("d"), frozenset("C")),
     changed=(NOTHING, NOTHING),
 )
 
@@ -34,6 +32,7 @@ def test_each_change_has_its_kind_and_reason(tmp_path: Path) -> None:
 
 
 def test_changed_triples_are_a_reason() -> None:
-    changed = Differences(NOTHING, NOTHING, NOTHING, NOTHING, (frozenset("e"), NOTHING))
+    same = (NOTHING, NOTHING)
+    changed = Differences(same, same, (frozenset("e"), NOTHING))
     found = changes_between({"e": ("E", 0.5)}, {"e": ("Z", 0.5)}, changed)
     assert found[0].reason == "triples of an entity changed"

@@ -12,10 +12,10 @@ from emea import graph_of, read_graph
 from emea.data.arrays import NO_MATCH
 from emea.data.graph import KnowledgeGraph
 from emea.matching.beliefs import Beliefs
-from emea.update.affected import (
+from emea.update.graph_versions import GraphVersions
+from emea.update.planning import (
     FORMER_PROB,
     Affected,
-    GraphVersions,
     affected_entities,
     moved_beliefs,
 )
