@@ -59,7 +59,3 @@ def test_searches_have_a_recall() -> None:
         ratio = exact / numbers[f"{name}, s"]
         assert numbers[f"{name}: ratio to exact"] == pytest.approx(ratio)
     assert numbers["one pass search: recall at 10"] > 0.99
-
-
-def test_an_exponent_is_fitted() -> None:
-    assert compare._exponent([1, 2, 4], [1.0, 4.0, 16.0]) == pytest.approx(2)

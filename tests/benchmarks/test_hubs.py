@@ -1,6 +1,6 @@
 """The benchmark of hubs: its graph, and its numbers."""
 
-from benchmarks.hubs import growth, hub_graph, measure
+from benchmarks.hubs import hub_graph, measure
 from emea.rules.directed_triples import DirectedTriples
 
 
@@ -17,7 +17,3 @@ def test_every_phase_is_measured() -> None:
     phases = {"table", "evidence", "propagation", "avoid_conflict", "explanation"}
     assert set(numbers) == {*phases, "memory_mb"}
     assert min(numbers.values()) >= 0
-
-
-def test_growth_is_an_exponent() -> None:
-    assert growth({"a": 1.0, "b": 2.0}, {"a": 100.0, "b": 20.0}, 10) == ["a 2.00", "b 1.00"]

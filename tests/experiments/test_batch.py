@@ -48,13 +48,6 @@ def test_a_failing_cell_is_reported_and_does_not_stop_the_others(
     assert json.loads(finished.read_text())["data"] == "synthetic"
 
 
-@pytest.mark.slow
-def test_parts_share_the_cells(tmp_path: Path) -> None:
-    for number in (1, 2):
-        main(["figure5", *QUICK, "--out", str(tmp_path), "--part", f"{number - 1}/2"])
-        assert len(list(tmp_path.glob("*/metrics.json"))) == number
-
-
 @pytest.mark.parametrize("dirty", ["unknown", "false"])
 def test_uncommitted_code_is_reported_before_the_runs(
     tmp_path: Path,
@@ -78,12 +71,6 @@ def test_first_trainings_have_no_em_in_any_experiment(experiment: str, tmp_path:
         check_config(config)
     firsts = [config for name, config in configs.items() if "-first-" in name]
     assert firsts and all(config.em.iterations == 0 for config in firsts)
-
-
-@pytest.mark.parametrize("part", ["2/2", "x", "0/0", "-1/2"])
-def test_a_part_that_is_none_is_refused(part: str, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit):
-        main(["figure5", *QUICK, "--out", str(tmp_path), f"--part={part}"])
 
 
 def test_names_tell_pair_ratio_and_split_first() -> None:

@@ -70,15 +70,6 @@ def test_experiments_on_names_find_equal_names(experiment: str, tmp_path: Path) 
         assert metrics.literals is not None and metrics.literals["num_anchors"] > 50
 
 
-def write_folds(folder: Path) -> None:
-    """Write one fold of the links of a pair: 20 for training, 10 for validation."""
-    links = (folder / "ent_links").read_text().splitlines(keepends=True)
-    fold = folder / "721_5fold" / "1"
-    fold.mkdir(parents=True)
-    for name, some in (("train", links[:20]), ("valid", links[20:30]), ("test", links[30:])):
-        (fold / f"{name}_links").write_text("".join(some))
-
-
 def test_the_experiment_on_official_folds_has_every_method_and_fold() -> None:
     found = jobs(ON_FOLDS, [])
     assert len(found) == len({tuple(job) for job in found}) == 7 * 3 * 5
@@ -87,18 +78,6 @@ def test_the_experiment_on_official_folds_has_every_method_and_fold() -> None:
     assert {config.split.name for config in configs} == {"official"}
     chosen = {(c.method.name, c.model.name, c.em.name, c.ensemble.name) for c in configs}
     assert len(chosen) == 7 and ("emea", "rrea", "one_to_one", "independent") in chosen
-
-
-@pytest.mark.slow
-def test_the_experiment_on_official_folds_runs(tmp_path: Path) -> None:
-    write_named_pair(tmp_path / "pair")
-    write_folds(tmp_path / "pair")
-    small = [f"data.folder={tmp_path / 'pair'}", "data.fold=1", "trainer=cpu", "tracking=none"]
-    small += ["model.initial_epochs=2", "model.epochs_per_iteration=1", "skip_recorded=false"]
-    for number, job in enumerate(jobs(ON_FOLDS, small)):
-        metrics = run_job(composed(job), tmp_path / str(number)).metrics
-        links = metrics.settings.num_links
-        assert (links.train, links.validation, links.test) == (20, 10, 60)
 
 
 @pytest.mark.parametrize(

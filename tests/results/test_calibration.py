@@ -49,22 +49,6 @@ def test_draws_what_the_metrics_say(folder: Path, capsys: pytest.CaptureFixture[
         assert text in drawn, text
 
 
-def test_the_same_numbers_give_the_same_bytes(folder: Path) -> None:
-    for name in ("a", "b"):
-        assert main([str(folder), "--out", str(folder / name)]) == 0
-    for ending in ("png", "svg"):
-        first, second = ((folder / f"{name}.{ending}").read_bytes() for name in "ab")
-        assert first == second
-
-
-def test_a_place_that_cannot_be_written_is_reported(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place = folder / "metrics.json" / "diagram"
-    assert main([str(folder), "--out", str(place)]) == 1
-    assert capsys.readouterr().err.startswith(f"error: {place} cannot be written: ")
-
-
 @pytest.mark.parametrize("name", ["zh-0.05", "zh-0.05.svg", "zh-0.05.png"])
 def test_both_forms_lie_where_they_are_wanted(name: str, folder: Path) -> None:
     assert main([str(folder), "--out", str(folder / name)]) == 0

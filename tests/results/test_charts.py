@@ -1,15 +1,14 @@
 """Charts as data and as files."""
 
-import json
 import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from emea.results.charts import COLOURS, png, stacked, svg
+from emea.results.charts import png, stacked, svg
 from emea.results.report import Cell, Entry, Table
-from experiments.report.line_charts import SHAPES, Chart, lines, points
+from experiments.report.line_charts import Chart, lines, points
 
 CHART = Chart("a title", 0, "ratio", ("model", "EMEA"), panel="pair", dashed=("model",))
 
@@ -44,30 +43,12 @@ def test_points_are_what_was_measured() -> None:
     assert "low" not in found[0]
 
 
-def test_a_key_column_can_be_the_series() -> None:
-    chart = Chart("", 0, "ratio", ("EMEA",), series="pair", names={"zh": "Chinese"})
-    assert {(p["panel"], p["series"]) for p in points(chart, table())} == {("", "Chinese")}
-
-
 def test_panels_have_their_own_places_and_common_series() -> None:
     first, second = picture()["concat"]
     assert (first["title"], second["title"]) == ("zh", "fr")
     encodings = [panel["layer"][2]["encoding"] for panel in (first, second)]
     assert [one["x"]["sort"] for one in encodings] == [["1%", "20%"], ["5%"]]
     assert {tuple(one["color"]["scale"]["domain"]) for one in encodings} == {("model", "EMEA")}
-
-
-def test_no_two_series_look_alike() -> None:
-    assert len(set(COLOURS)) == len(COLOURS) == len(set(SHAPES)) == len(SHAPES)
-
-
-def test_charts_with_one_panel_share_a_row() -> None:
-    chart = Chart("", 0, "ratio", ("EMEA",), series="pair")
-    small = lines(chart, points(chart, table()))
-    large = lines(CHART, points(CHART, table()))
-    first, second = stacked([small, large, small])["vconcat"]
-    assert len(first["hconcat"]) == 2
-    assert len(second["concat"]) == 2
 
 
 def test_the_same_numbers_give_the_same_bytes() -> None:
@@ -93,7 +74,3 @@ def test_names_are_escaped_in_drawings(text: str) -> None:
     chart = Chart(text, 0, "ratio", ("EMEA",), series="pair")
     drawn = svg(stacked([lines(chart, points(chart, table()))]))
     assert text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") in drawn
-
-
-def test_specifications_are_json() -> None:
-    assert json.loads(json.dumps(picture())) == picture()

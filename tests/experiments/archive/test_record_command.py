@@ -6,7 +6,7 @@ import pytest
 
 from experiments.__main__ import main
 
-from ...written_runs import METRICS, write_run_folder
+from ...written_runs import write_run_folder
 
 
 @pytest.fixture(autouse=True)
@@ -46,20 +46,6 @@ def test_a_sweep_is_added_as_a_whole(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "--name needs exactly one run" in capsys.readouterr().err
 
 
-def test_a_score_of_zero_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    metrics = METRICS | {"final": {"hit@1": 0.0, "mrr": 0.0}, "protocol": "released"}
-    write_run_folder(tmp_path / "a", metrics=metrics)
-    assert main(["record", "add", "mine", "a"]) == 0
-    assert main(["record", "list", "mine"]) == 0
-    assert "  a  hit@1 0.0000  mrr 0.0000  protocol released\n" in capsys.readouterr().out
-
-
-def test_uncommitted_code_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_run_folder(tmp_path / "a", tags={"commit": "c" * 40, "dirty": "true"})
-    assert main(["record", "add", "mine", "a"]) == 0
-    assert "added a (not in reports: it was made by uncommitted code)" in capsys.readouterr().out
-
-
 def test_a_name_and_a_replacement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in "ab":
         write_run_folder(tmp_path / name, run_id=name * 32)
@@ -69,14 +55,6 @@ def test_a_name_and_a_replacement(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["record", "add", "x/mine", "b", "--name", "zh 5%", "--replace"]) == 0
     assert main(["record", "add", "x/mine", "a", "b", "--name", "c"]) == 1
     assert "--name needs exactly one run" in capsys.readouterr().err
-
-
-def test_two_runs_of_one_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("x/a", "y/a"):
-        write_run_folder(tmp_path / name)
-    assert main(["record", "add", "mine", "x/a", "y/a"]) == 1
-    assert "Two of the runs are named a" in capsys.readouterr().err
-    assert not (tmp_path / "experiments").exists()
 
 
 @pytest.mark.parametrize(
@@ -94,15 +72,3 @@ def test_mistakes_are_one_sentence(
     assert main(["record", *arguments]) == 1
     error = capsys.readouterr().err
     assert error.startswith("error: ") and message in error and error.count("\n") == 1
-
-
-def test_a_place_that_cannot_be_written_is_one_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_run_folder(tmp_path / "a")
-    (tmp_path / "file").write_text("")
-    assert main(["record", "add", "file/mine", "a"]) == 1
-    assert "file/mine cannot be written: " in capsys.readouterr().err
-    assert main(["record", "add", "mine", "a"]) == 0
-    assert main(["record", "restore", "mine", "a", "--out", "file/back"]) == 1
-    assert "file/back cannot be written: " in capsys.readouterr().err

@@ -24,15 +24,6 @@ def test_a_run_has_its_id_and_its_study(tmp_path: Path) -> None:
     assert (run.study, run.name) == ("table1", "zh-0.01-s0")
 
 
-def test_ranks_by_stage(tmp_path: Path) -> None:
-    run = write_run(tmp_path, "a", {"initial": [3, 2], "final": [1, float("inf")]})
-    ranks = [run.ranks(stage) for stage in ("initial", "final", "final_reverse")]
-    assert ranks[0] is not None and ranks[0].tolist() == [3, 2]
-    assert ranks[1] is not None and ranks[1].tolist() == [1, float("inf")]
-    assert ranks[2] is None
-    assert made().ranks() is None
-
-
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no recorded runs"):
         load_records(tmp_path)
@@ -79,14 +70,6 @@ def test_run_folders_are_found_at_any_depth(tmp_path: Path) -> None:
     assert [run.study for run in found] == ["", "figure4"]
     with pytest.raises(DataError, match="contains no finished run"):
         load_run_folders([tmp_path, tmp_path / "sweep" / "none"])
-
-
-def test_the_runs_of_a_study_can_be_reported(tmp_path: Path) -> None:
-    for name in "ab":
-        write_run(tmp_path / "mine", name)
-    write_folder(tmp_path / "sweep", "late", started=2)
-    found = load_runs([tmp_path / "mine", tmp_path / "sweep"])
-    assert {run.name for run in found} >= {"a", "b"} and len(found) == 3
 
 
 def test_a_run_in_a_study_and_in_a_folder_counts_once(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import re
 from importlib.metadata import version
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from emea.config.composition import option_names
@@ -13,10 +12,7 @@ from emea.results.page import vega_bundle
 from emea.results.recorded_run import RecordedRun
 from emea.results.render import report_markdown
 from experiments.archive.study import EXPERIMENTS, find_studies
-from experiments.report.methods import EMEA, PRASE
-from experiments.report.run_table import Runs, cell_of
 from experiments.report.studies import STUDIES
-from experiments.report.study_spec import DBP15K
 from experiments.report.write import DOCUMENTS, PAGE, PICTURE, Results, report_csv
 
 ROOT = EXPERIMENTS.parent
@@ -89,18 +85,3 @@ def test_links_lead_to_files(path: Path) -> None:
         link for link in links if not link.startswith("http") and not (path.parent / link).exists()
     ]
     assert not missing
-
-
-@pytest.mark.parametrize("ratio", [0.1, 0.2, 0.3])
-@pytest.mark.parametrize("data", DBP15K)
-def test_prase_is_ahead_among_all_targets(
-    data: str, ratio: float, committed_table: pd.DataFrame
-) -> None:
-    runs = Runs(committed_table, "table1")
-    prase, emea = (
-        cell_of(runs.of(method, "strict", data, ratio), "{stage}.all_targets.hit@1")
-        for method in (PRASE, EMEA)
-    )
-    assert prase is not None and prase.mean is not None
-    assert emea is not None and emea.mean is not None
-    assert prase.mean > emea.mean

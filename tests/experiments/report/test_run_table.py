@@ -10,7 +10,6 @@ from emea.record.run_header import flat_params
 from emea.results.recorded_run import RecordedRun
 from experiments.report.checks import Mean
 from experiments.report.methods import (
-    CHANGES,
     COMMON,
     DUAL,
     DUAL_PARTS,
@@ -24,7 +23,6 @@ from experiments.report.methods import (
     Method,
     changed_setting,
     comparable_settings,
-    on_data,
     validation_from_train,
 )
 from experiments.report.run_table import cell_of, run_table, values_at
@@ -69,19 +67,6 @@ def defaults(*overrides: str) -> dict[str, Any]:
 def test_a_run_of_something_else_does_not_stand_for_it(other: dict[str, Any]) -> None:
     assert on_zh([made(**other)], EMEA) == {}
     assert on_zh([made(), made("b", started=9, **other)], EMEA) == {0: ("a", "final")}
-
-
-def test_a_run_represents_its_split() -> None:
-    runs = [made(f"s{split}", split_seed=split) for split in (2, 0, 1)]
-    found = on_zh(runs, EMEA)
-    assert list(found) == [0, 1, 2]
-    assert [name for name, _ in found.values()] == ["s0", "s1", "s2"]
-
-
-def test_settings_that_a_run_has_not_are_not_asked_of_it() -> None:
-    method = Method("EMEA", "", EMEA.sources, usual={"rule.num_neighbours": 5})
-    assert list(on_zh([made()], method)) == [0]
-    assert on_zh([made(params={"rule.num_neighbours": 20})], method) == {}
 
 
 def test_a_run_older_than_a_setting_has_its_default() -> None:
@@ -134,17 +119,6 @@ def test_what_all_runs_have_in_common_are_the_defaults() -> None:
     assert {key: configured[key] for key in stopping} == {key: COMMON[key] for key in stopping}
 
 
-def test_runs_on_dwy100k_may_have_any_number_of_iterations() -> None:
-    place = {"data": "dwy100k_dbp_wd", "params": {"em.iterations": 5}}
-    runs = viewed([made(**place), reasoned("paris", 0.3, **place)])
-    for method in (EMEA, PARIS):
-        large = on_data(method, "dwy100k_dbp_wd")
-        assert runs.of(method, "strict", "dwy100k_dbp_wd", 0.01) == []
-        assert len(runs.of(large, "strict", "dwy100k_dbp_wd", 0.01)) == 1
-        assert on_data(method, "dwy100k_dbp_wd") is large
-        assert on_data(method, "dbp15k_zh") is method
-
-
 @pytest.mark.parametrize("turned", [False, True])
 def test_of_several_runs_the_latest_counts(turned: bool) -> None:
     runs = [made("early", started=1), made("late", started=2)]
@@ -170,21 +144,6 @@ def test_the_first_model_of_an_em_run_is_read_from_that_run() -> None:
     assert hits(runs, RREA_SEMI, "released") == [0.3]
     # EM under another protocol is another run, but a model alone is the same under each
     assert hits(runs, RREA_SEMI, "strict") == [0.2]
-
-
-@pytest.mark.parametrize("of_run", ["strict", "released"])
-@pytest.mark.parametrize("asked", ["strict", "released"])
-def test_a_model_alone_counts_under_any_protocol(of_run: str, asked: str) -> None:
-    run = alone(0.2, protocol=of_run, params={"em.iterations": 0})
-    assert list(on_zh([run], RREA, asked)) == [0]
-
-
-def test_reasoning_represents_itself() -> None:
-    runs = [reasoned("paris", 0.3), reasoned("prase", 0.4)]
-    assert hits(runs, PARIS) == [0.3]
-    assert hits(runs, PRASE) == [0.4]
-    cell = cell_of(viewed(runs).of(PRASE, "strict", "dbp15k_zh", 0.01), "{stage}.mrr")
-    assert cell is not None and cell.mean is None
 
 
 @pytest.mark.parametrize("setting", USUAL)
@@ -247,12 +206,6 @@ def test_the_one_thing_that_is_changed(
     params: dict[str, Any], metrics: dict[str, Any], told: str | None
 ) -> None:
     assert changed_setting(made(em="dual", params=DUAL_PARTS | params, **metrics)) == told
-
-
-def test_every_part_has_a_name_for_being_off() -> None:
-    assert {key for key, _ in CHANGES} == set(DUAL_PARTS) - {"em.two_way.features"}
-    for key, value in CHANGES:
-        assert value != str(DUAL_PARTS[key])
 
 
 def test_values_have_paths() -> None:

@@ -6,16 +6,15 @@ from typing import Any
 import pytest
 
 from emea.results.render import as_markdown
-from emea.results.report import Cell, Entry, Part, Report, Table, text_table
-from experiments.report.columns import Difference, Listed, Measured, Printed, verdict
-from experiments.report.filling import fill
+from emea.results.report import Cell, Entry, Part, Report, Table
+from experiments.report.columns import Difference, Measured, Printed, verdict
 from experiments.report.methods import EMEA, PARIS, RREA, Method
 from experiments.report.records import PaperNumbers
 from experiments.report.studies.common import compared
 from experiments.report.study_spec import Row, TableSpec
 from experiments.report.write import report_csv
 
-from .fabricated import alone, filled, made, reasoned, rows_of, scores, texts, viewed
+from .fabricated import alone, filled, made, reasoned, rows_of, scores, texts
 
 CELL = [("dbp15k_zh", 0.01)]
 ALONE = Method("RREA", "rrea", RREA.sources[:1])
@@ -87,34 +86,12 @@ def test_every_method_has_a_line_for_each_of_its_protocols() -> None:
     assert row["strict - paper"] == "-0.027"
 
 
-def test_columns_that_no_row_needs_are_left_out() -> None:
-    assert as_markdown(found()).splitlines()[0] == (
-        "| pair | ratio | method | paper | strict | strict - paper | verdict, strict |"
-    )
-
-
-def test_a_method_without_a_protocol_leaves_its_columns_empty() -> None:
-    row = texts(found())[*ZH, "RREA"]
-    assert list(row.values()) == ["0.140", "", "", "", "0.200 (1 split)", "+0.060", "above"]
-
-
 def test_metrics_a_method_does_not_have() -> None:
     """If the paper prints a metric that the method cannot have, the verdict says n/a."""
     row = texts(found("mrr"))[*ZH, "PARIS"]
     assert list(row.values()) == ["0.020", "", "", "", "n/a", "", "n/a"]
     row = texts(found("mr"))[*ZH, "PARIS"]
     assert list(row.values()) == ["", "", "", "", "n/a", "", ""]
-
-
-def test_ranks_have_one_digit() -> None:
-    row = texts(found("mr"))[*ZH, "EMEA"]
-    assert (row["strict"], row["strict - paper"]) == ("4.9 ± 0.1", "-0.1")
-
-
-def test_the_paper_prints_nothing_about_all_targets() -> None:
-    everywhere = found(pool="all")
-    assert {entry.line["paper"] for entry in entries(everywhere) if entry.line} == {None}
-    assert texts(everywhere)[*ZH, "EMEA"] == {"released": "not run", "strict": "0.245 ± 0.007"}
 
 
 def test_the_csv_reads_back() -> None:
@@ -134,11 +111,6 @@ def test_the_csv_reads_back() -> None:
     ]
     assert _numbers(rows[2]) == ["released", "", "", "0", "0.517", "not run", ""]
     assert _numbers(rows[1]) == ["strict", "0.2", "", "1", "0.14", "above", "id-alone"]
-
-
-def test_cells_without_a_mean_have_no_deviation() -> None:
-    row = csv_rows(found("mrr"))[0]
-    assert _numbers(row) == ["strict", "", "", "2", "0.02", "", "id-paris id-paris"]
 
 
 def _numbers(row: dict[str, Any]) -> list[str]:
@@ -177,23 +149,6 @@ def test_differences_need_both_numbers() -> None:
     assert (row["a"], row["b"], row["c"]) == ("-0.017", "", "+0.200")
 
 
-def test_own_runs_of_a_study_can_be_preferred_and_machines_listed() -> None:
-    other = {"split_seed": 1, "tags": {"gpu": "other"}, "peak": 2.0}
-    runs = [made("own", "here", peak=1.0), made("other", "there", **other)]
-    columns = (
-        Measured("own", own_first=True),
-        Measured("all"),
-        Measured("largest", path="peak", largest=True, spread=False),
-        Listed("machine", "machine"),
-        Listed("own machine", "machine", own_first=True),
-    )
-    spec = TableSpec(("row",), [Row(("x",), *CELL[0], EMEA)], columns, 0)
-    cells = texts(fill(spec, viewed(runs, "here"), {}))["x",]
-    assert (cells["own"], cells["all"]) == ("0.500", "0.500 ± 0.000")
-    assert (cells["largest"], cells["machine"]) == ("2.000", "other, some GPU")
-    assert cells["own machine"] == "some GPU"
-
-
 def test_rows_and_columns_without_runs_are_left_out_and_named() -> None:
     rows = [
         Row(("zh", "1%"), "dbp15k_zh", 0.01, EMEA),
@@ -206,8 +161,3 @@ def test_rows_and_columns_without_runs_are_left_out_and_named() -> None:
     assert rows_of(text) == [["zh", "1%", "0.500", "0.517"]]
     assert text.endswith("\n\nNot run: fr, zh 5%.")
     assert as_markdown(filled(TableSpec(("pair",), rows, columns), [])) == "No run is recorded."
-
-
-def test_tables_of_texts() -> None:
-    table = text_table(["a"], ["b", "c"], [["1", "2", "3"]], ["c"])
-    assert as_markdown(table) == "| a | b | c |\n| --- | ---: | --- |\n| 1 | 2 | 3 |"
