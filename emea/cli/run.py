@@ -27,7 +27,7 @@ from emea.record.pair_file import load_pair
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_header import Launch
 from emea.record.run_record import is_finished
-from emea.record.secrets import clean_hydra_files
+from emea.record.store_uri import clean_hydra_files
 from emea.run.sweep import forget_outcome, launch_of, write_outcome
 from emea.runtime.console import logged
 

@@ -38,7 +38,7 @@ from emea.record.run_folder import (
     read_yaml,
 )
 from emea.record.run_header import Launch, sweep_name, with_secrets
-from emea.record.secrets import without_secret
+from emea.record.store_uri import without_secret
 from emea.record.tracker import Tracker
 from emea.runtime.console import duration
 

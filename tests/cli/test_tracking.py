@@ -46,16 +46,6 @@ def test_missing_folder_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFi
     assert "is not a folder" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["sync", "ui"])
-def test_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_info:
-        main([command, "--help"])
-    assert exit_info.value.code == 0
-    text = capsys.readouterr().out
-    assert "--uri" in text
-    assert "--host" not in text
-
-
 @pytest.mark.parametrize("port", ["-1", "0", "65536", "http"])
 def test_a_port_out_of_range_is_one_sentence(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
