@@ -192,7 +192,7 @@ class TwoWay:
         self, similarity: Similarity, links: Tensor, free: Subset | None, local: LocalUpdate
     ) -> LocalSearch:
         """Search candidates of the affected entities only."""
-        whole = Subset.everything(similarity) if free is None else free
+        whole = Subset.unlabelled(similarity, links[:0]) if free is None else free
         among = similarity if free is None else free.similarity(similarity)
         sharpness = fitted_sharpness(among, whole.numbered(links))
         k = min(self.num_candidates, among.num_target)

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from emea.data.arrays import FloatArray, IntArray
-from emea.matching import compiled
+from emea.matching.compiled import arrays, loops
 from emea.matching.similarity import Similarity
 from emea.runtime import kernels
 from emea.runtime.block_memory import in_smaller_blocks
+from emea.runtime.threads import available_threads, in_threads, index_ranges
 
 OPERATIONS_PER_SCORE = 4
 """Approximate operations of torch for each score that is compared."""
@@ -124,7 +125,11 @@ def rank_counts(
     """
     num_columns = scores.shape[1] if num_columns is None else num_columns
     if kernels.uses_numba(scores, OPERATIONS_PER_SCORE * scores.numel()):
-        not_better, equal = compiled.rank_counts(scores, reference, num_columns)
+        counts = torch.empty(2, len(scores), dtype=torch.int64)
+        given = (*arrays(scores, reference, counts), num_columns)
+        parts = index_ranges(len(scores), available_threads())
+        in_threads(loops().rank_counts, [(*part, *given) for part in parts])
+        not_better, equal = counts
     else:
         scores = scores[:, :num_columns]
         not_better, equal = (scores <= reference).sum(1), (scores == reference).sum(1)

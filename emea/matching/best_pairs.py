@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from emea.matching import compiled
+from emea.matching.compiled import arrays, loops
 from emea.runtime import kernels
 from emea.runtime.threads import available_threads, index_ranges, one_thread
 
@@ -190,7 +190,8 @@ class BestKeys:
         if kernels.uses_numba(scores):
             groups = scores.view(len(scores), -1, GROUP)
             first = start, first_column // GROUP, first_id
-            compiled.keep_best(groups, first, self.rows, self.columns)
+            lists = arrays(*self.rows), arrays(*self.columns)
+            loops().keep_best(groups.numpy(), first, *lists)
             return
         keys = scores[:, : self.num_columns - first_column].long() << ID_BITS
         rows, columns = torch.arange(len(keys)), torch.arange(keys.shape[1])
@@ -258,6 +259,6 @@ def write_products(rows: Tensor, columns: Tensor, out: Tensor) -> None:
         out: ``[n, m]`` 32-bit integers.
     """
     if _has(LOOP_INSTRUCTIONS) and kernels.uses_numba(rows):
-        compiled.int8_products(rows, columns, out)
+        loops().int8_products(*arrays(rows, columns), out.numpy())
     else:
         torch._int_mm(rows, columns.T, out=out)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from emea.matching import scanned_search
+from emea.matching.best_scores import log_sums
 from emea.matching.similarity import Similarity
 from emea.runtime.block_memory import in_smaller_blocks
 
@@ -37,18 +38,39 @@ class Candidates:
         return self.targets.shape[1]
 
 
-@in_smaller_blocks
 def top_candidates(similarity: Similarity, k: int) -> Candidates:
     """Return the k best targets of every source entity that the search finds."""
+    targets, scores, _ = best_targets(similarity, k)
+    return Candidates(targets, scores)
+
+
+@in_smaller_blocks
+def best_targets(
+    similarity: Similarity, k: int, sharpness: float | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Search the best targets of every source entity, best first.
+
+    Args:
+        similarity: Scores all pairs and chooses the targets to compare.
+        k: Number of targets per entity.
+        sharpness: Sharpness of the softmax; ``None`` to skip its denominator.
+
+    Returns:
+        ``[num_source, k]`` targets, their scores, and ``[num_source]`` logarithms of the softmax's
+        denominator over the compared targets.
+    """
     k = min(k, similarity.num_target)
     if scanned_search.usable(similarity, k):
-        found = scanned_search.scanned(similarity, k)
-        return Candidates(found.targets, found.scores)
+        return scanned_search.scanned(similarity, k, sharpness)
     scores = similarity.source.new_empty(similarity.num_source, k)
     targets = torch.empty(scores.shape, dtype=torch.int64, device=scores.device)
-    for block in similarity.search(k):
-        scores[block.rows], targets[block.rows] = block.best(k)
-    return Candidates(targets, scores)
+    log_mass = similarity.source.new_full((similarity.num_source,), -torch.inf)
+    for block in similarity.search(k) if k else ():
+        best, targets[block.rows] = block.best(k)
+        scores[block.rows] = best
+        if sharpness is not None:
+            log_mass[block.rows] = log_sums(sharpness * block.scores, sharpness * best[:, 0])
+    return targets, scores, log_mass
 
 
 @in_smaller_blocks

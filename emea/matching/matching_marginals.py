@@ -7,9 +7,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from emea.matching import compiled
+from emea.matching.compiled import arrays, group_order, loops
 from emea.matching.pair_table import PairTable, group_starts
 from emea.runtime import kernels
+from emea.runtime.threads import in_ranges
 
 MAX_PASSES = 6
 """Most passes over the messages of both sides; later calls for the same table continue them."""
@@ -128,10 +129,24 @@ def _other_sums(table: PairTable) -> tuple[OtherSums, OtherSums]:
         return partial(_torch_sums, _sums_by_source), partial(_torch_sums, of_targets)
     places = table.filled.flatten().nonzero().squeeze(1)
     targets = table.targets.flatten()[places]
-    by_target = places[compiled.group_order(targets, table.num_target)]
+    by_target = places[group_order(targets, table.num_target)]
     of_source = group_starts(places // table.targets.shape[1], table.num_source), places
     of_target = group_starts(targets, table.num_target), by_target
-    return partial(compiled.other_sums, of_source), partial(compiled.other_sums, of_target)
+    return partial(_compiled_sums, of_source), partial(_compiled_sums, of_target)
+
+
+def _compiled_sums(groups: tuple[Tensor, Tensor], terms: Tensor) -> Tensor:
+    """Return the sums of the pairs, and 1 in other places.
+
+    Args:
+        groups: Start of each entity's pairs in the list of pairs, and the places of the pairs in
+            the flattened terms.
+        terms: ``[num_source, width]``, not negative.
+    """
+    sums = torch.ones_like(terms)
+    given = arrays(*groups), *(values.reshape(-1) for values in arrays(terms, sums))
+    in_ranges(loops().other_sums, len(groups[0]) - 1, *given)
+    return sums
 
 
 def _torch_sums(sums: Callable[[Tensor], Tensor], terms: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ changes by less than 0.0001. ``topk`` would read all scores about six times.
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -43,21 +43,6 @@ MAX_BYTES = 2**32
 """Memory of a block that has the least number of rows; with more targets, it has fewer rows."""
 
 
-class Scanned(NamedTuple):
-    """Holds the best targets of every source entity.
-
-    Args:
-        targets: ``[num_source, k]`` the best targets, best first.
-        scores: ``[num_source, k]`` their scores in single precision.
-        log_mass: ``[num_source]`` logarithm of the softmax's denominator over all targets; zeros if
-            no sharpness was given.
-    """
-
-    targets: Tensor
-    scores: Tensor
-    log_mass: Tensor
-
-
 def usable(similarity: Similarity, k: int) -> bool:
     """Return whether the scan supports this search and is faster than ``topk``."""
     if similarity.scope is not None or not kernels.uses_triton(similarity.source):
@@ -65,13 +50,19 @@ def usable(similarity: Similarity, k: int) -> bool:
     return similarity.num_target // GROUP >= LEAST_SHARE * (k + SPARE)
 
 
-def scanned(similarity: Similarity, k: int, sharpness: float | None = None) -> Scanned:
-    """Return the k best targets of every source entity.
+def scanned(
+    similarity: Similarity, k: int, sharpness: float | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the k best targets of every source entity, best first.
 
     Args:
         similarity: Scores all pairs.
         k: Number of targets per entity, at most a quarter of the groups of targets.
         sharpness: Sharpness of the softmax; ``None`` to skip its denominator.
+
+    Returns:
+        ``[num_source, k]`` targets, their scores in single precision, and ``[num_source]``
+        logarithms of the softmax's denominator over all targets (zeros if skipped).
     """
     num_source, num_target = similarity.num_source, similarity.num_target
     scores = similarity.source.new_empty(num_source, k)
@@ -94,7 +85,7 @@ def scanned(similarity: Similarity, k: int, sharpness: float | None = None) -> S
             rough = sharpness * (rough - offset)
             mass -= sharpness * offset.squeeze(1)
             log_mass[block] = _corrected(mass, rough, sharpness * exact)
-    return Scanned(targets, scores, log_mass)
+    return targets, scores, log_mass
 
 
 def block_rows(num_target: int) -> dict[str, int]:

@@ -6,12 +6,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from emea.matching import scanned_search
-from emea.matching.best_scores import log_sums
+from emea.matching.candidates import best_targets
 from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable, ScoredPairs
 from emea.matching.search import Scope, SearchGroup
 from emea.matching.similarity import Similarity
-from emea.runtime.block_memory import in_smaller_blocks
 
 NOTHING_LEFT = 1e-6
 """Smallest probability of entities that are not candidates, so that its log is finite."""
@@ -111,21 +109,10 @@ def two_sided(
     return TwoSided(pairs, sharpness, (forth.log_mass, back.log_mass))
 
 
-@in_smaller_blocks
 def one_sided(similarity: Similarity, k: int, sharpness: float) -> OneSided:
     """Return the k best targets of every source entity, and its softmax denominator."""
-    k = min(k, similarity.num_target)
-    if scanned_search.usable(similarity, k):
-        found = scanned_search.scanned(similarity, k, sharpness)
-        return OneSided(found.targets, found.scores, sharpness, found.log_mass)
-    scores = similarity.source.new_empty(similarity.num_source, k)
-    targets = torch.empty(scores.shape, dtype=torch.int64, device=scores.device)
-    mass = similarity.source.new_full((similarity.num_source,), -torch.inf)
-    for block in similarity.search(k) if k else ():
-        best, targets[block.rows] = block.best(k)
-        scores[block.rows] = best
-        mass[block.rows] = log_sums(sharpness * block.scores, sharpness * best[:, 0])
-    return OneSided(targets, scores, sharpness, mass)
+    targets, scores, log_mass = best_targets(similarity, k, sharpness)
+    return OneSided(targets, scores, sharpness, log_mass)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,13 +126,6 @@ class Subset:
 
     source: Tensor
     target: Tensor
-
-    @classmethod
-    def everything(cls, similarity: Similarity) -> "Subset":
-        """Return the subset of all entities."""
-        sizes, device = (similarity.num_source, similarity.num_target), similarity.source.device
-        sides = [torch.ones(size, dtype=torch.bool, device=device) for size in sizes]
-        return cls(sides[0], sides[1])
 
     @classmethod
     def unlabelled(cls, similarity: Similarity, labels: Tensor) -> "Subset":

@@ -11,7 +11,7 @@ from emea.matching.compiled import arrays
 from emea.rules.directed_triples import DirectedTriples, expand_ranges, run_ends
 from emea.runtime import kernels
 from emea.runtime.block_memory import block_budget, in_smaller_blocks
-from emea.runtime.threads import in_threads, thread_ranges
+from emea.runtime.threads import in_ranges
 
 LOOKUPS_PER_BLOCK = {"cpu": 2**22, "cuda": 2**25}
 """Look-ups at a time, per kind of device; this bounds the memory."""
@@ -169,10 +169,8 @@ def _compiled_join(
         *arrays(beliefs[0].targets, filled, beliefs[1].targets, carries),
         arrays(*edges.as_lists()),
     )
-    calls = [(*part, *given) for part in thread_ranges(len(source.pair_heads))]
-    rows = [
-        torch.from_numpy(rows[:number]) for rows, number in in_threads(compiled_loops.joined, calls)
-    ]
+    found_rows = in_ranges(compiled_loops.joined, len(source.pair_heads), *given)
+    rows = [torch.from_numpy(rows[:number]) for rows, number in found_rows]
     pairs, slot, neighbour_slot, found = torch.cat(rows).view(-1, 4).T.contiguous()
     index, relation, target_relation = relation_products(source, target, pairs, found)
     pairs = pairs[index]

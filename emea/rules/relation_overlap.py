@@ -10,7 +10,7 @@ from emea.rules.neighbour_join import LOOKUPS_PER_BLOCK
 from emea.rules.subsumption import Subsumption
 from emea.runtime import kernels
 from emea.runtime.block_memory import block_budget, in_smaller_blocks
-from emea.runtime.threads import in_threads, thread_ranges
+from emea.runtime.threads import in_ranges
 
 LEAST_INCLUSION = 0.1
 """Relations with a smaller inclusion do not count as counterparts."""
@@ -166,8 +166,7 @@ def _compiled_found(
         arrays(*partners),
         *arrays(found),
     )
-    calls = [(*part, *given) for part in thread_ranges(len(order))]
-    in_threads(compiled_loops.shared_weights, calls)
+    in_ranges(compiled_loops.shared_weights, len(order), *given)
     return found
 
 

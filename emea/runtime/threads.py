@@ -85,6 +85,21 @@ def in_threads(
     return [function(*calls[0]), *(job.result() for job in pending)]
 
 
+def in_ranges(function: Callable[..., Any], size: int, *given: Any) -> list[Any]:
+    """Call a compiled loop on ranges of indices, a range for each thread.
+
+    Args:
+        function: A function that releases the interpreter lock. Its first arguments are the first
+            index and the last index + 1.
+        size: Number of all indices.
+        *given: Its further arguments.
+
+    Returns:
+        The results in the order of the ranges.
+    """
+    return in_threads(function, [(*part, *given) for part in thread_ranges(size)])
+
+
 @functools.cache
 def _threads(number: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(number, thread_name_prefix="emea-kernel")

@@ -22,6 +22,8 @@ from .test_two_way_step import step, visible
 
 KINDS: list[dict[str, Any]] = [{}, {"one_to_one": True}, {"both_directions": False}]
 
+NO_LABELS = torch.empty(0, 2, dtype=torch.int64)
+
 
 def former(problem: Aligned, **options: Any) -> tuple[JointReport, Beliefs]:
     """The joint report and the neural beliefs of an earlier run."""
@@ -87,7 +89,7 @@ def test_with_all_entities_it_equals_a_complete_update(seed: int, options: dict[
     problem = aligned(seed)
     report, neural = former(problem, **options)
     later, start = changed(problem), matching_of(report, problem)
-    everything = Subset.everything(problem.similarity)
+    everything = Subset.unlabelled(problem.similarity, NO_LABELS)
     nothing = torch.zeros_like(everything.target)
     local = LocalUpdate(everything.source, everything.target, nothing, neural, report.beliefs)
     found = run(later, local, start, neural, **options)
@@ -202,7 +204,8 @@ def test_the_search_of_some_entities_agrees_with_that_of_all(seed: int) -> None:
     whole = two_sided(similarity, 3, sharpness)
     rows = torch.arange(similarity.num_source) % 4 == 0
     local = local_of(problem, JointReport(neural, np.zeros((0, 2)), {}, neural.probs), neural, rows)
-    search = LocalSearch(similarity, 3, sharpness, True, local, Subset.everything(similarity))
+    everyone = Subset.unlabelled(similarity, NO_LABELS)
+    search = LocalSearch(similarity, 3, sharpness, True, local, everyone)
     every = set(zip(whole.pairs.sources.tolist(), whole.pairs.targets.tolist(), strict=True))
     found = set(zip(search.pairs.sources.tolist(), search.pairs.targets.tolist(), strict=True))
     assert found <= every and all(local.source[source] for source, _ in found)

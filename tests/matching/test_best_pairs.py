@@ -100,7 +100,7 @@ def test_products_are_exact() -> None:
 def test_the_compiled_loop_is_exact_for_all_sizes(sizes: tuple[int, int, int]) -> None:
     rows, columns = random_vectors(*sizes)
     found = torch.full(sizes[:2], -1, dtype=torch.int32)
-    compiled.int8_products(rows, columns, found)
+    compiled.loops().int8_products(*compiled.arrays(rows, columns, found))
     assert torch.equal(found.long(), rows.long() @ columns.long().T)
 
 

@@ -7,7 +7,7 @@ import torch
 
 from emea.matching import compiled
 from emea.matching.similarity import Cosine, Similarity, gathered_dots
-from emea.runtime import kernels
+from emea.runtime import kernels, threads
 from emea.runtime.threads import index_ranges
 
 
@@ -22,7 +22,7 @@ def test_products_of_pairs_equal_double_precision(dim: int) -> None:
     columns = torch.arange(30).repeat(20)
     exact = (first.double() @ second.double().T).flatten()
     found = compiled.pair_dots(first, second, rows, columns)
-    with patch.object(compiled, "thread_ranges", lambda size: index_ranges(size, 7)):
+    with patch.object(threads, "thread_ranges", lambda size: index_ranges(size, 7)):
         assert torch.equal(compiled.pair_dots(first, second, rows, columns), found)
     scale = (first.double().norm(dim=1)[rows] * second.double().norm(dim=1)[columns]).clamp(min=1)
     bound = dim * torch.finfo(torch.float32).eps * scale

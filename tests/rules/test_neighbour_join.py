@@ -15,7 +15,7 @@ from emea.matching.beliefs import Beliefs
 from emea.rules import neighbour_join
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
-from emea.runtime import kernels
+from emea.runtime import kernels, threads
 from emea.runtime.threads import index_ranges
 
 from .literal_paris import beliefs_of, both_directions, pairs
@@ -64,7 +64,7 @@ def joined(
     with patch.object(kernels, "LEAST_OPERATIONS", 0):
         assert kernels.uses_numba(beliefs.targets, 0)
         by_loops = join_neighbours(*given)
-        with patch.object(neighbour_join, "thread_ranges", lambda size: index_ranges(size, 3)):
+        with patch.object(threads, "thread_ranges", lambda size: index_ranges(size, 3)):
             assert rows(join_neighbours(*given)) == rows(by_loops)
     with patch.object(kernels._Switch, "allows_compiled", False):
         join = join_neighbours(*given)

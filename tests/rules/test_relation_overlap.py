@@ -10,10 +10,10 @@ import torch
 
 from emea.data.graph import KnowledgeGraph
 from emea.matching.pair_table import PairTable
-from emea.rules import relation_overlap
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.relation_overlap import LEAST_INCLUSION, PRIOR, RelationOverlap
 from emea.rules.subsumption import Subsumption
+from emea.runtime import threads
 from emea.runtime.block_memory import limit_blocks
 from emea.runtime.threads import index_ranges
 
@@ -85,7 +85,7 @@ def test_equals_a_reference_over_sets(seed: int) -> None:
     table = PairTable(targets, torch.zeros(targets.shape), filled, ENTITIES[1])
     overlap = RelationOverlap(*(DirectedTriples(one) for one in graphs))
     values = overlap(table, included)
-    with patch.object(relation_overlap, "thread_ranges", lambda size: index_ranges(size, 3)):
+    with patch.object(threads, "thread_ranges", lambda size: index_ranges(size, 3)):
         assert torch.equal(overlap(table, included), values)
     likelier = {key: max(probs) for key, probs in included.as_dict().items()}
     likelier = {key: prob for key, prob in likelier.items() if prob >= LEAST_INCLUSION}
