@@ -195,7 +195,7 @@ class Chain:
         place = self.folder.with_name(f"{self.folder.name}-{part}")
         start = None if plan is None else plan.start
         began = time.process_time()
-        run = FinishedRun.of(run_job(config, place, pair=pair, start_from=start))
+        run = run_job(config, place, pair=pair, start_from=start)
         # CPU time does not depend on other processes
         cpu_seconds += time.process_time() - began
         line = {"run": place.name, "hit@1": round(run.metrics["final"]["hit@1"], 4)}

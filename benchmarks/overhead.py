@@ -39,7 +39,7 @@ PARTS: tuple[tuple[Any, str, str], ...] = (
     (GraphedStep, "_on_side_stream", "eager_steps"),
     (GraphMemory, "capture", "capture"),
     (training_loop, "save_checkpoint", "checkpoints"),
-    (RunResult, "write", "files"),
+    (RunResult, "write_answer", "files"),
     (MlflowTracker, "start", "mlflow"),
     (MlflowTracker, "log", "mlflow"),
     (MlflowTracker, "finish", "mlflow"),

@@ -186,7 +186,7 @@ def run_chain(
     config.split = composed([*settings, "split=known"]).split
     first = run_job(config, folder.with_name(f"{folder.name}-start"), pair=task.pair)
     for arm in arms:
-        person, run, num_asked = Person(arm, task, seed), FinishedRun.of(first), 0
+        person, run, num_asked = Person(arm, task, seed), first, 0
         for count in counts:
             start = time.perf_counter()
             count = round(MORE * count) if arm == "more" else count
@@ -194,7 +194,7 @@ def run_chain(
             num_asked, later = count, update_config(run)
             later.data = {**later.data, **marks(task.pair.name, f"labels {arm} {count}", ratio)}
             place = folder.with_name(f"{folder.name}-{arm}-{count}")
-            run = FinishedRun.of(run_job(later, place, pair=update.pair, start_from=update.start()))
+            run = run_job(later, place, pair=update.pair, start_from=update.start())
             line = {"run": place.name, "hit@1": round(run.metrics["final"]["hit@1"], 4)}
             line |= {"links": run.metrics["num_links"]}
             line |= {"seconds": round(time.perf_counter() - start, 1)}

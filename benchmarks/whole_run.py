@@ -67,7 +67,7 @@ def measure(overrides: list[str]) -> dict[str, Any]:
         config = composed(overrides)
         with reasoning_cpu_time() as spent, frozen_objects():
             result = run_job(config, Path(folder) / "run")
-        metrics = result.metrics.as_dict()
+        metrics = result.metrics
         total = time.perf_counter() - compiled
     history = metrics["history"]
     parts = ("neural", "search", "joint", "evaluate")

@@ -239,7 +239,6 @@ class Aligner:
                     f"{side} must be a graph, got {described(graph)}. Use read_graph(path) to read "
                     "one from a file, or graph_of(triples) to build one."
                 )
-        from emea.run.finished_run import FinishedRun, write_result
         from emea.run.job import run_job
 
         known = link_ids(source, target, links)
@@ -260,7 +259,7 @@ class Aligner:
             # The random generators of the caller must not change.
             with torch.random.fork_rng(range(torch.cuda.device_count())):
                 result = run_job(config, folder, pair=pair)
-        self._take(FinishedRun.of(result), partial(write_result, result))
+        self._take(result, result.write)
         return self
 
     def _take(self, run: "FinishedRun", write_files: "WriteFiles") -> None:

@@ -21,7 +21,7 @@ from emea.config.composition import composed
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import ConfigError, DataError, UserError
 from emea.fit import training_loop
-from emea.record import checked_files as checksums
+from emea.record import run_folder
 from emea.record.run_record import read_closing
 from emea.run.finished_run import load_run
 from emea.run.job import run_job
@@ -181,7 +181,7 @@ def test_fit_does_not_read_files_back(
     for folder in (tmp_path / "run", None):
         with monkeypatch.context() as patch:
             if folder is None:  # the results of this one are on no disk
-                patch.setattr(RunResult, "write", lambda *_: None)
+                patch.setattr(RunResult, "write_answer", lambda *_: None)
             aligner = Aligner("lightea", "dual", settings, folder)
             aligners.append(aligner.fit(graph_of(source), graph_of(target), links[:40]))
     written, unwritten = aligners
@@ -217,7 +217,7 @@ def test_saving_replaces_runs_and_nothing_else(
     choosy.save(tmp_path / "run")
     (tmp_path / "run" / "checkpoint.safetensors").write_text("of the other run")
     with monkeypatch.context() as patch:
-        patch.setattr(checksums, "write_atomic", Mock(side_effect=OSError(28, "disk full")))
+        patch.setattr(run_folder, "write_checked_yaml", Mock(side_effect=OSError(28, "disk full")))
         with pytest.raises(DataError, match="run cannot be written: disk full"):
             fitted.save(tmp_path / "run")
     with pytest.raises(UserError, match="is not a finished run"):

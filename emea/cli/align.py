@@ -25,8 +25,7 @@ from emea.record.run_folder import LOG_FILE
 from emea.runtime.console import logged
 
 if TYPE_CHECKING:
-    from emea.run.result import RunMetrics
-    from emea.run.run import Numbers
+    from emea.run.outcome import Numbers
 
 NO_LINKS_SETTINGS = ("method=paris", "literals=similar")
 """Without links, PARIS starts from literals that are equal or similar."""
@@ -72,12 +71,12 @@ def main(arguments: Sequence[str]) -> int:
         config = _config(options, GPU_SETTINGS)
     options.out.mkdir(parents=True, exist_ok=True)
     with logged(options.out / LOG_FILE):
-        result = run_job(config, options.out, pair=pair, is_checked=True)
+        result = run_job(config, options.out, pair=pair)
     labels = result.decision.labels[:, 0].tolist()
     given = {result.pair.source.entity_name(entity) for entity in labels}
     print(summary(result.metrics, options.out, given, result.pair))
-    num_train, literals = result.metrics.settings.num_links.train, result.metrics.literals
-    is_few = are_few_links(num_train, uses_literals=literals is not None)
+    num_train = result.metrics["num_links"]["train"]
+    is_few = are_few_links(num_train, uses_literals="literals" in result.metrics)
     if is_few and (settings := literal_settings(pair)):
         print(f"With literals, too:   {_with_settings(arguments, settings)}")
     return 0
@@ -138,7 +137,7 @@ def _quoted(path: Path | str) -> str:
     return f"'{name}'"
 
 
-def summary(metrics: "RunMetrics", folder: Path, given: Collection[str], pair: GraphPair) -> str:
+def summary(metrics: "Numbers", folder: Path, given: Collection[str], pair: GraphPair) -> str:
     """Summarise the matches, their probabilities, and next steps.
 
     Args:
@@ -147,16 +146,16 @@ def summary(metrics: "RunMetrics", folder: Path, given: Collection[str], pair: G
         given: The source entities of the training links.
         pair: The graphs, for the labels of the examples.
     """
-    export, links = metrics.answer.export, metrics.settings.num_links
+    export, links = metrics["export"], metrics["num_links"]
     num_found, num_open = export["num_answered"], export["num_unmatched"]
     counts = ", ".join(f"{count:,} {name}" for name, count in export["num_by_prob"].items())
     lines = [
         f"Matched {num_found:,} of {num_found + num_open:,} source entities without a given link "
-        f"({links.train:,} links were given for training).",
+        f"({links['train']:,} links were given for training).",
         f"Probability of these matches: {counts}.",
     ]
-    if metrics.literals is not None:
-        lines.insert(1, _anchors(metrics.literals))
+    if "literals" in metrics:
+        lines.insert(1, _anchors(metrics["literals"]))
     for name, judged in (("validation", export["validation"]), ("test", export["test"])):
         if judged["num_accepted"]:
             plural = "" if judged["num_links"] == 1 else "s"
@@ -180,19 +179,20 @@ def summary(metrics: "RunMetrics", folder: Path, given: Collection[str], pair: G
             for a, b, prob in shown
         ]
     place = shlex.quote(str(folder))
+    selection = _selection(links["validation"], is_selected)
     lines += [
         f"Alignment: {folder / ALIGNMENT_FILE}" + _others(folder),
         f"Why a match was made: emea explain {place} --entity NAME",
-        f"Only sure matches:    emea predict {place} {_selection(links.validation, is_selected)}",
+        f"Only sure matches:    emea predict {place} {selection}",
     ]
     return "\n".join(lines)
 
 
-def _seen(metrics: "RunMetrics") -> str:
+def _seen(metrics: "Numbers") -> str:
     """Return whether the run used the test links."""
     from emea.data.protocol import seen_links
 
-    protocol = metrics.settings.protocol
+    protocol = metrics["protocol"]
     if protocol == "strict":
         return "not used for training"
     return f"but protocol={protocol} {seen_links(protocol)}"

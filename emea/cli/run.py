@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import hydra
@@ -129,14 +130,14 @@ def _run(config: DictConfig, folder: Path, launch: Launch) -> float:
         check_config(config)
     started = time.perf_counter()
     pair = load_pair(config)
-    read_s = time.perf_counter() - started
+    launch = replace(launch, read_s=time.perf_counter() - started)
     from emea.record.earlier_runs import AlreadyRecordedError
     from emea.record.run_folder import sweep_objective
     from emea.run.job import run_job
     from emea.run.result_table import print_results
 
     try:
-        result = run_job(config, folder, launch, pair, read_s=read_s, is_checked=True)
+        result = run_job(config, folder, launch, pair)
     except AlreadyRecordedError as recorded:
         logger.info("%s", recorded)
         write_outcome(folder, recorded=recorded.place)
@@ -144,7 +145,7 @@ def _run(config: DictConfig, folder: Path, launch: Launch) -> float:
     if result.folder != folder:  # it resumed an interrupted run
         write_outcome(folder, recorded=str(result.folder))
     print_results(result)
-    return sweep_objective(result.metrics.as_dict())
+    return sweep_objective(result.metrics)
 
 
 def resumed_folder(arguments: Sequence[str]) -> tuple[Path, list[str]] | None:

@@ -88,7 +88,7 @@ def _updated(
         return answers_before(update.run), {"source": 0, "target": 0, "share": 0.0}
     config = update_config(update.run, iterations, plan.kind == LOCAL)
     result = run_job(config, folder, pair=update.pair, start_from=plan.start)
-    numbers: Any = result.metrics.scores.extra.get("recomputed")
+    numbers: Any = result.metrics.get("recomputed")
     sizes = update.pair.source.num_entities, update.pair.target.num_entities
     everything = {"source": sizes[0], "target": sizes[1], "share": 1.0}
     return answers_after(result), numbers or everything

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,35 +115,18 @@ def finite(node: Any) -> Any:
     return None if isinstance(node, float) and not math.isfinite(node) else node
 
 
-def write_ranks(
-    folder: Path,
-    links: IntArray,
-    initial: "Ranks",
-    final: "Ranks",
-    embedding: "Ranks | None" = None,
-) -> None:
-    """Write the ranks of the test links before and after EM, with a checksum of the links.
+def write_ranks(folder: Path, links: IntArray, ranks: "Mapping[str, Ranks]") -> None:
+    """Write the ranks of the test links, with a checksum of the links.
 
     Args:
         folder: The run's folder.
         links: ``[num_links, 2]`` test links, in the order of the ranks.
-        initial: Ranks by the first model.
-        final: Ranks by the result of the run.
-        embedding: Ranks by an embedding that is not the result.
+        ranks: Ranks by name: ``initial``, ``final`` and perhaps ``embedding``.
     """
-    others = {}
-    if embedding is not None:
-        others = {"embedding_in_pool": embedding.in_pool, "embedding_in_all": embedding.in_all}
-    write_checked_arrays(
-        folder / RANKS_FILE,
-        links=links,
-        links_checksum=np.array(links_checksum(links)),
-        initial_in_pool=initial.in_pool,
-        initial_in_all=initial.in_all,
-        final_in_pool=final.in_pool,
-        final_in_all=final.in_all,
-        **others,
-    )
+    arrays = {"links": links, LINKS_CHECKSUM: np.array(links_checksum(links))}
+    for name, one in ranks.items():
+        arrays |= {f"{name}_in_pool": one.in_pool, f"{name}_in_all": one.in_all}
+    write_checked_arrays(folder / RANKS_FILE, **arrays)
 
 
 def links_checksum(links: IntArray) -> str:

@@ -36,11 +36,13 @@ class Launch:
         command: The command that runs exactly this run; empty for the Python API.
         sweep: Name of the sweep that the run belongs to.
         swept: Values of the settings that differ within the sweep, by key.
+        read_s: Seconds that the command spent on reading the graphs.
     """
 
     command: str = ""
     sweep: str | None = None
     swept: Mapping[str, str] = field(default_factory=dict)
+    read_s: float = 0.0
 
 
 def make_header(

@@ -21,9 +21,10 @@ from emea.matching.pair_table import PairRanking
 from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.judgement import candidate_warning, score_warning
 from emea.run.observer import EvaluationObserver, compatibility_section, hard_mapping
+from emea.run.outcome import Numbers, Outcome, RunInputs
 from emea.run.parts import build_parts
-from emea.run.run import LinkRanks, Numbers, Outcome, RunInputs, RunScores
 from emea.run.schedule import local_stages, stages
+from emea.run.warm_start import WarmStart
 
 
 class EMRun:
@@ -31,15 +32,16 @@ class EMRun:
 
     Args:
         inputs: Config, graphs, links and device of the run.
+        start: The state of an earlier run to start from; ``None`` means a new run.
     """
 
-    def __init__(self, inputs: RunInputs) -> None:
+    def __init__(self, inputs: RunInputs, start: WarmStart | None = None) -> None:
         config = inputs.config
         self.config = config
         self.split = inputs.split
         self.knows_pool = inputs.visible.label_targets is not None
         self.device = inputs.device
-        self.start = inputs.start
+        self.start = start
         self.writer = inputs.writer
         self.observer = EvaluationObserver(
             self.split,
@@ -103,7 +105,7 @@ class EMRun:
             beliefs=report.answer,
             labels=torch.from_numpy(np.array(certain)).to(report.answer.targets.device),
             judged=judged,
-            ranks=LinkRanks(observer.initial_ranks, observer.final_ranks),
+            ranks={"initial": observer.initial_ranks, "final": observer.final_ranks},
             scores=self._scores(pair, judged, report, observer.final_ranks, kept is not None),
             losses=self.parts.module.losses,
             warnings=self._warnings(report, answered, observer.final_ranks),
@@ -128,8 +130,8 @@ class EMRun:
         report: IterationReport,
         ranks: Ranks,
         was_chosen: bool,
-    ) -> RunScores:
-        """Return all numbers of the run.
+    ) -> Numbers:
+        """Return the sections of ``metrics.json`` that the run measures.
 
         Args:
             pair: The graphs and all their links.
@@ -147,16 +149,16 @@ class EMRun:
         if self.knows_pool and report.answer_ranking is not None:
             extra["test_pool"] = self._in_test_pool(report, report.answer_ranking)
         reverse = _reverse_ranks(report, ranked, self.split.test)
-        return RunScores(
-            initial=observer.history[0]["neural"],
-            final=both_pools(ranks, observer.missed(report)),
-            final_reverse=both_pools(reverse, observer.missed(report, reverse=True)),
-            mapping=_mapping(judged, report),
-            compatibility=compatibility_section(pair, self.split, mappings, self.device),
-            by_degree=accuracy_by_degree(ranks.in_pool, pair.source.degrees()[ranked[:, 0]]),
-            history=observer.history,
-            extra=extra,
-        )
+        return {
+            "initial": observer.history[0]["neural"],
+            "final": both_pools(ranks, observer.missed(report)),
+            "final_reverse": both_pools(reverse, observer.missed(report, reverse=True)),
+            "mapping": _mapping(judged, report),
+            "compatibility": compatibility_section(pair, self.split, mappings, self.device),
+            "by_degree": accuracy_by_degree(ranks.in_pool, pair.source.degrees()[ranked[:, 0]]),
+            **extra,
+            "history": observer.history,
+        }
 
     def _in_test_pool(self, report: IterationReport, ranking: PairRanking) -> Numbers:
         """Return the metrics of a one-to-one assignment inside the test pool."""

@@ -26,10 +26,8 @@ from emea.record.run_folder import (
     METRICS_FILE,
     PAIR_FILE,
     RANKS_FILE,
-    finite,
     read_config,
     read_metrics,
-    write_config,
 )
 from emea.record.run_record import (
     LOCK_FILE,
@@ -40,10 +38,9 @@ from emea.record.run_record import (
     is_run_folder,
     read_header,
 )
+from emea.run.outcome import Numbers
 from emea.run.parts import draw_split
-from emea.run.result import RunResult
 from emea.run.resuming import locked_folder, make_room
-from emea.run.run import Numbers
 
 GROUPS = ("data", "split", "method", "em", "rule", "protocol", "decoding")
 """Groups of the configuration that every run has."""
@@ -82,23 +79,6 @@ class FinishedRun:
     labels: Tensor
     decision: Decision | None = None
 
-    @classmethod
-    def of(cls, result: RunResult) -> "FinishedRun":
-        """Return the run of a result; it equals the one that ``load_run`` reads from the files."""
-        found = result.outcome
-        return cls(
-            result.folder,
-            result.header,
-            result.config,
-            finite(result.metrics.as_dict()),
-            result.pair,
-            result.split,
-            _on_cpu(found.neural),
-            _on_cpu(found.joint),
-            found.labels.cpu(),
-            result.decision,
-        )
-
     @property
     def beliefs(self) -> Beliefs:
         """The beliefs that are the result of the run."""
@@ -107,10 +87,6 @@ class FinishedRun:
         found = self.joint if is_joint else self.neural
         assert found is not None, "a finished run has one of them"
         return found
-
-
-def _on_cpu(beliefs: Beliefs | None) -> Beliefs | None:
-    return None if beliefs is None else Beliefs(beliefs.targets.cpu(), beliefs.probs.cpu())
 
 
 def load_run(folder: Path | str, trust: Sequence[str] = ()) -> FinishedRun:
@@ -180,13 +156,6 @@ def write_run(folder: Path, run: FinishedRun, write_files: WriteFiles) -> None:
             write_files(folder)
     except OSError as error:
         raise DataError(f"{folder} cannot be written: {error.strerror or error}") from error
-
-
-def write_result(result: RunResult, folder: Path) -> None:
-    """Write the files of a result."""
-    write_config(folder, result.config)
-    result.write(folder)
-    RunRecord(folder).close("FINISHED", end_time=result.end_time)
 
 
 def read_records(folder: Path) -> dict[str, bytes]:

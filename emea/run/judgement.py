@@ -1,12 +1,19 @@
 """Warnings of a run about its own result, each by one simple criterion (docs/run_folder.md)."""
 
+import logging
+
 import numpy as np
+from omegaconf import DictConfig, OmegaConf
 
 from emea.data.arrays import NO_MATCH, FloatArray, IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.data.split import MORE_VALIDATION, Split
-from emea.run.run import Numbers
+from emea.data.statistics import statistics_table
+from emea.run.observer import hard_mapping
+from emea.run.outcome import Numbers, Outcome
+
+logger = logging.getLogger(__name__)
 
 FEW_LINKS = 10
 """Fewer training links than this are too few."""
@@ -22,6 +29,53 @@ LEAST_RECALL = 0.5
 
 LEAST_SHARED, LEAST_TRIPLES = 0.05, 20
 """Graphs share too little structure if a smaller share of so many triples has a counterpart."""
+
+
+def log_data(config: DictConfig, pair: GraphPair, split: Split) -> list[str]:
+    """Log the size of the data and the number of links; log and return warnings."""
+    if pair.reading is not None:
+        logger.info("Contents of the files:\n%s", statistics_table(pair))
+    source, target, known = pair.source, pair.target, split.supervision
+    summary = (
+        f"{pair.name}: {source.num_entities:,} + {target.num_entities:,} entities, "
+        f"{source.num_triples:,} + {target.num_triples:,} triples; links: "
+        f"{len(known.train):,} train, {len(known.validation):,} validation, "
+        f"{len(split.test):,} test"
+    )
+    if split.num_missed:
+        summary += (
+            f", and {split.num_missed:,} test links whose source or target is not in its graph, "
+            "which count as missed"
+        )
+    logger.info(summary)
+    uses_literals = OmegaConf.select(config, "literals.name", default="none") != "none"
+    if not uses_literals and pair.source.labels and pair.target.labels:
+        logger.info(
+            "Both graphs have labels, but the run does not use them. literals=similar uses them."
+        )
+    if not len(split.test):
+        logger.info("There are no test links: the run predicts matches and evaluates nothing.")
+    noticed = data_warnings(pair, split, config.em.num_candidates, uses_literals)
+    # only EM and its encoders leave rejected pairs out
+    if pair.rejected is not None and "em" not in config.method.uses:
+        noticed.append(rejected_warning(len(pair.rejected), config.method.name))
+    for text in noticed:
+        logger.warning("%s", text)
+    return noticed
+
+
+def judge(found: Outcome, pair: GraphPair) -> list[str]:
+    """Log and return the warnings that follow from the result."""
+    mapping = hard_mapping(found.beliefs)
+    labelled = found.labels.cpu().numpy()
+    mapping[labelled[:, 0]] = labelled[:, 1]
+    probs = found.beliefs.probs.max(1).values.cpu().numpy()
+    free = np.setdiff1d(np.flatnonzero(probs > 0), labelled[:, 0])
+    others = [probability_warning(probs[free]), structure_warning(pair, mapping)]
+    noticed = [*found.warnings, *(text for text in others if text is not None)]
+    for text in noticed:
+        logger.warning("%s", text)
+    return noticed
 
 
 def data_warnings(

@@ -22,7 +22,7 @@ from emea.evaluation.metrics import mapping_metrics
 from emea.evaluation.ranks import Missed, Ranks, both_pools, link_ranks, ranked_links
 from emea.matching.beliefs import Beliefs
 from emea.rules.paris import PARIS, mapping_compatibility
-from emea.run.run import Log, Numbers
+from emea.run.outcome import Log, Numbers
 
 logger = logging.getLogger(__name__)
 

@@ -31,8 +31,8 @@ from emea.matching.beliefs import Matching
 from emea.matching.similarity import Similarity
 from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.observer import announced_sample, compatibility_section, flattened
+from emea.run.outcome import Log, Numbers, Outcome, RunInputs
 from emea.run.parts import Parts, build_parts
-from emea.run.run import LinkRanks, Log, Numbers, Outcome, RunInputs, RunScores
 from emea.runtime.progress import StepProgress
 
 logger = logging.getLogger(__name__)
@@ -93,6 +93,15 @@ class ReasoningObserver:
         self.log(flattened(entry), report.iteration)
         logger.info(self._line(entry))
         self.embedding_seconds, self._start = 0.0, time.perf_counter()
+
+    def ranks(self) -> dict[str, Ranks]:
+        """Return the ranks of the first and last matching, and those of the embedding if any."""
+        found = {
+            "initial": self.initial_ranks,
+            "final": self.final_ranks,
+            "embedding": self.embedding_ranks,
+        }
+        return {name: ranks for name, ranks in found.items() if ranks is not None}
 
     def mapping(self, matching: Matching) -> dict[str, float]:
         """Return precision, recall and F1 over source entities without a label."""
@@ -226,13 +235,13 @@ class ReasoningRun:
             beliefs=beliefs,
             labels=self.seeds,
             judged=self.split,
-            ranks=LinkRanks(observer.initial_ranks, observer.final_ranks, observer.embedding_ranks),
+            ranks=observer.ranks(),
             scores=self._scores(pair, self.matching, observer.final_ranks),
             losses=self.embedder.losses,
         )
 
-    def _scores(self, pair: GraphPair, matching: Matching, ranks: Ranks) -> RunScores:
-        """Return all numbers of the run.
+    def _scores(self, pair: GraphPair, matching: Matching, ranks: Ranks) -> Numbers:
+        """Return the sections of ``metrics.json`` that the run measures.
 
         The result is the matching, even if the method used an embedding, because the paper reports
         the matching of PRASE. The ranking by the embedding is an additional section.
@@ -242,14 +251,15 @@ class ReasoningRun:
         # there is no initial stage, because no model makes predictions before the reasoning
         mappings = {"final": matching.targets.cpu().numpy()}
         degrees = pair.source.degrees()[observer.ranked[:, 0]]
-        return RunScores(
-            initial=first["joint"],
-            final=last["joint"],
+        return {
+            "initial": first["joint"],
+            "final": last["joint"],
             # the matching is one-to-one, so the pairs are the same in both directions
-            final_reverse=last["joint"],
-            mapping={"all": last["mapping"], "mutual": last["mapping"]},
-            compatibility=compatibility_section(pair, self.split, mappings, self.device),
-            by_degree=accuracy_by_degree(ranks.in_pool, degrees),
-            history=observer.history,
-            extra={"embedding": last["neural"], "num_iterations": len(observer.history)},
-        )
+            "final_reverse": last["joint"],
+            "mapping": {"all": last["mapping"], "mutual": last["mapping"]},
+            "compatibility": compatibility_section(pair, self.split, mappings, self.device),
+            "by_degree": accuracy_by_degree(ranks.in_pool, degrees),
+            "embedding": last["neural"],
+            "num_iterations": len(observer.history),
+            "history": observer.history,
+        }

@@ -9,7 +9,8 @@ from rich.table import Table
 from emea.answer.decision import AcceptedNumbers, ExportNumbers
 from emea.data.protocol import seen_links
 from emea.record.run_folder import answered_entry
-from emea.run.result import AnswerScores, RunMetrics, RunResult, RunSettings
+from emea.run.outcome import Numbers
+from emea.run.result import RunResult
 
 COLUMNS = (
     ("hit@1", "Hit@1", "{:.4f}"),
@@ -23,25 +24,25 @@ def print_results(result: RunResult) -> None:
     """Print initial and final metrics, numbers of the answer, the folder and the UI command."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
     metrics = result.metrics
-    if metrics.settings.num_links.test:
+    if metrics["num_links"]["test"]:
         console.print(result_table(metrics))
-        console.print(_answer_line(metrics.answer))
+        console.print(_answer_line(metrics["answer"]))
     else:
         console.print(prediction_lines(metrics))
-    console.print(answered_line(metrics.answer.export))
+    console.print(answered_line(metrics["export"]))
     console.print(f"Results: {os.path.relpath(result.folder)}")
     if result.ui_hint:
         console.print(f"Compare runs in the MLflow UI: {result.ui_hint}")
 
 
-def result_table(metrics: RunMetrics) -> Table:
+def result_table(metrics: Numbers) -> Table:
     """Return a table of initial and final metrics, among test targets and among all targets.
 
     The title contains the protocol.
     """
-    protocol = metrics.settings.protocol
+    protocol = metrics["protocol"]
     table = Table(
-        title=f"{_what(metrics.settings)}, protocol={protocol}: {seen_links(protocol)}",
+        title=f"{_what(metrics)}, protocol={protocol}: {seen_links(protocol)}",
         title_justify="left",
     )
     table.add_column("ranked among")
@@ -49,40 +50,38 @@ def result_table(metrics: RunMetrics) -> Table:
     for _, title, _ in COLUMNS:
         table.add_column(title, justify="right")
     for pool in ("test targets", "all targets"):
-        for stage, scores in (("initial", metrics.scores.initial), ("final", metrics.scores.final)):
+        for stage in ("initial", "final"):
+            scores = metrics[stage]
             values = scores if pool == "test targets" else scores["all_targets"]
             table.add_row(pool, stage, *(_shown(values[key], form) for key, _, form in COLUMNS))
     return table
 
 
-def _what(settings: RunSettings) -> str:
-    model = settings.groups["model"]
-    by_model = "" if model == "none" else f" ({model})"
-    return f"{settings.method}{by_model} on {settings.data}"
+def _what(metrics: Numbers) -> str:
+    by_model = "" if metrics["model"] == "none" else f" ({metrics['model']})"
+    return f"{metrics['method']}{by_model} on {metrics['data']}"
 
 
-def prediction_lines(metrics: RunMetrics) -> str:
+def prediction_lines(metrics: Numbers) -> str:
     """Return the result of a run without test links."""
-    scores = metrics.scores
-    entry = answered_entry({**scores.extra, "history": scores.history})
-    hit = entry["validation"]["hit@1"]
-    num_links = metrics.settings.num_links.validation
+    hit = answered_entry(metrics)["validation"]["hit@1"]
+    num_links = metrics["num_links"]["validation"]
     return (
-        f"{_what(metrics.settings)}: no test links, nothing was evaluated\n"
+        f"{_what(metrics)}: no test links, nothing was evaluated\n"
         f"validation Hit@1 {_shown(hit, '{:.4f}')} (the {num_links} validation links, among all "
-        f"targets){_decoded(metrics.answer)}"
+        f"targets){_decoded(metrics['answer'])}"
     )
 
 
-def _answer_line(scores: AnswerScores) -> str:
+def _answer_line(scores: Numbers) -> str:
     keys = ("precision", "recall", "f1")
-    numbers = ", ".join(f"{key} {_shown(scores.answer[key], '{:.4f}')}" for key in keys)
+    numbers = ", ".join(f"{key} {_shown(scores[key], '{:.4f}')}" for key in keys)
     return f"As a mapping of all unlabelled source entities{_decoded(scores)}: {numbers}"
 
 
-def _decoded(scores: AnswerScores) -> str:
+def _decoded(scores: Numbers) -> str:
     """Return the decoding's name; empty if the method has its own answer."""
-    return "" if scores.decoder == "none" else f" (decoding={scores.decoder})"
+    return "" if scores["decoder"] == "none" else f" (decoding={scores['decoder']})"
 
 
 def _threshold(value: float) -> str:

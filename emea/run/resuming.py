@@ -1,19 +1,23 @@
-"""Resumes an interrupted run in its own folder."""
+"""Starts, resumes and closes the record of a run in its folder."""
 
+import errno
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from filelock import FileLock, Timeout
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from emea.answer.exporting import ALIGNMENT_FILES
 from emea.answer.schema import SCHEMA_FILES
+from emea.data.graph_pair import GraphPair
 from emea.errors import DataError, UserError
 from emea.fit.checkpoint import PREVIOUS_FILE, load_progress, resumable
 from emea.record.checked_files import remove_leftovers
+from emea.record.pair_file import write_pair
 from emea.record.run_folder import (
     BELIEFS_FILE,
     CHECKPOINT_FILE,
@@ -21,6 +25,7 @@ from emea.record.run_folder import (
     PAIR_FILE,
     RANKS_FILE,
     read_config,
+    write_config,
 )
 from emea.record.run_header import with_secrets
 from emea.record.run_record import (
@@ -34,6 +39,10 @@ from emea.record.run_record import (
     keep_points,
     read_header,
 )
+from emea.record.tracker import Tracker
+from emea.runtime.block_memory import is_out_of_memory
+from emea.runtime.device import deterministic_mode
+from emea.runtime.signals import signals_as_interrupt, was_terminated
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +55,17 @@ FIRST_FILES = (LOCK_FILE, ".hydra")
 
 RESULT_FILES = {METRICS_FILE, RANKS_FILE, BELIEFS_FILE, *ALIGNMENT_FILES, *SCHEMA_FILES}
 """Files that a run writes at its end."""
+
+
+FULL_DISK = (
+    "The disk is full. Earlier files are complete. Free some space, then resume the run with "
+    "resume=FOLDER."
+)
+
+OUT_OF_MEMORY = (
+    "Out of memory, and smaller blocks do not help. Use a smaller model.encoder.dim or "
+    "model.objective.batch_size, or search=kmeans, or train in host memory with trainer=cpu."
+)
 
 
 @dataclass(frozen=True)
@@ -141,6 +161,61 @@ def locked_folder(folder: Path) -> Iterator[None]:
             ) from error
         remove_leftovers(folder)
         yield  # errors of the run itself are not changed
+
+
+@contextmanager
+def recorded(
+    config: DictConfig,
+    pair: GraphPair,
+    folder: Path,
+    header: RunHeader,
+    tracker: Tracker,
+    resumes: bool,
+) -> Iterator[Start]:
+    """Lock the folder, start or resume the record of a run there, and close it at the end."""
+    deterministic = OmegaConf.select(config, "trainer.deterministic", default=False)
+    with locked_folder(folder):
+        with (
+            signals_as_interrupt(),
+            _tracked(tracker, folder, config.get("trust") or ()),
+            deterministic_mode(deterministic),
+        ):
+            start = Start.of(folder, header, resumes)
+            write_config(folder, config)
+            if "_target_" not in config.data:  # these graphs are in no other file
+                write_pair(folder / PAIR_FILE, pair)
+            tracker.start(start.header, folder)
+            yield start
+        # until the record says that the run is finished, a killed run needs it to resume
+        forget_previous(folder)
+
+
+@contextmanager
+def _tracked(tracker: Tracker, folder: Path, trust: Sequence[str]) -> Iterator[None]:
+    """Close the tracker's run with the status and the reason of its end.
+
+    Args:
+        tracker: The tracker.
+        folder: The folder of the run.
+        trust: Modules of the user, which have to be named again to resume the run.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        how = "terminated" if was_terminated() else "interrupted"
+        tracker.finish("KILLED", how)
+        command = f"emea run resume={quote(str(folder))}"
+        command += f" {quote('trust=[' + ','.join(trust) + ']')}" if trust else ""
+        logger.warning("The run was %s. Continue with: %s", how, command)
+        raise
+    except BaseException as error:
+        tracker.finish("FAILED", f"{type(error).__name__}: {error}")
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise UserError(FULL_DISK) from error
+        if is_out_of_memory(error):
+            raise UserError(OUT_OF_MEMORY) from error
+        raise
+    tracker.finish("FINISHED")
 
 
 def _same(earlier: RunHeader, header: RunHeader) -> bool:

@@ -73,7 +73,7 @@ def test_test_links_that_were_taken_as_labels_are_no_right_answers(
     tiny_config: Configs, tmp_path: Path
 ) -> None:
     options = (*METHODS["released"], "protocol.num_unseen_links=15")
-    metrics = run_job(tiny_config(*options), tmp_path).metrics.as_dict()
+    metrics = run_job(tiny_config(*options), tmp_path).metrics
     num_test, given = metrics["num_links"]["test"], metrics["num_links"]["train"] + 15
     assert metrics["export"]["test"]["num_links"] == num_test - 15
     assert metrics["calibration"]["num_entities"] == num_test - 15
@@ -191,7 +191,7 @@ def test_a_precision_out_of_reach_is_reported(
 ) -> None:
     weak = (*QUICK, "model.initial_epochs=1", "export.target_precision=1")
     with caplog.at_level(logging.WARNING):
-        metrics = run_job(tiny_config(*weak), tmp_path).metrics.as_dict()
+        metrics = run_job(tiny_config(*weak), tmp_path).metrics
     numbers = metrics["export"]
     assert numbers["reached"] is False
     assert numbers["threshold"] is None
@@ -206,7 +206,7 @@ def test_a_precision_out_of_reach_is_reported(
 def test_the_answer_that_is_scored_is_the_accepted_one(
     tiny_config: Configs, tmp_path: Path
 ) -> None:
-    metrics = run_job(tiny_config(*QUICK, "export.threshold=0.3"), tmp_path).metrics.as_dict()
+    metrics = run_job(tiny_config(*QUICK, "export.threshold=0.3"), tmp_path).metrics
     known = metrics["num_links"]["train"] + metrics["num_links"]["validation"]
     answer = metrics["answer"]
     assert answer["num_predicted"] + answer["num_unmatched"] == 150 - known

@@ -13,7 +13,6 @@ from emea.data.sources.synthetic import synthetic_pair
 from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import ScoredPairs
 from emea.record.pair_file import load_pair, read_pair, write_pair
-from emea.run.finished_run import FinishedRun
 from emea.run.job import run_job
 
 Configs = Callable[..., DictConfig]
@@ -31,13 +30,11 @@ def test_excluded_pairs_have_no_probability() -> None:
 def test_rejected_answers_do_not_come_back(em: str, tiny_config: Configs, tmp_path: Path) -> None:
     config = tiny_config("model=lightea", f"em={em}", "em.iterations=1")
     pair = load_pair(config)
-    first = FinishedRun.of(run_job(config, tmp_path / "first", pair=pair))
+    first = run_job(config, tmp_path / "first", pair=pair)
     known = np.concatenate([first.split.supervision.train, first.split.supervision.validation])
     free = np.setdiff1d(np.arange(150), known[:, 0])
     rejected = np.stack([free, first.beliefs.best_targets().numpy()[free]], axis=1)
-    second = FinishedRun.of(
-        run_job(config, tmp_path / "second", pair=replace(pair, rejected=rejected))
-    )
+    second = run_job(config, tmp_path / "second", pair=replace(pair, rejected=rejected))
     pairs = set(map(tuple, rejected.tolist()))
     for beliefs in (second.neural, second.joint):
         assert beliefs is not None

@@ -103,12 +103,10 @@ def test_a_run_can_start_from_another_ones_first_training(
     model: str, tiny_config: Configs, tmp_path: Path
 ) -> None:
     shared = (*SHORT, f"model={model}", "em.iterations=1")
-    whole = run_job(tiny_config(*shared), tmp_path / "whole").metrics.as_dict()
+    whole = run_job(tiny_config(*shared), tmp_path / "whole").metrics
     run_job(tiny_config(*SHORT, f"model={model}", "em=none"), tmp_path / "first")
     start = tmp_path / "first" / "checkpoint.safetensors"
-    taken = run_job(
-        tiny_config(*shared, f"initial_from={start}"), tmp_path / "taken"
-    ).metrics.as_dict()
+    taken = run_job(tiny_config(*shared, f"initial_from={start}"), tmp_path / "taken").metrics
     assert taken["initial"] == whole["initial"]
     assert taken["final"] == whole["final"]
 

@@ -66,7 +66,7 @@ def watched(config: DictConfig) -> DictConfig:
 def test_global_step_counts_the_steps_of_the_run_and_losses_are_logged(
     tiny_config: Configs, tmp_path: Path, watcher: type[Watcher]
 ) -> None:
-    metrics = run_job(watched(tiny_config(*SHORT, *BLOCKS)), tmp_path).metrics.as_dict()
+    metrics = run_job(watched(tiny_config(*SHORT, *BLOCKS)), tmp_path).metrics
     steps, losses = zip(*watcher.seen, strict=True)
     assert steps == (2, 4, 6, 7, 9, 10)  # 7 epochs of one step, then 3
     assert watcher.fits == [0, 7]
@@ -119,7 +119,7 @@ def test_a_logger_gets_the_losses_of_all_fits(
 
 def test_a_time_limit_ends_each_fit_and_em_still_acts(tiny_config: Configs, tmp_path: Path) -> None:
     config = tiny_config(*ENDLESS, *BLOCKS)
-    metrics = run_job(added(config, max_time="00:00:00:01"), tmp_path).metrics.as_dict()
+    metrics = run_job(added(config, max_time="00:00:00:01"), tmp_path).metrics
     assert [entry["iteration"] for entry in metrics["history"]] == [0, 1]
 
 
@@ -129,7 +129,7 @@ def test_a_callback_may_end_the_run(
 ) -> None:
     config = tiny_config(*ENDLESS, *BLOCKS)
     timer = {"_target_": "pytorch_lightning.callbacks.Timer", "duration": "00:00:00:01"}
-    metrics = run_job(added(config, callbacks=[timer]), tmp_path).metrics.as_dict()
+    metrics = run_job(added(config, callbacks=[timer]), tmp_path).metrics
     assert [entry["iteration"] for entry in metrics["history"]] == [0]
     assert "stopped the run before EM iteration 1" in caplog.text
     assert (tmp_path / "alignment.tsv").exists()

@@ -28,7 +28,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("root", ["multirun", "outputs"])
 def test_the_second_time_it_is_passed_over(root: str, tiny_config: Configs) -> None:
     first = Path(root) / "sweep" / "0"
-    metrics = run_job(tiny_config(*QUICK), first).metrics.as_dict()
+    metrics = run_job(tiny_config(*QUICK), first).metrics
     again = Path("multirun") / "later" / "0"
     with pytest.raises(AlreadyRecordedError, match=f"Already recorded as .*{first}") as told:
         run_job(tiny_config(*QUICK, "study=another"), again)

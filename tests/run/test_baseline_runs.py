@@ -171,7 +171,7 @@ def test_a_reasoner_runs_without_a_rule(
 ) -> None:
     config = tiny_config(f"method={method}", "rule=none")
     with caplog.at_level("INFO"):
-        assert run_job(config, tmp_path).metrics.as_dict()["rule"] == "none"
+        assert run_job(config, tmp_path).metrics["rule"] == "none"
     lines = [text for text in caplog.messages if text.startswith("Iteration ")]
     assert lines and all(text.endswith("[protocol strict]") for text in lines)
 

@@ -36,10 +36,10 @@ def timeless(node: Any) -> Any:
 
 def test_with_all_parts_off_it_is_the_paper(tiny_config: Configs, tmp_path: Path) -> None:
     shared = (*SHORT, "em.iterations=1", "em.num_candidates=10")
-    paper = run_job(tiny_config("em=paper", *shared), tmp_path / "paper").metrics.as_dict()
+    paper = run_job(tiny_config("em=paper", *shared), tmp_path / "paper").metrics
     config = tiny_config("em=dual", *shared)
     config.em.two_way.update(ALL_OFF)
-    dual = run_job(config, tmp_path / "dual").metrics.as_dict()
+    dual = run_job(config, tmp_path / "dual").metrics
     assert (paper["em"], dual["em"]) == ("paper", "dual")
     assert timeless(dual) == timeless(paper)
     folders = (tmp_path / "paper", tmp_path / "dual")
@@ -83,7 +83,7 @@ def metrics_of(folder: Path) -> dict[str, Any]:
 def test_any_single_part_can_be_off(part: str, short_config: DictConfig, tmp_path: Path) -> None:
     config = copy.deepcopy(short_config)
     config.em.two_way[part] = ALL_OFF[part]
-    metrics = run_job(config, tmp_path).metrics.as_dict()
+    metrics = run_job(config, tmp_path).metrics
     last = metrics["history"][-1]
     assert metrics["final"] == last["neural" if part == "fused_answer" else "joint"]
     assert last["neural"] != last["joint"]
@@ -93,10 +93,8 @@ def test_any_single_part_can_be_off(part: str, short_config: DictConfig, tmp_pat
 
 
 def test_it_lifts_a_model_above_itself(tiny_config: Configs, tmp_path: Path) -> None:
-    alone = run_job(tiny_config("em=none"), tmp_path / "alone").metrics.as_dict()
-    lifted = run_job(
-        tiny_config("em=dual", "em.iterations=1"), tmp_path / "lifted"
-    ).metrics.as_dict()
+    alone = run_job(tiny_config("em=none"), tmp_path / "alone").metrics
+    lifted = run_job(tiny_config("em=dual", "em.iterations=1"), tmp_path / "lifted").metrics
     assert lifted["initial"] == alone["final"]
     assert lifted["final"]["hit@1"] > alone["final"]["hit@1"] + 0.1
     assert lifted["final_reverse"]["hit@1"] > alone["final_reverse"]["hit@1"] + 0.1
@@ -123,10 +121,10 @@ def test_the_answer_is_what_is_ranked_first(short_config: DictConfig, short_run:
 @pytest.mark.slow
 def test_a_run_that_knows_the_test_pool_says_so(tiny_config: Configs, tmp_path: Path) -> None:
     options = ("em=dual", "em.iterations=1", "protocol=released", *SHORT)
-    usual = run_job(tiny_config(*options), tmp_path / "usual").metrics.as_dict()
+    usual = run_job(tiny_config(*options), tmp_path / "usual").metrics
     assert "test_pool" not in usual
     known = run_job(tiny_config(*options, "protocol.test_pool=true"), tmp_path / "pool")
-    metrics = known.metrics.as_dict()
+    metrics = known.metrics
     assert metrics["protocol"] == "released"
     assert set(metrics["test_pool"]) == {"hit@1", "hit@5", "hit@10", "mrr", "mr"}
     assert metrics["test_pool"]["hit@1"] > metrics["final"]["hit@1"] / 2

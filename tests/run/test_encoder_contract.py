@@ -56,7 +56,7 @@ def test_what_an_encoder_may_return(encoder: str, em: str, make: Make, tmp_path:
 
 def test_a_parameter_is_mined(make: Make, tmp_path: Path) -> None:
     semi = ("training=semi", "training.epochs_per_turn=1", *EM["none"])
-    metrics = run_job(make("Plain", *semi), tmp_path).metrics.as_dict()
+    metrics = run_job(make("Plain", *semi), tmp_path).metrics
     assert metrics["history"][0]["epochs"] > 3
 
 
@@ -65,13 +65,11 @@ def test_a_run_with_a_parameter_is_resumed(
     encoder: str, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = make(encoder, *EM["paper"])
-    whole = run_job(config, tmp_path / "whole").metrics.as_dict()
+    whole = run_job(config, tmp_path / "whole").metrics
     killed_after(2, config, tmp_path / "half", monkeypatch)
     again = config_to_resume(tmp_path / "half")
     again.trust = ["own_encoders"]
-    assert essence(run_job(again, tmp_path / "half", resumes=True).metrics.as_dict()) == essence(
-        whole
-    )
+    assert essence(run_job(again, tmp_path / "half", resumes=True).metrics) == essence(whole)
 
 
 def test_embeddings_do_not_change_when_training_continues(

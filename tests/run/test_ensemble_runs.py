@@ -79,7 +79,7 @@ def test_members_restart_in_turn(
 
 def test_a_run_with_several_encoders(tiny_config: Configs, tmp_path: Path) -> None:
     config = tiny_config(*SMALL, "ensemble=seeds", "ensemble.num_members=2", "em.restart_every=1")
-    metrics = run_job(config, tmp_path).metrics.as_dict()
+    metrics = run_job(config, tmp_path).metrics
     assert [entry["epochs"] for entry in metrics["history"]] == [24, 16, 16]
     weights = load_file(tmp_path / "checkpoint.safetensors")
     members = [weights[f"module.encoder.members.{number}.entities"] for number in (0, 1)]
@@ -107,7 +107,7 @@ def test_independent_members_have_their_own_labels_but_in_shared_fits(
     monkeypatch.setattr(LabelDataModule, "relabel_members", watched)
     members = ("ensemble=independent", "ensemble.num_members=2", "em.iterations=2")
     config = tiny_config(*SMALL, *members, f"ensemble.shared_fits={shared_fits}")
-    metrics = run_job(config, tmp_path).metrics.as_dict()
+    metrics = run_job(config, tmp_path).metrics
     # the labels of fits 1 and 2, and those that a third fit would have
     assert [first != second for first, second in seen] == [n < are_own for n in range(3)]
     weights = load_file(tmp_path / "checkpoint.safetensors")

@@ -29,7 +29,7 @@ KINDS = {
 def test_a_run_comes_back_with_what_it_answered(
     kind: str, tiny_config: Configs, tmp_path: Path
 ) -> None:
-    metrics = run_job(tiny_config(*KINDS[kind]), tmp_path).metrics.as_dict()
+    metrics = run_job(tiny_config(*KINDS[kind]), tmp_path).metrics
     run = load_run(tmp_path)
     best, probs = run.beliefs.best_targets(), run.beliefs.probs.max(1).values
     lines = (tmp_path / "alignment.tsv").read_text().splitlines()[1:]

@@ -202,7 +202,7 @@ def test_the_best_iteration_is_that_of_the_best_validation_score(
     tiny_config: Configs, tmp_path: Path
 ) -> None:
     config = tiny_config(*QUICK, "em=dual", "em.iterations=2", "em.keep=best")
-    metrics = run_job(config, tmp_path).metrics.as_dict()
+    metrics = run_job(config, tmp_path).metrics
     scores = [one["validation_answer"]["mrr"] for one in metrics["history"]]
     assert metrics["kept_iteration"] == int(np.argmax(scores))
     assert sweep_objective(metrics) == max(scores)

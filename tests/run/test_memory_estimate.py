@@ -202,7 +202,7 @@ config = composed(["tracking=none", "trainer=cpu", *sys.argv[1:]])
 pair, device = load_pair(config), torch.device("cpu")
 estimated = memory_in_use(device) + largest(estimate_memory(config, pair, device)).num_bytes
 with tempfile.TemporaryDirectory() as folder:
-    measured = run_job(config, Path(folder), pair=pair).metrics.as_dict()["peak_memory_mb"]
+    measured = run_job(config, Path(folder), pair=pair).metrics["peak_memory_mb"]
 print(json.dumps([estimated / 2**20, measured]))
 """
 

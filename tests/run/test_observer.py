@@ -66,7 +66,7 @@ def test_the_validation_of_the_answer_is_that_of_its_ranking(
         "EvaluationObserver",
         lambda *values: observers.append(made(*values)) or observers[0],
     )
-    metrics = run_job(tiny_config(*QUICK, "em=dual"), tmp_path).metrics.as_dict()
+    metrics = run_job(tiny_config(*QUICK, "em=dual"), tmp_path).metrics
     seen = observers[0]
     assert seen.last is not None and seen.last.answer_ranking is not None
     similarity, links = seen.last.similarity, seen.validation
@@ -86,7 +86,7 @@ def test_of_very_many_test_links_a_sample_is_ranked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     config = tiny_config("data.num_entities=100", "model.initial_epochs=2", *method.split())
-    whole = run_job(config, tmp_path / "whole").metrics.as_dict()
+    whole = run_job(config, tmp_path / "whole").metrics
     monkeypatch.setattr(ranks, "MAX_RANKED", 20)
     lines = lines_of(config, tmp_path / "sample", caplog)
     sample = read_metrics(tmp_path / "sample")

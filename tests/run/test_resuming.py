@@ -79,12 +79,10 @@ def test_it_ends_as_if_never_stopped(
     em: str, stage: int, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tiny_config(f"em={em}", "em.iterations=2", "data.num_entities=100")
-    whole = run_job(config, tmp_path / "whole").metrics.as_dict()
+    whole = run_job(config, tmp_path / "whole").metrics
     killed_after(stage, config, tmp_path / "half", monkeypatch)
     assert not (tmp_path / "half" / "metrics.json").exists()
-    resumed = run_job(
-        config_to_resume(tmp_path / "half"), tmp_path / "half", resumes=True
-    ).metrics.as_dict()
+    resumed = run_job(config_to_resume(tmp_path / "half"), tmp_path / "half", resumes=True).metrics
     assert essence(resumed) == essence(whole)
     of_stages = [sum(entry["seconds"].values()) for entry in resumed["history"]]
     assert resumed["seconds"]["train"] >= sum(of_stages)
@@ -147,7 +145,7 @@ def test_other_settings_start_from_scratch(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed_after(1, tiny_config("em.iterations=1"), tmp_path, monkeypatch)
-    other = run_job(tiny_config("em.iterations=1", "seed=1"), tmp_path).metrics.as_dict()
+    other = run_job(tiny_config("em.iterations=1", "seed=1"), tmp_path).metrics
     assert len(other["history"]) == 2
     assert other["seed"] == 1
 
@@ -195,12 +193,12 @@ def test_what_another_run_left_in_the_folder_is_not_taken_up(
 ) -> None:
     short = ("data.num_entities=100", "em.iterations=1")
     other = tiny_config(*short, "seed=1")
-    whole = run_job(other, tmp_path / "whole").metrics.as_dict()
+    whole = run_job(other, tmp_path / "whole").metrics
     killed_after(1, tiny_config(*short), tmp_path / "shared", monkeypatch)
     with monkeypatch.context() as patch, pytest.raises(KilledError):
         patch.setattr(training_loop, "fit_stage", Mock(side_effect=KilledError))
         run_job(other, tmp_path / "shared")
-    assert essence(run_job(other, tmp_path / "shared").metrics.as_dict()) == essence(whole)
+    assert essence(run_job(other, tmp_path / "shared").metrics) == essence(whole)
 
 
 def test_a_config_of_before_has_the_usual_settings(tiny_config: Configs, tmp_path: Path) -> None:
@@ -208,7 +206,7 @@ def test_a_config_of_before_has_the_usual_settings(tiny_config: Configs, tmp_pat
     with open_dict(config):
         for key in ("block_memory", "deterministic"):
             del config.trainer[key]
-    assert run_job(config, tmp_path).metrics.as_dict()["final"]
+    assert run_job(config, tmp_path).metrics["final"]
 
 
 def test_the_same_command_continues_in_the_old_folder(
@@ -304,7 +302,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tiny_config("em.iterations=2")
-    whole = run_job(config, tmp_path / "whole").metrics.as_dict()
+    whole = run_job(config, tmp_path / "whole").metrics
 
     def no_room(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -319,7 +317,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(
         patch.setattr(training_loop, "save_checkpoint", save_twice)
         run_job(config, tmp_path / "half")
     monkeypatch.undo()
-    assert essence(run_job(config, tmp_path / "half").metrics.as_dict()) == essence(whole)
+    assert essence(run_job(config, tmp_path / "half").metrics) == essence(whole)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from io import StringIO
 from itertools import count
 from pathlib import Path
-from unittest.mock import Mock, patch
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -112,20 +112,19 @@ def test_only_earlier_jobs_leave_something_to_collect(monkeypatch: pytest.Monkey
             assert collect.call_count == num_earlier
 
 
+NAMES = {"method": "emea", "model": "rrea", "data": "zh"}
+
+
 def test_the_table_says_whether_test_links_were_seen() -> None:
     scores = {"hit@1": 0.5, "hit@10": 0.9, "mrr": 0.6, "mr": 3.0}
     stage = {**scores, "all_targets": scores}
-    metrics = Mock()
-    metrics.scores.initial = metrics.scores.final = stage
     for protocol, words in (
         ("strict", "saw no test links"),
         ("released", "USED TEST LINKS"),
         ("mine", "MAY HAVE USED test links"),
     ):
         stream = StringIO()
-        metrics.settings = Mock(
-            protocol=protocol, method="emea", data="zh", groups={"model": "rrea"}
-        )
+        metrics = {**NAMES, "protocol": protocol, "initial": stage, "final": stage}
         Console(file=stream, width=120).print(result_table(metrics))
         assert words in stream.getvalue()
         assert "0.5000" in stream.getvalue()
@@ -133,10 +132,9 @@ def test_the_table_says_whether_test_links_were_seen() -> None:
 
 def test_without_test_links_the_score_of_the_kept_iteration_is_shown() -> None:
     history = [{"validation": {"hit@1": hit}} for hit in (0.25, 0.75, 0.5)]
-    metrics = Mock()
-    metrics.settings.groups = {"model": "rrea"}
-    for extra, shown in (({}, "0.5000"), ({"kept_iteration": 1}, "0.7500")):
-        metrics.scores = Mock(history=history, extra=extra)
+    others = {**NAMES, "num_links": {"validation": 8}, "answer": {"decoder": "none"}}
+    for kept, shown in (({}, "0.5000"), ({"kept_iteration": 1}, "0.7500")):
+        metrics = {**others, **kept, "history": history}
         assert f"validation Hit@1 {shown}" in prediction_lines(metrics)
 
 

@@ -264,7 +264,7 @@ def test_relabelling_entities_changes_no_metric(
     config = tiny_config(*options, *short())
     # in double precision, since RMSprop's first steps turn rounding errors into whole steps
     monkeypatch.setattr(em_run, "build_parts", double_parts)
-    original = run_job(config, tmp_path / "a").metrics.as_dict()
+    original = run_job(config, tmp_path / "a").metrics
     pair = load_pair(config)
     split = draw_split(config, pair)
     known = split.supervision
@@ -290,7 +290,7 @@ def test_relabelling_entities_changes_no_metric(
     monkeypatch.setattr(job, "load_pair", lambda _: pair.relabelled(source_ids, target_ids))
     monkeypatch.setattr(job, "draw_split", lambda *_: moved)
     monkeypatch.setattr(em_run, "build_parts", relabelled_parts)
-    renamed = run_job(config, tmp_path / "b").metrics.as_dict()
+    renamed = run_job(config, tmp_path / "b").metrics
     for stage in ("initial", "final"):
         both = flattened(original[stage]), flattened(renamed[stage])
         assert both[1] == pytest.approx(both[0], abs=1e-5), stage
@@ -299,8 +299,6 @@ def test_relabelling_entities_changes_no_metric(
 def test_released_says_so_once(
     tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    metrics = run_job(
-        tiny_config("protocol=released", "em.iterations=1"), tmp_path
-    ).metrics.as_dict()
+    metrics = run_job(tiny_config("protocol=released", "em.iterations=1"), tmp_path).metrics
     assert metrics["protocol"] == "released"
     assert sum("uses TEST links" in record.getMessage() for record in caplog.records) == 1

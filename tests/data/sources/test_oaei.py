@@ -42,8 +42,8 @@ def test_an_option_reads_literals_and_gives_no_link(
     config = composed(["data=oaei_persons1", "method=paris", "tracking=none"])
     assert (config.split.name, config.literals.name) == ("none", "similar")
     metrics = run_job(config, tmp_path / "run").metrics
-    assert (metrics.settings.num_links.train, metrics.settings.num_links.test) == (0, 4)
-    assert metrics.answer.export["test"]["recall"] == 1
+    assert (metrics["num_links"]["train"], metrics["num_links"]["test"]) == (0, 4)
+    assert metrics["export"]["test"]["recall"] == 1
     random = composed(["data=oaei_persons1", "split=random", "literals=equal"])
     assert (random.split.name, random.literals.name) == ("random", "equal")
 
@@ -73,9 +73,9 @@ def test_real_catalogues_are_matched_without_links(
     folder = real_folder(f"oaei2010/{name}")
     chosen = [f"data=oaei_{name}", f"data.folder={folder}", "method=paris", "tracking=none"]
     result = run_job(composed(chosen), tmp_path)
-    links = result.metrics.settings.num_links
+    links = result.metrics["num_links"]
     assert (links.train, links.validation, links.test) == (0, 0, num_links)
-    found = result.metrics.answer.export["test"]
+    found = result.metrics["export"]["test"]
     precision, recall = found["precision"], found["recall"]
     assert 2 * precision * recall / (precision + recall) >= least
     equal = {row.source.rpartition("#")[2] for row in result.schema.relations if row.mapping}

@@ -74,7 +74,7 @@ def test_a_run_folder_knows_its_links(tmp_path: Path) -> None:
     write_folder(tmp_path, "a")
     assert load_run(tmp_path / "a").tested_links() is None
     links, ranks = np.arange(4).reshape(2, 2), Ranks(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
-    write_ranks(tmp_path / "a", links, ranks, ranks)
+    write_ranks(tmp_path / "a", links, {"initial": ranks, "final": ranks})
     assert load_run(tmp_path / "a").tested_links() == ("d" * 64, links_checksum(links))
 
 
