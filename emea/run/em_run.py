@@ -56,7 +56,7 @@ class EMRun:
             inputs.visible,
             self.observer,
             inputs.device,
-            None if inputs.start is None else inputs.start.local,
+            None if start is None else start.local,
         )
 
     def train(self, folder: Path, resume_from: Path | None) -> None:
