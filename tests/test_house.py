@@ -118,7 +118,7 @@ def test_every_layer_has_files_and_every_file_a_layer() -> None:
     assert is_module("aligner") and is_module("config") and not is_module("__version__")
 
 
-OMEGACONF = ("config", "record", "run", "explain", "cli")
+OMEGACONF = ("config", "record", "run", "cli")
 """Packages that see OmegaConf or Hydra."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emea.cli.arguments import add_run_arguments
-from emea.errors import writing
+from emea.errors import DataError, writing
 from emea.record.checked_files import write_atomic
 from emea.record.run_record import check_finished
 
@@ -45,13 +45,18 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _asked_pairs(explainer: "Explainer", options: argparse.Namespace) -> list[tuple[int, int]]:
-    from emea.explain.asked_pairs import best_pair, listed_pairs, named_pair
+    from emea.explain.entities import listed_pairs
 
+    source, target = explainer.source, explainer.target
+    if options.pairs is not None:
+        return listed_pairs(options.pairs, source, target)
     if options.pair is not None:
-        return [named_pair(explainer, *options.pair)]
-    if options.entity is not None:
-        return [best_pair(explainer, options.entity)]
-    return listed_pairs(explainer, options.pairs)
+        return [(source.find(options.pair[0]), target.find(options.pair[1]))]
+    entity = source.find(options.entity)
+    best = explainer.best_target(entity)
+    if best is None:
+        raise DataError(f"{options.entity} has no candidate in this run. Name one with --pair.")
+    return [(entity, best)]
 
 
 def _write(path: Path, text: str) -> None:

@@ -38,8 +38,7 @@ def main(arguments: Sequence[str]) -> int:
 
     from emea.explain.explainer import Explainer
     from emea.run.finished_run import load_run
-    from emea.suggest.files import PAGE_FILE, write_suggestions
-    from emea.suggest.review import review_page
+    from emea.suggest.review import PAGE_FILE, review_page, write_suggestions
     from emea.suggest.suggestion import suggest
 
     explainer = Explainer(load_run(options.run, options.trust))

@@ -1,12 +1,14 @@
-"""Looks up entities by name, with their relations and candidates."""
+"""Looks up entities and pairs by name, with their relations and candidates."""
 
 from functools import cached_property
+from pathlib import Path
 
 import torch
 
 from emea.answer.exporting import cell
 from emea.data.graph import KnowledgeGraph
 from emea.data.names import EntityIndex
+from emea.errors import DataError
 from emea.explain.explanation import Entity, Relation
 from emea.matching.beliefs import Beliefs
 from emea.rules.directed_triples import DirectedTriples
@@ -108,3 +110,33 @@ class GraphSide:
     def relations(self, head: int, tail: int) -> tuple[Relation, ...]:
         """Return the relations from one entity to another."""
         return tuple(map(self.relation, relations_between(self.triples, head, tail)))
+
+
+def listed_pairs(path: Path, source: GraphSide, target: GraphSide) -> list[tuple[int, int]]:
+    """Read pairs from a file: names of source and target, separated by a tab.
+
+    Further columns are ignored and a header is allowed, so that rows of a run's
+    ``alignment.tsv`` can be used.
+
+    Raises:
+        DataError: If the file cannot be read or is empty, or a line has no valid pair.
+    """
+    try:
+        # Not splitlines(): a name can contain other Unicode line separators.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    pairs = []
+    for number, line in enumerate(lines, start=1):
+        names = line.split("\t")
+        if not line.strip() or (number == 1 and names[:2] == ["source", "target"]):
+            continue
+        if len(names) < 2:
+            raise DataError(f"{path}, line {number}: a tab must separate source and target")
+        try:
+            pairs.append((source.find(names[0]), target.find(names[1])))
+        except DataError as error:
+            raise DataError(f"{path}, line {number}: {error}") from error
+    if not pairs:
+        raise DataError(f"{path} contains no pairs")
+    return pairs

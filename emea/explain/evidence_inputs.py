@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 
 import torch
-from omegaconf import OmegaConf
 from torch import Tensor
 
 from emea.baselines.paris_reasoner import ParisReasoner
@@ -75,6 +74,7 @@ class RunGrounds:
         rule: Name of the rule that uses them, for messages.
         used: Whether the run itself reasoned with the rule. If not, it is shown for information.
         both_sides: Whether a belief is the product of the choices of both sides.
+        sees_q: Whether the feature ``similarity`` of a pair is the recorded q.
         coverages: The coverages that the run uses, by the name of the feature.
         overlap: Computes the overlap of two entities' relations; ``None`` if the run does not use
             it.
@@ -85,6 +85,7 @@ class RunGrounds:
     rule: str
     used: bool = True
     both_sides: bool = False
+    sees_q: bool = True
     coverages: Mapping[str, Coverage] = field(default_factory=dict)
     overlap: Callable[[int, int], float] | None = None
     last: tuple[ParisReasoner, Matching] | None = None
@@ -141,7 +142,7 @@ def _of_rule(run: FinishedRun, rule: PARIS, used: bool = True) -> RunGrounds:
     words = "PARIS rule (Eq. 19)" if used else "PARIS rule (Eq. 19), which the run did not use"
     if rule.markov_blanket:
         words += "; the run also added the subsets of the neighbours, which are not shown"
-    if used and OmegaConf.select(run.config, "em.evidence") == "dense":
+    if used and run.config.em.get("evidence") == "dense":
         words += "; the run also used targets that are not candidates, which are not shown"
     grounds = Grounds(rule.source, rule.target, run.neural, rule.inclusions())
     return RunGrounds(grounds, words, used)
@@ -162,6 +163,7 @@ def _of_two_way(run: FinishedRun, step: TwoWayStep) -> RunGrounds:
         Grounds(model.source, model.target, model.carriers(beliefs), included.as_dict()),
         f"two-way compatibility (em={run.config.em.name}) with the PARIS rule (Eq. 19)",
         both_sides=step.model.both and not step.settings.one_to_one,
+        sees_q=not step.settings.memory and not step.settings.one_to_one,
         coverages=_coverages(model, included, matched_probs(table, beliefs.probs)),
         overlap=_overlap(model, included),
     )

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 import torch
-from omegaconf import OmegaConf
 
 from emea.answer.exporting import ALIGNMENT_FILE, answered_pairs
 from emea.data.graph_pair import GraphPair
@@ -152,13 +151,6 @@ class Explainer:
             raise DataError(f"{path} is damaged: {error}. Write it again: emea run.") from error
 
     @cached_property
-    def _sees_q(self) -> bool:
-        """Whether em=dual computed its similarity from the recorded q."""
-        memory = OmegaConf.select(self.run.config, "em.two_way.memory", default=0.0)
-        one_to_one = OmegaConf.select(self.run.config, "em.two_way.one_to_one", default=False)
-        return self._is_strict and not memory and not one_to_one
-
-    @cached_property
     def _believed_back(self) -> Beliefs:
         return believed_back(self.grounds.carriers, self.grounds.target.num_entities)
 
@@ -183,7 +175,7 @@ class Explainer:
             evidence=support.total,
             coverage=features.get("coverage"),
             terms=self._terms(support, neural_prob, features),
-            contributions=self._contributions(support),
+            contributions=tuple(map(self._contribution, support.pieces, support.shares())),
             unmatched=self._unmatched(
                 (self.source, source),
                 (self.target, target),
@@ -208,9 +200,9 @@ class Explainer:
         If there is none, it is the target with most evidence (for a baseline) or the encoder's
         nearest target (for a labelled entity).
         """
-        offered = ranked_targets(self.run.beliefs, source)
+        offered, neural = ranked_targets(self.run.beliefs, source), self.run.neural
         if not set(offered) - {target}:
-            offered = self._implied(source) if self.run.neural is None else self._nearest(source)
+            offered = self._implied(source) if neural is None else neural.targets[source].tolist()
         return next((other for other in offered if other != target), None)
 
     def _implied(self, source: int) -> list[int]:
@@ -225,10 +217,6 @@ class Explainer:
         doubt = torch.cat([pairs.log_doubt for pairs in found])
         return torch.cat([pairs.targets for pairs in found])[doubt.argsort(stable=True)].tolist()
 
-    def _nearest(self, source: int) -> list[int]:
-        assert self.run.neural is not None
-        return self.run.neural.targets[source].tolist()
-
     def _neural_rank(self, source: int, target: int) -> int | None:
         neural = self.run.neural
         slot = None if neural is None else slot_of(neural, source, target)
@@ -241,21 +229,18 @@ class Explainer:
     def _terms(
         self, support: Support, neural_prob: float | None, features: Mapping[str, float]
     ) -> tuple[Term, ...]:
+        sees_q = self._is_strict and self.reasoning.sees_q
         known: dict[str, float | None] = {
             "paris": support.value,
             "noisy_or": support.value,
             "evidence": math.log1p(support.total),
             **features,
-            "similarity": math.log(neural_prob) if neural_prob and self._sees_q else None,
+            "similarity": math.log(neural_prob) if neural_prob and sees_q else None,
         }
         return tuple(
             Term(name, MEANINGS.get(name, name), weight, known.get(name))
             for name, weight in self.weights.items()
         )
-
-    def _contributions(self, support: Support) -> tuple[Contribution, ...]:
-        pieces = zip(support.pieces, support.shares(), strict=True)
-        return tuple(self._contribution(piece, share) for piece, share in pieces)
 
     def _contribution(self, piece: Piece, share: float) -> Contribution:
         return Contribution(

@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
-from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment
 
 from emea.answer.schema import Schema, TermMatch
 from emea.explain import wording
 from emea.explain.drawing import drawing
 from emea.explain.explanation import Entity, Explanation
-from emea.explain.text import run_card
+from emea.explain.text import card_text
 from emea.results.page import html_document, page_style
 from emea.run.finished_run import FinishedRun
 
@@ -31,32 +29,13 @@ CAPTION = (
 )
 
 
-def template_environment(package: str) -> Environment:
-    """Return an environment for a package's templates, which escapes all text by default."""
-    environment = Environment(
-        loader=PackageLoader(package),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "short": wording.short,
-        "number": wording.number,
-        "percent": wording.percent,
-    }
-    return environment
-
-
 @cache
 def _environment() -> Environment:
     """Return the template environment, which escapes all text by default."""
-    environment = template_environment("emea.explain")
-    environment.filters |= {
-        "relation": wording.relation,
-        "silent": wording.silent,
-        "local": lambda name: Entity(0, name).short,  # an example may be a long literal
-    }
+    environment = wording.template_environment("emea.explain")
+    environment.globals |= {"wording": wording, "drawing": drawing, "rival_titles": RIVAL_TITLES}
+    # an example may be a long literal
+    environment.filters["local"] = lambda name: Entity(0, name).short
     return environment
 
 
@@ -70,12 +49,10 @@ def explanation_page(
         explanations: Explanations of pairs.
         schema: The mapping of relations and classes, to show below them.
     """
-    sections = [_section(one, f"pair{place}") for place, one in enumerate(explanations, 1)]
-    card = ", ".join(f"{key} {value}" for key, value in run_card(run).items() if value is not None)
     template = _environment().get_template("explanation.html")
     body = template.render(
-        card=card,
-        sections=sections,
+        card=card_text(run),
+        explanations=explanations,
         caption=CAPTION,
         most_rows=MOST_ROWS,
         terms=[] if schema is None else _terms(schema),
@@ -93,30 +70,3 @@ def _terms(schema: Schema) -> list[tuple[str, str, list[TermMatch]]]:
     )
     stated = [(title, file, [row for row in rows if row.mapping]) for title, file, rows in parts]
     return [part for part in stated if part[2]]
-
-
-def _section(explanation: Explanation, name: str) -> dict[str, Any]:
-    """Return the texts and drawings of one explanation, which the template lays out.
-
-    Drawings are SVG whose texts ``drawing`` has escaped. All other values are plain text, which the
-    template escapes.
-    """
-    source, asked, rival = explanation.source, explanation.asked, explanation.rival
-    role = wording.rival_name(explanation)
-    against = [*wording.lacking(explanation), wording.conflicts(asked)]
-    if rival is not None:
-        against.append(wording.conflicts(rival))
-    return {
-        "id": name,
-        "explanation": explanation,
-        "heading": wording.heading(explanation),
-        "verdict": wording.verdict(explanation),
-        "notes": f"{wording.truth(explanation)} {wording.grounds(explanation)}",
-        "picture": Markup(drawing(source, asked, name)),
-        "role": role,
-        "rival_title": RIVAL_TITLES[role],
-        "rows": wording.comparison(explanation),
-        "meanings": wording.meanings(explanation),
-        "against": against,
-        "rival_picture": Markup(drawing(source, rival, f"{name}-rival")) if rival else "",
-    }

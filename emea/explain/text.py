@@ -31,11 +31,14 @@ def run_card(run: FinishedRun) -> dict[str, Any]:
     return {"folder": run.folder.name, **{key: run.metrics[key] for key in keys}}
 
 
+def card_text(run: FinishedRun) -> str:
+    """Return the card of the run in one line."""
+    return ", ".join(f"{key} {value}" for key, value in run_card(run).items() if value is not None)
+
+
 def _fields(explanation: Explanation) -> dict[str, Any]:
-    return {
-        "is_matched": explanation.is_matched,
-        **asdict(explanation, dict_factory=_without_empty),
-    }
+    fields = asdict(explanation, dict_factory=_without_empty)
+    return {"is_matched": explanation.is_matched, **fields}
 
 
 MOST_PIECES, MOST_SILENT = 8, 5
@@ -68,7 +71,8 @@ def explanation_text(explanation: Explanation) -> RenderableType:
         *(Text(line, style="dim") for line in filter(None, [wording.meanings(explanation)])),
         *_evidence(explanation),
         *_silent(explanation.asked),
-        *_against(explanation),
+        Text("\nRivals", style="bold"),
+        *(Text(line, overflow="fold") for line in wording.against(explanation)),
     ]
     return Group(*parts)
 
@@ -80,7 +84,7 @@ def _comparison(explanation: Explanation) -> Table:
     if explanation.rival is not None:
         names.append((wording.rival_name(explanation), explanation.rival.target))
     for role, target in names:
-        title = Text(f"{role}\n", style="bold") + Text(wording.short(target), style="dim")
+        title = Text(f"{role}\n", style="bold") + Text(target.short, style="dim")
         table.add_column(title, overflow="fold")
     for row in wording.comparison(explanation):
         table.add_row(*(Text(cell) for cell in row[: 1 + len(names)]))
@@ -107,7 +111,7 @@ def _evidence(explanation: Explanation) -> Iterator[RenderableType]:
 
 def _piece(piece: Contribution) -> Text:
     label = ", training link" if piece.is_label else ""
-    names = f"{wording.short(piece.neighbour)} = {wording.short(piece.counterpart)}"
+    names = f"{piece.neighbour.short} = {piece.counterpart.short}"
     return Text.assemble(
         (names, "cyan"),
         f"  {wording.number(piece.neighbour_prob)}{label}\n",
@@ -129,15 +133,6 @@ def _silent(case: Case) -> Iterator[RenderableType]:
             yield Padding(Text(wording.silent(one), overflow="fold"), (0, 0, 0, 2))
         if len(found) > MOST_SILENT:
             yield Padding(Text(f"and {len(found) - MOST_SILENT} more", style="dim"), (0, 0, 0, 2))
-
-
-def _against(explanation: Explanation) -> Iterator[RenderableType]:
-    sentences = [*wording.lacking(explanation), wording.conflicts(explanation.asked)]
-    if explanation.rival is not None:
-        sentences.append(wording.conflicts(explanation.rival))
-    yield Text("\nRivals", style="bold")
-    for sentence in sentences:
-        yield Text(sentence, overflow="fold")
 
 
 def _without_empty(fields: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
 from emea.data.names import local_name
 from emea.explain.explanation import (
     Case,
     Claim,
     Contribution,
-    Entity,
     Explanation,
     Relation,
     Term,
@@ -31,21 +32,29 @@ USES = {
 """How a run uses the links that it may see."""
 
 
+def template_environment(package: str) -> Environment:
+    """Return an environment for a package's templates, which escapes all text by default."""
+    environment = Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "percent": percent}
+    return environment
+
+
 def heading(explanation: Explanation) -> str:
     """Return the pair as a title."""
-    return f"{short(explanation.source)} → {short(explanation.asked.target)}"
-
-
-def short(entity: Entity) -> str:
-    """Return the last part of an entity's name."""
-    return entity.short
+    return f"{explanation.source.short} → {explanation.asked.target.short}"
 
 
 def verdict(explanation: Explanation) -> str:
     """Describe the decision of the run in one or two sentences."""
-    asked, source = explanation.asked, short(explanation.source)
+    asked, source = explanation.asked, explanation.source.short
     if explanation.is_matched:
-        decision = f"The run matches {source} to {short(asked.target)}"
+        decision = f"The run matches {source} to {asked.target.short}"
         if explanation.is_labelled:
             return f"{decision}: it is a training link."
         decision = f"{decision} with probability {number(explanation.answer_prob)}."
@@ -56,14 +65,14 @@ def verdict(explanation: Explanation) -> str:
     if explanation.answer is None:
         decision = f"The run leaves {source} unmatched."
     else:
-        other = f"{short(explanation.answer)} ({number(explanation.answer_prob)})"
+        other = f"{explanation.answer.short} ({number(explanation.answer_prob)})"
         label = ", its training link" if explanation.is_labelled else ""
         decision = f"The run matches {source} to {other}{label}."
     return f"{decision} {_rank(asked)}"
 
 
 def _rank(case: Case) -> str:
-    target = short(case.target)
+    target = case.target.short
     if case.rank is None:
         return f"{target} is not a candidate."
     return f"{target} is candidate {case.rank}, with probability {number(case.final_prob)}."
@@ -154,12 +163,12 @@ def silent(one: Unmatched) -> str:
     """Describe a neighbour that does not support the pair, its counterpart and the reason."""
     named = ", ".join(relation(each) for each in one.relations)
     if one.believed is None:
-        return f"{short(one.neighbour)} ({named}): no match"
+        return f"{one.neighbour.short} ({named}): no match"
     reason = "which is not a neighbour of the other entity"
     if one.is_neighbour:
         reason = "a neighbour of the other entity, but through unrelated relations"
-    believed = f"{short(one.believed)} ({number(one.prob)})"
-    return f"{short(one.neighbour)} ({named}): matched to {believed}, {reason}"
+    believed = f"{one.believed.short} ({number(one.prob)})"
+    return f"{one.neighbour.short} ({named}): matched to {believed}, {reason}"
 
 
 def lacking(explanation: Explanation) -> list[str]:
@@ -169,18 +178,24 @@ def lacking(explanation: Explanation) -> list[str]:
     asked, rival = explanation.asked.target, explanation.rival.target
     sides = ((asked, explanation.only_asked), (rival, explanation.only_rival))
     return [
-        f"Only {short(target)} is supported by {listed([short(entity) for entity in only])}."
+        f"Only {target.short} is supported by {listed([entity.short for entity in only])}."
         for target, only in sides
         if only
     ]
 
 
+def against(explanation: Explanation) -> list[str]:
+    """Return what speaks against each candidate: missing support and rival claims."""
+    cases = [case for case in (explanation.asked, explanation.rival) if case is not None]
+    return [*lacking(explanation), *map(conflicts, cases)]
+
+
 def conflicts(case: Case) -> str:
     """Return the other source entities that claim the target."""
     if not case.num_claims:
-        return f"No other source entity claims {short(case.target)}."
+        return f"No other source entity claims {case.target.short}."
     others = listed([_claim(claim) for claim in case.claims], case.num_claims)
-    return f"{short(case.target)} is also a candidate of {others}."
+    return f"{case.target.short} is also a candidate of {others}."
 
 
 def listed(names: Sequence[str], num_all: int | None = None) -> str:
@@ -236,4 +251,4 @@ def _signed(value: float) -> str:
 
 def _claim(claim: Claim) -> str:
     best = ", its best" if claim.is_best else ""
-    return f"{short(claim.source)} ({number(claim.prob)}{best})"
+    return f"{claim.source.short} ({number(claim.prob)}{best})"

@@ -11,8 +11,10 @@ from emea.data.arrays import IntArray
 from emea.data.entity_kinds import is_blank
 from emea.errors import ConfigError
 from emea.explain.explainer import Explainer
+from emea.matching.beliefs import Beliefs
+from emea.rules.directed_triples import DirectedTriples
+from emea.rules.support import Grounds
 from emea.run.finished_run import FinishedRun
-from emea.suggest.scores import Influence, most_helpful, relation_weights, uncertainties
 
 NUM_ALTERNATIVES = 5
 """Number of candidates that a suggestion offers."""
@@ -95,3 +97,100 @@ def _unlabelled(run: FinishedRun) -> Tensor:
 def _positive(targets: IntArray, probs: np.ndarray) -> tuple[tuple[int, float], ...]:
     both = zip(targets.tolist(), probs.tolist(), strict=True)
     return tuple((target, prob) for target, prob in both if prob > 0)
+
+
+def uncertainties(beliefs: Beliefs) -> Tensor:
+    """Return the probability that the best candidate of an entity is wrong, ``[num_source]``.
+
+    An entropy would be near 0 for an entity that no evidence reaches, because nearly all of its
+    probability belongs to the targets that are not candidates. Its label helps most.
+    """
+    return 1 - beliefs.probs.double().max(1).values.clamp(max=1)
+
+
+def relation_weights(grounds: Grounds) -> Tensor:
+    """Return how much a match says about a neighbour, for each directed relation.
+
+    It is the inverse functionality of the relation times its largest inclusion in, or of, a
+    relation of the target graph. A relation without a counterpart carries no evidence.
+    """
+    triples = grounds.source
+    included = torch.zeros(triples.num_directed, dtype=torch.float64)
+    for (relation, _), both in grounds.included.items():
+        included[relation] = max(float(included[relation]), *both)
+    return triples.inverse_functionality.double() * included
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """Holds how much the match of one entity determines the matches of its neighbours.
+
+    Args:
+        entities: ``[num_pairs]`` entities whose match is known.
+        neighbours: ``[num_pairs]`` their neighbours.
+        probs: ``[num_pairs]`` probability that the match determines the neighbour's match.
+        num_entities: Number of entities of the source graph.
+    """
+
+    entities: Tensor
+    neighbours: Tensor
+    probs: Tensor
+    num_entities: int
+
+    @classmethod
+    def of(cls, triples: DirectedTriples, weights: Tensor) -> "Influence":
+        """Combine the relations between two entities by a noisy-or.
+
+        Args:
+            triples: The source graph.
+            weights: ``[num_directed]`` weight of each relation (:func:`relation_weights`).
+        """
+        doubt = torch.log1p(-weights[triples.relations].clamp(max=1 - 1e-6))
+        pair = triples.pair_of_triple
+        doubts = doubt.new_zeros(len(triples.pair_heads)).index_add_(0, pair, doubt)
+        # r(n, e) is evidence for n if e is matched, so the known entity is the tail
+        return cls(
+            triples.pair_tails, triples.pair_heads, -torch.expm1(doubts), triples.num_entities
+        )
+
+    def on_others(self, worth: Tensor) -> Tensor:
+        """Return the worth of the neighbours that an entity's match determines, by entity."""
+        values = self.probs * worth[self.neighbours]
+        return values.new_zeros(self.num_entities).index_add_(0, self.entities, values)
+
+    def resolved(self, worth: Tensor, entity: int) -> Tensor:
+        """Return what is left of each entity's worth after the match of one entity is known."""
+        is_its = self.entities == entity
+        left = worth.clone()
+        left[self.neighbours[is_its]] *= 1 - self.probs[is_its]
+        left[entity] = 0
+        return left
+
+
+def most_helpful(
+    uncertainty: Tensor, influence: Influence, is_open: Tensor, count: int
+) -> list[tuple[int, float]]:
+    """Choose entities one after the other by uncertainty times influence.
+
+    The score of an entity is its uncertainty times one plus the uncertainty of the neighbours that
+    its match determines. Once an entity is chosen, its neighbours count as partly resolved, so the
+    choices spread over the graph.
+
+    Args:
+        uncertainty: ``[num_entities]`` uncertainty of each entity.
+        influence: Influence of the entities on their neighbours.
+        is_open: ``[num_entities]`` bool: whether an entity may be chosen.
+        count: Largest number of entities.
+
+    Returns:
+        The entities with their scores when they were chosen.
+    """
+    left, is_open, chosen = uncertainty.clone(), is_open.clone(), []
+    for _ in range(min(count, int(is_open.sum()))):
+        scores = left * (1 + influence.on_others(left))
+        scores = torch.where(is_open, scores, -torch.inf)
+        best = int(scores.argmax())
+        chosen.append((best, float(scores[best])))
+        is_open[best] = False
+        left = influence.resolved(left, best)
+    return chosen

@@ -59,9 +59,9 @@ def test_the_rival_is_named_by_its_place(asked: int | None, rival: int | None, n
 
 
 def test_long_literals_are_cut_and_contained_iris_are_not() -> None:
-    assert wording.short(Entity(0, "http://a.org/b")) == "b"
-    assert wording.short(Entity(0, '"see http://a.org/b"')) == '"see http://a.org/b"'
-    shown = wording.short(Entity(0, f'"{"long " * 100_000}"'))
+    assert Entity(0, "http://a.org/b").short == "b"
+    assert Entity(0, '"see http://a.org/b"').short == '"see http://a.org/b"'
+    shown = Entity(0, f'"{"long " * 100_000}"').short
     assert len(shown) == 200 and shown.startswith('"long long') and shown.endswith("…")
 
 

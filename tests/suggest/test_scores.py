@@ -10,7 +10,7 @@ from emea.data.sources.synthetic import synthetic_pair
 from emea.matching.beliefs import Beliefs
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.support import Grounds
-from emea.suggest.scores import Influence, most_helpful, relation_weights, uncertainties
+from emea.suggest.suggestion import Influence, most_helpful, relation_weights, uncertainties
 
 GRAPH: KnowledgeGraph = synthetic_pair(num_entities=100, seed=3).source
 TRIPLES = DirectedTriples(GRAPH)

@@ -9,8 +9,7 @@ import pytest
 from emea.errors import ConfigError
 from emea.explain.explainer import Explainer
 from emea.run.finished_run import FinishedRun
-from emea.suggest.files import COLUMNS, write_suggestions
-from emea.suggest.review import review_page
+from emea.suggest.review import COLUMNS, review_page, write_suggestions
 from emea.suggest.suggestion import NUM_ALTERNATIVES, suggest
 
 from ..finished_runs import Finished

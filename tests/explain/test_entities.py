@@ -1,10 +1,18 @@
+"""Rows of beliefs, and pairs that a file asks for."""
+
+from pathlib import Path
+from typing import Any
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emea.data.graph import KnowledgeGraph
+from emea.data.names import EntityIndex
 from emea.explain.entities import (
     believed_back,
     best_of,
+    listed_pairs,
     prob_of,
     rank_of,
     ranked_targets,
@@ -54,3 +62,15 @@ def test_beliefs_read_backwards(seed: int, num_source: int, num_target: int) -> 
 
 def _row(targets: torch.Tensor, probs: torch.Tensor, source: int) -> list[tuple[int, float]]:
     return list(zip(targets[source].tolist(), probs[source].tolist(), strict=True))
+
+
+NAMES = ["a\u2028b", "c\x85d", "e\x0cf"]
+
+
+def test_names_may_hold_what_ends_a_line_elsewhere(tmp_path: Path) -> None:
+    graph = KnowledgeGraph([[0, 0, 1], [1, 0, 2]], 3, 1, NAMES)
+    index: Any = EntityIndex(graph, "entity")
+    lines = ["source\ttarget", *(f"{name}\t{name}" for name in NAMES), ""]
+    for end in ("\n", "\r\n"):
+        (tmp_path / "asked.tsv").write_bytes(end.join(lines).encode())
+        assert listed_pairs(tmp_path / "asked.tsv", index, index) == [(0, 0), (1, 1), (2, 2)]
