@@ -1,10 +1,6 @@
 """The benchmarks of whole runs measure what they say."""
 
-from pathlib import Path
-
 import pytest
-import torch
-from omegaconf import DictConfig
 
 from benchmarks import overhead, whole_run
 from emea.config.checks import check_config
@@ -21,7 +17,7 @@ def test_a_whole_run_is_timed_and_described() -> None:
     numbers = whole_run.measure([*QUICK, "tracking=none"])
     assert numbers["epochs"] == "4 + 1 x 2"
     assert 0 < numbers["neural_s"] < numbers["total_s"]
-    assert numbers["joint_cpu_s"] > 0 and numbers["joint_estimate_s"] > 0
+    assert numbers["joint_cpu_s"] > 0
     assert 0 <= numbers["final"]["hit@1"] <= 1
 
 
@@ -36,17 +32,6 @@ def test_the_shares_add_up() -> None:
     assert not [name for name in numbers if name.endswith("_seconds")]
     assert all(value > 0 for value in parts)
     assert 0 < numbers["share_of_overhead"] < 1
-
-
-@pytest.mark.parametrize(("em", "num_iterations"), [("em=paper", 1), ("em=none", 0)])
-def test_a_shortened_run_differs_in_its_length(em: str, num_iterations: int) -> None:
-    config = composed(["data=synthetic", em, "tracking=none"])
-    before = config.copy()
-    short = whole_run.shortened(config)
-    assert config == before
-    assert short.em.iterations == num_iterations
-    assert short.model.initial_epochs == short.model.epochs_per_iteration == whole_run.FEW_EPOCHS
-    assert short.data == config.data and short.rule == config.rule
 
 
 @pytest.mark.parametrize(
@@ -72,14 +57,3 @@ def test_a_shortened_run_has_few_epochs_in_each_fit_and_turn(
     if "training=semi" in options:
         assert max(fit.num_turns for fit in fits) == 1
         assert short.training.epochs_per_turn == whole_run.FEW_EPOCHS
-
-
-@pytest.mark.parametrize(("kind", "num_runs"), [("cpu", 1), ("cuda", 2)])
-def test_a_gpu_compiles_kernels_for_the_sizes_of_the_data(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, num_runs: int
-) -> None:
-    configs: list[DictConfig] = []
-    monkeypatch.setattr(whole_run, "run_job", lambda config, folder: configs.append(config))
-    monkeypatch.setattr(whole_run, "choose_device", lambda _: torch.device(kind))
-    whole_run.compile_kernels(["data=zh", "tracking=none"], tmp_path)
-    assert [config.data.name for config in configs] == ["synthetic", "dbp15k_zh"][:num_runs]

@@ -4,10 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from emea.config.checks import check_config
 from emea.config.composition import composed
 from experiments.archive.study import read_study
-from experiments.batch import _parser, cell_name, cells, first_training, main
+from experiments.batch import cell_name, first_training, main
 
 QUICK = ["data=synthetic", "ratio=0.2", "split_seed=0", "data.num_entities=150"]
 QUICK += ["split.num_validation=10", "model.initial_epochs=4", "model.epochs_per_iteration=2"]
@@ -59,18 +58,6 @@ def test_uncommitted_code_is_reported_before_the_runs(
     monkeypatch.setenv("EMEA_DIRTY", dirty)
     assert main(["figure5", *QUICK, "--out", str(tmp_path), "--budget", "-1"]) == 1
     assert ("EMEA_DIRTY=false" in caplog.text) == (dirty != "false")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("experiment", [f"smoke/{one}" for one in ("table5", "figure5")])
-def test_first_trainings_have_no_em_in_any_experiment(experiment: str, tmp_path: Path) -> None:
-    arguments = [experiment, "em.num_candidates=5,10", "--share-first", "--out", str(tmp_path)]
-    found = cells(_parser().parse_args(arguments))
-    configs = {name: composed(overrides) for name, overrides in found}
-    for config in configs.values():
-        check_config(config)
-    firsts = [config for name, config in configs.items() if "-first-" in name]
-    assert firsts and all(config.em.iterations == 0 for config in firsts)
 
 
 def test_names_tell_pair_ratio_and_split_first() -> None:

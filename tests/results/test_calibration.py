@@ -49,13 +49,6 @@ def test_draws_what_the_metrics_say(folder: Path, capsys: pytest.CaptureFixture[
         assert text in drawn, text
 
 
-@pytest.mark.parametrize("name", ["zh-0.05", "zh-0.05.svg", "zh-0.05.png"])
-def test_both_forms_lie_where_they_are_wanted(name: str, folder: Path) -> None:
-    assert main([str(folder), "--out", str(folder / name)]) == 0
-    written = {path.name for path in folder.iterdir()} - {"metrics.json"}
-    assert written == {"zh-0.05.png", "zh-0.05.svg"}
-
-
 def test_the_title_does_not_hide_what_was_seen() -> None:
     assert "USED TEST LINKS" in title(METRICS | {"protocol": "released"})
     alone = METRICS | {"model": "none", "em": "none", "ratio": None, "answer": {"decoder": "none"}}

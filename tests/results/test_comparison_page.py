@@ -95,14 +95,6 @@ def test_a_page_shows_the_same_and_runs_nothing() -> None:
     assert '<td class="best">0.7500</td>' in html
 
 
-def test_what_cannot_be_paired_says_why() -> None:
-    test = PairedTest("b", "of the weather")
-    refused = replace(COMPARISON, settings=(), provenance=(), metrics=(), tests=(test,))
-    for text in (as_text(refused), as_html(refused), as_csv(refused)):
-        assert "of the weather" in text
-    assert "Settings that differ: none" in as_text(refused)
-
-
 def test_the_best_value_is_marked() -> None:
     assert best_columns(Row("final.hit@1", (0.1, 0.3, None))) == {1}
     assert best_columns(Row("final.mr", (5.0, 3.0, 3.0))) == {1, 2}

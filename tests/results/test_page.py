@@ -122,10 +122,6 @@ def test_the_policy_allows_the_pages_own_scripts_only(file: Path) -> None:
     assert html_document("t", "<p>x</p>", "").count("script-src") == 0
 
 
-def test_a_page_without_charts_has_no_chart_library(reports: list[Report]) -> None:
-    assert len(report_page("Results", reports[:1])) < 50_000 < len(report_page("Results", reports))
-
-
 def cell(content: str, runs: tuple[str, ...] = ()) -> str:
     entry = Entry(content, Cell(0.5, 0.0, 1, runs), is_ours=True)
     table = Table(("a",), ("b",), frozenset({"b"}), ((("x",), (entry,)),), shows_all=True)

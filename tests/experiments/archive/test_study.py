@@ -1,14 +1,12 @@
 """Recorded runs are read back completely, and damage is noticed."""
 
 import random
-import shutil
 import zipfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from emea.errors import DataError
@@ -20,9 +18,7 @@ from experiments.archive.study import (
     add_runs,
     check_study,
     find_run,
-    find_studies,
     read_study,
-    study_frame,
 )
 from experiments.archive.study_files import (
     DETAILS_FILE,
@@ -138,16 +134,6 @@ def test_a_kill_leaves_a_study_that_can_be_read(
     assert check_study(study) == (2 if replaced else 3)
 
 
-def test_pandas_reads_the_runs_in_one_call(study: Path) -> None:
-    rows = pd.read_json(study / RUNS_FILE, lines=True)
-    assert rows["run"].tolist() == ["a", "b"]
-    table = study_frame(study)
-    assert table["run"].tolist() == ["a", "b"]
-    assert table["metrics.final.hit@1"].tolist() == [0.25, 0.25]
-    assert table["config.em.features"].tolist() == [["x", "y"]] * 2
-    assert "metrics.history" not in table
-
-
 @pytest.mark.parametrize("ranks", [[], [1.0], [0.5], [127.5], [128.0], [32767.5], [np.inf] * 3])
 def test_ranks_survive_their_encoding(ranks: list[float]) -> None:
     values = np.array(ranks, dtype=np.float64)
@@ -158,13 +144,6 @@ def test_ranks_survive_their_encoding(ranks: list[float]) -> None:
 def test_what_is_not_a_rank_is_refused(rank: float) -> None:
     with pytest.raises(ValueError, match="not a positive multiple"):
         encoded_ranks(np.array([1.0, rank]))
-
-
-def test_studies_are_found_at_and_below_a_root(study: Path, tmp_path: Path) -> None:
-    shutil.copytree(study, tmp_path / "second")
-    assert find_studies([tmp_path]) == [tmp_path / "second", study]
-    assert find_studies([study]) == [study]
-    assert find_studies([tmp_path / "nowhere"]) == []
 
 
 @pytest.mark.parametrize("file", FILES)

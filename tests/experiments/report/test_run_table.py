@@ -8,7 +8,6 @@ from omegaconf import OmegaConf
 from emea.config.composition import composed
 from emea.record.run_header import flat_params
 from emea.results.recorded_run import RecordedRun
-from experiments.report.checks import Mean
 from experiments.report.methods import (
     COMMON,
     DUAL,
@@ -18,7 +17,6 @@ from experiments.report.methods import (
     PARIS,
     PRASE,
     RREA,
-    RREA_SEMI,
     USUAL,
     Method,
     changed_setting,
@@ -138,14 +136,6 @@ def test_the_first_source_that_has_the_split_counts() -> None:
     assert hits(runs, RREA) == [0.2, 0.1234]
 
 
-def test_the_first_model_of_an_em_run_is_read_from_that_run() -> None:
-    semi = {"training": "semi", "initial": scores(0.3)}
-    runs = [alone(0.2, training="semi", started=9), made(protocol="released", **semi)]
-    assert hits(runs, RREA_SEMI, "released") == [0.3]
-    # EM under another protocol is another run, but a model alone is the same under each
-    assert hits(runs, RREA_SEMI, "strict") == [0.2]
-
-
 @pytest.mark.parametrize("setting", USUAL)
 def test_runs_that_vary_the_usual_do_not_stand_for_it(setting: str) -> None:
     assert on_zh([made(params=USUAL)], EMEA)
@@ -237,13 +227,3 @@ def test_splits_that_methods_share() -> None:
     assert shared == {1}
     apart = [made("em"), reasoned("paris", 0.3, split_seed=1)]
     assert viewed(apart).shared_splits([(EMEA, *place), (PARIS, *place)]) == set()
-
-
-def test_means_on_common_splits_are_unknown_without_a_common_split() -> None:
-    place = ("dbp15k_zh", 0.01)
-    apart = viewed([made("em"), reasoned("paris", 0.3, split_seed=1)])
-    together = viewed([made("em"), reasoned("paris", 0.3, split_seed=0)])
-    mean = Mean(EMEA, *place, shared=(EMEA, PARIS))
-    assert mean.value(apart, "strict") is None
-    assert mean.value(together, "strict") is not None
-    assert Mean(EMEA, *place).value(apart, "strict") is not None
