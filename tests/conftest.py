@@ -56,6 +56,15 @@ def each_kernels(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.param
 
 
+@pytest.fixture(params=[1, 100, 2**26], ids=["row by row", "few rows", "all rows"])
+def block_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Memory of a block, from one row of scores at a time to all at once."""
+    from emea.matching import similarity
+
+    monkeypatch.setitem(similarity.BLOCK_BYTES, "cpu", request.param)
+    return int(request.param)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_left_behind() -> Iterator[None]:
     """Fail if tests write where the user's own runs are: they must use their temporary folders."""

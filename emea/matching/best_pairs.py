@@ -247,7 +247,8 @@ def rounded(vectors: Tensor) -> Tensor:
 def unit_length(dim: int) -> float:
     """Return the length that one unit of a rounded coordinate stands for."""
     # the coordinates of a rotated unit vector have the standard deviation dim ** -0.5
-    return WIDTH / (LARGEST * dim**0.5)
+    length: float = WIDTH / (LARGEST * dim**0.5)
+    return length
 
 
 def write_products(rows: Tensor, columns: Tensor, out: Tensor) -> None:

@@ -54,18 +54,6 @@ def test_equals_a_loop(rows: list[tuple[float, bool]], num_bins: int) -> None:
         assert math.isnan(expected_calibration_error(bins))
 
 
-def test_who_is_right_as_often_as_it_says_has_no_error() -> None:
-    probs = np.repeat([0.25, 0.75], 100)
-    right = np.arange(200) % 4 < np.repeat([1, 3], 100)
-    assert expected_calibration_error(reliability_bins(probs, right)) == pytest.approx(0)
-
-
-def test_the_error_of_one_who_is_too_sure() -> None:
-    bins = reliability_bins(np.array([0.95, 0.95, 0.55]), np.array([True, False, True]))
-    assert [row["num_entities"] for row in bins] == [1, 2]
-    assert expected_calibration_error(bins) == pytest.approx((2 * 0.45 + 0.45) / 3)
-
-
 def test_an_answer_is_judged_on_its_test_links() -> None:
     targets = torch.tensor([[5], [6], [7], [8]])
     answer = Beliefs(targets, torch.tensor([[0.75], [0.0], [0.25], [1.0]]))

@@ -16,19 +16,11 @@ from emea.evaluation.ranks import link_ranks
 from emea.matching.pair_table import PairRanking, PairTable
 from emea.matching.similarity import Cosine, Similarity
 
-from ..matching.random_tables import pairs_of, random_table
+from ..matching.random_tables import from_scores, pairs_of, random_table
 
 NUM_SOURCE, NUM_TARGET = 7, 6
 Key = tuple[int, float]
 T = TypeVar("T", Similarity, PairTable, PairRanking)
-
-
-def from_scores(scores: np.ndarray) -> Similarity:
-    """A similarity with exactly these scores, from either side."""
-    rows = torch.from_numpy(scores.astype(np.float32))
-    num_source, num_target = rows.shape
-    zeros = torch.zeros(num_source), torch.zeros(num_target)
-    return Similarity(rows, torch.eye(num_target), *zeros)
 
 
 def random_ranking(rng: np.random.Generator, scores: np.ndarray) -> PairRanking:

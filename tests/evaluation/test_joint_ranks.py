@@ -17,7 +17,7 @@ from emea.matching.kmeans_search import KMeansCells
 from emea.matching.pair_table import PairRanking
 from emea.matching.similarity import Similarity
 
-from ..matching.random_tables import pairs_of, random_table
+from ..matching.random_tables import from_scores, pairs_of, random_table
 
 
 def joint_order(scores: np.ndarray, probs: np.ndarray) -> list[int]:
@@ -29,9 +29,7 @@ def joint_order(scores: np.ndarray, probs: np.ndarray) -> list[int]:
 
 def similarity_of(scores: np.ndarray, scope: KMeansCells | None = None) -> Similarity:
     """A similarity with exactly these scores."""
-    num_source, num_target = scores.shape
-    sizes = (torch.zeros(num_source), torch.zeros(num_target))
-    return Similarity(torch.from_numpy(scores).float(), torch.eye(num_target), *sizes, scope=scope)
+    return replace(from_scores(scores), scope=scope)
 
 
 def rank_in(order: list[int], target: int, pool: set[int]) -> int:

@@ -20,29 +20,11 @@ from emea.evaluation.ranks import (
     matched_ranks,
     rank_counts,
     ranking_metrics,
-    realistic_ranks,
 )
-from emea.matching import similarity as similarity_module
-from emea.matching.similarity import Similarity
+
+from ..matching.random_tables import from_scores
 
 with_fixture = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@pytest.fixture(params=[1, 60, 2**26], ids=["row by row", "few rows", "all rows"])
-def block_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setitem(similarity_module.BLOCK_BYTES, "cpu", request.param)
-    return int(request.param)
-
-
-def from_scores(scores: Tensor) -> Similarity:
-    """A similarity with exactly these scores."""
-    num_source, num_target = scores.shape
-    return Similarity(
-        source=scores,
-        target=torch.eye(num_target),
-        source_offset=scores.new_zeros(num_source),
-        target_offset=scores.new_zeros(num_target),
-    )
 
 
 def looped_rank(right: float, all_scores: list[float]) -> float:
@@ -82,19 +64,6 @@ def test_ranks_among_pool_and_all(drawn: tuple[Tensor, IntArray]) -> None:
         assert ranks.in_pool[index] == looped_rank(row[target], pool)
 
 
-@pytest.mark.usefixtures("block_bytes", "each_kernels")
-@with_fixture
-@given(tables_with_links())
-def test_ranks_of_the_other_direction(drawn: tuple[Tensor, IntArray]) -> None:
-    scores, links = drawn
-    ranks = link_ranks(from_scores(scores).reversed(), links[:, ::-1])
-    for index, (source, target) in enumerate(links.tolist()):
-        column = scores[:, target].tolist()
-        pool = [column[other] for other in links[:, 0]]
-        assert ranks.in_all[index] == looped_rank(column[source], column)
-        assert ranks.in_pool[index] == looped_rank(column[source], pool)
-
-
 @pytest.mark.usefixtures("each_kernels")
 @pytest.mark.parametrize("num_columns", [0, 1, 40, 77])
 def test_counts_are_those_of_a_loop(num_columns: int) -> None:
@@ -106,18 +75,6 @@ def test_counts_are_those_of_a_loop(num_columns: int) -> None:
         counted = values[:num_columns]
         assert better[row] == sum(not value <= values[0] for value in counted)
         assert equal[row] == sum(value == values[0] for value in counted)
-
-
-def test_ranks_are_double_precision_arrays() -> None:
-    ranks = link_ranks(from_scores(torch.eye(3)), np.array([[0, 0], [1, 2]]))
-    assert ranks.in_pool.dtype == ranks.in_all.dtype == np.float64
-    assert ranks.in_all.tolist() == [1, 2.5]
-    assert ranks.in_pool.tolist() == [1, 1.5]
-
-
-def test_all_scores_tied_give_the_middle_rank() -> None:
-    scores = torch.zeros(1, 7)
-    assert realistic_ranks(*rank_counts(scores, scores[:, :1])).tolist() == [4]
 
 
 def test_names_of_the_entities_do_not_matter() -> None:
@@ -173,10 +130,6 @@ def test_no_ranks_give_no_numbers() -> None:
     metrics = ranking_metrics(np.zeros(0))
     assert list(metrics) == ["hit@1", "hit@5", "hit@10", "mrr", "mr"]
     assert all(math.isnan(value) for value in metrics.values())
-
-
-def test_values_are_plain_floats() -> None:
-    assert {type(value) for value in ranking_metrics(np.ones(2)).values()} == {float}
 
 
 def test_metrics_cover_the_pool_and_all_targets() -> None:

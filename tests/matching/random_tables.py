@@ -1,9 +1,11 @@
-"""Tables of pairs with empty slots anywhere, whose targets and scores mean nothing."""
+"""Tables of pairs with empty slots anywhere, and similarities with given scores."""
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from emea.matching.pair_table import PairTable
+from emea.matching.similarity import Similarity
 
 
 def random_table(
@@ -34,3 +36,11 @@ def pairs_of(table: PairTable) -> dict[tuple[int, int], tuple[int, int]]:
         (row, int(table.targets[row, slot])): (row, slot)
         for row, slot in table.filled.nonzero().tolist()
     }
+
+
+def from_scores(scores: Tensor | np.ndarray) -> Similarity:
+    """A similarity with exactly these scores, from either side; arrays in single precision."""
+    scores = scores if isinstance(scores, Tensor) else torch.from_numpy(scores).float()
+    num_source, num_target = scores.shape
+    zeros = scores.new_zeros(num_source), scores.new_zeros(num_target)
+    return Similarity(scores, torch.eye(num_target).to(scores), *zeros)

@@ -10,18 +10,9 @@ from emea.matching.candidates import Candidates, mutual_best, mutual_pairs, top_
 from emea.matching.csls import CSLS
 from emea.matching.similarity import Cosine, Similarity
 
+from .random_tables import from_scores
+
 with_fixture = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-def from_scores(scores: Tensor) -> Similarity:
-    """A similarity with exactly these scores."""
-    num_source, num_target = scores.shape
-    return Similarity(
-        source=scores,
-        target=torch.eye(num_target, dtype=scores.dtype),
-        source_offset=scores.new_zeros(num_source),
-        target_offset=scores.new_zeros(num_target),
-    )
 
 
 @st.composite

@@ -10,8 +10,6 @@ from torch.nn.functional import normalize
 from emea.matching.csls import CSLS, neighbourhood_means
 from emea.matching.similarity import Similarity
 
-from ..usual import usual
-
 with_fixture = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -74,13 +72,6 @@ def test_zero_vectors_give_numbers() -> None:
     scores = all_scores(CSLS(3)(source, target))
     assert not scores.isnan().any()
     assert torch.equal(scores[:, 0], scores[:, 1])
-
-
-def test_ten_neighbours_by_default() -> None:
-    source, target = embeddings(15, 15, 0)
-    torch.testing.assert_close(
-        all_scores(usual(CSLS)(source, target)), all_scores(CSLS(10)(source, target))
-    )
 
 
 @pytest.mark.parametrize("k", [0, -1])

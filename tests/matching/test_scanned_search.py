@@ -150,24 +150,6 @@ def test_searches_use_it_where_it_is_usable(monkeypatch: pytest.MonkeyPatch, k: 
     assert scans.call_count == 5
 
 
-@pytest.mark.parametrize("sharpness", [None, 4.0])
-def test_the_scan_by_torch(sharpness: float | None) -> None:
-    similarity = random_similarity(6, 1000)
-    dots = similarity.source @ similarity.target.T
-    maxima, mass = torch_scan(dots, similarity.target_offset, 2.0, sharpness)
-    scores = 2.0 * dots - similarity.target_offset
-    for group in range(-(-1000 // GROUP)):
-        expected = scores[:, group * GROUP : (group + 1) * GROUP].max(1).values
-        assert torch.equal(maxima[:, group], expected)
-    expected = torch.zeros(6) if sharpness is None else (sharpness * scores).exp().sum(1).log()
-    torch.testing.assert_close(mass, expected)
-    more = torch.nn.functional.pad(dots, (0, 3), value=9.0)  # columns that do not count
-    for left, right in zip(
-        torch_scan(more, similarity.target_offset, 2.0, sharpness), (maxima, mass), strict=True
-    ):
-        assert torch.equal(left, right)
-
-
 INTERPRETED = """
 import runpy, torch
 from emea.matching.triton_kernels import scan_kernel

@@ -119,10 +119,3 @@ def test_zero_vectors_score_zero() -> None:
     assert scores[1].tolist() == [0, 0]
     assert scores[:, 0].tolist() == [0, 0, 0]
     assert not scores.isnan().any()
-
-
-def test_embeddings_are_left_as_they_were() -> None:
-    source, target = torch.full((3, 4), 2.0), torch.full((2, 4), 3.0)
-    Cosine()(source, target).scores(torch.arange(3))
-    assert source.unique().tolist() == [2]
-    assert target.unique().tolist() == [3]

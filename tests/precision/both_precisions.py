@@ -63,10 +63,3 @@ def assert_near(
 
 def all_scores(similarity: Similarity) -> Tensor:
     return similarity.scores(torch.arange(similarity.num_source))
-
-
-def with_scores(scores: Tensor) -> Similarity:
-    """A similarity with exactly these scores, in any precision that holds them."""
-    num_source, num_target = scores.shape
-    zeros = scores.new_zeros(num_source), scores.new_zeros(num_target)
-    return Similarity(scores, torch.eye(num_target).to(scores), *zeros)

@@ -28,12 +28,12 @@ from ..baselines.random_pairs import overlapping_pair
 from ..em.aligned_pairs import Aligned, aligned, as_dict
 from ..em.test_propagation import random_inclusions, random_matching, random_similarity
 from ..em.test_two_way_step import visible
+from ..matching.random_tables import from_scores
 from ..usual import usual
 from .both_precisions import (
     ROUNDOFF,
     assert_near,
     both,
-    with_scores,
 )
 from .embeddings import HARD_EMBEDDINGS, csls_error
 
@@ -57,7 +57,7 @@ on_hard_scores = pytest.mark.parametrize("scores", HARD_SCORES.values(), ids=HAR
 @pytest.mark.parametrize("sharpness", [1e-6, 20.0, 80.0, 1000.0])
 def test_softmax_normaliser(scores: Tensor, sharpness: float) -> None:
     normaliser = SoftmaxNormaliser(sharpness)
-    single, double = both(lambda given: normaliser.beliefs(with_scores(given), 10), scores)
+    single, double = both(lambda given: normaliser.beliefs(from_scores(given), 10), scores)
     # a logit is a difference times the sharpness; the denominator is a sum over all targets
     best = scores.double().sort(dim=1, descending=True).values
     logits = sharpness * (best[:, :1] - best[:, :10])
@@ -67,7 +67,7 @@ def test_softmax_normaliser(scores: Tensor, sharpness: float) -> None:
 @on_hard_scores
 @pytest.mark.parametrize("k", [1, 10])
 def test_min_max_normaliser(scores: Tensor, k: int) -> None:
-    single, double = both(lambda given: MinMaxNormaliser().beliefs(with_scores(given), k), scores)
+    single, double = both(lambda given: MinMaxNormaliser().beliefs(from_scores(given), k), scores)
     assert_near(single.probs, double.probs, relative=(k + 6) * ROUNDOFF)
 
 

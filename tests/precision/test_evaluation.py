@@ -15,7 +15,8 @@ from emea.matching.csls import CSLS
 from emea.matching.pair_table import PairRanking, PairTable
 from emea.matching.similarity import Cosine
 
-from .both_precisions import ROUNDOFF, all_scores, both, with_scores
+from ..matching.random_tables import from_scores
+from .both_precisions import ROUNDOFF, all_scores, both
 from .embeddings import HARD_EMBEDDINGS, csls_error
 
 LINKS = np.stack([np.arange(40), np.arange(40)], axis=1)
@@ -71,7 +72,7 @@ def test_ranks_by_ranked_pairs_are_the_same() -> None:
     filled = torch.rand(40, 30, generator=generator) < 0.7
 
     def ranked(scores: Tensor, beliefs: Tensor) -> Ranks:
-        similarity = with_scores(scores)
+        similarity = from_scores(scores)
         table = PairTable(targets, scores.gather(1, targets), filled, 50)
         neural = link_ranks(similarity, LINKS)
         return fused_ranks(neural, similarity, PairRanking(table, beliefs), LINKS)

@@ -75,35 +75,6 @@ def test_does_not_depend_on_the_blocks(
         torch.testing.assert_close(rule(beliefs), whole, atol=1e-6, rtol=0)
 
 
-@settings(deadline=None)
-@given(st.data(), bare_pairs(), st.integers(0, 2**32), st.sampled_from(["best", "expected"]))
-def test_a_target_without_other_claims_is_unique(
-    data: st.DataObject, pair: GraphPair, seed: int, mappings: str
-) -> None:
-    beliefs = data.draw(beliefs_of(pair))
-    rule = AvoidConflict(pair, 2, mappings)
-    values = prepared(rule, beliefs, random_embeddings(pair, seed))(beliefs)[:, :, UNIQUE]
-    assert (values <= 1 + 1e-6).all()
-    q = as_mapping(beliefs)
-    for e, targets in enumerate(beliefs.targets.tolist()):
-        for slot, target in enumerate(targets):
-            if not any(q[n].get(target, 0.0) for n in range(len(q)) if n != e):
-                assert values[e, slot] == 1
-
-
-def test_conflicts_count_in_both_directions() -> None:
-    # on a line, 0 and 1 are each other's nearest; 2's nearest is 1, and nobody's is 2
-    angles = torch.tensor([0.0, 0.1, 0.3])
-    embeddings = torch.stack([angles.cos(), angles.sin()], dim=1)
-    assert nearest_neighbours(embeddings, 1).tolist() == [[1], [0], [1]]
-    # all want target 0, and have one of their own behind it
-    beliefs = Beliefs(torch.tensor([[0, 1], [0, 2], [0, 3]]), torch.tensor([[0.7, 0.3]] * 3))
-    values = prepared(usual(AvoidConflict, bare_pair(3, 4), 1), beliefs, embeddings)(beliefs)
-    assert values[:, :, FOLLOW].tolist() == [[1, 0]] * 3
-    # 0: conflict in its own subset and in 1's; 1: in its own, in 0's and in 2's; 2: in its own
-    assert values[:, :, UNIQUE].tolist() == [[-1, 1], [-2, 1], [0, 1]]
-
-
 def test_a_subset_in_conflict_already_cannot_be_spoilt_again() -> None:
     embeddings = torch.tensor([[1.0, 0.0], [1.0, 0.1], [1.0, -0.1]])
     # 1 and 2 both claim target 0, and every subset holds all three
@@ -146,12 +117,6 @@ def test_refuses_settings_it_cannot_follow() -> None:
         usual(AvoidConflict, bare_pair(2, 2), mappings="all")
     with pytest.raises(ValueError, match="at least 1"):
         usual(AvoidConflict, bare_pair(2, 2), num_neighbours=0)
-
-
-def test_wants_to_be_prepared() -> None:
-    beliefs = Beliefs(torch.zeros(2, 1, dtype=torch.int64), torch.ones(2, 1))
-    with pytest.raises(AssertionError, match="prepare"):
-        usual(AvoidConflict, bare_pair(2, 2))(beliefs)
 
 
 @pytest.mark.gpu

@@ -179,17 +179,3 @@ def test_hashes_large_ids_without_a_miss() -> None:
     edges = TargetEdges(DirectedTriples(KnowledgeGraph(triples, num, 1)))
     assert edges.maybe(edges.keys).all()
     assert torch.equal(edges.find(edges.keys), torch.arange(len(edges.keys)))
-
-
-@pytest.mark.parametrize("num_triples", [0, 5, 400])
-def test_signatures_have_one_bit_for_each_neighbour(num_triples: int) -> None:
-    num = 90
-    triples = np.random.default_rng(0).integers(0, (num, 3, num), (num_triples, 3))
-    directed = DirectedTriples(KnowledgeGraph(triples, num, 3))
-    edges = TargetEdges(directed)
-    _, _, signatures, bits = edges.as_lists()
-    expected = [0] * num
-    for head, tail in zip(directed.pair_heads.tolist(), directed.pair_tails.tolist(), strict=True):
-        expected[head] |= 1 << int(bits[tail])
-    assert signatures.dtype == torch.int64
-    assert [value % 2**64 for value in signatures.tolist()] == expected

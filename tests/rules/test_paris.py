@@ -139,11 +139,6 @@ def test_refuses_an_unknown_source_of_inclusions() -> None:
         usual(PARIS, path_pair(), subsumption_from="all")
 
 
-def test_wants_to_be_prepared() -> None:
-    with pytest.raises(AssertionError, match="prepare"):
-        usual(PARIS, path_pair())(Beliefs(torch.zeros(3, 1, dtype=torch.int64), torch.ones(3, 1)))
-
-
 def literal_compatibility(pair: GraphPair, mapping: dict[int, int]) -> list[float]:
     """Loops over triples: inclusions from the mapped triples, then the product of Eq. 19."""
     source, target = both_directions(pair.source), both_directions(pair.target)

@@ -86,15 +86,6 @@ def test_divides_by_all_triples_matched_or_not() -> None:
     assert backward.tolist() == [1.0, 1.0, 0.0]
 
 
-def test_many_claims_on_one_target_triple_stay_a_probability() -> None:
-    source = KnowledgeGraph(np.array([[0, 0, 1], [2, 0, 3]]), 4, 1)
-    target = KnowledgeGraph(np.array([[0, 0, 1]]), 2, 1)
-    pair = GraphPair("pair", source, target, np.empty((0, 2), dtype=np.int64))
-    beliefs = Beliefs(torch.tensor([[0], [1], [0], [1]]), torch.ones(4, 1))
-    forward, backward = estimated(pair, beliefs).of(torch.tensor([0]), torch.tensor([0]))
-    assert forward.item() == backward.item() == 1.0
-
-
 def test_many_claims_on_one_target_triple_are_one() -> None:
     # both source triples claim the first of two target triples: half of r' is in r, not all
     source = KnowledgeGraph(np.array([[0, 0, 1], [2, 0, 3]]), 4, 1)
