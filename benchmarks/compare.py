@@ -39,7 +39,7 @@ from emea.config.settings.model import MarginSettings, RREAEncoderSettings
 from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.kernels import cpu_kernels, sparse_pattern
+from emea.encoders.kernels import sparse_pattern
 from emea.encoders.rmsprop import RMSprop
 from emea.encoders.rrea import RREA, MarginObjective
 from emea.fit.optimisation_step import GraphedStep, OptimisationStep
@@ -47,6 +47,7 @@ from emea.matching.beliefs import Beliefs
 from emea.record.pair_file import load_pair
 from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
+from emea.runtime import kernels
 from emea.runtime.device import forget_peak_memory, keep_freed_memory, peak_memory_mb
 
 logger = logging.getLogger(__name__)
@@ -130,7 +131,7 @@ def step_ratio(pair: GraphPair, repeats: int, device: torch.device) -> dict[str,
 
 
 def _without_kernels(step: Callable[[], object]) -> None:
-    with mock.patch.object(cpu_kernels, "usable", lambda *_: False):
+    with mock.patch.object(kernels._Switch, "allows_compiled", False):
         step()
 
 

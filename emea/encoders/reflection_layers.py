@@ -6,14 +6,16 @@ import torch
 from torch import Tensor, nn
 
 from emea.data.sorting import numbered_rows
-from emea.encoders import compiled_layers, fused_layers
 from emea.encoders.joint_graph import JointGraph
+from emea.encoders.kernels import cpu_kernels
+from emea.encoders.kernels.compiled_layers import compiled_layers
 from emea.encoders.kernels.constant_product import ConstantProduct
 from emea.encoders.kernels.cpu_kernels import EdgeArrays, edge_arrays
 from emea.encoders.kernels.dropout import ByteDropout
 from emea.encoders.kernels.edge_orders import EdgeOrders, edge_orders
 from emea.encoders.kernels.sparse_pattern import SparsePattern
 from emea.encoders.kernels.unit_rows import unit_rows
+from emea.runtime import kernels
 
 
 class NeighbourhoodMeans(nn.Module):
@@ -45,6 +47,12 @@ class NeighbourhoodMeans(nn.Module):
 
 
 Activation = Callable[[Tensor], Tensor]
+
+COMPILED_ACTIVATIONS: tuple[Activation, ...] = (torch.relu, torch.tanh)
+"""Activations that the compiled kernels know."""
+
+MAX_CHANNELS, MAX_DIM = 2, 512
+"""Channels that the Triton kernels process at once, and the widest row that fits into registers."""
 
 
 class ReflectionLayers(nn.Module):
@@ -104,27 +112,40 @@ class ReflectionLayers(nn.Module):
         """
         reflectors = unit_rows(self.members(relations))
         dropout = self.dropout.share if self.training else 0.0
-        kernels = (by_neighbour, by_relation)
-        if fused_layers.usable(reflectors, len(starts), self.activation):
-            settings = (self._edge_orders(), self.activation, dropout, self.training)
-            return fused_layers.fused_layers(*settings, starts, reflectors, *kernels)
-        if compiled_layers.usable(reflectors, self.activation):
-            graph = (self._edge_arrays(), self.activation, dropout)
-            return compiled_layers.compiled_layers(*graph, starts, reflectors, *kernels)
+        parameters = (reflectors, by_neighbour, by_relation)
+        if self._uses_triton(reflectors, len(starts)):
+            from emea.encoders.kernels.triton_layers import triton_layers
+
+            halves = self.training and kernels.reads_halves()
+            given = (self._edge_orders(), self.activation, dropout, halves)
+            return triton_layers(*given, starts, *parameters)
+        if self._uses_numba(reflectors):
+            graph = self._edge_arrays()
+            return compiled_layers(graph, self.activation, dropout, starts, *parameters)
         # torch's products process one channel at a time
         columns = [
             rows
-            for start, w, v in zip(starts, *kernels, strict=True)
+            for start, w, v in zip(starts, by_neighbour, by_relation, strict=True)
             for rows in self._through_layers(start, reflectors, w, v)
         ]
         dropped: Tensor = self.dropout(torch.cat(columns, dim=1))
         return dropped
 
+    def _uses_triton(self, reflectors: Tensor, num_channels: int) -> bool:
+        fits = num_channels <= MAX_CHANNELS and reflectors.shape[1] <= MAX_DIM
+        known = self.activation in COMPILED_ACTIVATIONS
+        return known and fits and kernels.uses_triton(reflectors)
+
+    def _uses_numba(self, reflectors: Tensor) -> bool:
+        return self.activation in COMPILED_ACTIVATIONS and cpu_kernels.usable(reflectors)
+
     def _edge_orders(self) -> EdgeOrders:
         """Return the orders of the edges; they are computed once, as a CUDA graph may read them."""
         device = self.edges.rows.device
         if device not in self._orders:
-            self._orders[device] = edge_orders(self.edges, self.edge_sets)
+            self._orders[device] = edge_orders(
+                self.edges.rows, self.edges.cols, self.edge_sets.cols, self.edge_sets.shape
+            )
         return self._orders[device]
 
     def _edge_arrays(self) -> EdgeArrays:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from emea.encoders.kernels import sparse_kernels
+from emea.runtime import kernels
 
 
 class RMSprop(torch.optim.RMSprop):
@@ -30,7 +30,7 @@ class RMSprop(torch.optim.RMSprop):
         with_grad = [
             p for group in self.param_groups for p in group["params"] if p.grad is not None
         ]
-        on_device = all(map(sparse_kernels.usable, with_grad))
+        on_device = all(map(kernels.uses_triton, with_grad))
         on_cpu = all(p.device.type == "cpu" and p.is_floating_point() for p in with_grad)
         if closure is not None or not (on_device or on_cpu):
             loss: float | None = super().step(closure)
@@ -54,7 +54,9 @@ class RMSprop(torch.optim.RMSprop):
             parameter.addcdiv_(grad, squares.sqrt().add_(group["eps"]), value=-group["lr"])
             state["step"] += 1
             return
-        sparse_kernels.rmsprop(
+        from emea.encoders.kernels import triton_losses  # torch may come without Triton
+
+        triton_losses.rmsprop(
             parameter,
             parameter.grad.contiguous(),
             state["square_avg"],

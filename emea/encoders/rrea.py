@@ -4,8 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from emea.encoders.joint_graph import JointGraph
-from emea.encoders.kernels.margin_loss import margin_loss
-from emea.encoders.kernels.pair_distance import pair_distances
+from emea.encoders.kernels.pair_distance import margin_loss, pair_distances
 from emea.encoders.objective import Objective, drawn_links
 from emea.encoders.reflection_layers import NeighbourhoodMeans, ReflectionLayers
 

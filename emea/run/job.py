@@ -18,7 +18,6 @@ from emea.config.settings.execution import ExportSettings
 from emea.data.graph_pair import GraphPair
 from emea.data.protocol import Visible
 from emea.data.split import Split
-from emea.encoders.fused_layers import read_halves
 from emea.fit.fitting import quieten_lightning
 from emea.matching.beliefs import Beliefs
 from emea.record.checked_files import BackgroundWriter
@@ -174,8 +173,11 @@ def _prepare_process(config: DictConfig) -> torch.device:
     device = choose_device(config.trainer.accelerator)
     forget_peak_memory(device)
     limit_blocks(OmegaConf.select(config, "trainer.block_memory", default=1.0))
-    use_kernels(OmegaConf.select(config, "trainer.kernels", default="auto"), device)
-    read_halves(OmegaConf.select(config, "trainer.half_precision", default=False))
+    use_kernels(
+        OmegaConf.select(config, "trainer.kernels", default="auto"),
+        OmegaConf.select(config, "trainer.half_precision", default=False),
+        device,
+    )
     return device
 
 

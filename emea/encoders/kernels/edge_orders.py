@@ -1,14 +1,20 @@
-"""The edges of a graph in the orders in which the GPU kernels read them."""
+"""The edges of a graph in the orders in which the GPU kernels read them.
+
+``RowChunks`` is for products with any sparse matrix, whose long rows are summed by atomic
+additions. ``EdgeOrders`` is for the reflected attention, whose sums have a fixed order.
+"""
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from emea.encoders.kernels.sparse_pattern import SparsePattern
+from emea.data.arrays import IntArray
+from emea.data.sorting import places_in_runs
 
 EDGES_PER_CHUNK = 32
-"""Edges of a run that one program works on. Longer runs have several chunks."""
+"""Edges of a run or row that one program works on. Longer ones have several chunks."""
 
 LARGE = 2**19
 """Edges of a graph from which on chunks are twice as long: there are enough of them anyway."""
@@ -67,27 +73,31 @@ class EdgeOrders(NamedTuple):
     by_set: Tensor
 
 
-def edge_orders(edges: SparsePattern, edge_sets: SparsePattern) -> EdgeOrders:
+def edge_orders(
+    rows: Tensor, neighbours: Tensor, sets: Tensor, sizes: tuple[int, int]
+) -> EdgeOrders:
     """Return the orders of a joint graph's edges.
 
     Args:
-        edges: Entities and neighbours of the edges.
-        edge_sets: Entities and relation sets of the same edges.
+        rows: ``[num_edges]`` entity of each edge, ascending.
+        neighbours: ``[num_edges]`` neighbour of each edge.
+        sets: ``[num_edges]`` relation set of each edge.
+        sizes: Numbers of entities and relation sets.
     """
-    rows, neighbours, sets = edges.rows.long(), edges.cols.long(), edge_sets.cols.long()
-    num_entities, num_sets = edge_sets.shape
-    by_column = torch.argsort(neighbours * num_sets + sets, stable=True)
-    by_neighbour = torch.argsort(sets * num_entities + neighbours, stable=True)
-    by_entity = torch.argsort(sets, stable=True)
-    of_set = [by_neighbour, neighbours[by_neighbour], rows[by_neighbour]]
-    of_set += [by_entity, rows[by_entity]]
+    num_entities, num_sets = sizes
+    row, neighbour, chosen = rows.long(), neighbours.long(), sets.long()
+    by_column = torch.argsort(neighbour * num_sets + chosen, stable=True)
+    by_neighbour = torch.argsort(chosen * num_entities + neighbour, stable=True)
+    by_entity = torch.argsort(chosen, stable=True)
+    of_set = [by_neighbour, neighbour[by_neighbour], row[by_neighbour]]
+    of_set += [by_entity, row[by_entity]]
     return EdgeOrders(
-        rows=chunks(rows, num_entities),
-        neighbours=edges.cols,
-        sets=edge_sets.cols,
-        columns=chunks(neighbours, num_entities),
-        by_column=torch.stack([by_column, rows[by_column], sets[by_column]]).int(),
-        groups=chunks(sets, num_sets),
+        rows=chunks(row, num_entities),
+        neighbours=neighbours,
+        sets=sets,
+        columns=chunks(neighbour, num_entities),
+        by_column=torch.stack([by_column, row[by_column], chosen[by_column]]).int(),
+        groups=chunks(chosen, num_sets),
         by_set=torch.stack(of_set).int(),
     )
 
@@ -122,3 +132,38 @@ def chunks(ids: Tensor, num_runs: int) -> Chunks:
         hub_slots=hub_slots.int(),
         num_slots=int(is_part.sum()),
     )
+
+
+class RowChunks(NamedTuple):
+    """Holds rows cut into chunks of bounded length, so that hubs are processed in parallel."""
+
+    rows: Tensor
+    starts: Tensor
+    ends: Tensor
+    alone: Tensor  # 1 if the row has only this chunk, which can then be stored without a sum
+    hubs: Tensor  # rows of several chunks, whose sums start from zero
+
+    def zeroed(self, out: Tensor) -> Tensor:
+        """Return ``out`` with zeros in the rows that kernels add to."""
+        return out.index_fill_(0, self.hubs, 0.0)
+
+
+def whole_rows(starts: Tensor, hubs: Tensor) -> RowChunks:
+    """Return one chunk per row of any length, so that no row is summed in random order."""
+    num_rows = len(starts) - 1
+    rows = torch.arange(num_rows, dtype=starts.dtype, device=starts.device)
+    return RowChunks(rows, starts[:-1], starts[1:], torch.ones_like(rows), hubs)
+
+
+def row_chunks(starts: IntArray) -> tuple[IntArray, ...]:
+    """Return the fields of ``RowChunks`` for the rows that ``starts`` delimits.
+
+    Every row has at least one chunk.
+    """
+    lengths = np.diff(starts)
+    counts = np.maximum(1, -(-lengths // EDGES_PER_CHUNK))
+    rows = np.repeat(np.arange(len(lengths)), counts)
+    begins = starts[rows] + places_in_runs(counts) * EDGES_PER_CHUNK
+    ends = np.minimum(begins + EDGES_PER_CHUNK, starts[rows + 1])
+    alone = (counts[rows] == 1).astype(np.int64)
+    return rows, begins, ends, alone, np.flatnonzero(counts > 1)

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from emea.data.arrays import IntArray
 from emea.data.sorting import stable_order
-from emea.encoders.kernels import sparse_kernels
+from emea.encoders.kernels.edge_orders import RowChunks, row_chunks, whole_rows
+from emea.runtime import kernels
 
 # torch warns that the format is in beta; tests compare the used functions with loops
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
@@ -48,8 +49,8 @@ class SparsePattern(nn.Module):
             "to_transposed": order,
         }
         for side in ("row", "transposed"):
-            chunks = sparse_kernels.row_chunks(buffers[f"{side}_starts"])
-            names = (f"{side}_chunk_{part}" for part in sparse_kernels.RowChunks._fields)
+            chunks = row_chunks(buffers[f"{side}_starts"])
+            names = (f"{side}_chunk_{part}" for part in RowChunks._fields)
             buffers |= dict(zip(names, chunks, strict=True))
         for name, values in buffers.items():
             # 32-bit indices halve the memory traffic; graphs have far fewer than 2^31 edges.
@@ -78,13 +79,13 @@ class SparsePattern(nn.Module):
         weights = _RowSoftmax.apply(logits, self)  # type: ignore[no-untyped-call]
         return cast(Tensor, weights)
 
-    def chunks(self, side: str) -> sparse_kernels.RowChunks:
+    def chunks(self, side: str) -> RowChunks:
         """Return the rows of the pattern (``row``) or its transpose (``transposed``) in chunks."""
         if torch.are_deterministic_algorithms_enabled():
             starts, hubs = (getattr(self, f"{side}_{part}") for part in ("starts", "chunk_hubs"))
-            return sparse_kernels.whole_rows(starts, hubs)
-        parts = sparse_kernels.RowChunks._fields
-        return sparse_kernels.RowChunks(*(getattr(self, f"{side}_chunk_{p}") for p in parts))
+            return whole_rows(starts, hubs)
+        parts = RowChunks._fields
+        return RowChunks(*(getattr(self, f"{side}_chunk_{p}") for p in parts))
 
     def mean_values(self) -> Tensor:
         """Return double values with which ``weighted_sum`` is the mean over a row's nonzeros."""
@@ -100,8 +101,10 @@ def segment_starts(ids: IntArray, num_segments: int) -> IntArray:
 
 def matmul(pattern: SparsePattern, values: Tensor, dense: Tensor) -> Tensor:
     """Multiply the sparse matrix by a dense one, without gradient."""
-    if sparse_kernels.usable(dense):
-        return sparse_kernels.matmul(
+    if kernels.uses_triton(dense):
+        from emea.encoders.kernels import triton_sparse  # torch may come without Triton
+
+        return triton_sparse.matmul(
             pattern.chunks("row"), pattern.shape[0], pattern.cols, values, dense
         )
     return _product(pattern.row_starts, pattern.cols, values, pattern.shape, dense)
@@ -125,8 +128,10 @@ def product_of_transposed(
         marks: Bytes: whether a row of the dense matrix can differ from zero; ``None`` if all can.
     """
     cols = pattern.transposed_rows
-    if sparse_kernels.usable(dense):
-        return sparse_kernels.matmul(
+    if kernels.uses_triton(dense):
+        from emea.encoders.kernels import triton_sparse
+
+        return triton_sparse.matmul(
             pattern.chunks("transposed"), pattern.shape[1], cols, values, dense, marks
         )
     shape = (pattern.shape[1], pattern.shape[0])
@@ -135,8 +140,10 @@ def product_of_transposed(
 
 def sampled_dots(pattern: SparsePattern, left: Tensor, right: Tensor) -> Tensor:
     """Return the dot products at the nonzeros, without gradient."""
-    if sparse_kernels.usable(left):
-        return sparse_kernels.sampled_dots(pattern.rows, pattern.cols, left, right)
+    if kernels.uses_triton(left):
+        from emea.encoders.kernels import triton_sparse
+
+        return triton_sparse.sampled_dots(pattern.rows, pattern.cols, left, right)
     if pattern.num_nonzeros > pattern.shape[0] * pattern.shape[1]:
         # positions repeat, but torch cannot sample more positions than the matrix has elements
         return (left @ right.t())[pattern.rows, pattern.cols]
@@ -220,10 +227,11 @@ class _RowSoftmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, pattern: SparsePattern) -> Tensor:
         ctx.pattern = pattern
-        if sparse_kernels.usable(logits):
-            weights = sparse_kernels.row_softmax(
-                pattern.row_starts, pattern.chunks("row").hubs, logits
-            )
+        if kernels.uses_triton(logits):
+            from emea.encoders.kernels import triton_sparse
+
+            hubs = pattern.chunks("row").hubs
+            weights = triton_sparse.row_softmax(pattern.row_starts, hubs, logits)
         else:
             peak = logits.new_full((pattern.shape[0],), -torch.inf)
             peak.scatter_reduce_(0, pattern.rows.long(), logits, "amax")
@@ -235,9 +243,11 @@ class _RowSoftmax(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         (weights,) = ctx.saved_tensors
-        if sparse_kernels.usable(weights):
+        if kernels.uses_triton(weights):
+            from emea.encoders.kernels import triton_sparse
+
             starts = ctx.pattern.row_starts
-            return sparse_kernels.row_softmax_backward(starts, weights, grads[0]), None
+            return triton_sparse.row_softmax_backward(starts, weights, grads[0]), None
         weighted = weights * grads[0]
         total = _row_sums(ctx.pattern, weighted).index_select(0, ctx.pattern.rows)
         return weighted - weights * total, None

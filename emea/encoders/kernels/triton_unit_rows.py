@@ -3,7 +3,7 @@
 import triton
 import triton.language as tl
 
-from emea.encoders.kernels.triton_source import SIZES
+from emea.encoders.kernels.triton_sparse import SIZES
 
 
 @triton.jit

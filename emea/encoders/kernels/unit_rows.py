@@ -6,7 +6,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from emea.encoders.kernels import sparse_kernels
+from emea.runtime import kernels
 
 LEAST_LENGTH = 1e-12
 """Shorter rows are divided by this number instead of their length."""
@@ -17,7 +17,7 @@ ROWS_PER_TILE = 8
 
 def unit_rows(rows: Tensor) -> Tensor:
     """Return the rows divided by their lengths, or by ``LEAST_LENGTH`` if they are shorter."""
-    if not sparse_kernels.usable(rows):
+    if not kernels.uses_triton(rows):
         return nn.functional.normalize(rows, eps=LEAST_LENGTH)
     return cast(Tensor, _UnitRows.apply(rows))  # type: ignore[no-untyped-call]
 
@@ -43,7 +43,7 @@ class _UnitRows(torch.autograd.Function):
 
 def _launch(name: str, rows: Tensor, *rest: Tensor) -> None:
     num_rows, dim = rows.shape
-    width = sparse_kernels.power_of_two(dim)
+    width = 1 << max(0, dim - 1).bit_length()
     constants = {"DIM": dim, "TILE": ROWS_PER_TILE, "WIDTH": width}
     grid = (max(1, -(-num_rows // ROWS_PER_TILE)),)
     _kernels()[name][grid](rows, *rest, num_rows, LEAST_LENGTH, **constants)

@@ -3,8 +3,11 @@
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor
 
 from emea.data.sources.synthetic import synthetic_pair
@@ -78,8 +81,8 @@ def test_no_chunk_is_longer_than_the_bits_of_an_integer(monkeypatch: pytest.Monk
 def test_orders_of_a_graph() -> None:
     graph = join_graphs(synthetic_pair(num_entities=100))
     layers = ReflectionLayers(graph, torch.relu, 0.0)
-    orders = edge_orders.edge_orders(layers.edges, layers.edge_sets)
-    parts = (layers.edges.rows, orders.neighbours, orders.sets)
+    parts = (layers.edges.rows, layers.edges.cols, layers.edge_sets.cols)
+    orders = edge_orders.edge_orders(*parts, layers.edge_sets.shape)
     edges = list(zip(*(part.tolist() for part in parts), strict=True))
     numbers = range(len(edges))
     by_column = sorted(numbers, key=lambda e: (edges[e][1], edges[e][2], e))
@@ -98,3 +101,19 @@ def columns(edges: list[tuple[int, ...]], *places: int) -> list[list[int]]:
 def check_order(found: Tensor, orders: list[list[int]], values: list[Any]) -> None:
     for row, order, value in zip(found.tolist(), orders, values, strict=True):
         assert row == [value[edge] for edge in order]
+
+
+@given(st.lists(st.integers(0, 9), max_size=6), st.integers(1, 4))
+def test_chunks_cut_rows_without_gap_or_overlap(lengths: list[int], size: int) -> None:
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(edge_orders, "EDGES_PER_CHUNK", size)
+        *chunks, hubs = edge_orders.row_chunks(starts)
+    expected = [
+        (row, begin, min(begin + size, int(starts[row + 1])), int(length <= size))
+        for row, length in enumerate(lengths)
+        # an empty row has an empty chunk, which writes its zeros
+        for begin in range(int(starts[row]), max(int(starts[row + 1]), int(starts[row]) + 1), size)
+    ]
+    assert list(zip(*(part.tolist() for part in chunks), strict=True)) == expected
+    assert hubs.tolist() == [row for row, length in enumerate(lengths) if length > size]

@@ -1,11 +1,13 @@
-"""Row distances against a loop, and their gradient against finite differences."""
+"""Row distances and the margin loss against loops, and their gradients."""
+
+from collections.abc import Callable
 
 import pytest
 import torch
 from torch import Tensor
 
 from emea.encoders.kernels import pair_distance
-from emea.encoders.kernels.pair_distance import pair_distances
+from emea.encoders.kernels.pair_distance import margin_loss, pair_distances
 
 FIRST = torch.tensor([0, 1, 1, 4, 2, 2, 3])
 SECOND = torch.tensor([1, 0, 3, 4, 0, 0, 1])
@@ -95,9 +97,9 @@ def test_rows_are_left_as_they_were() -> None:
     assert torch.equal(rows, before)
 
 
+@pytest.mark.usefixtures("each_kernels")
 @pytest.mark.parametrize("chunk", [3, 100])
 def test_single_precision_agrees_with_double(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Single precision adds up rows with other operations than double precision."""
     monkeypatch.setattr(pair_distance, "ROWS_PER_CHUNK", chunk)
     weights = torch.tensor([1.0, 2.0, 0.0, 3.0, -1.0, 0.25, 0.5])
     found = []
@@ -111,7 +113,63 @@ def test_single_precision_agrees_with_double(chunk: int, monkeypatch: pytest.Mon
         torch.testing.assert_close(single, double, rtol=0, atol=32 * torch.finfo().eps)
 
 
-def test_no_active_pair_has_no_gradient_in_single_precision() -> None:
-    rows = random_rows().float().requires_grad_()
-    (pair_distances(rows, FIRST, SECOND) * 0).sum().backward()
-    assert rows.grad is not None and not rows.grad.any()
+def slow_loss(distances: Tensor, picked: Tensor | None, num_true: int, margin: float) -> Tensor:
+    size = (len(distances) - num_true) // 2
+    total = distances.new_zeros(())
+    for pair in range(2 * size):
+        link = pair % size
+        place = link % num_true if picked is None else int(picked[link])
+        total = total + torch.relu(margin + distances[place] - distances[num_true + pair])
+    return total / size
+
+
+def check(device: str, num_true: int, size: int, is_picked: bool) -> None:
+    torch.manual_seed(num_true)
+    picked = torch.randint(num_true, (size,)) if is_picked else None
+    results = []
+    for loss, dtype in ((slow_loss, torch.float64), (margin_loss, torch.float32)):
+        torch.manual_seed(size)
+        distances = torch.rand(num_true + 2 * size).to(device, dtype).requires_grad_()
+        places = None if picked is None else picked.to(device)
+        value = loss(distances, places, num_true, 0.2)
+        (grad,) = torch.autograd.grad(3 * value, distances)
+        results.append((value.detach().double().cpu(), grad.double().cpu()))
+    for expected, found in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
+
+
+SIZES = [(1, 1), (4, 3), (3, 7), (5, 10)]
+
+
+@pytest.mark.parametrize(("num_true", "size"), SIZES)
+@pytest.mark.parametrize("is_picked", [False, True])
+def test_loss_and_gradient(num_true: int, size: int, is_picked: bool) -> None:
+    check("cpu", num_true, size, is_picked)
+
+
+def test_nan_is_not_hidden() -> None:
+    distances = torch.tensor([1.0, float("nan"), 2.0])
+    assert margin_loss(distances, None, 1, 0.5).isnan()
+
+
+INTERPRETED = """
+import runpy
+from emea.runtime import kernels
+kernels.uses_triton = lambda _: True
+tests = runpy.run_path({path!r})
+for num_true, size in tests["SIZES"]:
+    for is_picked in (False, True):
+        tests["check"]("cpu", num_true, size, is_picked)
+tests["test_nan_is_not_hidden"]()
+"""
+
+
+def test_the_kernel_in_an_interpreter(interpreted: Callable[..., None]) -> None:
+    interpreted(INTERPRETED.format(path=__file__))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("num_true", "size"), [*SIZES, (30, 700)])
+@pytest.mark.parametrize("is_picked", [False, True])
+def test_loss_on_a_gpu(cuda: torch.device, num_true: int, size: int, is_picked: bool) -> None:
+    check(str(cuda), num_true, size, is_picked)

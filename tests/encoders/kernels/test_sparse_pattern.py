@@ -1,6 +1,7 @@
 """Sparse products against dense float64 matrices, values and gradients."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from emea.encoders.joint_graph import join_graphs
 from emea.encoders.kernels.sparse_pattern import (
+    NormalisedAdjacency,
     SparsePattern,
     matmul,
     sampled_dots,
@@ -228,3 +231,24 @@ def test_single_precision_agrees_with_double(drawn: Drawn) -> None:
     back = transposed_matmul(pattern, values.float(), other.float())
     expected = transposed_matmul(pattern, values, other)
     torch.testing.assert_close(back.double(), expected, rtol=0, atol=bound)
+
+
+def test_against_a_dense_matrix(make_pair: Any) -> None:
+    graph = join_graphs(make_pair(3))
+    size = graph.num_entities
+    pairs = graph.triples()[:, [0, 2]]
+    dense = torch.eye(size, dtype=torch.float64)
+    for left, right in pairs.tolist():
+        dense[left, right] = dense[right, left] = 1
+    degrees = dense.sum(1)
+    expected = dense / (degrees[:, None] * degrees[None, :]).sqrt()
+    adjacency = NormalisedAdjacency(pairs, size)
+    found = adjacency.weighted_sum(adjacency.weights, torch.eye(size, dtype=torch.float64))
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    assert adjacency.num_nonzeros == int((dense > 0).sum())
+
+
+def test_without_pairs_everyone_is_alone() -> None:
+    adjacency = NormalisedAdjacency(np.zeros((0, 2), dtype=np.int64), 3)
+    assert adjacency.rows.tolist() == adjacency.cols.tolist() == [0, 1, 2]
+    assert adjacency.weights.tolist() == [1, 1, 1]

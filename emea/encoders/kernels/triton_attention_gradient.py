@@ -1,4 +1,4 @@
-"""Triton source of the gradient of the reflected attention; see ``triton_reflection``.
+"""Triton kernels of the gradient of the reflected attention; see ``triton_attention``.
 
 The scalars of an edge are ``[edges, CHANNELS, 4]``: attention a, product d = n.r, and the gradients
 of the logit and of d. They lie next to each other, because the kernels that sum over neighbours
@@ -8,21 +8,49 @@ A row is active if its gradient has nonzero elements. Late in training, few rows
 edges of all other rows have no gradients, and their scalars are neither computed nor read.
 """
 
+from typing import NamedTuple
+
 import triton
 import triton.language as tl
+from torch import Tensor
 
-from emea.encoders.kernels.triton_reflection import (
+from emea.encoders.kernels.edge_orders import MAX_CHUNK, EdgeOrders
+from emea.encoders.kernels.triton_attention import (
     SIZES,
+    EdgeValues,
+    Layer,
     active_edges,
     are_active,
     load_chunks,
     load_edges,
     load_features,
     load_reflectors,
+    run_on_chunks,
+    run_on_hubs,
     store_features,
     store_scalars,
+    widths,
 )
-from emea.encoders.kernels.triton_source import as_bits, lowest_bit
+from emea.encoders.kernels.triton_sparse import as_bits, lowest_bit
+
+REFLECTOR_TILE = 2
+"""Chunks that one program reads side by side for the gradient of the reflectors."""
+
+IN_TURN = 8
+"""Chunks that one program of the other kernels checks. It reads those with gradients one after the
+other."""
+
+
+class RowGradients(NamedTuple):
+    """Holds the gradient of a layer's output before the activation.
+
+    Args:
+        values: ``[num_channels, num_entities, dim]`` gradient, in any precision.
+        active: ``[num_channels, num_entities]`` bytes: whether a row has nonzero elements.
+    """
+
+    values: Tensor
+    active: Tensor
 
 
 @triton.jit
@@ -102,6 +130,40 @@ def edge_gradients_kernel(
             tl.store(scalars + 4 * place + 3, of_along)
 
 
+def edge_gradients(
+    orders: EdgeOrders,
+    layer: Layer,
+    edge_values: EdgeValues,
+    out: Tensor,
+    grad: RowGradients,
+    reached: Tensor,
+) -> Tensor:
+    """Return the scalars of the edges: attention, n.r, and the gradients of logit and n.r.
+
+    Those of edges of rows without a gradient are not written.
+
+    Args:
+        orders: The edges.
+        layer: Inputs of the layer.
+        edge_values: Logits and products of the edges.
+        out: The layer's output in any precision, before or after a ReLU.
+        grad: Gradient of the output.
+        reached: ``[num_entities]`` bytes; those of neighbours of rows with a gradient become 1.
+    """
+    scalars = edge_values.logits.new_empty(*edge_values.logits.shape, 4)
+    run_on_chunks(
+        edge_gradients_kernel,
+        orders.rows,
+        {"GROUP": IN_TURN},
+        *(orders.neighbours, orders.sets, layer.features, layer.reflectors, layer.set_terms),
+        *(*edge_values, out, grad.active, grad.values, reached, scalars),
+        layer.features.shape[1],
+        TERMS=layer.set_terms.stride(0),
+        **layer.sizes(),
+    )
+    return scalars
+
+
 @triton.jit(do_not_specialize=SIZES)
 def feature_gradient_kernel(
     runs,
@@ -167,6 +229,38 @@ def feature_gradient_kernel(
         store_scalars(sums, run, channel, is_whole, num_rows, of_logits)
         store_features(parts, slot, channel, column, is_part, num_slots, total, DIM)
         store_scalars(part_sums, slot, channel, is_part, num_slots, of_logits)
+
+
+def feature_gradient(
+    orders: EdgeOrders, layer: Layer, scalars: Tensor, grad: RowGradients, reached: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the gradient of the features, and of n.w of each entity.
+
+    They are not written for entities that are not reached, which have no gradient.
+
+    Returns:
+        ``[num_channels, num_entities, dim]`` and ``[num_channels, num_entities]``.
+    """
+    num_channels, num_rows, dim = layer.features.shape
+    chunks, num_slots = orders.columns, orders.columns.num_slots
+    new = scalars.new_empty
+    out, sums = new(num_channels, num_rows, dim), new(num_channels, num_rows)
+    parts, part_sums = new(num_channels, num_slots, dim), new(num_channels, num_slots)
+    run_on_chunks(
+        feature_gradient_kernel,
+        chunks,
+        {"GROUP": IN_TURN},
+        *(*orders.by_column, scalars, grad.active, grad.values),
+        *(layer.reflectors, layer.by_neighbour),
+        *(reached, out, sums, parts, part_sums, num_rows, num_slots),
+        LONGEST=MAX_CHUNK,
+        **layer.sizes(),
+    )
+    pieces = (parts, part_sums, out, sums, num_rows, num_slots)
+    run_on_hubs(
+        combine_sums_kernel, chunks, num_channels, *pieces, ADD=False, SUMS=1, **widths(dim)
+    )
+    return out, sums
 
 
 @triton.jit(do_not_specialize=SIZES)
@@ -255,6 +349,49 @@ def reflector_gradient_kernel(
     store_scalars(sums + CHANNELS * num_sets, run, channel, is_whole, num_sets, of_products)
     store_scalars(part_sums, slot, channel, is_part, num_slots, of_logits)
     store_scalars(part_sums + CHANNELS * num_slots, slot, channel, is_part, num_slots, of_products)
+
+
+def add_reflector_gradient(
+    orders: EdgeOrders,
+    layer: Layer,
+    scalars: Tensor,
+    grad: RowGradients,
+    out: Tensor,
+    is_first: bool,
+) -> Tensor:
+    """Add the gradient of the reflectors to ``out``, or write it there.
+
+    Args:
+        orders: The edges.
+        layer: Inputs of the layer.
+        scalars: Scalars of the edges.
+        grad: Gradient of the layer's output.
+        out: ``[num_sets, dim]`` gradient of the reflectors.
+        is_first: Whether ``out`` has no values yet.
+
+    Returns:
+        ``[2, num_channels, num_sets]`` sums of the logits' gradients over the edges of each set,
+        and of their products with n.r.
+    """
+    num_channels, num_rows, dim = layer.features.shape
+    chunks, num_slots, num_sets = orders.groups, orders.groups.num_slots, len(out)
+    sums = scalars.new_empty(2, num_channels, num_sets)
+    parts, part_sums = out.new_empty(num_slots, dim), out.new_empty(2 * num_channels, num_slots)
+    run_on_chunks(
+        reflector_gradient_kernel,
+        chunks,
+        {"TILE": REFLECTOR_TILE},
+        *(*orders.by_set, scalars, grad.active, grad.values),
+        *(layer.features, layer.by_neighbour, layer.by_relation),
+        *(out, sums, parts, part_sums, num_rows, num_sets, num_slots),
+        ADD=not is_first,
+        LONGEST=MAX_CHUNK,
+        **layer.sizes(),
+    )
+    pieces = (parts, part_sums, out, sums, num_sets, num_slots)
+    constants = {"ADD": not is_first, "SUMS": 2 * num_channels, **widths(dim)}
+    run_on_hubs(combine_sums_kernel, chunks, 1, *pieces, **constants)
+    return sums
 
 
 @triton.jit(do_not_specialize=SIZES)

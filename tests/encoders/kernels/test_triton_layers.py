@@ -1,6 +1,8 @@
 """The layers on a GPU against double precision on a CPU, and their dropout."""
 
+import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -9,11 +11,15 @@ import torch
 from torch import Tensor
 
 from emea.data.sources.synthetic import synthetic_pair
-from emea.encoders import fused_layers
 from emea.encoders.joint_graph import JointGraph, join_graphs
 from emea.encoders.kernels import edge_orders
 from emea.encoders.kernels.pair_distance import pair_distances
-from emea.encoders.reflection_layers import NeighbourhoodMeans, ReflectionLayers
+from emea.encoders.reflection_layers import (
+    COMPILED_ACTIVATIONS,
+    NeighbourhoodMeans,
+    ReflectionLayers,
+)
+from emea.runtime import kernels
 
 
 def inputs(graph: JointGraph, num_channels: int, dim: int, depth: int) -> list[Tensor]:
@@ -34,37 +40,44 @@ def with_gradients(
     return rows.detach().double().cpu(), [gradient.double().cpu() for gradient in gradients]
 
 
-def test_it_needs_a_gpu_and_a_known_activation() -> None:
-    assert not fused_layers.usable(torch.zeros(2, 3), 2, torch.relu)
-    assert (torch.relu, torch.tanh) == fused_layers.ACTIVATIONS
-
-
 def test_half_precision_is_for_training_only(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-
-    class Layers:
-        @staticmethod
-        def apply(settings: fused_layers.LayerSettings, *_: Any) -> None:
-            seen.append(settings[-2:])
-
-    monkeypatch.setattr(fused_layers, "_FusedLayers", Layers)
-    rows = torch.zeros(2, 3)
+    stub = ModuleType("triton_layers")
+    stub.triton_layers = lambda *given: seen.append(given[3])  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "emea.encoders.kernels.triton_layers", stub)
+    monkeypatch.setattr(ReflectionLayers, "_uses_triton", lambda *_: True)
+    graph = join_graphs(synthetic_pair(num_entities=10))
+    layers = ReflectionLayers(graph, torch.relu, 0.0)
+    given = [tensor.float() for tensor in inputs(graph, 1, 3, 1)]
     for on in (True, False):
-        fused_layers.read_halves(on)
+        monkeypatch.setattr(kernels._Switch, "reads_halves", on)
         for training in (True, False):
-            graph: Any = (None, torch.relu, 0.0, training)
-            fused_layers.fused_layers(*graph, [rows], rows, rows, rows)
-    single = fused_layers.SINGLE
-    assert seen == [fused_layers.HALF, single, single, single]
+            layers.train(training)(given[:-3], *given[-3:])
+    assert seen == [True, False, False, False]
+
+
+def test_wide_rows_and_other_activations_use_the_operations_of_torch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kernels, "uses_triton", lambda values: True)
+    graph = join_graphs(synthetic_pair(num_entities=10))
+    layers = ReflectionLayers(graph, torch.tanh, 0.0)
+    cases = [(100, 2), (512, 1), (513, 1), (100, 3)]
+    found = [layers._uses_triton(torch.zeros(2, dim), channels) for dim, channels in cases]
+    assert found == [True, True, False, False]
+    layers = ReflectionLayers(graph, torch.sigmoid, 0.0)
+    assert not layers._uses_triton(torch.zeros(2, 3), 1)
 
 
 def test_random_numbers_are_drawn_for_dropout_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fused_layers._FusedLayers, "apply", lambda *_: None)
+    pytest.importorskip("triton")
+    from emea.encoders.kernels import triton_layers
+
+    monkeypatch.setattr(triton_layers._TritonLayers, "apply", lambda *_: None)
     states = [torch.get_rng_state()]
     for dropout in (0.0, 0.3):
-        graph: Any = (None, torch.relu, dropout, True)
-        rows = torch.zeros(2, 3)
-        fused_layers.fused_layers(*graph, [rows], rows, rows, rows)
+        orders: Any = None
+        triton_layers.triton_layers(orders, torch.relu, dropout, False, [torch.zeros(2, 3)])
         states.append(torch.get_rng_state())
     assert torch.equal(states[0], states[1])
     assert not torch.equal(states[1], states[2])
@@ -74,12 +87,12 @@ INTERPRETED = """
 import numpy as np, torch
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
-from emea.encoders import fused_layers
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.kernels import activation_kernels, constant_product, edge_orders
-from emea.encoders.kernels import reflection_kernels, sparse_kernels
+from emea.encoders.kernels import constant_product, edge_orders, triton_activation
+from emea.encoders.kernels import triton_attention_gradient, triton_losses
 from emea.encoders.kernels.pair_distance import pair_distances
 from emea.encoders.reflection_layers import NeighbourhoodMeans, ReflectionLayers
+from emea.runtime import kernels
 torch.use_deterministic_algorithms(True)  # fills new memory with NaN, which shows if it is read
 edge_orders.EDGES_PER_CHUNK = 3
 rng = np.random.default_rng(0)
@@ -102,7 +115,7 @@ def compare(graph, activation, num_channels, depth, is_weighted):
     weights[~is_weighted.expand(weights.shape[:2])] = 0
     results = []
     for dtype in (torch.float64, torch.float32):
-        fused_layers.usable = lambda *_: dtype == torch.float32
+        kernels.uses_triton = lambda *_: dtype == torch.float32
         given = [value.to(dtype).requires_grad_() for value in values]
         rows = layers(given[:-3], *given[-3:])
         loss = (rows * weights.view(size, -1).to(dtype)).sum()
@@ -112,7 +125,7 @@ def compare(graph, activation, num_channels, depth, is_weighted):
 
 
 alignments = set()
-edge_gradients = reflection_kernels.edge_gradients
+edge_gradients = triton_attention_gradient.edge_gradients
 
 
 def with_alignment(*arguments):
@@ -120,10 +133,10 @@ def with_alignment(*arguments):
     return edge_gradients(*arguments)
 
 
-reflection_kernels.edge_gradients = with_alignment
+triton_attention_gradient.edge_gradients = with_alignment
 
 marked = []
-activate_backward = activation_kernels.activate_backward
+activate_backward = triton_activation.activate_backward
 
 
 def with_marks(columns, *rest):
@@ -131,7 +144,7 @@ def with_marks(columns, *rest):
     return activate_backward(columns, *rest)
 
 
-activation_kernels.activate_backward = with_marks
+triton_activation.activate_backward = with_marks
 means_marks = []
 product = constant_product.product_of_transposed
 
@@ -143,7 +156,7 @@ def of_means(pattern, values, dense, marks):
 
 
 constant_product.product_of_transposed = of_means
-for activation in fused_layers.ACTIVATIONS:
+for activation in (torch.relu, torch.tanh):
     for num_channels, share in ((1, 1.0), (2, 1.0), (1, 0.3), (2, 0.3), (2, 0.0)):
         compare(graph, activation, num_channels, 2, torch.rand(12, 1) < share)
 compare(graph, torch.tanh, 2, 2, torch.rand(12, 2) < 0.2)  # rows active in one channel
@@ -161,19 +174,19 @@ grad[torch.rand(70) < 0.5] = 0
 rows = torch.randn(12, 150, requires_grad=True)
 loss = grad @ (rows[pairs[0]] - rows[pairs[1]]).abs().sum(1)
 (expected,) = torch.autograd.grad(loss, rows)
-found = sparse_kernels.pair_distances_backward(rows.detach(), *pairs, grad)
+found = triton_losses.pair_distances_backward(rows.detach(), *pairs, grad)
 torch.testing.assert_close(found, expected)
 
 # the loss marks the rows of its pairs, and the gradients of all other rows are not read
 torch.are_deterministic_algorithms_enabled = lambda: False
 first, second = torch.tensor([[0, 0, 3, 7, 5], [1, 2, 3, 8, 6]])
-for activation in fused_layers.ACTIVATIONS:
+for activation in (torch.relu, torch.tanh):
     means, layers = NeighbourhoodMeans(graph), ReflectionLayers(graph, activation, 0.0)
     values = [0.5 * torch.randn(*shape).double() for shape in ((12, 5), (4, 5))]
     values += 0.5 * torch.randn(2, 2, 2, 5).double()
     grad, results = torch.tensor([1.0, -2.0, 1.0, 0.5, 0.0]).double(), []
     for dtype in (torch.float64, torch.float32):
-        fused_layers.usable = sparse_kernels.usable = lambda *_: dtype == torch.float32
+        kernels.uses_triton = lambda *_: dtype == torch.float32
         given = [value.to(dtype).requires_grad_() for value in values]
         rows = layers(means(*given[:2]), *given[1:])
         distances = pair_distances(rows, first, second)
@@ -184,8 +197,7 @@ for activation in fused_layers.ACTIVATIONS:
         assert columns.nonzero().squeeze(1).tolist() == [0, 1, 2, 3, 7, 8]
     assert [marks is None for marks in means_marks] == [True, True, False, False]
     means_marks.clear()
-sparse_kernels.usable = lambda *_: False
-fused_layers.usable = lambda *_: True
+kernels.uses_triton = lambda *_: True
 
 layers = ReflectionLayers(graph, torch.relu, 0.3)
 starts = [torch.rand(12, 5).add(1).requires_grad_() for _ in range(2)]
@@ -209,7 +221,7 @@ def test_the_kernels_in_an_interpreter(interpreted: Callable[..., None]) -> None
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("activation", fused_layers.ACTIVATIONS)
+@pytest.mark.parametrize("activation", COMPILED_ACTIVATIONS)
 @pytest.mark.parametrize("num_channels", [1, 2])
 @pytest.mark.parametrize("dim", [3, 100, 128, 200])
 @pytest.mark.parametrize("chunk", [2, 32])
@@ -241,7 +253,7 @@ def test_kernels_against_double_precision(
     # may change its sign and with it a ReLU's gradient, so the norm of their error is bounded. The
     # share of one feature in the norm is proportional to dim**-0.5. With 3 columns and a ReLU, the
     # error was above 2% for 8% of 1,600 random inputs in an emulation, above this bound for 0.6%.
-    monkeypatch.setattr(fused_layers._Precision, "types", fused_layers.HALF)
+    monkeypatch.setattr(kernels._Switch, "reads_halves", True)
     found, of_inputs = with_gradients(layers, single, weights.float().to(cuda))
     torch.testing.assert_close(found, rows, rtol=0, atol=3e-2 * float(rows.abs().max()))
     bound = 2e-2 * (max(1, 100 / dim) ** 0.5 if activation is torch.relu else 1)
@@ -284,7 +296,7 @@ def test_the_mask_is_even_and_new_each_time(cuda: torch.device) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("activation", fused_layers.ACTIVATIONS)
+@pytest.mark.parametrize("activation", COMPILED_ACTIVATIONS)
 @pytest.mark.parametrize("num_pairs", [0, 3, 2000])
 def test_distances_of_some_rows(activation: Any, num_pairs: int, cuda: torch.device) -> None:
     torch.manual_seed(num_pairs)

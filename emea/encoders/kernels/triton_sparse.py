@@ -1,15 +1,50 @@
-"""Triton source of the kernels (imported only if Triton is installed).
+"""Triton kernels of sparse products and of rows' softmax and length, with their launchers.
 
-The width of a row is a constant of each kernel. Only then can the compiler assume that rows are
-aligned and read four numbers at a time.
+cuSPARSE copies the pattern on every sampled product and cannot share it between calls. These
+kernels read each edge's data once and write only the result. The width of a row is a constant of
+each kernel. Only then can the compiler assume that rows are aligned and read four numbers at a
+time. The module can only be imported if Triton is installed.
 """
 
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
+
+from emea.encoders.kernels.edge_orders import EDGES_PER_CHUNK, RowChunks
+
+EDGES_PER_TILE = 8
+"""Edges read side by side by one program."""
+
+
+MATMUL_WARPS = 1
+DOTS_WARPS = 4
+SOFTMAX_BLOCK, SOFTMAX_ROWS = 64, 16
+DOTS_PER_TILE = 16
+"""Dot products taken side by side by one program."""
+
+
+MAX_WIDTH = 128
+"""Columns one program holds at a time; a wider tile does not fit into registers."""
+
+
+ROWS_PER_TILE = 8
+"""Rows that one program divides by their lengths."""
+
 
 SIZES = ("num_rows", "num_edges", "num_pairs", "num_true", "size")
 """Numbers that depend on the data. Without this list, Triton would compile a kernel again for
 multiples of 16, which does not make it faster."""
+
+
+def power_of_two(size: int) -> int:
+    """Return the least power of two that is not smaller than ``size``."""
+    return 1 << max(0, size - 1).bit_length()
+
+
+def tile_width(dim: int) -> int:
+    """Return the number of columns that one program holds at a time."""
+    return min(MAX_WIDTH, power_of_two(dim))
 
 
 @triton.jit
@@ -70,6 +105,45 @@ def matmul_kernel(
         tl.atomic_add(where, total, mask=(column < DIM) & (total != 0.0))
 
 
+def matmul(
+    chunks: RowChunks,
+    num_rows: int,
+    cols: Tensor,
+    values: Tensor,
+    dense: Tensor,
+    marks: Tensor | None = None,
+) -> Tensor:
+    """Multiply a CSR matrix by a dense matrix; rows of several chunks are summed atomically.
+
+    Args:
+        chunks: Chunks of the rows.
+        num_rows: Number of rows.
+        cols: Column of each nonzero.
+        values: Value of each nonzero.
+        dense: The dense matrix.
+        marks: Bytes: whether a row of the dense matrix can differ from zero; ``None`` if all can.
+    """
+    dense = dense.contiguous()
+    dim = dense.shape[1]
+    out = chunks.zeroed(dense.new_empty(num_rows, dim))
+    width = tile_width(dim)
+    if len(chunks.rows):
+        matmul_kernel[(len(chunks.rows), -(-dim // width))](
+            *chunks[:-1],
+            cols,
+            values.contiguous(),
+            dense,
+            cols if marks is None else marks,
+            out,
+            WITH_MARKS=marks is not None,
+            DIM=dim,
+            TILE=EDGES_PER_TILE,
+            WIDTH=width,
+            num_warps=MATMUL_WARPS,
+        )
+    return out
+
+
 @triton.jit(do_not_specialize=SIZES)
 def short_softmax_kernel(starts, logits, out, num_rows, ROWS: tl.constexpr, LONGEST: tl.constexpr):
     """Compute the softmax of short rows; one program per tile of rows."""
@@ -105,6 +179,33 @@ def hub_softmax_kernel(hubs, starts, logits, out, BLOCK: tl.constexpr):
         tl.store(out + offset + lane, tl.exp(value - peak) / total, mask=inside)
 
 
+def row_softmax(starts: Tensor, hubs: Tensor, logits: Tensor) -> Tensor:
+    """Return the softmax of the logits along each row.
+
+    Args:
+        starts: Position of each row's first edge.
+        hubs: Rows that have more edges than fit into a chunk.
+        logits: ``[edges]`` logits.
+    """
+    logits = logits.contiguous()
+    out = torch.empty_like(logits)
+    num_rows = len(starts) - 1
+    if num_rows:
+        short_softmax_kernel[(-(-num_rows // SOFTMAX_ROWS),)](
+            starts,
+            logits,
+            out,
+            num_rows,
+            ROWS=SOFTMAX_ROWS,
+            LONGEST=power_of_two(EDGES_PER_CHUNK),
+        )
+    if len(hubs):
+        hub_softmax_kernel[(len(hubs),)](
+            hubs, starts, logits, out, BLOCK=SOFTMAX_BLOCK, num_warps=1
+        )
+    return out
+
+
 @triton.jit
 def row_softmax_backward_kernel(starts, weights, grad, out, BLOCK: tl.constexpr):
     """Compute ``w * (g - sum(w * g))``; one program per row."""
@@ -122,6 +223,15 @@ def row_softmax_backward_kernel(starts, weights, grad, out, BLOCK: tl.constexpr)
         weight = tl.load(weights + offset + lane, mask=inside, other=0.0)
         value = tl.load(grad + offset + lane, mask=inside, other=0.0)
         tl.store(out + offset + lane, weight * (value - total), mask=inside)
+
+
+def row_softmax_backward(starts: Tensor, weights: Tensor, grad: Tensor) -> Tensor:
+    """Return the gradient of the row softmax."""
+    out = torch.empty_like(weights)
+    row_softmax_backward_kernel[(len(starts) - 1,)](
+        starts, weights, grad.contiguous(), out, BLOCK=SOFTMAX_BLOCK, num_warps=1
+    )
+    return out
 
 
 @triton.jit(do_not_specialize=SIZES)
@@ -151,107 +261,23 @@ def sampled_dots_kernel(
     tl.store(out + edge, total, mask=inside)
 
 
-@triton.jit(do_not_specialize=SIZES)
-def distances_kernel(
-    rows, first, second, out, num_pairs, DIM: tl.constexpr, TILE: tl.constexpr, WIDTH: tl.constexpr
-):
-    """Compute the Manhattan distance of two rows for each pair; one program per tile of pairs."""
-    pair = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    inside = pair < num_pairs
-    a = tl.load(first + pair, mask=inside, other=0)
-    b = tl.load(second + pair, mask=inside, other=0)
-    total = tl.zeros([TILE], dtype=tl.float32)
-    for offset in range(0, DIM, WIDTH):
-        column = offset + tl.arange(0, WIDTH)
-        mask = inside[:, None] & (column < DIM)[None, :]
-        x = tl.load(rows + a[:, None] * DIM + column[None, :], mask=mask, other=0.0)
-        y = tl.load(rows + b[:, None] * DIM + column[None, :], mask=mask, other=0.0)
-        total += tl.sum(tl.abs(x - y), axis=1)
-    tl.store(out + pair, total, mask=inside)
-
-
-@triton.jit(do_not_specialize=SIZES)
-def distances_backward_kernel(
-    rows,
-    first,
-    second,
-    grad,
-    out,
-    marks,
-    num_pairs,
-    WITH_MARKS: tl.constexpr,
-    DIM: tl.constexpr,
-    TILE: tl.constexpr,
-    WIDTH: tl.constexpr,
-):
-    """Add ``grad * sign(difference)`` to both rows' gradients; one program per tile of pairs.
-
-    Rows of pairs with a gradient are marked, too.
-
-    Late in training, few pairs have a gradient, so most programs only read the gradients of a tile.
-    """
-    lane = tl.arange(0, TILE)
-    before = tl.program_id(0) * TILE
-    active = tl.load(grad + before + lane, mask=before + lane < num_pairs, other=0.0) != 0.0
-    bits = as_bits(active, lane)
-    for _ in range(tl.sum(active.to(tl.int32), axis=0)):
-        pair = before + lowest_bit(bits)
-        bits &= bits - 1
-        weight = tl.load(grad + pair)
-        a = tl.load(first + pair)
-        b = tl.load(second + pair)
-        if WITH_MARKS:
-            tl.store(marks + a, 1)
-            tl.store(marks + b, 1)
-        a = a * DIM
-        b = b * DIM
-        for offset in tl.static_range(0, DIM, WIDTH):
-            column = offset + tl.arange(0, WIDTH)
-            x = tl.load(rows + a + column, mask=column < DIM, other=0.0)
-            y = tl.load(rows + b + column, mask=column < DIM, other=0.0)
-            step = weight * (tl.where(x > y, 1.0, 0.0) - tl.where(x < y, 1.0, 0.0))
-            tl.atomic_add(out + a + column, step, mask=(column < DIM) & (step != 0.0))
-            tl.atomic_add(out + b + column, -step, mask=(column < DIM) & (step != 0.0))
-
-
-@triton.jit(do_not_specialize=SIZES)
-def margin_kernel(
-    distances,
-    picked,
-    loss,
-    grad,
-    num_true,
-    size,
-    margin,
-    WITH_PICKED: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    """Add ``max(0, margin + true - false) / size``, and its gradient; one program per block."""
-    pair = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = pair < 2 * size
-    link = pair % size
-    if WITH_PICKED:  # noqa: SIM108 - a constant
-        place = tl.load(picked + link, mask=inside, other=0)
-    else:
-        place = link % num_true
-    true = tl.load(distances + place, mask=inside, other=0.0)
-    value = margin + true - tl.load(distances + num_true + pair, mask=inside, other=0.0)
-    active = inside & ~(value <= 0.0)  # NaN is active, so that the loss shows it
-    share = 1.0 / size
-    tl.store(grad + num_true + pair, tl.where(active, -share, 0.0), mask=inside)
-    tl.atomic_add(grad + place, tl.where(active, share, 0.0), mask=active)
-    tl.atomic_add(loss, tl.sum(tl.where(active, value, 0.0), axis=0) * share)
-
-
-@triton.jit  # a multiple of 16 lets it read four numbers at a time
-def rmsprop_kernel(parameters, grads, squares, size, rate, smoothing, epsilon, BLOCK: tl.constexpr):
-    """Update the mean square and the parameters; one program per block of parameters."""
-    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    inside = place < size
-    grad = tl.load(grads + place, mask=inside, other=0.0)
-    square = tl.load(squares + place, mask=inside, other=0.0)
-    square = smoothing * square + (1.0 - smoothing) * grad * grad
-    value = tl.load(parameters + place, mask=inside, other=0.0)
-    tl.store(squares + place, square, mask=inside)
-    step = rate * grad / (tl.sqrt(square) + epsilon)
-    tl.store(parameters + place, value - step, mask=inside)
+def sampled_dots(rows: Tensor, cols: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """Return the dot products of the row pairs in the pattern."""
+    left, right = left.contiguous(), right.contiguous()
+    num_edges, dim = len(rows), left.shape[1]
+    out = left.new_empty(num_edges)
+    grid = ((num_edges + DOTS_PER_TILE - 1) // DOTS_PER_TILE,)
+    width = tile_width(dim)
+    sampled_dots_kernel[grid](
+        rows,
+        cols,
+        left,
+        right,
+        out,
+        num_edges,
+        DIM=dim,
+        TILE=DOTS_PER_TILE,
+        WIDTH=width,
+        num_warps=DOTS_WARPS,
+    )
+    return out

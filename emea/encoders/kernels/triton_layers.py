@@ -1,4 +1,7 @@
-"""All reflection layers of an encoder on CUDA, as one differentiable function."""
+"""All reflection layers of an encoder on CUDA, as one differentiable function.
+
+The module can only be imported if Triton is installed.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
@@ -6,11 +9,12 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor
 
-from emea.encoders.kernels import activation_kernels, reflection_kernels
-from emea.encoders.kernels.activation_kernels import Columns, NextGradients
+from emea.encoders.kernels import triton_activation, triton_attention, triton_attention_gradient
+from emea.encoders.kernels.constant_product import RowMarks, marks_of, no_marks
 from emea.encoders.kernels.edge_orders import EdgeOrders
-from emea.encoders.kernels.reflection_kernels import Layer, RowGradients
-from emea.encoders.kernels.row_marks import RowMarks, marks_of, no_marks
+from emea.encoders.kernels.triton_activation import Columns, NextGradients
+from emea.encoders.kernels.triton_attention import Layer
+from emea.encoders.kernels.triton_attention_gradient import RowGradients
 
 SINGLE = (torch.float32, torch.float32)
 HALF = (torch.float16, torch.bfloat16)
@@ -18,20 +22,6 @@ HALF = (torch.float16, torch.bfloat16)
 
 Half precision halves the memory traffic, which limits the speed. All sums have single precision.
 """
-
-ACTIVATIONS: tuple[Any, ...] = (torch.relu, torch.tanh)
-"""Activations that the kernels know."""
-
-
-class _Precision:
-    """Holds the types in training, once per process."""
-
-    types = SINGLE
-
-
-def read_halves(on: bool) -> None:
-    """Let the edges read features and gradients in half precision in training, or not."""
-    _Precision.types = HALF if on else SINGLE
 
 
 class LayerSettings(NamedTuple):
@@ -44,20 +34,13 @@ class LayerSettings(NamedTuple):
     gradient_type: torch.dtype
 
 
-def usable(values: Tensor, num_channels: int, activation: Any) -> bool:
-    """Return whether the kernels support this precision, device, width and activation."""
-    return activation in ACTIVATIONS and reflection_kernels.usable(values, num_channels)
-
-
-def fused_layers(
+def triton_layers(
     orders: EdgeOrders,
     activation: Any,
     dropout: float,
-    training: bool,
+    halves: bool,
     starts: Sequence[Tensor],
-    reflectors: Tensor,
-    by_neighbour: Tensor,
-    by_relation: Tensor,
+    *parameters: Tensor,
 ) -> Tensor:
     """Return the concatenation of all depths of all channels with dropout.
 
@@ -65,22 +48,20 @@ def fused_layers(
         orders: The edges of the joint graph.
         activation: Function that is applied to the inputs and after each layer.
         dropout: Share of the output to drop; 0 in evaluation.
-        training: Whether edges may read features and gradients in half precision.
+        halves: Whether edges read features and gradients in half precision.
         starts: ``[num_entities, dim]`` input of each channel.
-        reflectors: ``[num_sets, dim]`` unit vectors of the relation sets.
-        by_neighbour: ``[num_channels, depth, dim]`` w of each channel and layer.
-        by_relation: ``[num_channels, depth, dim]`` v of each channel and layer.
+        *parameters: Reflectors, w and v, as in ``ReflectionLayers``.
     """
-    types = _Precision.types if training else SINGLE
+    types = HALF if halves else SINGLE
     settings = LayerSettings(orders, activation is torch.relu, dropout, *types)
-    seed = reflectors.new_zeros(1, dtype=torch.int64)
+    seed = starts[0].new_zeros(1, dtype=torch.int64)
     if dropout:  # an evaluation must not change the random numbers of the next training
-        seed = torch.randint(2**62, (1,), device=reflectors.device)
-    given = (settings, seed, reflectors, by_neighbour, by_relation, *starts)
-    return cast(Tensor, _FusedLayers.apply(*given))  # type: ignore[no-untyped-call]
+        seed = torch.randint(2**62, (1,), device=seed.device)
+    rows = _TritonLayers.apply(settings, seed, *parameters, *starts)  # type: ignore[no-untyped-call]
+    return cast(Tensor, rows)
 
 
-class _FusedLayers(torch.autograd.Function):
+class _TritonLayers(torch.autograd.Function):
     """Implements the layers and their gradient with a few kernels.
 
     Let G be the gradient of a layer's output Y before the activation, and a and d = n.r the
@@ -113,17 +94,17 @@ class _FusedLayers(torch.autograd.Function):
         for channel, start in enumerate(starts):
             here = slice(channel, channel + 1)
             kernel = w[0, here] if depth else None
-            activation_kernels.activate(
+            triton_activation.activate(
                 columns, start[None], features[0][here], 0, channel, kernel, terms[here]
             )
         ctx.layers = []
         for level in range(depth):
             layer = Layer(features[-1], units, terms, set_terms[:, level], w[level], v[level])
-            out, edge_values = reflection_kernels.attend(settings.orders, layer)
+            out, edge_values = triton_attention.attend(settings.orders, layer)
             features.append(units.new_empty(out.shape))
             kernel = w[level + 1] if level + 1 < depth else None
             terms = torch.empty_like(terms)
-            activation_kernels.activate(columns, out, features[-1], level + 1, 0, kernel, terms)
+            triton_activation.activate(columns, out, features[-1], level + 1, 0, kernel, terms)
             ctx.layers.append((layer, edge_values, features[-1] if settings.is_relu else out))
         ctx.settings, ctx.seed, ctx.features, ctx.marks = settings, seed, features, RowMarks()
         ctx.marks_of_starts = [marks_of(start) for start in starts]
@@ -145,24 +126,24 @@ class _FusedLayers(torch.autograd.Function):
         for level in reversed(range(depth)):
             layer, edge_values, out = ctx.layers[level]
             grad = wide.new_empty(num_channels, num_rows, dim, dtype=settings.gradient_type)
-            active = activation_kernels.activate_backward(
+            active = triton_activation.activate_backward(
                 columns, ctx.features[level + 1], following, grad, level + 1
             )
             of_rows, given = RowGradients(grad, active), (settings.orders, layer)
-            scalars = reflection_kernels.edge_gradients(
+            scalars = triton_attention_gradient.edge_gradients(
                 *given, edge_values, out, of_rows, reached[level]
             )
-            of_inputs = reflection_kernels.feature_gradient(
+            of_inputs = triton_attention_gradient.feature_gradient(
                 *given, scalars, of_rows, reached[level]
             )
-            sums = reflection_kernels.add_reflector_gradient(
+            sums = triton_attention_gradient.add_reflector_gradient(
                 *given, scalars, of_rows, of_units, level == depth - 1
             )
             of_v[level], of_products = (sums.flatten(0, 1) @ reflectors).unflatten(0, (2, -1))
             of_w[level] = -2 * of_products
             following = NextGradients(*of_inputs, reached[level], of_w[level])
         of_starts = wide.new_empty(num_channels, num_rows, dim)
-        active = activation_kernels.activate_backward(
+        active = triton_activation.activate_backward(
             columns, ctx.features[0], following, of_starts, 0
         )
         for channel, noted in enumerate(ctx.marks_of_starts):

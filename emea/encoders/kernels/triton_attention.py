@@ -1,19 +1,72 @@
-"""Triton source of the reflected attention (imported only if Triton is installed).
+"""Triton kernels of the reflected attention, which need no tensor of edges x dimension.
 
 A program handles some chunks of edges side by side (see ``edge_orders``), for all channels, and
 reads one edge of each at a time. Its tiles are ``[TILE, CHANNELS, WIDTH]``: chunks, channels and
-columns. Features are ``[channels, rows, DIM]``. As in ``triton_source``, the width of a row is a
-constant. Tables may have reduced precision; sums have single precision.
+columns. Features are ``[channels, rows, DIM]``. As in ``triton_sparse``, the width of a row is a
+constant. Features, reflectors and gradients that edges read may have reduced precision; sums and
+results have single precision. The module can only be imported if Triton is installed.
 """
+
+from typing import Any, NamedTuple
 
 import triton
 import triton.language as tl
+from torch import Tensor
 
-from emea.encoders.kernels.triton_source import as_bits
+from emea.encoders.kernels.edge_orders import Chunks, EdgeOrders
+from emea.encoders.kernels.triton_sparse import as_bits, power_of_two
 
 SIZES = ("num_chunks", "num_rows", "num_sets", "num_slots")
 """Numbers that depend on the data. Without this list, Triton would compile a kernel again for
 multiples of 16, which does not make it faster."""
+
+ATTEND_TILE = 1
+"""Chunks of edges that one program reads side by side, the fastest on an H200. More chunks need
+more registers, so that fewer programs run at a time."""
+
+COMBINED = 32
+"""Chunks of a hub that one program combines at a time."""
+
+
+class Layer(NamedTuple):
+    """Holds the inputs of a layer.
+
+    Args:
+        features: ``[num_channels, num_entities, dim]`` inputs, in any precision.
+        reflectors: ``[num_sets, dim]`` unit vectors, in the same precision.
+        row_terms: ``[num_channels, num_entities]`` products of the inputs with w.
+        set_terms: ``[num_sets, num_channels, 2]`` products of the unit vectors with w and v. Only
+            the last two dimensions must be dense.
+        by_neighbour: ``[num_channels, dim]`` w.
+        by_relation: ``[num_channels, dim]`` v.
+    """
+
+    features: Tensor
+    reflectors: Tensor
+    row_terms: Tensor
+    set_terms: Tensor
+    by_neighbour: Tensor
+    by_relation: Tensor
+
+    def sizes(self) -> dict[str, int]:
+        """Return the constants of a kernel that sums over the edges of a layer."""
+        num_channels, _, dim = self.features.shape
+        widths = {"DIM": dim, "WIDTH": power_of_two(dim)}
+        return {"CHANNELS": num_channels, "num_warps": 1, **widths}
+
+
+class EdgeValues(NamedTuple):
+    """Holds what the gradient of a layer needs.
+
+    Args:
+        along: ``[num_edges, num_channels]`` n.r.
+        logits: ``[num_edges, num_channels]`` attention logits.
+        log_mass: ``[num_channels, num_entities]`` logarithms of the softmax's denominators.
+    """
+
+    along: Tensor
+    logits: Tensor
+    log_mass: Tensor
 
 
 @triton.jit
@@ -216,3 +269,61 @@ def combine_attended_kernel(
     row = rows_before + tl.load(hubs + hub)
     tl.store(out + row * DIM + column, total / mass, mask=column < DIM)
     tl.store(log_mass + row, peak + tl.log(mass))
+
+
+def attend(orders: EdgeOrders, layer: Layer) -> tuple[Tensor, EdgeValues]:
+    """Return the sums of the messages, weighted by the softmax of their logits.
+
+    Returns:
+        ``[num_channels, num_entities, dim]`` sums, and what their gradient needs.
+    """
+    num_channels, num_rows, dim = layer.features.shape
+    chunks, num_slots, num_edges = orders.rows, orders.rows.num_slots, len(orders.sets)
+    new = layer.row_terms.new_empty
+    out, log_mass = new(num_channels, num_rows, dim), new(num_channels, num_rows)
+    along, logits = new(2, num_edges, num_channels)
+    parts, part_scalars = new(num_channels, num_slots, dim), new(2, num_channels, num_slots)
+    run_on_chunks(
+        attend_kernel,
+        chunks,
+        {"TILE": ATTEND_TILE},
+        *(orders.neighbours, orders.sets, *layer[:4]),
+        *(along, logits, out, log_mass, parts, *part_scalars, num_rows, num_slots),
+        TERMS=layer.set_terms.stride(0),
+        **layer.sizes(),
+    )
+    pieces = (parts, *part_scalars, out, log_mass, num_rows, num_slots)
+    run_on_hubs(combine_attended_kernel, chunks, num_channels, *pieces, **widths(dim))
+    return out, EdgeValues(along, logits, log_mass)
+
+
+def run_on_chunks(
+    kernel: Any, chunks: Chunks, share: dict[str, int], *arguments: Any, **constants: int
+) -> None:
+    """Run a kernel that sums over edges.
+
+    Args:
+        kernel: The kernel.
+        chunks: Chunks of the edges.
+        share: Name and value of the constant that says how many chunks a program works on.
+        *arguments: Further arguments of the kernel.
+        **constants: Further constants of the kernel.
+    """
+    num_chunks, (size,) = len(chunks.runs), share.values()
+    if num_chunks:
+        grid = (-(-num_chunks // size),)
+        kernel[grid](*chunks[:4], num_chunks, *arguments, **share, **constants)
+
+
+def run_on_hubs(
+    kernel: Any, chunks: Chunks, num_channels: int, *arguments: Any, **constants: int
+) -> None:
+    """Run a kernel that combines the chunks of each hub, with one program per hub and channel."""
+    if len(chunks.hubs):
+        grid = (len(chunks.hubs), num_channels)
+        kernel[grid](chunks.hubs, chunks.hub_slots, *arguments, **constants)
+
+
+def widths(dim: int) -> dict[str, int]:
+    """Return the constants of a kernel that combines the chunks of hubs."""
+    return {"DIM": dim, "TILE": COMBINED, "WIDTH": power_of_two(dim)}

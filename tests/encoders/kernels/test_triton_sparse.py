@@ -7,11 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import Tensor
 
-from emea.encoders.kernels import sparse_kernels
 from emea.encoders.kernels.pair_distance import pair_distances
 from emea.encoders.kernels.sparse_pattern import SparsePattern
 
@@ -25,33 +22,6 @@ def test_kernels_use_only_options_of_the_oldest_triton() -> None:
     sources = [path.read_text() for path in sorted(PACKAGE.rglob("triton_*.py"))]
     options = {name for text in sources for name in re.findall(r"@triton\.jit\((\w+)=", text)}
     assert options == {"do_not_specialize"}
-
-
-def test_kernels_serve_no_cpu_tensor() -> None:
-    assert not sparse_kernels.usable(torch.zeros(2, 2))
-
-
-@pytest.mark.parametrize(
-    ("size", "width"), [(0, 1), (1, 1), (2, 2), (3, 4), (100, 128), (128, 128), (600, 1024)]
-)
-def test_width_is_the_next_power_of_two(size: int, width: int) -> None:
-    assert sparse_kernels.power_of_two(size) == width
-
-
-@given(st.lists(st.integers(0, 9), max_size=6), st.integers(1, 4))
-def test_chunks_cut_rows_without_gap_or_overlap(lengths: list[int], size: int) -> None:
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sparse_kernels, "EDGES_PER_CHUNK", size)
-        *chunks, hubs = sparse_kernels.row_chunks(starts)
-    expected = [
-        (row, begin, min(begin + size, int(starts[row + 1])), int(length <= size))
-        for row, length in enumerate(lengths)
-        # an empty row has an empty chunk, which writes its zeros
-        for begin in range(int(starts[row]), max(int(starts[row + 1]), int(starts[row]) + 1), size)
-    ]
-    assert list(zip(*(part.tolist() for part in chunks), strict=True)) == expected
-    assert hubs.tolist() == [row for row, length in enumerate(lengths) if length > size]
 
 
 def random_pattern(hub: bool) -> SparsePattern:

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from emea.data.sources.synthetic import synthetic_pair
-from emea.encoders import compiled_layers
 from emea.encoders.joint_graph import JointGraph, join_graphs
 from emea.encoders.kernels import cpu_kernels
 from emea.encoders.reflection_layers import ReflectionLayers
@@ -40,6 +39,7 @@ def rows_and_gradients(
     return [rows.detach(), *(tensor.grad for tensor in given if tensor.grad is not None)]
 
 
+@pytest.mark.usefixtures("each_kernels")
 @pytest.mark.parametrize("activation", [torch.relu, torch.tanh])
 @pytest.mark.parametrize(("num_channels", "dim", "dropout"), [(1, 3, 0.0), (2, 37, 0.3)])
 @pytest.mark.parametrize("edges_per_part", [100, 100_000])
@@ -100,8 +100,9 @@ def test_a_nan_propagates(make_pair: Any) -> None:
     assert rows[graph.edge_rows[0]].isnan().any()
 
 
-def test_another_activation_uses_the_operations_of_torch() -> None:
+def test_another_activation_uses_the_operations_of_torch(make_pair: Any) -> None:
+    graph = join_graphs(make_pair(0))
     rows = torch.zeros(2, 3)
-    assert compiled_layers.usable(rows, torch.relu)
-    assert not compiled_layers.usable(rows, torch.sigmoid)
-    assert not compiled_layers.usable(rows.double(), torch.relu)
+    assert ReflectionLayers(graph, torch.relu, 0.0)._uses_numba(rows)
+    assert not ReflectionLayers(graph, torch.sigmoid, 0.0)._uses_numba(rows)
+    assert not ReflectionLayers(graph, torch.relu, 0.0)._uses_numba(rows.double())

@@ -17,19 +17,12 @@ ACTIVATION_GRADIENTS: dict[Any, Callable[[Tensor, Tensor], Tensor]] = {
 """Gradients of the activations, computed from the gradient and the value of the output."""
 
 
-def usable(values: Tensor, activation: Any) -> bool:
-    """Return whether the function supports this precision, device and activation."""
-    return activation in ACTIVATION_GRADIENTS and cpu_kernels.usable(values)
-
-
 def compiled_layers(
     graph: EdgeArrays,
     activation: Any,
     dropout: float,
     starts: Sequence[Tensor],
-    reflectors: Tensor,
-    by_neighbour: Tensor,
-    by_relation: Tensor,
+    *parameters: Tensor,
 ) -> Tensor:
     """Return the concatenation of all depths of all channels with dropout.
 
@@ -38,13 +31,11 @@ def compiled_layers(
         activation: Function that is applied to the inputs and after each layer.
         dropout: Share of the output to drop, as in ``ByteDropout``; 0 in evaluation.
         starts: ``[num_entities, dim]`` input of each channel.
-        reflectors: ``[num_sets, dim]`` unit vectors of the relation sets.
-        by_neighbour: ``[num_channels, depth, dim]`` w of each channel and layer.
-        by_relation: ``[num_channels, depth, dim]`` v of each channel and layer.
+        *parameters: Reflectors, w and v, as in ``ReflectionLayers``.
     """
     settings = (graph, activation, dropout)
-    given = (reflectors, by_neighbour, by_relation, *starts)
-    return cast(Tensor, _CompiledLayers.apply(settings, *given))  # type: ignore[no-untyped-call]
+    rows = _CompiledLayers.apply(settings, *parameters, *starts)  # type: ignore[no-untyped-call]
+    return cast(Tensor, rows)
 
 
 class _CompiledLayers(torch.autograd.Function):
