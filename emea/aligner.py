@@ -24,7 +24,7 @@ import torch
 from emea.answer.decision import Decision, check_founded, decide, with_given
 from emea.answer.exporting import top_candidates
 from emea.answer.schema import Schema, TermMatch
-from emea.config.command_line import check_option, check_settings
+from emea.config.command_line import check_option, check_overrides
 from emea.config.composition import composed, search_also
 from emea.config.settings.execution import AUTO, ExportSettings, fitting_settings
 from emea.data.arrays import IntArray
@@ -149,7 +149,8 @@ class Aligner:
         folder: str | Path | None = None,
         config_dir: str | Path | None = None,
     ) -> None:
-        search_also([] if config_dir is None else [checked_path(config_dir, "config_dir")])
+        own = [] if config_dir is None else [checked_path(config_dir, "config_dir")]
+        search_also(own)
         for group, name in (("model", model), ("em", em)):
             if not isinstance(name, str):
                 raise ConfigError(f"{group} must be the name of an option, got {described(name)}")
@@ -160,7 +161,7 @@ class Aligner:
         chosen += ["split=known", "tracking=none"]
         chosen += _checked_settings(settings)
         if settings:
-            check_settings(chosen)
+            check_overrides([*(f"--config-dir={folder}" for folder in own), *chosen])
         self._config = composed(chosen)
         self._folder = None if folder is None else checked_path(folder, "folder")
         self._result: _Fitted | None = None

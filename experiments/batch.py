@@ -15,12 +15,15 @@ import json
 import logging
 import re
 import time
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.command_line import jobs
+from emea.config.command_line import assignments, with_sweep
 from emea.config.composition import composed, quote_numeric_choices
 from emea.errors import UserError
 from emea.record.provenance import code_state, is_of_committed_code
@@ -35,6 +38,18 @@ UNCOMMITTED = (
     "reports will leave these runs out: their code is not known to be committed (commit it; in a "
     "copy without git, set EMEA_COMMIT=<commit> and EMEA_DIRTY=false)"
 )
+
+
+def jobs(experiment: str, overrides: Sequence[str] = ()) -> list[list[str]]:
+    """Return the overrides of each job of an experiment, in the order of the sweep.
+
+    Args:
+        experiment: An option of the group ``experiment``.
+        overrides: Overrides as on the command line; they replace values of the sweep.
+    """
+    arguments = with_sweep(["-m", f"experiment={experiment}", *overrides])[1:]
+    parsed = OverridesParser.create().parse_overrides(arguments)
+    return [list(job) for job in product(*map(assignments, parsed))]
 
 
 def main(arguments: list[str] | None = None) -> int:

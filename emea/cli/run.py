@@ -14,15 +14,13 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from emea.config.checks import check_config
+from emea.config.checks import check_config, unused_settings
 from emea.config.command_line import SWEEP_FLAGS, check_flags, check_overrides, sweep_flag_first
 from emea.config.composition import CONF, quote_numeric_choices, register_schema
 from emea.config.earlier import current_overrides
-from emea.config.idle import idle_settings
 from emea.config.paths import check_modules, check_run_folder
 from emea.config.reference import group_help, help_text
 from emea.config.settings.groups import GROUPS
-from emea.config.single_run import is_single, run_once
 from emea.errors import DataError, UserError, paths_checked
 from emea.record.pair_file import load_pair
 from emea.record.run_folder import LOG_FILE
@@ -80,10 +78,6 @@ def _start(typed: Sequence[str]) -> None:
         check_run_folder(sys.argv[1:])
         resume_run(*resume)
         return
-    if is_single(sys.argv[1:]):
-        check_run_folder(sys.argv[1:])
-        run_once(sys.argv[1:], job)
-        return
     if not any(argument.split("=")[0] in PRINT_ONLY for argument in sys.argv[1:]):
         check_overrides(sys.argv[1:])
         check_run_folder(sys.argv[1:])
@@ -105,7 +99,7 @@ def job(config: DictConfig) -> float:
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
     clean_hydra_files(config, hydra_config)
-    for key, reason in idle_settings(config, hydra_config.overrides.task).items():
+    for key, reason in unused_settings(config, hydra_config.overrides.task).items():
         logger.warning("%s has no effect: %s", key, reason)
     forget_outcome(folder)
     is_sweep = hydra_config.mode == RunMode.MULTIRUN

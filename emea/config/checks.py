@@ -1,16 +1,16 @@
-"""Checks of a composed config: values against their schema, and settings against each other."""
+"""Checks of a composed config: values, settings that contradict each other, unused settings."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from emea.config.composition import error_text, required_groups
+from emea.config.settings.conditions import value_of
 from emea.config.settings.execution import trainer_problems
-from emea.config.settings.groups import GROUPS, declared
-from emea.config.settings.setting import Setting
+from emea.config.settings.groups import GROUPS, OPTIONAL, declared
+from emea.config.settings.setting import Idle
 from emea.config.trusted_targets import untrusted_targets
 from emea.errors import ConfigError
 
@@ -35,7 +35,7 @@ def check_config(config: DictConfig) -> None:
 
 def _problems(config: DictConfig) -> Iterator[str]:
     for group in required_groups():
-        if _value(config, group) is None:
+        if value_of(config, group) is None:
             yield f"{group} cannot be removed or null. Choose one of its options."
             return
     yield from untrusted_targets(config)
@@ -50,14 +50,14 @@ def _problems(config: DictConfig) -> Iterator[str]:
     yield from _two_way_problems(config)
     if config.em.name == "none" and config.em.iterations:
         yield f"em=none has no iterations, got em.iterations={config.em.iterations}. Use em=paper."
-    if _value(config, "em.patience") and _value(config, "split.num_validation") == 0:
+    if value_of(config, "em.patience") and value_of(config, "split.num_validation") == 0:
         yield "em.patience needs validation links. Increase split.num_validation."
-    if _value(config, "em.keep") == "best" and _value(config, "split.num_validation") == 0:
+    if value_of(config, "em.keep") == "best" and value_of(config, "split.num_validation") == 0:
         yield "em.keep=best needs validation links. Increase split.num_validation."
     yield from _training_problems(config)
     yield from _ensemble_problems(config)
     yield from _export_problems(config)
-    uses_rule = _value(config, "em.iterations") and "rule" in config.method.uses
+    uses_rule = value_of(config, "em.iterations") and "rule" in config.method.uses
     if uses_rule and "_target_" not in config.rule:
         yield (
             f"em={config.em.name} needs a rule to measure compatibility. Choose one, such as "
@@ -71,12 +71,12 @@ def _method_problems(config: DictConfig) -> Iterator[str]:
     name = config.method.name
     if config.protocol.name != "strict":
         yield f"method={name} uses only training links. Remove protocol={config.protocol.name}."
-    if _value(config, "initial_from"):
+    if value_of(config, "initial_from"):
         yield f"method={name} cannot start from another run's weights. Remove initial_from."
 
 
 def _two_way_problems(config: DictConfig) -> Iterator[str]:
-    if _value(config, "em.two_way") is None:
+    if value_of(config, "em.two_way") is None:
         return
     if not config.em.two_way.get("features", True):
         yield "em.two_way.features must contain at least one feature, got []."
@@ -88,14 +88,14 @@ def _two_way_problems(config: DictConfig) -> Iterator[str]:
 
 
 def _training_problems(config: DictConfig) -> Iterator[str]:
-    stopping = _value(config, "model.early_stopping")
+    stopping = value_of(config, "model.early_stopping")
     held_out = OmegaConf.is_dict(stopping) and stopping.get("held_out")
-    if stopping and not held_out and not _value(config, "split.num_validation"):
+    if stopping and not held_out and not value_of(config, "split.num_validation"):
         yield (
             "model.early_stopping needs validation links. Increase split.num_validation, or set "
             "model.early_stopping.held_out."
         )
-    if _value(config, "training.turns") and _value(config, "initial_from"):
+    if value_of(config, "training.turns") and value_of(config, "initial_from"):
         yield (
             f"training={config.training.name} mines labels during the first training, so "
             "initial_from cannot replace it. Remove initial_from, or use training=sup."
@@ -103,25 +103,25 @@ def _training_problems(config: DictConfig) -> Iterator[str]:
 
 
 def _ensemble_problems(config: DictConfig) -> Iterator[str]:
-    if _value(config, "ensemble.name") in (None, "none"):
+    if value_of(config, "ensemble.name") in (None, "none"):
         return
     if "model" not in config.method.uses or "em" not in config.method.uses:
         yield f"method={config.method.name} cannot use several encoders. Use ensemble=none."
-    if config.training.turns or _value(config, "training.turns_per_iteration"):
+    if config.training.turns or value_of(config, "training.turns_per_iteration"):
         yield "An ensemble cannot mine labels during training. Use training=sup or ensemble=none."
-    if _value(config, "initial_from"):
+    if value_of(config, "initial_from"):
         yield "initial_from has the weights of a single encoder. Use ensemble=none."
-    if _value(config, "ensemble.name") == "independent":
-        if not config.em.iterations or not _value(config, "em.two_way.fused_answer"):
+    if value_of(config, "ensemble.name") == "independent":
+        if not config.em.iterations or not value_of(config, "em.two_way.fused_answer"):
             yield (
                 "ensemble=independent averages the beliefs of em=one_to_one or em=dual. Choose one "
                 "of them with em.iterations above 0 and em.two_way.fused_answer=true."
             )
-        elif _value(config, "em.two_way.memory"):
+        elif value_of(config, "em.two_way.memory"):
             yield "ensemble=independent has no running mean. Set em.two_way.memory=0."
-    others = _value(config, "ensemble.models") or {}
+    others = value_of(config, "ensemble.models") or {}
     for key in ("model", *(f"ensemble.models.{name}" for name in others)):
-        if _value(config, f"{key}.early_stopping"):
+        if value_of(config, f"{key}.early_stopping"):
             yield f"An ensemble has no early stopping. Set {key}.early_stopping=null."
     for name, model in others.items():
         if model is not None:
@@ -131,11 +131,11 @@ def _ensemble_problems(config: DictConfig) -> Iterator[str]:
 
 
 def _export_problems(config: DictConfig) -> Iterator[str]:
-    if _value(config, "export.target_precision") is None:
+    if value_of(config, "export.target_precision") is None:
         return
-    if _value(config, "export.threshold") is not None:
+    if value_of(config, "export.threshold") is not None:
         yield "export.target_precision chooses the threshold. Remove export.threshold."
-    if not _value(config, "split.num_validation"):
+    if not value_of(config, "split.num_validation"):
         yield (
             "export.target_precision needs validation links to choose a threshold. "
             "Increase split.num_validation."
@@ -144,11 +144,17 @@ def _export_problems(config: DictConfig) -> Iterator[str]:
 
 ABSENT = object()
 
+REQUIRED = {
+    *("ratio.value", "model.initial_epochs", "model.epochs_per_iteration", "training.turns"),
+    *("em.iterations", "em.num_candidates", "export.top_k"),
+}
+"""Settings that a run cannot start without, also if an option of the user lacks them."""
+
 
 def value_problems(config: DictConfig) -> Iterator[str]:
     """Yield a sentence for each value that its schema does not allow."""
     for group in ("", *GROUPS):
-        option = OmegaConf.select(config, f"{group}.name") if group else None
+        option = value_of(config, f"{group}.name") if group else None
         yield from _schema_problems(config, group, option if isinstance(option, str) else None)
 
 
@@ -164,27 +170,48 @@ def _schema_problems(
         place: The key of the option in the config; ``None``: that of its group.
     """
     for variants in declared(group, option):
+        is_required = variants[0].key in REQUIRED
         if place is not None:
             variants = tuple(
                 replace(one, key=place + one.key.removeprefix(group)) for one in variants
             )
         value = OmegaConf.select(config, variants[0].key, default=ABSENT)
-        problem = _value_problem(value, variants)
-        if problem is not None:
-            yield problem
+        if value is ABSENT and not is_required:
+            continue  # the option has no such setting
+        if OmegaConf.is_config(value):
+            value = OmegaConf.to_container(value, resolve=True)
+        problems = [one.problem(None if value is ABSENT else value) for one in variants]
+        if None not in problems:
+            yield str(problems[0])
 
 
-def _value_problem(value: Any, variants: tuple[Setting, ...]) -> str | None:
-    """Return a sentence if none of the declarations of a key allows the value."""
-    if value is ABSENT:
-        if not all(one.required for one in variants):
-            return None  # the class has a default, or the option has no such setting
-        value = None
-    if OmegaConf.is_config(value):
-        value = OmegaConf.to_container(value, resolve=True)
-    problems = [one.problem(value) for one in variants]
-    return None if None in problems else problems[0]
+def unused_settings(config: DictConfig, overrides: Sequence[str]) -> dict[str, str]:
+    """Find the keys of a command line that have no effect in its config, with the reasons.
+
+    Args:
+        config: The config that was composed with the overrides.
+        overrides: The overrides as typed. Removing a key and choosing no rule always have an
+            effect.
+    """
+    found = {}
+    for text in overrides:
+        key = text.lstrip("+").partition("=")[0]
+        if text.startswith("~") or text == "rule=none":
+            continue
+        reason = next((one.reason for one in _conditions(config, key) if one.holds(config)), None)
+        if reason is not None:
+            found[key] = reason.format(config=config)
+    return found
 
 
-def _value(config: DictConfig, key: str) -> Any:
-    return OmegaConf.select(config, key)
+def _conditions(config: DictConfig, key: str) -> Iterator[Idle]:
+    """Yield the conditions under which a key, or a group of settings around it, has no effect."""
+    group = key.partition(".")[0]
+    if group in OPTIONAL and group not in config.method.uses:
+        yield Idle(f"method={{config.method.name}} does not use {group}", lambda _: True)
+    yield from GROUPS[group].idle if group in GROUPS else ()
+    option = value_of(config, f"{group}.name") if group in GROUPS else None
+    for variants in declared(group if group in GROUPS else "", option):
+        for one in variants:
+            if key == one.key or key.startswith(f"{one.key}."):
+                yield from one.idle

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from emea.baselines.paris_reasoner import ParisReasoner
 from emea.baselines.prase import PRASE
-from emea.config.idle import two_way_is_off
 from emea.config.instantiate import factory
+from emea.config.settings.conditions import two_way_is_off
 from emea.config.settings.method import ParisRuleSettings
 from emea.data.arrays import NO_MATCH
 from emea.data.graph_pair import GraphPair

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.idle import candidates_key, has_joint_steps, uses_two_way
+from emea.config.settings.conditions import candidates_key, has_joint_steps, uses_two_way
 from emea.data.graph_pair import GraphPair
 from emea.encoders.dual_amn import VALUES_PER_BLOCK
 from emea.errors import ConfigError

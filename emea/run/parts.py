@@ -17,8 +17,8 @@ from emea.answer.decision import Answering, with_given
 from emea.answer.decoding import BestAnswer
 from emea.config.checks import check_config
 from emea.config.composition import error_text
-from emea.config.idle import two_way_is_off
 from emea.config.instantiate import factory, make
+from emea.config.settings.conditions import two_way_is_off
 from emea.config.settings.em import PaperEMSettings
 from emea.config.settings.execution import ExportSettings, lightning_options
 from emea.data.arrays import IntArray

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from emea.config.idle import uses_two_way
+from emea.config.settings.conditions import uses_two_way
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.em.local import LocalUpdate

@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.hydra_config import HydraConfig
 
 from emea.cli.run import main
-from emea.config import checks
 from emea.config.composition import compose_config, composed
 from emea.data.sources.synthetic import synthetic_pair
 from emea.record.run_record import read_header
@@ -136,27 +134,6 @@ def test_help_lists_groups_and_examples(tmp_path: Path) -> None:
     assert done.returncode == 0
     for text in ("protocol    strict", "0.01, 0.05", "-m data=dbp15k_zh,fr,ja"):
         assert text in done.stdout
-
-
-def test_a_single_run_composes_and_checks_its_config_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[str] = []
-
-    def count(owner: Any, name: str) -> None:
-        function = getattr(owner, name)
-
-        def counted(*args: Any, **kwargs: Any) -> Any:
-            calls.append(name)
-            return function(*args, **kwargs)
-
-        monkeypatch.setattr(owner, name, counted)
-
-    count(ConfigLoaderImpl, "_load_configuration_impl")
-    count(checks, "value_problems")
-    done = called_here(tmp_path, "data.num_entities=150", "method=paris", "tracking=none")
-    assert done.returncode == 0, done.stderr
-    assert calls == ["_load_configuration_impl", "value_problems"]
 
 
 @pytest.mark.parametrize(

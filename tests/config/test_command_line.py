@@ -182,6 +182,10 @@ def test_the_sweep_flag_may_stand_anywhere() -> None:
         ),
         ("em.iterations=-1", "em.iterations must be a whole number from 0 to 10,000"),
         ("em.iterations=1.5", "em.iterations must be a whole number"),
+        (
+            "em.normaliser=minmax",
+            r"must be a group .*\(such as {_target_: emea.em.normaliser.MinMaxNormaliser}",
+        ),
         ("em.sampling=dice", "em.sampling must be one of argmax, sample, got dice"),
         ("+foo=1", "There is no key foo"),
         ("em.iterations=2.0", "em.iterations must be a whole number"),

@@ -10,7 +10,7 @@ from hydra.utils import get_object
 from omegaconf import OmegaConf
 
 from emea.config.checks import check_config
-from emea.config.command_line import check_overrides, jobs
+from emea.config.command_line import check_overrides
 from emea.config.composition import (
     CONF,
     PRESETS,
@@ -20,6 +20,7 @@ from emea.config.composition import (
     required_groups,
 )
 from emea.config.reference import group_help, help_text
+from experiments.batch import jobs
 
 OPTIONS = [(group, option) for group in required_groups() for option in option_names(group)]
 GIVEN_BY_THE_RUN = {

@@ -1,8 +1,9 @@
 import pytest
 
-from emea.config.command_line import chosen_experiment, jobs, sweep_params, with_sweep
+from emea.config.command_line import sweep_params, with_sweep
 from emea.config.composition import composed
 from emea.errors import ConfigError
+from experiments.batch import jobs
 
 
 def test_a_sweep_is_spelled_out_and_what_was_typed_stays() -> None:
@@ -24,7 +25,7 @@ def test_an_experiment_is_a_sweep() -> None:
 
 def test_one_experiment_a_command() -> None:
     with pytest.raises(ConfigError, match="one command per experiment"):
-        chosen_experiment(["experiment=table1,table2"])
+        with_sweep(["-m", "experiment=table1,table2"])
 
 
 def test_jobs_are_all_combinations() -> None:

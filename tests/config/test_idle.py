@@ -1,11 +1,11 @@
 """Settings without effect are refused, and those that have one pass."""
 
 import pytest
-from omegaconf import OmegaConf
 
+from emea.config.checks import unused_settings
 from emea.config.command_line import check_overrides
 from emea.config.composition import composed
-from emea.config.idle import IDLE, idle_settings, two_way_is_off, uses_two_way
+from emea.config.settings.conditions import two_way_is_off, uses_two_way
 from emea.errors import ConfigError
 
 DUAL_OFF = (
@@ -83,7 +83,7 @@ def test_a_setting_with_an_effect_passes(arguments: list[str]) -> None:
 def test_the_choice_of_an_unused_option_is_only_warned_about() -> None:
     for typed in (["method=paris", "model=rrea"], ["data=openea", "split=official", "ratio='0.3'"]):
         check_overrides(typed)
-        assert list(idle_settings(composed(typed), typed)) == [typed[-1].partition("=")[0]]
+        assert list(unused_settings(composed(typed), typed)) == [typed[-1].partition("=")[0]]
 
 
 def test_a_sweep_is_refused_only_if_no_job_uses_the_setting() -> None:
@@ -96,14 +96,6 @@ def test_a_sweep_is_refused_only_if_no_job_uses_the_setting() -> None:
 
 def test_defaults_of_a_command_may_be_without_effect() -> None:
     check_overrides(["em.iterations=3", "method=paris"], defaults=["em.iterations=3"])
-
-
-def test_every_key_of_the_table_is_a_setting() -> None:
-    options = (["em=dual"], ["rule=paris_avoid_conflict"], ["training=semi"], ["split=known"])
-    others = (["protocol=released"], ["data=openea"], ["data=files"])
-    configs = [composed(choice) for choice in (*options, *others)]
-    for key in {key for entry in IDLE for key in entry.keys}:
-        assert any(OmegaConf.select(config, key, default=...) is not ... for config in configs), key
 
 
 def test_two_way_is_off_where_its_settings_say_so() -> None:

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from emea.config.command_line import jobs, sweep_params
+from emea.config.command_line import sweep_params
 from emea.config.composition import composed, option_names
 from emea.data.sources.synthetic import synthetic_pair
 from emea.run.job import run_job
+from experiments.batch import jobs
 from experiments.report.studies.openea import PAIRS
 
 ON_NAMES = ("literals", "literals_no_links")

@@ -11,9 +11,8 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load_file
 
-from emea.config.checks import check_config
+from emea.config.checks import check_config, unused_settings
 from emea.config.composition import option_names
-from emea.config.idle import idle_settings
 from emea.data.split import Split
 from emea.errors import ConfigError
 from emea.record.pair_file import load_pair
@@ -149,14 +148,14 @@ def test_refuses_what_makes_no_sense(
 
 def test_names_what_has_no_effect(tiny_config: Configs) -> None:
     given = ["em.iterations=3", "model=rrea", "+rule.x=1", "seed=1", "method.reasoner.theta=0.2"]
-    paris = idle_settings(tiny_config("method=paris"), given)
+    paris = unused_settings(tiny_config("method=paris"), given)
     assert paris == {
         "em.iterations": "method=paris does not use em",
         "model": "method=paris does not use model",
         "rule.x": "method=paris does not use rule",
     }
-    assert set(idle_settings(tiny_config("method=prase"), given)) == {"em.iterations", "rule.x"}
-    assert idle_settings(tiny_config(), given) == {}
+    assert set(unused_settings(tiny_config("method=prase"), given)) == {"em.iterations", "rule.x"}
+    assert unused_settings(tiny_config(), given) == {}
 
 
 def test_a_reasoner_needs_no_rule(tiny_config: Configs) -> None:

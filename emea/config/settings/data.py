@@ -2,6 +2,13 @@
 
 from dataclasses import dataclass
 
+from emea.config.settings.conditions import (
+    NO_LITERALS,
+    NO_TEST_POOL,
+    NO_UNSEEN_LINKS,
+    NO_VALIDATION,
+    NOT_OFFICIAL,
+)
 from emea.config.settings.setting import (
     MISSING,
     SEED,
@@ -14,48 +21,50 @@ from emea.config.settings.setting import (
 )
 
 ROOT = "${oc.env:EMEA_DATA,data}"
-ROOT_HELP = "folder of all data sets; the variable EMEA_DATA sets it, too"
 NUM_VALIDATION = up_to(100_000_000, least=0)
-KEEP_HELP = "keep literals when reading; the literals group decides"
-IRI_NAMES_HELP = "make a name literal from the local part of each IRI, if literals are kept"
 
 
 @dataclass(frozen=True)
-class IdFormatSettings:
-    """A data set with integer ids: DBP15K, DWY100K, ContEA."""
+class LiteralsKept:
+    """Which literals a reader keeps."""
 
-    name: str | None = setting(None, "name of the data set; null: the last part of the folder")
-    root: str | None = setting(ROOT, ROOT_HELP)
-    folder: str = setting(MISSING, "folder of the data set in data.root", required=True)
-    download: str | None = setting(
-        None, "entry in the list of sources from which missing files are fetched; null: none"
+    keep_literals: bool = setting(
+        "${literals.reads}", "keep literals when reading; the literals group decides"
     )
-    keep_literals: bool = setting("${literals.reads}", KEEP_HELP)
-    iri_names: bool = setting(False, IRI_NAMES_HELP)
+    iri_names: bool = setting(
+        False,
+        "make a name literal from the local part of each IRI, if literals are kept",
+        idle=[NO_LITERALS],
+    )
 
 
 @dataclass(frozen=True)
-class OpenEASettings:
-    """A data set in the layout of OpenEA."""
-
-    name: str | None = setting(None, "name of the data set; null: the last part of the folder")
-    root: str | None = setting(ROOT, ROOT_HELP)
-    folder: str = setting("openea/D_Y_15K_V1", "folder of the data set in data.root")
-    folds: str = setting("721_5fold", "subfolder of the official folds (split=official)")
-    fold: int = setting(1, "official fold (split=official)", up_to(1000))
-    keep_literals: bool = setting("${literals.reads}", KEEP_HELP)
-    iri_names: bool = setting(False, IRI_NAMES_HELP)
-
-
-@dataclass(frozen=True)
-class OAEISettings:
+class OAEISettings(LiteralsKept):
     """Two catalogues of OAEI 2010 and the true links."""
 
     name: str | None = setting(None, "name of the data set; null: the last part of the folder")
-    root: str | None = setting(ROOT, ROOT_HELP)
-    folder: str = setting(MISSING, "folder of the data set in data.root", required=True)
-    keep_literals: bool = setting("${literals.reads}", KEEP_HELP)
-    iri_names: bool = setting(False, IRI_NAMES_HELP)
+    root: str | None = setting(ROOT, "folder of all data sets; the variable EMEA_DATA sets it, too")
+    folder: str = setting(MISSING, "folder of the data set in data.root")
+
+
+@dataclass(frozen=True)
+class IdFormatSettings(OAEISettings):
+    """A data set with integer ids: DBP15K, DWY100K, ContEA."""
+
+    download: str | None = setting(
+        None, "entry in the list of sources from which missing files are fetched; null: none"
+    )
+
+
+@dataclass(frozen=True)
+class OpenEASettings(OAEISettings):
+    """A data set in the layout of OpenEA."""
+
+    folder: str = setting("openea/D_Y_15K_V1", "folder of the data set in data.root")
+    folds: str = setting(
+        "721_5fold", "subfolder of the official folds (split=official)", idle=[NOT_OFFICIAL]
+    )
+    fold: int = setting(1, "official fold (split=official)", up_to(1000), idle=[NOT_OFFICIAL])
 
 
 @dataclass(frozen=True)
@@ -91,7 +100,7 @@ class ReadingLimits:
 
 
 @dataclass(frozen=True)
-class OwnFilesSettings:
+class OwnFilesSettings(LiteralsKept):
     """Two graph files and a file of links (docs/own_graphs.md)."""
 
     source: str | None = setting(None, "file or SPARQL endpoint (http://...) of the source graph")
@@ -116,9 +125,7 @@ class OwnFilesSettings:
         "file name",
     )
     prefixes: dict[str, str] | None = setting(
-        None,
-        "prefixes of names in link files",
-        example='{dbr: "http://dbpedia.org/resource/"}',
+        None, "prefixes of names in link files", example='{dbr: "http://dbpedia.org/resource/"}'
     )
     on_error: str = setting(
         "stop",
@@ -130,13 +137,12 @@ class OwnFilesSettings:
         "keep entities that have literals but no other triple",
         source="ours: nothing can be learnt about them",
     )
-    keep_literals: bool = setting("${literals.reads}", KEEP_HELP)
-    iri_names: bool = setting(False, IRI_NAMES_HELP)
     attributes: tuple[str, ...] = setting(
         (),
         "tables only: relations whose tail is a literal, and columns that hold a literal of the "
         "head",
         example="[name,birth_date]",
+        idle=[NO_LITERALS],
     )
     label_language: str | None = setting(
         None, "preferred language of the labels in results; null: no preference", example="de"
@@ -189,52 +195,58 @@ class RatioSettings:
     """The share of the links used for training."""
 
     value: float = setting(
-        MISSING,
-        "share of the links used for training",
-        Range(0, 1, above=True, below=True),
-        required=True,
+        MISSING, "share of the links used for training", Range(0, 1, above=True, below=True)
+    )
+
+
+VALIDATION_FROM = ("rest", "train")
+
+
+@dataclass(frozen=True)
+class SplitSettings:
+    """A split that draws validation links."""
+
+    seed: int = setting("${split_seed}", "seed of the split", SEED)
+    num_validation: int = setting(
+        100, "number of validation links", NUM_VALIDATION, "paper, section 5.1"
     )
 
 
 @dataclass(frozen=True)
-class RandomSplitSettings:
+class RandomSplitSettings(SplitSettings):
     """A random split of all links."""
 
     ratio: float = setting(
         "${ratio.value}", "share of the links used for training", Range(0, 1, True, True)
     )
-    seed: int = setting("${split_seed}", "seed of the split", SEED)
-    num_validation: int = setting(
-        100, "number of validation links", NUM_VALIDATION, source="paper, section 5.1"
-    )
     validation_from: str = setting(
         "rest",
         "rest: validation links are labels in addition to the ratio; train: they are part of it",
-        ("rest", "train"),
+        VALIDATION_FROM,
         source="paper",
+        idle=[NO_VALIDATION],
     )
 
 
 @dataclass(frozen=True)
-class OfficialSplitSettings:
+class OfficialSplitSettings(SplitSettings):
     """The split that the authors of the data published."""
 
-    seed: int = setting("${split_seed}", "seed of the split", SEED)
     num_validation: int = setting(
         100, "validation links to draw if the authors published none", NUM_VALIDATION
     )
     validation_from: str = setting(
         "rest",
         "where these links are drawn from: the test links or the train links",
-        ("rest", "train"),
+        VALIDATION_FROM,
+        idle=[NO_VALIDATION],
     )
 
 
 @dataclass(frozen=True)
-class KnownSplitSettings:
+class KnownSplitSettings(SplitSettings):
     """All known links are labels."""
 
-    seed: int = setting("${split_seed}", "seed of the split", SEED)
     num_validation: int = setting(
         100, "number of validation links, at most", NUM_VALIDATION, source="ours, as in the paper"
     )
@@ -243,6 +255,7 @@ class KnownSplitSettings:
         "share of the labels that become validation links, at most",
         SHARE_BELOW_ONE,
         source="ours: if there are few labels, training needs them more",
+        idle=[NO_VALIDATION],
     )
 
 
@@ -258,6 +271,7 @@ class ReleasedSettings:
         "test links on which AvoidConf fits its weights",
         up_to(100_000_000, least=0),
         source="released EMEA",
+        idle=[NO_UNSEEN_LINKS],
     )
     seed: int = setting("${seed}", "seed that draws these links", SEED)
     test_pool: bool = setting(
@@ -266,6 +280,7 @@ class ReleasedSettings:
         "the ranks of an assignment inside the test pool (test_pool), for comparison with methods "
         "that know the pool",
         source="ours",
+        idle=[NO_TEST_POOL],
     )
 
 

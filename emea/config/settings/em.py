@@ -2,6 +2,15 @@
 
 from dataclasses import dataclass
 
+from emea.config.settings.conditions import (
+    NO_EM,
+    NO_ITERATIONS,
+    NO_NEIGHBOURS,
+    NO_TURNS,
+    ONE_SWEEP,
+    REPLACED,
+    TWO_WAY_OFF,
+)
 from emea.config.settings.setting import (
     EPOCHS,
     NOT_NEGATIVE,
@@ -17,45 +26,57 @@ FEATURES = ("similarity", "noisy_or", "evidence", "coverage")
 ALL_FEATURES = (*FEATURES, "rare_coverage", "relation_overlap")
 """Features of a pair that the beliefs can use; ``em=one_to_one`` uses all of them."""
 
-PAPER_FEATURES = ("noisy_or",)
-"""The feature that the paper's q* uses."""
-
 ITERATIONS = up_to(10_000, least=0)
 CANDIDATES = up_to(100_000)
 PATIENCE_HELP = "stop after so many iterations without a better MRR on the validation links"
 
 
 @dataclass(frozen=True)
+class NormaliserSettings:
+    """How similarities become probabilities."""
+
+    _target_: str = setting(
+        "emea.em.normaliser.SoftmaxNormaliser",
+        "class that turns similarities into probabilities (Eq. 1-3); another one is "
+        "emea.em.normaliser.MinMaxNormaliser",
+        source="paper, footnote 1",
+    )
+
+
+NORMALISER_EXAMPLE = "{_target_: emea.em.normaliser.MinMaxNormaliser}"
+
+
+@dataclass(frozen=True)
 class PaperEMSettings:
     """EM as in the paper."""
 
+    normaliser: NormaliserSettings = setting(NormaliserSettings(), "", example=NORMALISER_EXAMPLE)
     iterations: int = setting(
-        10, "EM iterations", ITERATIONS, source="released EMEA; 5 on 100K pairs", required=True
+        10, "EM iterations", ITERATIONS, source="released EMEA; 5 on 100K pairs"
     )
     num_candidates: int = setting(
-        10,
-        "candidates of each source entity (K)",
-        CANDIDATES,
-        source="paper, appendix C.2",
-        required=True,
+        10, "candidates of each source entity (K)", CANDIDATES, source="paper, appendix C.2"
     )
     m_step: str = setting(
         "links",
         "links: fit the rule weights on known links with a prior; pseudolikelihood: Eq. 13, with "
         "labels from q",
         ("links", "pseudolikelihood"),
+        idle=[NO_EM, REPLACED],
     )
     sampling: str = setting(
         "argmax",
         "argmax: take the most probable candidates; sample: draw from q and q*",
         ("argmax", "sample"),
         source="paper, section 4.5",
+        idle=[NO_EM, REPLACED],
     )
     ridge: float = setting(
         0.01,
         "strength of the prior of the rule weights",
         POSITIVE,
         source="ours: keeps the weights finite if a rule is always right",
+        idle=[NO_EM, REPLACED],
     )
     evidence: str = setting(
         "candidates",
@@ -63,14 +84,16 @@ class PaperEMSettings:
         "targets (dense), as in the released code",
         ("candidates", "dense"),
         source="ours: candidates",
+        idle=[NO_EM, REPLACED, NO_NEIGHBOURS],
     )
-    patience: int | None = setting(None, PATIENCE_HELP, up_to(10_000), source="ours")
+    patience: int | None = setting(None, PATIENCE_HELP, up_to(10_000), source="ours", idle=[NO_EM])
     restart_every: int | None = setting(
         None,
         "train an encoder from new weights in every n-th EM iteration; the members of an ensemble "
         "take turns",
         up_to(10_000),
         source="ours",
+        idle=[NO_ITERATIONS],
     )
     keep: str = setting(
         "last",
@@ -78,6 +101,7 @@ class PaperEMSettings:
         "MRR on the validation links",
         ("last", "best"),
         source="ours",
+        idle=[NO_EM],
     )
 
 
@@ -85,11 +109,12 @@ class PaperEMSettings:
 class NoEMSettings:
     """No EM: only the neural model."""
 
-    iterations: int = setting(0, "EM iterations; em=none has none", ITERATIONS, required=True)
+    normaliser: NormaliserSettings = setting(NormaliserSettings(), "", example=NORMALISER_EXAMPLE)
+    iterations: int = setting(0, "EM iterations; em=none has none", ITERATIONS)
     num_candidates: int = setting(
-        10, "candidates whose probabilities are kept in the results", CANDIDATES, required=True
+        10, "candidates whose probabilities are kept in the results", CANDIDATES
     )
-    patience: int | None = setting(None, PATIENCE_HELP, up_to(10_000))
+    patience: int | None = setting(None, PATIENCE_HELP, up_to(10_000), idle=[NO_EM])
 
 
 @dataclass(frozen=True)
@@ -101,13 +126,19 @@ class TwoWaySettings:
     )
     sweeps: int = setting(2, "updates of the beliefs in an iteration, at most", up_to(1000))
     tolerance: float = setting(
-        0.002, "mean change of an entity's beliefs at which the updates end early", NOT_NEGATIVE
+        0.002,
+        "mean change of an entity's beliefs at which the updates end early",
+        NOT_NEGATIVE,
+        idle=[TWO_WAY_OFF, ONE_SWEEP],
     )
     propagation: int = setting(
         5, "rounds of candidates implied by confident neighbours, at most", up_to(1000, least=0)
     )
     max_candidates: int = setting(
-        30, "pairs of a source entity; labelled and implied pairs come first", CANDIDATES
+        30,
+        "pairs of a source entity; labelled and implied pairs come first",
+        CANDIDATES,
+        idle=[TWO_WAY_OFF],
     )
     features: tuple[str, ...] = setting(FEATURES, "features that the beliefs use", ALL_FEATURES)
     unmatched: bool = setting(True, "an entity may match none of its candidates")
@@ -115,7 +146,10 @@ class TwoWaySettings:
         True, "estimate inclusions of relations from matched triples; false: from all triples"
     )
     ridge: float = setting(
-        0.01, "strength of the prior of the feature weights, fitted on validation links", POSITIVE
+        0.01,
+        "strength of the prior of the feature weights, fitted on validation links",
+        POSITIVE,
+        idle=[TWO_WAY_OFF],
     )
     memory: float = setting(
         0.0, "share of earlier iterations in the similarity of a pair; 0: none", SHARE_BELOW_ONE
@@ -133,22 +167,13 @@ class TwoWaySettings:
         "needs both_directions and unmatched",
     )
 
-    @property
-    def is_off(self) -> bool:
-        """Whether all parts are switched off; the steps of the paper are then used instead."""
-        switches = [value for value in vars(self).values() if isinstance(value, bool)]
-        others = (self.sweeps > 1, self.propagation > 0, self.memory > 0)
-        return not any((*switches, *others, tuple(self.features) != PAPER_FEATURES))
-
 
 @dataclass(frozen=True)
 class DualEMSettings(PaperEMSettings):
     """EM with two-way compatibility; if all its parts are off, EM as in the paper."""
 
-    num_candidates: int = setting(
-        10, "candidates of each entity of either side", CANDIDATES, required=True
-    )
-    two_way: TwoWaySettings | None = TwoWaySettings()
+    num_candidates: int = setting(10, "candidates of each entity of either side", CANDIDATES)
+    two_way: TwoWaySettings | None = setting(TwoWaySettings(), "", idle=[NO_EM])
 
 
 @dataclass(frozen=True)
@@ -157,7 +182,10 @@ class OneToOneTwoWaySettings(TwoWaySettings):
 
     features: tuple[str, ...] = setting(ALL_FEATURES, "features that the beliefs use", ALL_FEATURES)
     ridge: float = setting(
-        0.05, "strength of the prior of the feature weights, fitted on validation links", POSITIVE
+        0.05,
+        "strength of the prior of the feature weights, fitted on validation links",
+        POSITIVE,
+        idle=[TWO_WAY_OFF],
     )
     one_to_one: bool = setting(
         True, "beliefs are marginals of one-to-one matchings; false: as in em=dual"
@@ -168,8 +196,8 @@ class OneToOneTwoWaySettings(TwoWaySettings):
 class OneToOneEMSettings(DualEMSettings):
     """EM with two-way compatibility and one-to-one inference."""
 
-    iterations: int = setting(5, "EM iterations", ITERATIONS, source="ours", required=True)
-    two_way: TwoWaySettings | None = OneToOneTwoWaySettings()
+    iterations: int = setting(5, "EM iterations", ITERATIONS, source="ours")
+    two_way: TwoWaySettings | None = setting(OneToOneTwoWaySettings(), "", idle=[NO_EM])
 
 
 TURNS = up_to(10_000, least=0)
@@ -179,7 +207,7 @@ TURNS = up_to(10_000, least=0)
 class SupervisedSettings:
     """A first training on the labelled links only."""
 
-    turns: int = setting(0, "additions of mined pairs in the first training", TURNS, required=True)
+    turns: int = setting(0, "additions of mined pairs in the first training", TURNS)
 
 
 @dataclass(frozen=True)
@@ -191,17 +219,18 @@ class SemiSettings:
         "additions of mined pairs in the first training; all pairs are kept",
         TURNS,
         source="released EMEA",
-        required=True,
     )
     turns_per_iteration: int = setting(
         0,
         "additions of mined pairs in each EM iteration",
         TURNS,
         source="released EMEA: there, q* labels all entities instead",
+        idle=[NO_ITERATIONS],
     )
     epochs_per_turn: int = setting(
         "${oc.select:model.epochs_per_turn,100}",
         "epochs after each addition; by default the model's own number",
         EPOCHS,
         source="released EMEA: 100",
+        idle=[NO_TURNS],
     )

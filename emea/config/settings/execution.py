@@ -6,6 +6,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from emea.config.settings.conditions import NOT_RANKED
 from emea.config.settings.setting import (
     NOT_NEGATIVE,
     SEED,
@@ -51,8 +52,7 @@ class TrainerSettings:
         Range(0, 1000, above=True),
     )
     memory_check: bool = setting(
-        True,
-        "refuse a run whose estimated memory does not fit; false: only warn (docs/scale.md)",
+        True, "refuse a run whose estimated memory does not fit; false: only warn (docs/scale.md)"
     )
     deterministic: bool = setting(
         False,
@@ -110,9 +110,7 @@ class ExportSettings:
     formats: tuple[str, ...] = setting(
         ("tsv",), "file formats of the alignment; tsv is always written", EXPORT_FORMATS
     )
-    top_k: int = setting(
-        1, "candidates of each source entity in alignment.jsonl", up_to(100_000), required=True
-    )
+    top_k: int = setting(1, "candidates of each source entity in alignment.jsonl", up_to(100_000))
     threshold: float | None = setting(
         None, "lowest probability of an answer; other source entities stay unmatched", SHARE
     )
@@ -141,6 +139,7 @@ class RunSettings:
         "test links that are ranked between iterations, null for all; the first and the last "
         "ranking use all, but at most 100,000",
         up_to(10**9),
+        idle=[NOT_RANKED],
     )
     skip_recorded: bool = setting(
         False, "skip a run that is already recorded with the same settings, data and code"

@@ -6,8 +6,9 @@ from functools import cache
 from typing import Any
 
 from emea.config.settings import data, em, execution, matching, method, model
+from emea.config.settings.conditions import NO_EM, NO_RATIO
 from emea.config.settings.execution import RunSettings
-from emea.config.settings.setting import Setting, defaults_of, settings_of
+from emea.config.settings.setting import Idle, Setting, defaults_of, settings_of
 
 
 @dataclass(frozen=True)
@@ -18,10 +19,12 @@ class Group:
         help: What it decides, for ``--help``.
         schemas: Dataclasses by name. An option inherits one as ``schema_NAME``. A schema with the
             name of an option belongs to that option.
+        idle: Conditions under which the whole group has no effect.
     """
 
     help: str
     schemas: Mapping[str, type] = field(default_factory=dict)
+    idle: tuple[Idle, ...] = ()
 
 
 GROUPS = {
@@ -38,6 +41,7 @@ GROUPS = {
     "ratio": Group(
         "share of the links used for training; any other: ratio.value=0.07",
         {"ratio": data.RatioSettings},
+        idle=(NO_RATIO,),
     ),
     "split": Group(
         "the split of the links: random by ratio, the authors' official one, or all known links",
@@ -81,6 +85,7 @@ GROUPS = {
             "avoid_conflict": method.AvoidConflictSettings,
             "paris_avoid_conflict": method.ComposedRuleSettings,
         },
+        idle=(NO_EM,),
     ),
     "em": Group(
         "the EM around the model: paper, dual (two-way), or none for only the neural model",

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from emea.config.settings.conditions import RELEASED, REPLACED
 from emea.config.settings.setting import (
     NOT_NEGATIVE,
     SHARE,
@@ -23,11 +24,13 @@ class ParisRuleSettings:
         "estimate inclusions of relations from labels and best predictions, or from all "
         "candidates by their probability (expected)",
         BEST_OR_EXPECTED,
+        idle=[REPLACED, RELEASED],
     )
     markov_blanket: bool = setting(
         False,
         "score all factors of an entity's Markov blanket; false: only its own",
         source="released EMEA",
+        idle=[REPLACED],
     )
 
 

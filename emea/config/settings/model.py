@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from emea.config.settings.conditions import NO_ITERATIONS, NO_TURNS, OTHER_WEIGHTS, RESTARTS
 from emea.config.settings.setting import (
     DEPTH,
     EPOCHS,
@@ -38,9 +39,29 @@ class StoppingSettings:
     )
 
 
+OF_EMEA = "released EMEA"
+PER_ITERATION = "epochs of each EM iteration"
+
+
+def _initial_epochs(default: int, help: str, source: str = "") -> Any:
+    return setting(default, help, EPOCHS, source, idle=[OTHER_WEIGHTS])
+
+
+def _epochs_per_iteration(default: int, help: str, source: str = "") -> Any:
+    return setting(default, help, EPOCHS, source, idle=[NO_ITERATIONS, RESTARTS])
+
+
+def _epochs_per_turn(default: int, help: str, source: str = "") -> Any:
+    return setting(default, f"{help} (training=semi)", EPOCHS, source, idle=[NO_TURNS])
+
+
+def _restart(default: bool) -> Any:
+    help = "each EM iteration trains initial_epochs from new weights"
+    return setting(default, help, source=OF_EMEA, idle=[NO_ITERATIONS])
+
+
 STOPPING_HELP = "stops a training early and takes its best weights; null: never"
 STOPPING_EXAMPLE = "{every: 10, patience: 2}"
-RESTART_HELP = "each EM iteration trains initial_epochs from new weights"
 
 
 @dataclass(frozen=True)
@@ -86,30 +107,20 @@ class RREASettings:
     encoder: RREAEncoderSettings = RREAEncoderSettings()
     objective: MarginSettings = MarginSettings()
     optimizer: RMSpropSettings = RMSpropSettings()
-    initial_epochs: int = setting(
+    initial_epochs: int = _initial_epochs(
+        1200, "epochs of the first training, each of one full-batch step", OF_EMEA
+    )
+    epochs_per_iteration: int = _epochs_per_iteration(
+        200, f"{PER_ITERATION}, with the weights kept and a new optimizer", OF_EMEA
+    )
+    epochs_per_turn: int = _epochs_per_turn(
         1200,
-        "epochs of the first training, each of one full-batch step",
-        EPOCHS,
-        source="released EMEA",
-        required=True,
+        "epochs after each addition of pairs",
+        "ours: reproduces the paper's Table 2 at every ratio, unlike the 100 of the released code",
     )
-    epochs_per_iteration: int = setting(
-        200,
-        "epochs of each EM iteration, with the weights kept and a new optimizer",
-        EPOCHS,
-        source="released EMEA",
-        required=True,
-    )
-    epochs_per_turn: int = setting(
-        1200,
-        "epochs after each addition of pairs (training=semi)",
-        EPOCHS,
-        source="ours: reproduces the paper's Table 2 at every ratio, unlike the 100 of the "
-        "released code",
-    )
-    restart: bool = setting(False, RESTART_HELP, source="released EMEA")
+    restart: bool = _restart(False)
     early_stopping: StoppingSettings | None = setting(
-        None, STOPPING_HELP, source="released EMEA", example=STOPPING_EXAMPLE
+        None, STOPPING_HELP, source=OF_EMEA, example=STOPPING_EXAMPLE
     )
 
 
@@ -145,26 +156,18 @@ class DualAMNSettings:
     encoder: DualAMNEncoderSettings = DualAMNEncoderSettings()
     objective: HardSampleSettings = HardSampleSettings()
     optimizer: RMSpropSettings = RMSpropSettings()
-    initial_epochs: int = setting(
-        20,
-        "epochs of the first training",
-        EPOCHS,
-        source="released Dual-AMN; released EMEA: 50",
-        required=True,
+    initial_epochs: int = _initial_epochs(
+        20, "epochs of the first training", "released Dual-AMN; released EMEA: 50"
     )
-    epochs_per_iteration: int = setting(
-        20,
-        "epochs of each EM iteration, with the weights kept and a new optimizer",
-        EPOCHS,
-        source="released EMEA",
-        required=True,
+    epochs_per_iteration: int = _epochs_per_iteration(
+        20, f"{PER_ITERATION}, with the weights kept and a new optimizer", OF_EMEA
     )
-    epochs_per_turn: int = setting(
-        5, "epochs after each addition of pairs (training=semi)", EPOCHS, "released Dual-AMN"
+    epochs_per_turn: int = _epochs_per_turn(
+        5, "epochs after each addition of pairs", "released Dual-AMN"
     )
-    restart: bool = setting(False, RESTART_HELP, source="released EMEA")
+    restart: bool = _restart(False)
     early_stopping: StoppingSettings | None = setting(
-        None, STOPPING_HELP, source="released EMEA", example=STOPPING_EXAMPLE
+        None, STOPPING_HELP, source=OF_EMEA, example=STOPPING_EXAMPLE
     )
 
 
@@ -224,17 +227,13 @@ class AliNetSettings:
     encoder: AliNetEncoderSettings = AliNetEncoderSettings()
     objective: AliNetObjectiveSettings = AliNetObjectiveSettings()
     optimizer: AdamSettings = AdamSettings()
-    initial_epochs: int = setting(
+    initial_epochs: int = _initial_epochs(
         2000,
         "epochs of the first training, at most; up to 5,999 links an epoch is one step",
-        EPOCHS,
-        source=OPENEA,
-        required=True,
+        OPENEA,
     )
-    epochs_per_iteration: int = setting(
-        2000, "epochs of each EM iteration", EPOCHS, source=LONG_SOURCE, required=True
-    )
-    restart: bool = setting(True, RESTART_HELP, source="released EMEA")
+    epochs_per_iteration: int = _epochs_per_iteration(2000, PER_ITERATION, LONG_SOURCE)
+    restart: bool = _restart(True)
     early_stopping: StoppingSettings | None = setting(
         StoppingSettings(every=10, patience=20),
         STOPPING_HELP,
@@ -284,17 +283,13 @@ class IPTransESettings:
     encoder: IPTransEEncoderSettings = IPTransEEncoderSettings()
     objective: IPTransEObjectiveSettings = IPTransEObjectiveSettings()
     optimizer: AdagradSettings = AdagradSettings()
-    initial_epochs: int = setting(
+    initial_epochs: int = _initial_epochs(
         2000,
         "epochs of the first training, at most; an epoch draws as many triples as there are",
-        EPOCHS,
-        source=OPENEA,
-        required=True,
+        OPENEA,
     )
-    epochs_per_iteration: int = setting(
-        2000, "epochs of each EM iteration", EPOCHS, source=LONG_SOURCE, required=True
-    )
-    restart: bool = setting(True, RESTART_HELP, source="released EMEA")
+    epochs_per_iteration: int = _epochs_per_iteration(2000, PER_ITERATION, LONG_SOURCE)
+    restart: bool = _restart(True)
     early_stopping: StoppingSettings | None = setting(
         StoppingSettings(every=10, patience=10, start=100),
         STOPPING_HELP,
@@ -341,13 +336,11 @@ class LightEASettings:
     encoder: LightEAEncoderSettings = LightEAEncoderSettings()
     objective: LabelPropagationSettings = LabelPropagationSettings()
     optimizer: dict[str, Any] | None = setting(None, "null: LightEA trains nothing")
-    initial_epochs: int = setting(
-        1, "propagations; more give the same result", EPOCHS, required=True
+    initial_epochs: int = _initial_epochs(1, "propagations; more give the same result")
+    epochs_per_iteration: int = _epochs_per_iteration(
+        1, "propagations with the labels of the E-step"
     )
-    epochs_per_iteration: int = setting(
-        1, "propagations with the labels of the E-step", EPOCHS, required=True
-    )
-    epochs_per_turn: int = setting(1, "propagations with mined labels (training=semi)", EPOCHS)
+    epochs_per_turn: int = _epochs_per_turn(1, "propagations with mined labels")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from math import inf, isfinite
@@ -67,41 +67,54 @@ DEPTH = up_to(100)
 Allowed = Range | tuple[str, ...] | None
 
 
+@dataclass(frozen=True)
+class Idle:
+    """A condition under which a setting has no effect.
+
+    Args:
+        reason: Why, for the user; ``{config.em.name}`` stands for a value of the config.
+        holds: Whether it applies to a composed config.
+    """
+
+    reason: str
+    holds: Callable[[Any], bool]
+
+
+KINDS: Mapping[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "text",
+    list: "a list",
+    dict: "a group of settings",
+}
+
+
 def setting(
     default: Any,
     help: str,
     allowed: Allowed = None,
     source: str = "",
-    required: bool = False,
     example: str = "",
+    idle: Sequence[Idle] = (),
 ) -> Any:
     """Declare a field of a schema.
 
     Args:
         default: The value if none is given; a tuple means a list.
         help: What it does, for ``--help`` and the documentation.
-        allowed: a range of numbers or the possible words; for a list, those of its items.
+        allowed: A range of numbers or the possible words; for a list, those of its items.
         source: Where the default comes from.
-        required: The run cannot start without it.
-        example: a value to show if the default is null or empty.
+        example: A value to show if the default is null or empty.
+        idle: Conditions under which the setting has no effect.
     """
-    metadata = {
-        "help": help,
-        "allowed": allowed,
-        "source": source,
-        "required": required,
-        "example": example,
-    }
-    return field(default=default, metadata=metadata)
-
-
-KINDS: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false"}
-KINDS = {**KINDS, str: "text", list: "a list", dict: "a group of settings"}
+    about = {"help": help, "allowed": allowed, "source": source, "example": example}
+    return field(default=default, metadata={**about, "idle": tuple(idle)})
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting of an option.
+    """One setting of an option; the other arguments are those of `setting`.
 
     Args:
         key: Its full key, such as ``em.iterations``.
@@ -109,11 +122,6 @@ class Setting:
         item: The kind of a list's items.
         nullable: Null is allowed.
         default: The usual value, as a plain container.
-        allowed: See `setting`.
-        help: See `setting`.
-        source: See `setting`.
-        required: See `setting`.
-        example: See `setting`.
     """
 
     key: str
@@ -124,8 +132,8 @@ class Setting:
     allowed: Allowed = None
     help: str = ""
     source: str = ""
-    required: bool = False
     example: str = ""
+    idle: tuple[Idle, ...] = ()
 
     def problem(self, value: Any) -> str | None:
         """Return a sentence if the value is not allowed.

@@ -69,9 +69,9 @@ def read_own_files(
         DataError: A file cannot be used.
     """
     limits = ReadingLimits(**given.pop("limits", {}))
-    files = (None if file is None else str(file) for file in (source, target, links, test_links))
-    given = {"keep_literals": False, **given}
-    settings = OwnFilesSettings(*files, limits=limits, **given)
+    files = {"source": source, "target": target, "links": links, "test_links": test_links}
+    texts = {name: None if file is None else str(file) for name, file in files.items()}
+    settings = OwnFilesSettings(limits=limits, **texts, **{"keep_literals": False, **given})
     _check_given(settings)
     with reading_limits(limits):
         left, right = _read_graphs(settings)
