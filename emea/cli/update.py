@@ -15,7 +15,7 @@ from emea.data.arrays import IntArray
 from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.link_file import read_link_file
 from emea.data.graph import KnowledgeGraph
-from emea.data.links import EntityFinder, LinkRegister, LinkResolver
+from emea.data.links import EntityFinder, LinkResolver
 from emea.data.names import Prefixes, with_iri_names
 from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
@@ -158,7 +158,7 @@ def _links(
         EntityFinder(target, "target", "its graph"),
     )
     on_error = settings["on_error"] or "stop"
-    resolver = LinkResolver(*finders, Prefixes(settings["prefixes"]), on_error, LinkRegister())
+    resolver = LinkResolver(*finders, Prefixes(settings["prefixes"]), on_error)
     listing = read_link_file(path, settings["links_format"], on_error)
     return resolver.resolve(listing)[0] if one_to_one else resolver.pairs(listing)
 

@@ -172,14 +172,14 @@ class LinkResolver:
         target: Finds target entities.
         prefixes: Prefixes that the user defines.
         on_error: ``stop`` at a link that contradicts another, or ``skip`` and count it.
-        register: The links of earlier files.
+        register: The links of earlier files; there are none by default.
     """
 
     source: EntityFinder
     target: EntityFinder
     prefixes: Prefixes
     on_error: str
-    register: LinkRegister[str]
+    register: LinkRegister[str] = field(default_factory=LinkRegister)
 
     def resolve(self, listing: LinkListing) -> tuple[IntArray, LinkReading]:
         """Return the links of a file between known entities, and counts of those left out.

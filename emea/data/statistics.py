@@ -1,6 +1,6 @@
 """Summarises the sizes and degrees of a pair in a table."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,22 +38,21 @@ def graph_statistics(graph: KnowledgeGraph) -> GraphStatistics:
 
 def statistics_table(pair: GraphPair) -> str:
     """Return the statistics of a pair as a text table."""
-    source, target = graph_statistics(pair.source), graph_statistics(pair.target)
-    rows = [
-        (pair.name, "source", "target"),
-        ("entities", f"{source.num_entities:,}", f"{target.num_entities:,}"),
-        ("relations", f"{source.num_relations:,}", f"{target.num_relations:,}"),
-        ("triples", f"{source.num_triples:,}", f"{target.num_triples:,}"),
-        ("mean degree", f"{source.mean_degree:.2f}", f"{target.mean_degree:.2f}"),
-        ("median degree", f"{source.median_degree:g}", f"{target.median_degree:g}"),
-        ("max degree", f"{source.max_degree:,}", f"{target.max_degree:,}"),
-        (
-            "entities without triple",
-            f"{source.num_without_triple:,}",
-            f"{target.num_without_triple:,}",
+    sides = graph_statistics(pair.source), graph_statistics(pair.target)
+    shown: dict[str, Callable[[GraphStatistics], str]] = {
+        "entities": lambda graph: f"{graph.num_entities:,}",
+        "relations": lambda graph: f"{graph.num_relations:,}",
+        "triples": lambda graph: f"{graph.num_triples:,}",
+        "mean degree": lambda graph: f"{graph.mean_degree:.2f}",
+        "median degree": lambda graph: f"{graph.median_degree:g}",
+        "max degree": lambda graph: f"{graph.max_degree:,}",
+        "entities without triple": lambda graph: f"{graph.num_without_triple:,}",
+        "share of entities linked": lambda graph: (
+            f"{len(pair.links) / max(1, graph.num_entities):.1%}"
         ),
-        ("share of entities linked", _linked(pair, source), _linked(pair, target)),
-    ]
+    }
+    rows = [(pair.name, "source", "target")]
+    rows += [(what, show(sides[0]), show(sides[1])) for what, show in shown.items()]
     if pair.reading is not None:
         rows += _left_out(pair.reading, pair.source.attributes is not None)
     facts = [
@@ -101,10 +100,6 @@ def _read_links(reading: PairReading) -> list[tuple[str, str]]:
         suffix = f"; left out: {left_out}" if left_out else ""
         facts.append((links.label, f"{links.num_links:,} links{suffix}"))
     return facts
-
-
-def _linked(pair: GraphPair, graph: GraphStatistics) -> str:
-    return f"{len(pair.links) / max(1, graph.num_entities):.1%}"
 
 
 def _official(pair: GraphPair) -> str:

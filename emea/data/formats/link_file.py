@@ -1,6 +1,6 @@
 """Reads links from tables, SSSOM files and RDF statements such as ``owl:sameAs``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 
@@ -49,10 +49,8 @@ def read_link_file(
     found = file_format(path, given_format, LINK_FORMATS, key)
     bad = BadLines(path.name, on_error)
     with content_explained(path, found, given_format, key), explained_failures(path):
-        if found == "ntriples":
-            listing = _links_by_line(path, bad)
-        elif found in RDF_FORMATS:
-            listing = _links_by_number(path, found, bad)
+        if found == "ntriples" or found in RDF_FORMATS:
+            listing = _from_statements(path, found, bad)
         elif (separated := sssom_format(path, found)) is not None:
             listing = read_sssom(path, separated, bad)
         else:
@@ -67,27 +65,24 @@ def _from_table(path: Path, found: str, bad: BadLines) -> LinkListing:
     return LinkListing(path.name, links, [row.line for row in rows], num_bad=bad.num_lines)
 
 
-def _links_by_line(path: Path, bad: BadLines) -> LinkListing:
-    numbered = statements_of((SAME_AS, *EQUIVALENT_TERMS), path, bad)
-    kept = [(line, quad) for line, quad in numbered if _is_link(quad)]
-    return _from_statements(path.name, kept, "line", bad)
-
-
-def _links_by_number(path: Path, found: str, bad: BadLines) -> LinkListing:
-    kept, guard = [], rdf_guard(path, found)
-    for number, quad in enumerate(statements(path, found, bad, guard), 1):
+def _from_statements(path: Path, found: str, bad: BadLines) -> LinkListing:
+    """Return the links of an RDF file. Only in N-Triples are the numbers those of lines."""
+    guard = None if found == "ntriples" else rdf_guard(path, found)
+    numbered: Iterable[tuple[int, Quad]]
+    if guard is None:
+        numbered = statements_of((SAME_AS, *EQUIVALENT_TERMS), path, bad)
+    else:
+        numbered = enumerate(statements(path, found, bad, guard), 1)
+    links, places = [], []
+    for number, quad in numbered:
         if _is_link(quad):
-            guard.check_expanded((str(quad.subject), str(quad.object)))
-            kept.append((number, quad))
-    return _from_statements(path.name, kept, "triple", bad)
-
-
-def _from_statements(
-    label: str, found: list[tuple[int, Quad]], unit: str, bad: BadLines
-) -> LinkListing:
-    links = [(shown_name(str(quad.subject)), shown_name(str(quad.object))) for _, quad in found]
-    places = [place for place, _ in found]
-    return LinkListing(label, links, places, unit, symmetric=True, num_bad=bad.num_lines)
+            link = shown_name(str(quad.subject)), shown_name(str(quad.object))
+            if guard is not None:
+                guard.check_expanded(link)
+            links.append(link)
+            places.append(number)
+    unit = "line" if guard is None else "triple"
+    return LinkListing(path.name, links, places, unit, symmetric=True, num_bad=bad.num_lines)
 
 
 def _is_link(quad: Quad) -> bool:

@@ -19,7 +19,7 @@ from emea.data.formats.rows import Columns, Row, check_same_ids
 from emea.data.formats.triple_collector import TripleCollector
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import sorted_links
-from emea.data.links import EntityFinder, LinkListing, LinkRegister, LinkResolver
+from emea.data.links import EntityFinder, LinkListing, LinkResolver
 from emea.data.names import Prefixes
 from emea.data.sources.sparql import endpoint_copy
 from emea.errors import DataError
@@ -157,7 +157,7 @@ def link_ids(
         EntityFinder(source, "source", "its graph"),
         EntityFinder(target, "target", "its graph"),
     )
-    resolver = LinkResolver(*finders, Prefixes(), "stop", LinkRegister())
+    resolver = LinkResolver(*finders, Prefixes(), "stop")
     numbers = range(1, len(pairs) + 1)
     listing = LinkListing("the links", pairs, numbers, unit="number", symmetric=True)
     known, unknown = resolver.found(listing)

@@ -23,7 +23,7 @@ from emea.data.graph_pair import (
     PairReading,
     sorted_links,
 )
-from emea.data.links import EntityFinder, LinkListing, LinkRegister, LinkResolver, check_rejected
+from emea.data.links import EntityFinder, LinkListing, LinkResolver, check_rejected
 from emea.data.names import Prefixes, with_iri_names
 from emea.data.sources.sparql import endpoint_copy, endpoint_name
 from emea.errors import ConfigError, DataError
@@ -129,7 +129,6 @@ def _read_links(
         EntityFinder(right[0], "target", right[1].label),
         Prefixes(settings.prefixes),
         settings.on_error,
-        LinkRegister(),
     )
     labels, test, rejected = (
         None
