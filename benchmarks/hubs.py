@@ -37,7 +37,6 @@ from emea.matching.similarity import Cosine, Similarity
 from emea.rules import avoid_conflict
 from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.directed_triples import DirectedTriples
-from emea.rules.neighbour_join import TargetEdges
 from emea.rules.pair_evidence import EvidenceModel
 from emea.rules.rule import RuleView
 from emea.rules.support import Grounds, support_of
@@ -101,7 +100,7 @@ def measure(degree: int) -> Numbers:
 def _phases(graph: KnowledgeGraph) -> Numbers:
     """Return the CPU seconds of each phase."""
     source, target = DirectedTriples(graph), DirectedTriples(graph)
-    evidence = EvidenceModel(source, target, TargetEdges(target))
+    evidence = EvidenceModel(source, target)
     propagation = Propagation(source, target)
     similarity = random_similarity(graph.num_entities)
     numbers: Numbers = {}

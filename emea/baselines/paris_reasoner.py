@@ -19,7 +19,7 @@ from emea.matching.beliefs import Matching
 from emea.rules.directed_triples import DirectedTriples, TailGroups
 from emea.rules.implied_pairs import ImpliedPairs, implied_pairs
 from emea.rules.literal_rows import literal_rows, with_values
-from emea.rules.neighbour_join import TargetEdges, join_neighbours
+from emea.rules.neighbour_join import join_neighbours
 from emea.rules.pair_evidence import log_doubt
 from emea.rules.subsumption import Subsumption, estimate_subsumption, matched_sizes
 from emea.runtime.block_memory import in_smaller_blocks
@@ -78,7 +78,6 @@ class ParisReasoner(Reasoner):
         self.num_source, self.num_target = pair.source.num_entities, pair.target.num_entities
         self.source = DirectedTriples(extended.source).to(device)
         self.target = DirectedTriples(extended.target).to(device)
-        self.edges = TargetEdges(self.target)
         self.groups = TailGroups(self.source), TailGroups(self.target)
         self.functionality = (
             self.source.inverse_functionality.double(),
@@ -166,7 +165,7 @@ class ParisReasoner(Reasoner):
         if self.literals is not None:
             matching = self.literals.matching(matching)
         beliefs = matching.beliefs()
-        join = join_neighbours(self.source, self.target, self.edges, beliefs)
+        join = join_neighbours(self.source, self.target, beliefs)
         sizes = (
             matched_sizes(self.source, matching.probs) + self.smoothing,
             matched_sizes(self.target, matching.target_probs()) + self.smoothing,

@@ -1,6 +1,7 @@
 """A graph's triples read in both directions, grouped by entity pair or by tail and relation."""
 
 from collections.abc import Iterator
+from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -9,6 +10,8 @@ from torch import Tensor, nn
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.sorting import distinct_rows, run_starts
+
+_MIX = -7046029254386353131  # 2^64 / golden ratio, as a signed integer: spreads keys over the bits
 
 
 class DirectedTriples(nn.Module):
@@ -47,6 +50,11 @@ class DirectedTriples(nn.Module):
             _ARRAYS[graph] = _directed(graph)
         for name, values in _ARRAYS[graph].items():
             self.register_buffer(name, torch.from_numpy(values), persistent=False)
+
+    @cached_property
+    def edges(self) -> "Edges":
+        """Look-up of the neighbouring pairs; only the target graph of a join needs it."""
+        return Edges(self)
 
 
 _ARRAYS: WeakKeyDictionary[KnowledgeGraph, dict[str, np.ndarray]] = WeakKeyDictionary()
@@ -93,6 +101,67 @@ def _inverse_functionality(
     counts = np.bincount(distinct, minlength=len(sizes))
     share: np.ndarray = counts / np.maximum(sizes, 1)
     return share.astype(np.float32)
+
+
+class Edges:
+    """Looks up (head, tail) pairs among a graph's edges.
+
+    Args:
+        triples: The graph in both directions.
+    """
+
+    def __init__(self, triples: DirectedTriples) -> None:
+        self.num_entities = triples.num_entities
+        self.keys = triples.pair_heads * triples.num_entities + triples.pair_tails
+        size = 1 << min(26, max(10, (32 * len(self.keys)).bit_length()))
+        self._mask = size - 1
+        self._table = torch.zeros(size, dtype=torch.bool, device=self.keys.device)
+        self._table[self._hash(self.keys)] = True
+        entities = torch.arange(self.num_entities, device=self.keys.device)
+        self._bits = ((entities * _MIX) >> 40) & 63
+        self._neighbours = self._signatures(triples)
+        self._starts = run_ends(torch.bincount(triples.pair_heads, minlength=self.num_entities))
+        self._tails = triples.pair_tails
+
+    def _signatures(self, triples: DirectedTriples) -> Tensor:
+        """Return 64 bits per entity, of which each neighbour sets one."""
+        seen = torch.zeros(self.num_entities * 64, dtype=torch.bool, device=self.keys.device)
+        seen[triples.pair_heads * 64 + self._bits[triples.pair_tails]] = True
+        seen = seen.view(self.num_entities, 64)
+        if seen.device.type == "cpu":
+            packed = np.packbits(seen.numpy(), axis=1, bitorder="little")
+            return torch.from_numpy(packed.view("<i8").astype(np.int64).reshape(-1))
+        signatures = torch.zeros_like(self._bits)
+        for bit in range(64):
+            signatures |= seen[:, bit].long() << bit
+        return signatures
+
+    def may_join(self, heads: Tensor, tails: Tensor) -> Tensor:
+        """Return whether ``(heads[n, k], tails[n, l])`` may be an edge, ``[n, k, l]``.
+
+        False is always correct. The method reads each head and each tail once; the work for their
+        pairs stays in registers.
+        """
+        bits = self._bits[tails].unsqueeze(1)
+        return (self._neighbours[heads].unsqueeze(2) >> bits).bitwise_and_(1).bool()
+
+    def as_lists(self) -> tuple[Tensor, ...]:
+        """Return start of each entity's edges, their tails, and the bits of :meth:`may_join`."""
+        return self._starts, self._tails, self._neighbours, self._bits
+
+    def _hash(self, keys: Tensor) -> Tensor:
+        return ((keys * _MIX) >> 36) & self._mask
+
+    def maybe(self, keys: Tensor) -> Tensor:
+        """Return whether a pair may be an edge; False is always correct."""
+        return self._table[self._hash(keys)]
+
+    def find(self, keys: Tensor) -> Tensor:
+        """Return the number of each pair among the edges, -1 if it is not an edge."""
+        if not len(self.keys):
+            return torch.full_like(keys, -1)
+        position = torch.searchsorted(self.keys, keys).clamp_(max=len(self.keys) - 1)
+        return torch.where(self.keys[position] == keys, position, -1)
 
 
 class TailGroups:

@@ -12,7 +12,6 @@ from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import PairTable
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.literal_rows import literal_rows, with_values
-from emea.rules.neighbour_join import TargetEdges
 from emea.rules.pair_evidence import EvidenceModel
 from emea.rules.rule import Rule, RuleView
 
@@ -36,11 +35,9 @@ class Literals(Rule):
         extended = with_values(pair)
         source = _attributes_only(extended.source, pair.source)
         target = _attributes_only(extended.target, pair.target)
-        triples = DirectedTriples(target).to(device)
         self.model = EvidenceModel(
             DirectedTriples(source).to(device),
-            triples,
-            TargetEdges(triples),
+            DirectedTriples(target).to(device),
             literals=literal_rows(pair, device),
         )
         self.num_target = pair.target.num_entities

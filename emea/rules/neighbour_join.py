@@ -2,21 +2,18 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
 from emea.matching.compiled import arrays
-from emea.rules.directed_triples import DirectedTriples, expand_ranges, run_ends
+from emea.rules.directed_triples import DirectedTriples, expand_ranges
 from emea.runtime import kernels
 from emea.runtime.block_memory import block_budget, in_smaller_blocks
 from emea.runtime.threads import in_ranges
 
 LOOKUPS_PER_BLOCK = {"cpu": 2**22, "cuda": 2**25}
 """Look-ups at a time, per kind of device; this bounds the memory."""
-
-_MIX = -7046029254386353131  # 2^64 / golden ratio, as a signed integer: spreads keys over the bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,72 +42,10 @@ class NeighbourJoin:
         return len(self.entity)
 
 
-class TargetEdges:
-    """Looks up (head, tail) pairs among the target graph's edges.
-
-    Args:
-        triples: The target graph in both directions.
-    """
-
-    def __init__(self, triples: DirectedTriples) -> None:
-        self.num_entities = triples.num_entities
-        self.keys = triples.pair_heads * triples.num_entities + triples.pair_tails
-        size = 1 << min(26, max(10, (32 * len(self.keys)).bit_length()))
-        self._mask = size - 1
-        self._table = torch.zeros(size, dtype=torch.bool, device=self.keys.device)
-        self._table[self._hash(self.keys)] = True
-        entities = torch.arange(self.num_entities, device=self.keys.device)
-        self._bits = ((entities * _MIX) >> 40) & 63
-        self._neighbours = self._signatures(triples)
-        self._starts = run_ends(torch.bincount(triples.pair_heads, minlength=self.num_entities))
-        self._tails = triples.pair_tails
-
-    def _signatures(self, triples: DirectedTriples) -> Tensor:
-        """Return 64 bits per entity, of which each neighbour sets one."""
-        seen = torch.zeros(self.num_entities * 64, dtype=torch.bool, device=self.keys.device)
-        seen[triples.pair_heads * 64 + self._bits[triples.pair_tails]] = True
-        seen = seen.view(self.num_entities, 64)
-        if seen.device.type == "cpu":
-            packed = np.packbits(seen.numpy(), axis=1, bitorder="little")
-            return torch.from_numpy(packed.view("<i8").astype(np.int64).reshape(-1))
-        signatures = torch.zeros_like(self._bits)
-        for bit in range(64):
-            signatures |= seen[:, bit].long() << bit
-        return signatures
-
-    def may_join(self, heads: Tensor, tails: Tensor) -> Tensor:
-        """Return whether ``(heads[n, k], tails[n, l])`` may be an edge, ``[n, k, l]``.
-
-        False is always correct. The method reads each head and each tail once; the work for their
-        pairs stays in registers.
-        """
-        bits = self._bits[tails].unsqueeze(1)
-        return (self._neighbours[heads].unsqueeze(2) >> bits).bitwise_and_(1).bool()
-
-    def as_lists(self) -> tuple[Tensor, ...]:
-        """Return start of each entity's edges, their tails, and the bits of :meth:`may_join`."""
-        return self._starts, self._tails, self._neighbours, self._bits
-
-    def _hash(self, keys: Tensor) -> Tensor:
-        return ((keys * _MIX) >> 36) & self._mask
-
-    def maybe(self, keys: Tensor) -> Tensor:
-        """Return whether a pair may be an edge; False is always correct."""
-        return self._table[self._hash(keys)]
-
-    def find(self, keys: Tensor) -> Tensor:
-        """Return the number of each pair among the edges, -1 if it is not an edge."""
-        if not len(self.keys):
-            return torch.full_like(keys, -1)
-        position = torch.searchsorted(self.keys, keys).clamp_(max=len(self.keys) - 1)
-        return torch.where(self.keys[position] == keys, position, -1)
-
-
 @in_smaller_blocks
 def join_neighbours(
     source: DirectedTriples,
     target: DirectedTriples,
-    edges: TargetEdges,
     beliefs: Beliefs,
     skip_impossible: bool = True,
     neighbours: Beliefs | None = None,
@@ -121,7 +56,6 @@ def join_neighbours(
     Args:
         source: The source graph.
         target: The target graph.
-        edges: Look-up of the target graph's edges.
         beliefs: The candidates.
         skip_impossible: Skip neighbours' candidates with probability 0, which carry no evidence.
         neighbours: Candidates of the neighbours, to which ``neighbour_slot`` then refers. ``None``
@@ -132,12 +66,12 @@ def join_neighbours(
     neighbours = neighbours or beliefs
     per_pair = beliefs.num_candidates * neighbours.num_candidates
     if kernels.uses_numba(beliefs.targets, len(source.pair_heads) * per_pair):
-        return _compiled_join(source, target, edges, (beliefs, neighbours), skip_impossible, filled)
+        return _compiled_join(source, target, (beliefs, neighbours), skip_impossible, filled)
     limit = block_budget(LOOKUPS_PER_BLOCK, beliefs.targets.device)
     size = max(1, limit // per_pair)
     starts = range(0, max(1, len(source.pair_heads)), size)
     blocks = [
-        _join_block(source, target, edges, (beliefs, neighbours), part, skip_impossible, filled)
+        _join_block(source, target, (beliefs, neighbours), part, skip_impossible, filled)
         for part in (slice(start, start + size) for start in starts)
     ]
     if len(blocks) == 1:
@@ -148,7 +82,6 @@ def join_neighbours(
 def _compiled_join(
     source: DirectedTriples,
     target: DirectedTriples,
-    edges: TargetEdges,
     beliefs: tuple[Beliefs, Beliefs],
     skip_impossible: bool,
     filled: Tensor | None,
@@ -167,7 +100,7 @@ def _compiled_join(
     given = (
         arrays(source.pair_heads, source.pair_tails),
         *arrays(beliefs[0].targets, filled, beliefs[1].targets, carries),
-        arrays(*edges.as_lists()),
+        arrays(*target.edges.as_lists()),
     )
     found_rows = in_ranges(compiled_loops.joined, len(source.pair_heads), *given)
     rows = [torch.from_numpy(rows[:number]) for rows, number in found_rows]
@@ -183,7 +116,6 @@ def _compiled_join(
 def _join_block(
     source: DirectedTriples,
     target: DirectedTriples,
-    edges: TargetEdges,
     beliefs: tuple[Beliefs, Beliefs],
     pairs: slice,
     skip_impossible: bool,
@@ -192,6 +124,7 @@ def _join_block(
     """Return the columns of the join of some neighbouring pairs of the source graph."""
     entity, neighbour = source.pair_heads[pairs], source.pair_tails[pairs]
     heads, tails = beliefs[0].targets[entity], beliefs[1].targets[neighbour]
+    edges = target.edges
     possible = edges.may_join(heads, tails)
     if skip_impossible:
         possible &= (beliefs[1].probs[neighbour] > 0).unsqueeze(1)

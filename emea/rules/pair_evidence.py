@@ -9,7 +9,7 @@ from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import PairTable
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.literal_rows import LiteralRows
-from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
+from emea.rules.neighbour_join import NeighbourJoin, join_neighbours
 from emea.rules.relation_overlap import RelationOverlap
 from emea.rules.subsumption import Subsumption, estimate_subsumption, matched_sizes
 
@@ -128,7 +128,6 @@ class EvidenceModel:
     Args:
         source: The source graph.
         target: The target graph.
-        edges: Look-up of the target graph's edges.
         num_carriers: Number of a neighbour's most probable candidates that may carry evidence.
         least_belief: Pairs with a smaller belief carry no evidence.
         smoothing: Number added to the matched triples of each relation.
@@ -143,7 +142,6 @@ class EvidenceModel:
         self,
         source: DirectedTriples,
         target: DirectedTriples,
-        edges: TargetEdges,
         num_carriers: int = 6,
         least_belief: float = 0.01,
         smoothing: float = 0.5,
@@ -155,7 +153,6 @@ class EvidenceModel:
         self.literals = literals
         self.source = source
         self.target = target
-        self.edges = edges
         self.num_carriers = num_carriers
         self.least_belief = least_belief
         self.smoothing = smoothing
@@ -178,7 +175,6 @@ class EvidenceModel:
         join = join_neighbours(
             self.source,
             self.target,
-            self.edges,
             beliefs,
             neighbours=carriers,
             filled=table.filled,

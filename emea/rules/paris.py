@@ -1,7 +1,5 @@
 """The PARIS rule (Eq. 19), and the compatibility of a given mapping by this rule."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -10,7 +8,7 @@ from emea.matching.beliefs import Beliefs, DenseBeliefs, certain_beliefs
 from emea.rules.dense_evidence import DenseEvidence
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.literal_rows import literal_rows, with_values
-from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
+from emea.rules.neighbour_join import NeighbourJoin, join_neighbours
 from emea.rules.pair_evidence import EvidenceModel, log_doubt
 from emea.rules.rule import Rule, RuleView
 from emea.rules.subsumption import Subsumption, estimate_subsumption
@@ -48,7 +46,6 @@ class PARIS(Rule):
         self.device = device
         self.source = DirectedTriples(pair.source).to(device)
         self.target = DirectedTriples(pair.target).to(device)
-        self.edges = TargetEdges(self.target)
         self.subsumption_from = subsumption_from
         self.markov_blanket = markov_blanket
         self._join: NeighbourJoin | None = None
@@ -64,7 +61,6 @@ class PARIS(Rule):
         self._join = join_neighbours(
             self.source,
             self.target,
-            self.edges,
             view.beliefs,
             skip_impossible=not self.markov_blanket,
         )
@@ -98,17 +94,19 @@ class PARIS(Rule):
     ) -> EvidenceModel:
         """Return Eq. 19 for pairs of a table, on this rule's graphs and on matched literals."""
         literals = literal_rows(self.pair, self.device)
-        options: Any = {
-            "of_matched": of_matched,
-            "rare_coverage": rare_coverage,
-            "relation_overlap": relation_overlap,
-        }
-        if literals is None:
-            return EvidenceModel(self.source, self.target, self.edges, **options)
-        extended = with_values(self.pair)
-        source = DirectedTriples(extended.source).to(self.device)
-        target = DirectedTriples(extended.target).to(self.device)
-        return EvidenceModel(source, target, TargetEdges(target), literals=literals, **options)
+        source, target = self.source, self.target
+        if literals is not None:
+            extended = with_values(self.pair)
+            source = DirectedTriples(extended.source).to(self.device)
+            target = DirectedTriples(extended.target).to(self.device)
+        return EvidenceModel(
+            source,
+            target,
+            literals=literals,
+            of_matched=of_matched,
+            rare_coverage=rare_coverage,
+            relation_overlap=relation_overlap,
+        )
 
     def inclusions(self) -> dict[tuple[int, int], tuple[float, float]]:
         """Return the last estimates of Pr(r in r') and Pr(r' in r) of pairs seen together."""
@@ -169,7 +167,7 @@ class PARIS(Rule):
 
     def _subsumption_of(self, links: Tensor) -> Subsumption:
         beliefs = certain_beliefs(links, self.source.num_entities)
-        join = join_neighbours(self.source, self.target, self.edges, beliefs)
+        join = join_neighbours(self.source, self.target, beliefs)
         return estimate_subsumption(join, beliefs, self.source, self.target)
 
 

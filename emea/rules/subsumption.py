@@ -8,7 +8,7 @@ from torch import Tensor
 from emea.data.graph import KnowledgeGraph
 from emea.matching.beliefs import Beliefs
 from emea.rules.directed_triples import DirectedTriples, expand_ranges, run_ends
-from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
+from emea.rules.neighbour_join import NeighbourJoin, join_neighbours
 
 SMOOTHING = 0.5
 """Number added to the matched triples or instances, as in ``em=dual``: few of them count less."""
@@ -170,8 +170,8 @@ def relation_inclusions(
         answer: ``[num_source, 1]`` the target of each source entity; probability 0 means no match.
     """
     ours, theirs = DirectedTriples(source), DirectedTriples(target)
-    edges, probs = TargetEdges(theirs), answer.probs[:, 0]
-    join = join_neighbours(ours, theirs, edges, answer, filled=answer.probs > 0)
+    probs = answer.probs[:, 0]
+    join = join_neighbours(ours, theirs, answer, filled=answer.probs > 0)
     sizes = (
         matched_sizes(ours, probs) + SMOOTHING,
         matched_sizes(theirs, _claimed(answer, target.num_entities)) + SMOOTHING,

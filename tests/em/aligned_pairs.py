@@ -15,7 +15,6 @@ from emea.em.two_way import TwoWay, TwoWayBeliefs
 from emea.matching.csls import CSLS
 from emea.matching.similarity import Similarity
 from emea.rules.directed_triples import DirectedTriples
-from emea.rules.neighbour_join import TargetEdges
 from emea.rules.pair_evidence import EvidenceModel
 
 from ..baselines.random_pairs import overlapping_pair
@@ -38,7 +37,7 @@ class Aligned:
 
     def evidence(self, **options: float) -> EvidenceModel:
         source, target = DirectedTriples(self.pair.source), DirectedTriples(self.pair.target)
-        return EvidenceModel(source, target, TargetEdges(target), **options)  # type: ignore[arg-type]
+        return EvidenceModel(source, target, **options)  # type: ignore[arg-type]
 
     def two_way(self, num_pairs: int = 99, num_candidates: int = 3, **options: Any) -> TwoWay:
         evidence, settings = self.evidence(), TwoWaySettings(**options)

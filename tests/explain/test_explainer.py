@@ -18,7 +18,6 @@ from emea.explain.explanation import Case, Entity
 from emea.matching.pair_table import PairTable
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.implied_pairs import FIXED_POINT
-from emea.rules.neighbour_join import TargetEdges
 from emea.rules.pair_evidence import EvidenceModel, PairEvidence
 from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
@@ -49,7 +48,6 @@ def two_way_evidence(run: FinishedRun, of_matched: bool) -> PairEvidence:
     model = EvidenceModel(
         source,
         target,
-        TargetEdges(target),
         of_matched=of_matched,
         rare_coverage=True,
         relation_overlap=True,

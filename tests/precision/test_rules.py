@@ -11,7 +11,7 @@ from emea.matching.beliefs import Beliefs
 from emea.matching.pair_table import PairTable
 from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.directed_triples import DirectedTriples
-from emea.rules.neighbour_join import TargetEdges, join_neighbours
+from emea.rules.neighbour_join import join_neighbours
 from emea.rules.pair_evidence import SURE, EvidenceModel, PairEvidence, log_doubt
 from emea.rules.paris import PARIS, mapping_compatibility
 from emea.rules.rule import RuleView
@@ -59,7 +59,7 @@ def assert_same_inclusions(single: Subsumption, double: Subsumption, relative: f
 def test_inclusions(num_leaves: int, strength: float, matched: bool) -> None:
     graph = DirectedTriples(twin_stars(num_leaves).source)
     beliefs = twin_beliefs(num_leaves + 1, strength)
-    join = join_neighbours(graph, graph, TargetEdges(graph), beliefs)
+    join = join_neighbours(graph, graph, beliefs)
 
     def estimated(given: Beliefs, triples: DirectedTriples) -> Subsumption:
         sizes = (matched_sizes(triples, given.probs.sum(1)) + 0.5,) * 2 if matched else None
@@ -127,7 +127,7 @@ def test_compatibility_of_a_mapping(num_leaves: int) -> None:
 def evidence_of(pair: GraphPair, table: PairTable, smoothing: float = 0.5) -> PairEvidence:
     graphs = DirectedTriples(pair.source), DirectedTriples(pair.target)
     graphs = in_precision(graphs, table.scores.dtype)
-    model = EvidenceModel(*graphs, TargetEdges(graphs[1]), least_belief=0.0, smoothing=smoothing)
+    model = EvidenceModel(*graphs, least_belief=0.0, smoothing=smoothing)
     return model(table, table.scores)
 
 

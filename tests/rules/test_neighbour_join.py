@@ -13,8 +13,8 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs
 from emea.rules import neighbour_join
-from emea.rules.directed_triples import DirectedTriples
-from emea.rules.neighbour_join import NeighbourJoin, TargetEdges, join_neighbours
+from emea.rules.directed_triples import DirectedTriples, Edges
+from emea.rules.neighbour_join import NeighbourJoin, join_neighbours
 from emea.runtime import kernels, threads
 from emea.runtime.threads import index_ranges
 
@@ -60,7 +60,7 @@ def joined(
 ) -> NeighbourJoin:
     """Return the join by torch's operations, which must equal that of the compiled loops."""
     source, target = DirectedTriples(pair.source), DirectedTriples(pair.target)
-    given = source, target, TargetEdges(target), beliefs, skip_impossible, neighbours, filled
+    given = source, target, beliefs, skip_impossible, neighbours, filled
     with patch.object(kernels, "LEAST_OPERATIONS", 0):
         assert kernels.uses_numba(beliefs.targets, 0)
         by_loops = join_neighbours(*given)
@@ -120,14 +120,14 @@ def test_blocks_bound_the_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = GraphPair("ring", graph, graph, np.empty((0, 2), dtype=np.int64))
     beliefs = Beliefs(torch.arange(20).view(10, 2) % 10, torch.full((10, 2), 0.5))
     sizes = []
-    may_join = TargetEdges.may_join
+    may_join = Edges.may_join
 
-    def counted(self: TargetEdges, heads: torch.Tensor, tails: torch.Tensor) -> torch.Tensor:
+    def counted(self: Edges, heads: torch.Tensor, tails: torch.Tensor) -> torch.Tensor:
         answers = may_join(self, heads, tails)
         sizes.append(answers.numel())
         return answers
 
-    monkeypatch.setattr(TargetEdges, "may_join", counted)
+    monkeypatch.setattr(Edges, "may_join", counted)
     monkeypatch.setitem(neighbour_join.LOOKUPS_PER_BLOCK, "cpu", 12)
     joined(pair, beliefs, True)
     # 20 directed pairs of 4 look-ups each
@@ -141,7 +141,7 @@ def test_finds_the_edges_and_nothing_else(table: str) -> None:
     num = 300
     triples = np.stack([rng.integers(0, n, 2000) for n in (num, 3, num)], axis=1)
     directed = DirectedTriples(KnowledgeGraph(triples, num, 3))
-    edges = TargetEdges(directed)
+    edges = Edges(directed)
     if table == "colliding":
         edges._table[:] = True
     keys = torch.arange(num * num)
@@ -163,7 +163,7 @@ def test_signatures_never_miss_an_edge_and_sort_out_most_others() -> None:
     rng = np.random.default_rng(2)
     num = 300
     triples = np.stack([rng.integers(0, n, 1200) for n in (num, 3, num)], axis=1)
-    edges = TargetEdges(DirectedTriples(KnowledgeGraph(triples, num, 3)))
+    edges = Edges(DirectedTriples(KnowledgeGraph(triples, num, 3)))
     heads = torch.arange(num).unsqueeze(1)
     tails = torch.arange(num).expand(num, num)
     answers = edges.may_join(heads, tails).squeeze(1)
@@ -176,6 +176,6 @@ def test_hashes_large_ids_without_a_miss() -> None:
     num = 2_000_000
     rng = np.random.default_rng(1)
     triples = np.stack([rng.integers(0, n, 500) for n in (num, 1, num)], axis=1)
-    edges = TargetEdges(DirectedTriples(KnowledgeGraph(triples, num, 1)))
+    edges = Edges(DirectedTriples(KnowledgeGraph(triples, num, 1)))
     assert edges.maybe(edges.keys).all()
     assert torch.equal(edges.find(edges.keys), torch.arange(len(edges.keys)))

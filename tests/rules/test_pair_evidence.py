@@ -13,7 +13,6 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.matching.pair_table import PairTable
 from emea.rules.directed_triples import DirectedTriples
-from emea.rules.neighbour_join import TargetEdges
 from emea.rules.pair_evidence import EvidenceModel, PairEvidence
 
 from ..baselines.random_pairs import overlapping_pair
@@ -24,7 +23,7 @@ from .literal_paris import Inclusions, pairs
 
 def evidence_of(pair: GraphPair, table: PairTable, probs: Tensor, **options: float) -> PairEvidence:
     source, target = DirectedTriples(pair.source), DirectedTriples(pair.target)
-    model = EvidenceModel(source, target, TargetEdges(target), **options)  # type: ignore[arg-type]
+    model = EvidenceModel(source, target, **options)  # type: ignore[arg-type]
     return model(table, probs)
 
 

@@ -12,7 +12,7 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.matching.beliefs import Beliefs, certain_beliefs
 from emea.rules.directed_triples import DirectedTriples
-from emea.rules.neighbour_join import TargetEdges, join_neighbours
+from emea.rules.neighbour_join import join_neighbours
 from emea.rules.subsumption import (
     SMOOTHING,
     Subsumption,
@@ -27,7 +27,7 @@ from .literal_paris import as_mapping, beliefs_of, both_directions, inclusions, 
 
 def estimated(pair: GraphPair, beliefs: Beliefs) -> Subsumption:
     source, target = DirectedTriples(pair.source), DirectedTriples(pair.target)
-    join = join_neighbours(source, target, TargetEdges(target), beliefs)
+    join = join_neighbours(source, target, beliefs)
     return estimate_subsumption(join, beliefs, source, target)
 
 
