@@ -43,14 +43,9 @@ class LocalUpdate:
 
     def to(self, device: torch.device) -> "LocalUpdate":
         """Return the same on a device."""
-        joint = self.joint
-        return LocalUpdate(
-            self.source.to(device),
-            self.target.to(device),
-            self.unmatched.to(device),
-            Beliefs(self.neural.targets.to(device), self.neural.probs.to(device)),
-            None if joint is None else Beliefs(joint.targets.to(device), joint.probs.to(device)),
-        )
+        masks = (mask.to(device) for mask in (self.source, self.target, self.unmatched))
+        joint = None if self.joint is None else self.joint.to(device)
+        return LocalUpdate(*masks, self.neural.to(device), joint)
 
     def numbers(self) -> dict[str, float]:
         """Return how many entities of both sides are recomputed, and their share."""
@@ -103,8 +98,8 @@ class LocalUpdate:
         targets = self.joint.targets[rows, slots]
         return ScoredPairs(rows, targets, similarity.of_pairs(rows, targets))
 
-    def kept_rows(self, table: PairTable) -> "KeptRows":
-        """Return the former probabilities of the pairs of a table."""
+    def kept_probs(self, table: PairTable) -> Tensor:
+        """Return the former probabilities of a table's pairs; 0 if they were not candidates."""
         assert self.joint is not None, "only EM has joint beliefs"
         rows = torch.arange(table.num_source, device=table.targets.device).unsqueeze(1)
         held = (self.joint.probs > 0) & ~self.source.unsqueeze(1)
@@ -114,24 +109,11 @@ class LocalUpdate:
             place = torch.searchsorted(keys, table.keys()).clamp_(max=len(keys) - 1)
             found = (keys[place] == table.keys()) & table.filled
             probs = torch.where(found, self.joint.probs[held][order][place].to(probs), probs)
-        return KeptRows(~self.source.unsqueeze(1), probs)
+        return probs
 
-
-@dataclass(frozen=True, eq=False)
-class KeptRows:
-    """Holds the former probabilities of the pairs of a table.
-
-    Args:
-        rows: ``[num_source, 1]`` bool: entities that keep them.
-        probs: ``[num_source, width]`` probabilities, 0 for pairs that were not candidates.
-    """
-
-    rows: Tensor
-    probs: Tensor
-
-    def put_into(self, values: Tensor, log: bool = False) -> Tensor:
-        """Replace the values of entities that keep theirs; ``log`` means log probabilities."""
-        return torch.where(self.rows, (self.probs.log() if log else self.probs).to(values), values)
+    def put_former(self, former: Tensor, values: Tensor) -> Tensor:
+        """Replace the values of entities that are not recomputed by former ones."""
+        return torch.where(~self.source.unsqueeze(1), former.to(values), values)
 
 
 def widened(values: Tensor, width: int, filler: float = 0.0) -> Tensor:

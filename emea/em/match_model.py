@@ -94,7 +94,7 @@ class MatchModel:
         is minus infinity in empty slots.
         """
         table, weights = features.table, self.weights.to(features.log_probs[0])
-        forth, back = (self._logits(features, side, weights) for side in (0, 1))
+        forth, back = (_weighted(self._columns(features, side), weights) for side in (0, 1))
         forth = torch.where(table.filled, forth, OUT_OF_THE_QUESTION)
         back = torch.where(table.filled, back, OUT_OF_THE_QUESTION)
         none_forth, none_back = (self._none(features, side, weights) for side in (0, 1))
@@ -105,13 +105,10 @@ class MatchModel:
         from_target = back - table.logsumexp_by_target(back, none_back)[table.targets]
         return from_source, from_target, from_source + from_target
 
-    def _logits(self, features: PairFeatures, side: int, weights: Tensor) -> Tensor:
+    def _columns(self, features: PairFeatures, side: int) -> list[Tensor]:
+        """Return each feature from one side, ``[num_source, width]``, in the order of the names."""
         named = {"similarity": features.log_probs[side], **features.evidence}
-        total = torch.zeros_like(features.log_probs[side])
-        for name, weight in zip(self.names, weights, strict=True):
-            if name != UNMATCHED:
-                total = torch.addcmul(total, named[name], weight)
-        return total
+        return [named[name] for name in self.names if name != UNMATCHED]
 
     def _none(self, features: PairFeatures, side: int, weights: Tensor) -> Tensor:
         """Return the logit of matching none of the candidates."""
@@ -131,8 +128,7 @@ class MatchModel:
             side: 0 for source entities, 1 for target entities.
             examples: The entities of that side.
         """
-        named = {"similarity": features.log_probs[side], **features.evidence}
-        columns = [named[name] for name in self.names if name != UNMATCHED]
+        columns = self._columns(features, side)
         none = columns[0].new_zeros(len(examples.ids), len(columns))
         if "similarity" in self.names:
             none[:, self.names.index("similarity")] = features.log_rest[side][examples.ids]
@@ -187,9 +183,9 @@ class OneToOneModel(MatchModel):
         self.weights, self._last = self.prior.double(), None
         if not len(examples[0].ids):
             return
-        columns = self._columns(features)
+        columns = self._pair_columns(features)
         for _ in range(NUM_FITS):
-            messages = self._messages(features.table, self._potentials(columns))
+            messages = self._messages(features.table, _weighted(columns, self.weights))
             received = messages.from_target, messages.from_source
             given = [
                 _example_values([*columns, of_others], part)
@@ -203,7 +199,7 @@ class OneToOneModel(MatchModel):
         The two sides and their joint belief are equal here, so the same tensor is returned three
         times.
         """
-        potentials = self._potentials(self._columns(features))
+        potentials = _weighted(self._pair_columns(features), self.weights)
         messages = self._messages(features.table, potentials)
         belief = log_marginals(features.table, potentials, messages, float(self.weights[-1]))
         return belief, belief, belief
@@ -222,17 +218,11 @@ class OneToOneModel(MatchModel):
         self._last = table, messages
         return messages
 
-    def _columns(self, features: PairFeatures) -> list[Tensor]:
+    def _pair_columns(self, features: PairFeatures) -> list[Tensor]:
         """Return each feature, ``[num_source, width]``, in the order of the names."""
         odds = _similarity_odds(features)
         named = {"similarity": odds, UNMATCHED: torch.full_like(odds, -1.0), **features.evidence}
         return [named[name] for name in self.names[:-1]]
-
-    def _potentials(self, columns: list[Tensor]) -> Tensor:
-        total = torch.zeros_like(columns[0])
-        for column, weight in zip(columns, self.weights.to(total), strict=False):
-            total = torch.addcmul(total, column, weight)
-        return total
 
     def _fitted(self, values: Tensor, offsets: Tensor, slots: Tensor) -> Tensor:
         """Fit all weights; if the competition would exceed 1, fix it there and fit the others."""
@@ -259,6 +249,14 @@ class OneToOneModel(MatchModel):
             offsets=offsets + values[..., -1],
         )
         return torch.cat([others, torch.ones_like(weights[-1:])])
+
+
+def _weighted(columns: Sequence[Tensor], weights: Tensor) -> Tensor:
+    """Return the weighted sum of the features; further weights do not belong to a column."""
+    total = torch.zeros_like(columns[0])
+    for column, weight in zip(columns, weights.to(total), strict=False):
+        total = torch.addcmul(total, column, weight)
+    return total
 
 
 def _similarity_odds(features: PairFeatures) -> Tensor:

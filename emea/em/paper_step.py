@@ -154,15 +154,14 @@ class PaperStep(JointStep):
             # use only the neural model's own candidates: inserted labels are not examples
             rows, slots = link_examples(neural.offered, links)
         else:
-            beliefs = neural.beliefs
-            on_cpu = Beliefs(beliefs.targets.cpu(), beliefs.probs.cpu())
+            on_cpu = neural.beliefs.to("cpu")
             rows, slots = sampled_examples(on_cpu, self.sampling, self.generator)
             rows, slots = rows.to(values.device), slots.to(values.device)
         return fit_weights(values[rows], slots, self.ridge)
 
     def _labels(self, compatible: Beliefs, visible: Visible) -> IntArray:
         """Return the pseudo-labels that q* gives to the unlabelled entities."""
-        compatible = Beliefs(compatible.targets.cpu(), compatible.probs.cpu())
+        compatible = compatible.to("cpu")
         if self.sampling == "argmax":
             targets = compatible.best_targets().numpy()
         else:

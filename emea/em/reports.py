@@ -1,7 +1,7 @@
 """The reports of a joint step and of an iteration, and the state of an iteration that is kept."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import torch
@@ -114,10 +114,13 @@ class IterationReport:
 
 
 PREFIX = "best."
-"""Beginning of the names of its tensors in a checkpoint."""
+"""Beginning of the names of a kept report's tensors in a checkpoint."""
 
-PLAIN = ("iteration", "normaliser", "validation", "answer_validation", "search_recall", "seconds")
-TABLE = ("targets", "scores", "filled")
+NESTED = {"beliefs": Beliefs, "joint": JointReport, "ranking": PairRanking, "table": PairTable}
+"""Fields of reports that are objects with tensors."""
+
+COMPUTED = ("similarity", "members")
+"""Fields that are not kept: embeddings determine the similarity, and labels are set already."""
 
 
 def kept_state(report: IterationReport, source: Tensor, target: Tensor) -> dict[str, Any]:
@@ -128,44 +131,17 @@ def kept_state(report: IterationReport, source: Tensor, target: Tensor) -> dict[
         source: ``[num_source, dim]`` embeddings; ``kept_report`` computes the similarity.
         target: ``[num_target, dim]`` embeddings.
     """
-    tensors: dict[str, Tensor | None] = {
-        "source": source,
-        "target": target,
-        "neural.targets": report.beliefs.targets,
-        "neural.probs": report.beliefs.probs,
-    }
-    plain: dict[str, Any] = {name: getattr(report, name) for name in PLAIN}
-    joint = report.joint
-    if joint is not None:
-        tensors |= {
-            "joint.targets": joint.beliefs.targets,
-            "joint.probs": joint.beliefs.probs,
-            "labels": torch.from_numpy(joint.labels.copy()),
-            "compatibility": joint.compatibility,
-            "label_weights": joint.label_weights,
-        }
-        plain["joint"] = {
-            "weights": joint.weights,
-            "is_answer": joint.is_answer,
-            "details": joint.details,
-        }
-        if joint.ranking is not None:
-            table = joint.ranking.table
-            plain["num_target"] = table.num_target
-            tensors |= {f"table.{key}": getattr(table, key) for key in TABLE}
-            tensors["ranking"] = joint.ranking.scores
-    held = {
-        f"{PREFIX}{name}": value.detach().cpu().clone()
-        for name, value in tensors.items()
-        if value is not None
-    }
-    return {"best": plain, **held}
+    values = {"source": source, "target": target, **_flattened(report)}
+    if report.joint is not None:
+        values["joint.labels"] = torch.from_numpy(report.joint.labels)
+    tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
+    plain = {name: value for name, value in values.items() if name not in tensors}
+    kept = {f"{PREFIX}{name}": value.detach().cpu().clone() for name, value in tensors.items()}
+    return {"best": plain, **kept}
 
 
 def kept_report(
-    state: Mapping[str, Any],
-    decoder: Decoder,
-    device: torch.device,
+    state: Mapping[str, Any], decoder: Decoder, device: torch.device
 ) -> IterationReport:
     """Return the report from which ``kept_state`` created a state.
 
@@ -179,26 +155,32 @@ def kept_report(
         for name, value in state.items()
         if name.startswith(PREFIX)
     }
-    plain = dict(state["best"])
-    joint, num_target = plain.pop("joint", None), plain.pop("num_target", None)
-    report = IterationReport(
-        similarity=decoder(tensors["source"], tensors["target"]),
-        beliefs=Beliefs(tensors["neural.targets"], tensors["neural.probs"]),
-        joint=None,
-        **plain,
-    )
-    if joint is None:
-        return report
-    ranking = None
-    if num_target is not None:
-        targets, scores, filled = (tensors[f"table.{key}"] for key in TABLE)
-        ranking = PairRanking(PairTable(targets, scores, filled, num_target), tensors["ranking"])
-    restored = JointReport(
-        beliefs=Beliefs(tensors["joint.targets"], tensors["joint.probs"]),
-        labels=tensors["labels"].cpu().numpy(),
-        compatibility=tensors["compatibility"],
-        label_weights=tensors.get("label_weights"),
-        ranking=ranking,
-        **joint,
-    )
-    return replace(report, joint=restored)
+    similarity = decoder(tensors.pop("source"), tensors.pop("target"))
+    values = {**state["best"], **tensors}
+    if "joint.labels" in values:
+        values["joint.labels"] = values["joint.labels"].cpu().numpy()
+    report: IterationReport = _restored(IterationReport, {"similarity": similarity, **values})
+    return report
+
+
+def _flattened(report: Any) -> dict[str, Any]:
+    """Return the fields of a report and of the objects in it, by their path."""
+    found = {}
+    for name in (one.name for one in fields(report) if one.name not in COMPUTED):
+        value = getattr(report, name)
+        if name in NESTED and value is not None:
+            found |= {f"{name}.{inner}": part for inner, part in _flattened(value).items()}
+        else:
+            found[name] = value
+    return found
+
+
+def _restored(kind: type, values: Mapping[str, Any]) -> Any:
+    """Return an object from its fields by path."""
+    own: dict[str, Any] = {name: value for name, value in values.items() if "." not in name}
+    for name, nested in NESTED.items():
+        start = f"{name}."
+        inner = {key.removeprefix(start): values[key] for key in values if key.startswith(start)}
+        if inner:
+            own[name] = _restored(nested, inner)
+    return kind(**own)

@@ -237,11 +237,11 @@ class TwoWay:
         else:
             matched = known.probs.to(table.scores.dtype).unsqueeze(1)
             probs = torch.where(table.marked(known.pairs()), matched, 0.0)
-        former = None if search.local is None else search.local.kept_rows(table)
-        num_rows = table.num_source
-        if former is not None:
-            probs = former.put_into(probs)
-            num_rows -= int(former.rows.sum())
+        num_rows, local = table.num_source, search.local
+        if local is not None:
+            former = local.kept_probs(table)
+            probs = local.put_former(former, probs)
+            num_rows = int(local.source.sum())
         examples = self.model.examples(table, links)
         for num_updates in range(1, self.settings.sweeps + 1):  # noqa: B007
             evidence = self.evidence(table, probs)
@@ -249,8 +249,8 @@ class TwoWay:
             self.model.fit(features, examples)
             from_source, _, belief = self.model.beliefs(features)
             belief = labelled.put_into(belief)
-            if former is not None:
-                belief = former.put_into(belief, log=True)
+            if local is not None:
+                belief = local.put_former(former.log(), belief)
             before, probs = probs, belief.exp()
             change = float((probs - before).abs().sum() / num_rows)
             if change <= self.settings.tolerance:

@@ -89,6 +89,10 @@ class Beliefs:
         probs[sources] = 0
         return replace(self, probs=probs)
 
+    def to(self, device: torch.device | str) -> "Beliefs":
+        """Return the beliefs on a device."""
+        return Beliefs(self.targets.to(device), self.probs.to(device))
+
     def excluding(self, pairs: Tensor, num_target: int) -> "Beliefs":
         """Return the beliefs in which some pairs have probability 0.
 

@@ -185,13 +185,12 @@ def test_pairs_and_probabilities_of_other_entities() -> None:
     targets = torch.arange(similarity.num_target).repeat(similarity.num_source, 1)
     filled = torch.ones_like(targets, dtype=torch.bool)
     table = PairTable(targets, torch.zeros(targets.shape), filled, similarity.num_target)
-    kept = local.kept_rows(table)
+    kept = local.kept_probs(table)
     for (source, target), prob in expected.items():
-        assert kept.probs[source, target] == prob
-    assert not kept.probs[rows].any() and torch.equal(kept.rows.squeeze(1), ~rows)
-    ones = torch.ones(targets.shape)
-    assert torch.equal(kept.put_into(ones)[rows], ones[rows])
-    assert torch.equal(kept.put_into(ones)[~rows], kept.probs[~rows])
+        assert kept[source, target] == prob
+    assert not kept[rows].any()
+    put = local.put_former(kept, torch.ones(targets.shape))
+    assert (put[rows] == 1).all() and torch.equal(put[~rows], kept[~rows])
 
 
 @pytest.mark.parametrize("seed", range(3))
