@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from emea.answer.exporting import ALIGNMENT_FILE
-from emea.answer.schema import RELATIONS_FILE
-from emea.cli.arguments import add_threshold_arguments, check_output_folder
+from emea.cli.arguments import (
+    add_formats_argument,
+    add_out_argument,
+    add_threshold_arguments,
+    check_output_folder,
+    command_parser,
+)
 from emea.config.command_line import check_overrides
 from emea.config.composition import composed
-from emea.config.paths import check_writable, is_endpoint
 from emea.config.settings.execution import CPU_SETTINGS, EXPORT_FORMATS, GPU_SETTINGS
 from emea.data.entity_kinds import is_blank
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
-from emea.errors import UserError
 from emea.record.pair_file import load_pair
 from emea.record.run_folder import LOG_FILE
 from emea.runtime.console import logged
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
 
 NO_LINKS_SETTINGS = ("method=paris", "literals=similar")
 """Without links, PARIS starts from literals that are equal or similar."""
+
+FILES = ("source", "target", "links", "test_links", "rejected")
+CHOICES = ("threshold", "target_precision")
+"""Arguments that become settings of the data and of the answer."""
 
 NUM_EXAMPLES = 3
 """Number of most and least probable matches in the summary."""
@@ -56,7 +62,7 @@ follow TARGET as key=value."""
 def main(arguments: Sequence[str]) -> int:
     """Align two files, print a summary and return the exit status."""
     options = _parser().parse_intermixed_args(arguments)
-    _check(options)
+    check_output_folder(options.out)
     usual = CPU_SETTINGS if options.links is not None else NO_LINKS_SETTINGS
     config = _config(options, usual)
     with logged():
@@ -89,52 +95,21 @@ def _with_settings(arguments: Sequence[str], settings: Sequence[str]) -> str:
     return shlex.join(["emea", "align", *arguments[:place], *settings, *arguments[place:]])
 
 
-def _check(options: argparse.Namespace) -> None:
-    """Check that the files exist and that the output folder can be used.
-
-    Raises:
-        UserError: If a file does not exist, or the folder contains other files.
-    """
-    given = (options.source, options.target, options.links, options.test_links, options.rejected)
-    for path in given:
-        if path is None or is_endpoint(path):
-            continue
-        if path.is_dir() or not path.exists():
-            problem = "is a folder, not a file" if path.is_dir() else "does not exist"
-            raise UserError(f"{path} {problem}. Check the name of the file.")
-    check_output_folder(options.out)
-    check_writable(options.out)
-
-
 def _config(options: argparse.Namespace, settings: Sequence[str]) -> DictConfig:
     """Compose the configuration; settings of the user override the defaults."""
-    files = {
-        "source": options.source,
-        "target": options.target,
-        "links": options.links,
-        "test_links": options.test_links,
-        "rejected": options.rejected,
-    }
-    named = [f"data.{key}={_quoted(path)}" for key, path in files.items() if path is not None]
+    given = {key: value for key, value in vars(options).items() if value is not None}
+    named = [f"data.{key}={_quoted(given[key])}" for key in FILES if key in given]
     export = [f"export.formats=[{','.join(('tsv', *options.formats))}]"]
-    for key in ("threshold", "target_precision"):
-        if (value := getattr(options, key)) is not None:
-            export.append(f"export.{key}={value}")
+    export += [f"export.{key}={given[key]}" for key in CHOICES if key in given]
     chosen = ["data=files", *named, *settings, "tracking=none", *export, *options.settings]
     further = [] if options.config_dir is None else [f"--config-dir={options.config_dir}"]
     check_overrides([*further, *chosen], defaults=settings)
     return composed(chosen)
 
 
-def _place(text: str) -> Path | str:
-    """Return the path of a file, or the unchanged address of an endpoint."""
-    return text if is_endpoint(text) else Path(text)
-
-
-def _quoted(path: Path | str) -> str:
+def _quoted(name: str) -> str:
     """Quote a path or an address for Hydra."""
-    name = str(path).replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{name}'"
+    return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def summary(metrics: "Numbers", folder: Path, given: Collection[str], pair: GraphPair) -> str:
@@ -146,6 +121,8 @@ def summary(metrics: "Numbers", folder: Path, given: Collection[str], pair: Grap
         given: The source entities of the training links.
         pair: The graphs, for the labels of the examples.
     """
+    from emea.answer.exporting import ALIGNMENT_FILE
+
     export, links = metrics["export"], metrics["num_links"]
     num_found, num_open = export["num_answered"], export["num_unmatched"]
     counts = ", ".join(f"{count:,} {name}" for name, count in export["num_by_prob"].items())
@@ -238,6 +215,8 @@ def _rows(path: Path, given: Collection[str]) -> list[tuple[str, str, float]]:
 
 
 def _others(folder: Path) -> str:
+    from emea.answer.schema import RELATIONS_FILE
+
     others = [path.name for path in sorted(folder.glob("alignment.*")) if path.suffix != ".tsv"]
     sssom = folder / "alignment.sssom.tsv"
     others += [sssom.name] if sssom.exists() else []
@@ -249,54 +228,27 @@ def _others(folder: Path) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="emea align",
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "source", type=_place, metavar="SOURCE", help="file or SPARQL endpoint of the source graph"
-    )
-    parser.add_argument(
-        "target", type=_place, metavar="TARGET", help="file or SPARQL endpoint of the target graph"
-    )
+    parser = command_parser("align", DESCRIPTION, EXAMPLES)
+    for side in ("source", "target"):
+        help = f"file or SPARQL endpoint of the {side} graph"
+        parser.add_argument(side, metavar=side.upper(), help=help)
     # without a default, argparse calls them required if another argument is missing
     parser.add_argument(
         "settings", nargs="*", default=[], metavar="key=value", help="settings of emea run"
     )
-    parser.add_argument("--links", type=Path, metavar="FILE", help="known links to learn from")
-    parser.add_argument(
-        "--test-links",
-        type=Path,
-        metavar="FILE",
-        help="links that measure the result and are not used otherwise",
-    )
-    parser.add_argument(
-        "--rejected",
-        type=Path,
-        metavar="FILE",
-        help="pairs that are not links, such as rejected.tsv of emea suggest",
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("alignment"),
-        metavar="DIR",
-        help="output folder (default: %(default)s)",
-    )
+    for flag, help in {
+        "--links": "known links to learn from",
+        "--test-links": "links that measure the result and are not used otherwise",
+        "--rejected": "pairs that are not links, such as rejected.tsv of emea suggest",
+    }.items():
+        parser.add_argument(flag, metavar="FILE", help=help)
+    add_out_argument(parser, "alignment", Path("alignment"))
     parser.add_argument(
         "--config-dir",
         type=Path,
         metavar="DIR",
         help="folder with your own options, such as model/my_encoder.yaml; also set trust=[MODULE]",
     )
-    parser.add_argument(
-        "--formats",
-        nargs="+",
-        choices=[name for name in EXPORT_FORMATS if name != "tsv"],
-        default=[],
-        help="in addition to alignment.tsv: owl:sameAs N-Triples, SSSOM, JSON Lines",
-    )
+    add_formats_argument(parser, [name for name in EXPORT_FORMATS if name != "tsv"], [])
     add_threshold_arguments(parser)
     return parser

@@ -2,11 +2,12 @@
 
 import argparse
 from argparse import ArgumentTypeError
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from emea.config.paths import check_writable
 from emea.config.settings.setting import KINDS, SHARE, Range
 from emea.errors import UserError
 from emea.record.checked_files import SUFFIX
@@ -38,6 +39,43 @@ def number_in(allowed: Range, kind: type[Number]) -> Callable[[str], Number]:
 
 FIRST_FILES = {LOCK_FILE, LOG_FILE, CONFIG_FILE, PAIR_FILE}
 """Files that a run may have written before its record; a killed run leaves them."""
+
+
+def command_parser(name: str, description: str, examples: str) -> argparse.ArgumentParser:
+    """Return the parser of a command whose help ends with examples."""
+    return argparse.ArgumentParser(
+        prog=f"emea {name}",
+        description=description,
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def add_out_argument(
+    parser: argparse.ArgumentParser, shown: str, default: Path | None = None
+) -> None:
+    """Add the folder that the command writes.
+
+    Args:
+        parser: The parser of the command.
+        shown: The default folder in the help.
+        default: The default folder; ``None``: the command chooses it.
+    """
+    help = f"output folder (default: {shown})"
+    parser.add_argument("--out", type=Path, default=default, metavar="DIR", help=help)
+
+
+def add_formats_argument(
+    parser: argparse.ArgumentParser, formats: Sequence[str], default: Sequence[str] | None
+) -> None:
+    """Add the file formats of an alignment."""
+    parser.add_argument(
+        "--formats",
+        nargs="+",
+        choices=formats,
+        default=default,
+        help="in addition to alignment.tsv: owl:sameAs N-Triples, SSSOM, JSON Lines",
+    )
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,17 +113,17 @@ def check_output_folder(folder: Path) -> None:
     The folder may be missing or empty, or contain a run, also one that was killed at its start.
 
     Raises:
-        UserError: If the folder is a file, or contains other files.
+        UserError: If the folder is a file, contains other files, or cannot be written.
     """
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file. Choose another --out folder.")
-    if not folder.is_dir() or is_run_folder(folder):
-        return
-    names = {path.name for path in folder.iterdir()}
-    names = {name for name in names if not (name.startswith(".") and name.endswith(SUFFIX))}
-    # a configuration or graphs without the lock are files of the user
-    expected = FIRST_FILES if LOCK_FILE in names else {LOG_FILE}
-    if names - expected:
-        raise UserError(
-            f"{folder} holds files that are not from emea. Choose another --out folder."
-        )
+    if folder.is_dir() and not is_run_folder(folder):
+        names = {path.name for path in folder.iterdir()}
+        names = {name for name in names if not (name.startswith(".") and name.endswith(SUFFIX))}
+        # a configuration or graphs without the lock are files of the user
+        expected = FIRST_FILES if LOCK_FILE in names else {LOG_FILE}
+        if names - expected:
+            raise UserError(
+                f"{folder} holds files that are not from emea. Choose another --out folder."
+            )
+    check_writable(folder)

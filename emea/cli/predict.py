@@ -3,9 +3,16 @@
 import argparse
 import logging
 from collections.abc import Sequence
-from pathlib import Path
 
-from emea.cli.arguments import AT_LEAST_ONE, add_run_arguments, add_threshold_arguments, number_in
+from emea.cli.arguments import (
+    AT_LEAST_ONE,
+    add_formats_argument,
+    add_out_argument,
+    add_run_arguments,
+    add_threshold_arguments,
+    command_parser,
+    number_in,
+)
 from emea.config.composition import option_names
 from emea.config.earlier import SIMILARITIES
 from emea.config.settings.execution import EXPORT_FORMATS
@@ -55,19 +62,10 @@ def main(arguments: Sequence[str]) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """Build the parser of the command."""
-    parser = argparse.ArgumentParser(
-        prog="emea predict",
-        description="Write the alignment of a finished run, in any format, without training.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    description = "Write the alignment of a finished run, in any format, without training."
+    parser = command_parser("predict", description, EXAMPLES)
     add_run_arguments(parser)
-    parser.add_argument(
-        "--formats",
-        nargs="+",
-        choices=EXPORT_FORMATS,
-        help="in addition to alignment.tsv: owl:sameAs N-Triples, SSSOM, JSON Lines",
-    )
+    add_formats_argument(parser, EXPORT_FORMATS, None)
     parser.add_argument(
         "--top-k",
         type=number_in(AT_LEAST_ONE, int),
@@ -87,7 +85,5 @@ def make_parser() -> argparse.ArgumentParser:
         metavar=f"{{{','.join(option_names('decoding'))}}}",
         help="how matches are selected from the candidates",
     )
-    parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="output folder (default: RUN/predictions)"
-    )
+    add_out_argument(parser, "RUN/predictions")
     return parser

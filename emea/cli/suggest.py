@@ -4,10 +4,15 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from emea.cli.arguments import AT_LEAST_ONE, add_run_arguments, number_in
+from emea.cli.arguments import (
+    AT_LEAST_ONE,
+    add_out_argument,
+    add_run_arguments,
+    command_parser,
+    number_in,
+)
 from emea.errors import writing
 from emea.record.checked_files import write_atomic
 from emea.record.run_record import check_finished
@@ -19,6 +24,10 @@ if TYPE_CHECKING:
     from emea.suggest.suggestion import Suggestion
 
 DEFAULT_COUNT = 20
+
+DESCRIPTION = """Rank the entities of a finished run whose label would help most: those that are
+uncertain and whose match would determine uncertain neighbours. Write them as a table and as a page
+on which a person accepts or rejects candidates."""
 
 EXAMPLES = """examples:
   emea suggest RUN --count 20
@@ -75,14 +84,7 @@ def _table(explainer: "Explainer", suggestions: "Sequence[Suggestion]") -> "Tabl
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="emea suggest",
-        description="Rank the entities of a finished run whose label would help most: those that "
-        "are uncertain and whose match would determine uncertain neighbours. Write them as a "
-        "table and as a page on which a person accepts or rejects candidates.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("suggest", DESCRIPTION, EXAMPLES)
     add_run_arguments(parser)
     parser.add_argument(
         "--count",
@@ -91,7 +93,5 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="number of suggestions (default: %(default)s)",
     )
-    parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="output folder (default: RUN/suggestions)"
-    )
+    add_out_argument(parser, "RUN/suggestions")
     return parser

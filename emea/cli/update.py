@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from emea.cli.arguments import AT_LEAST_ONE, add_run_arguments, check_output_folder, number_in
-from emea.config.paths import check_writable
+from emea.cli.arguments import (
+    AT_LEAST_ONE,
+    add_out_argument,
+    add_run_arguments,
+    check_output_folder,
+    command_parser,
+    number_in,
+)
 from emea.config.settings.setting import Range
 from emea.data.arrays import IntArray
 from emea.data.formats.graph_file import read_graph_file
@@ -27,6 +33,10 @@ if TYPE_CHECKING:
     from emea.update.changes import Answers, Change
     from emea.update.planning import Plan
     from emea.update.updating import Update
+
+DESCRIPTION = """Align new versions of the graphs of a finished run. The update starts from the
+matches and the encoder of the run. If few entities are affected, only they and their surroundings
+are recomputed."""
 
 EXAMPLES = """examples:
   emea update RUN --source new.nt --target new.ttl
@@ -112,7 +122,6 @@ def _check(options: argparse.Namespace, folder: Path) -> None:
     if folder.resolve() == options.run.resolve():
         raise UserError(f"{folder} is the run itself. Choose another --out folder.")
     check_output_folder(folder)
-    check_writable(folder)
 
 
 def _read(options: argparse.Namespace, run: "FinishedRun") -> "Update":
@@ -202,14 +211,7 @@ def _recomputed(said: Mapping[str, Any]) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="emea update",
-        description="Align new versions of the graphs of a finished run. The update starts from "
-        "the matches and the encoder of the run. If few entities are affected, only they and their "
-        "surroundings are recomputed.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("update", DESCRIPTION, EXAMPLES)
     add_run_arguments(parser)
     for side in ("source", "target"):
         parser.add_argument(
@@ -238,7 +240,5 @@ def _parser() -> argparse.ArgumentParser:
         help="also recompute neighbours of changed entities up to this distance (default: "
         "%(default)s)",
     )
-    parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="output folder (default: RUN-updated)"
-    )
+    add_out_argument(parser, "RUN-updated")
     return parser

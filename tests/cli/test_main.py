@@ -71,7 +71,7 @@ BAD_LINE = "<http://a/1> <http://a/r> <http://a/2>\n"  # without its full stop
 GOOD_LINE = "<http://a/1> <http://a/r> <http://a/2> .\n"
 MISTAKES = {
     "align bad.nt good.nt --links l.tsv": "bad.nt, line 1",
-    "align good.nt none.nt --links l.tsv": "none.nt does not exist",
+    "align good.nt none.nt --links l.tsv": "data.target: there is no file none.nt",
     "run modle=rrea": "There is no key modle (nearest: model",
     "data files source=bad.nt target=good.nt links=l.tsv": "bad.nt, line 1",
     "predict nowhere": "nowhere is not a run's folder",
