@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from emea.data.sorting import numbered_rows
 from emea.encoders.joint_graph import JointGraph
@@ -14,7 +15,6 @@ from emea.encoders.kernels.cpu_kernels import EdgeArrays, edge_arrays
 from emea.encoders.kernels.dropout import ByteDropout
 from emea.encoders.kernels.edge_orders import EdgeOrders, edge_orders
 from emea.encoders.kernels.sparse_pattern import SparsePattern
-from emea.encoders.kernels.unit_rows import unit_rows
 from emea.runtime import kernels
 
 
@@ -110,7 +110,7 @@ class ReflectionLayers(nn.Module):
         Returns:
             ``[num_entities, num_channels * (depth + 1) * dim]``.
         """
-        reflectors = unit_rows(self.members(relations))
+        reflectors = normalize(self.members(relations))
         dropout = self.dropout.share if self.training else 0.0
         parameters = (reflectors, by_neighbour, by_relation)
         if self._uses_triton(reflectors, len(starts)):

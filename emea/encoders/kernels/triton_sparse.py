@@ -1,4 +1,4 @@
-"""Triton kernels of sparse products and of rows' softmax and length, with their launchers.
+"""Triton kernels of sparse products and of the softmax along rows, with their launchers.
 
 cuSPARSE copies the pattern on every sampled product and cannot share it between calls. These
 kernels read each edge's data once and write only the result. The width of a row is a constant of
@@ -26,10 +26,6 @@ DOTS_PER_TILE = 16
 
 MAX_WIDTH = 128
 """Columns one program holds at a time; a wider tile does not fit into registers."""
-
-
-ROWS_PER_TILE = 8
-"""Rows that one program divides by their lengths."""
 
 
 SIZES = ("num_rows", "num_edges", "num_pairs", "num_true", "size")
