@@ -247,8 +247,6 @@ class AliNetObjective(Objective):
         relation_window: int,
     ) -> None:
         super().__init__()
-        if not 0 <= epsilon < 1:
-            raise ValueError(f"epsilon must lie in [0, 1), got {epsilon}")
         self.margin = margin
         self.balance = balance
         self.batch_size = batch_size

@@ -73,10 +73,6 @@ class LightEA(nn.Module):
         whitening: float,
     ) -> None:
         super().__init__()
-        if min(dim, depth, output_dim) < 1:
-            raise ValueError("dim, depth and output_dim must be at least 1")
-        if not 0 <= whitening <= 1:
-            raise ValueError(f"whitening must lie in [0, 1], got {whitening}")
         self.dim = dim
         self.depth = depth
         self.self_weight = self_weight

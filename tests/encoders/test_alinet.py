@@ -311,26 +311,6 @@ def test_steps_of_an_epoch(num_links: int, steps: int) -> None:
     assert usual(AliNetObjective).steps_per_epoch(num_links) == steps
 
 
-def test_epsilon_is_a_share() -> None:
-    with pytest.raises(ValueError, match="epsilon"):
-        usual(AliNetObjective, epsilon=1.0)
-
-
-def test_training_brings_links_together(make_pair: Any) -> None:
-    encoder = make_encoder(make_pair, 1).float()
-    objective = usual(AliNetObjective, refresh_every=5, epsilon=0.5, relation_weight=0.0)
-    optimizer = torch.optim.Adam(encoder.parameters(), lr=0.01)
-    distances = []
-    for step in range(60):
-        objective.before_step(encoder, LINKS, step)
-        optimizer.zero_grad()
-        objective(encoder, LINKS).backward()
-        optimizer.step()
-        rows = encoder().detach()
-        distances.append(float((rows[LINKS[:4, 0]] - rows[LINKS[:4, 1]]).norm(dim=1).mean()))
-    assert distances[-1] < 0.75 * distances[0]
-
-
 @pytest.mark.gpu
 def test_captured_steps_see_what_is_written_between_them(
     make_pair: Any, cuda: torch.device

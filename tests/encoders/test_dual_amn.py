@@ -210,12 +210,6 @@ def test_loss_and_gradient(
     torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)
 
 
-def test_reference_settings_are_the_default() -> None:
-    encoder = Table()
-    loss = usual(HardSampleObjective)(encoder, LINKS)
-    torch.testing.assert_close(loss, looped_loss(encoder.rows, LINKS, 1.0, 30.0, 10.0))
-
-
 def test_an_entity_in_several_pairs_gathers_their_gradients() -> None:
     links = torch.tensor([[0, 15], [0, 16], [1, 15], [0, 15]])
     encoder = Table()
@@ -286,19 +280,6 @@ def test_batches_of_an_epoch_are_of_one_size(
     assert max(seen.values()) - expected <= 5 * math.sqrt(expected)
 
 
-def test_links_come_together() -> None:
-    encoder = Table()
-    step = OptimisationStep(
-        lambda: usual(HardSampleObjective)(encoder, LINKS),
-        torch.optim.RMSprop(encoder.parameters(), lr=0.01),
-    )
-    for _ in range(200):
-        step()
-    distances = torch.cdist(encoder.rows, encoder.rows).fill_diagonal_(math.inf)
-    assert torch.equal(distances[LINKS[:, 0]].argmin(1), LINKS[:, 1])
-    assert torch.equal(distances[LINKS[:, 1]].argmin(1), LINKS[:, 0])
-
-
 @pytest.mark.gpu
 def test_losses_on_cuda_against_double_precision(
     cuda: torch.device, monkeypatch: pytest.MonkeyPatch
@@ -313,23 +294,6 @@ def test_losses_on_cuda_against_double_precision(
     scale = float(wanted[1].abs().max())
     torch.testing.assert_close(found[0].double().cpu(), wanted[0], rtol=1e-5, atol=0)
     torch.testing.assert_close(found[1].double().cpu(), wanted[1], rtol=0, atol=1e-4 * scale)
-
-
-@pytest.mark.gpu
-def test_steps_of_the_objective_can_be_captured(cuda: torch.device) -> None:
-    losses = []
-    for graphed in (False, True):
-        encoder = Table().to(cuda)
-        links = LINKS.to(cuda)
-        optimizer = torch.optim.RMSprop(encoder.parameters(), lr=0.005)
-        # a batch of all links: the same in any order
-        step = OptimisationStep(
-            lambda e=encoder, k=links: usual(HardSampleObjective)(e, k), optimizer
-        )
-        run = GraphedStep(step) if graphed else step
-        losses.append([float(run()) for _ in range(10)])
-    assert losses[0][-1] < losses[0][0]
-    assert losses[1] == pytest.approx(losses[0], rel=1e-6)
 
 
 def test_next_to_nothing_is_nothing_on_a_cpu() -> None:

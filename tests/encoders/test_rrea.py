@@ -254,14 +254,6 @@ def test_loss_and_gradient(
     torch.testing.assert_close(encoder.rows.grad, twin.rows.grad, rtol=0, atol=1e-12)
 
 
-def test_reference_settings_are_the_default() -> None:
-    encoder = Table(10)
-    torch.manual_seed(1)
-    loss = usual(MarginObjective)(encoder, LINKS)
-    torch.manual_seed(1)
-    torch.testing.assert_close(loss, looped_loss(encoder.rows, LINKS, 10, 3.0))
-
-
 def test_negatives_come_from_both_graphs() -> None:
     encoder = Table(10)
     MarginObjective(margin=1e6, batch_size=500)(encoder, LINKS).backward()

@@ -5,9 +5,8 @@ stay in the cache. These kernels visit each edge twice, once in each direction. 
 single precision if numba is installed.
 """
 
-import functools
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,6 +113,8 @@ def attend(layers: Layers, by_relation: Tensor) -> Attended:
         layers: The layers.
         by_relation: ``[num_channels, depth, dim]`` v of each channel and layer.
     """
+    from emea.encoders.kernels import numba_source
+
     graph, outputs, reflectors, by_neighbour, is_relu = layers
     num_channels, depth, dim = by_neighbour.shape
     shape, new = (num_channels, depth), outputs.new_empty
@@ -135,7 +136,7 @@ def attend(layers: Layers, by_relation: Tensor) -> Attended:
             given = (*graph[:3], features[place], unit_rows, dots, is_relu)
             made = *of_edges, out, features[channel, layer + 1]
             calls += [(*span, *given, *made) for span in ranges]
-        in_threads(_kernels()["attend"], calls, num_threads)
+        in_threads(numba_source.attend, calls, num_threads)
     return result
 
 
@@ -255,16 +256,8 @@ def _run(name: str, ranges: list[Range], *shared: Any, own: Iterable[Any] | None
         *shared: Arguments of all calls.
         own: Additional arguments of each call.
     """
+    from emea.encoders.kernels import numba_source  # numba takes half a second to import
+
     own = own or [()] * len(ranges)
     calls = [(*span, *shared, *rest) for span, rest in zip(ranges, own, strict=True)]
-    in_threads(_kernels()[name], calls)
-
-
-@functools.cache
-def _kernels() -> dict[str, Callable[..., None]]:
-    from emea.encoders.kernels import numba_source
-
-    layers = ("attend", "through_activation", "attend_backward")
-    copies = ("dropped_copy", "dropped_copy_backward")
-    names = (*layers, *copies, "pair_distances", "pair_distances_backward")
-    return {name: getattr(numba_source, name) for name in names}
+    in_threads(getattr(numba_source, name), calls)

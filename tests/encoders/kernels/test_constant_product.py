@@ -34,14 +34,6 @@ def test_product_and_gradient() -> None:
         torch.testing.assert_close(grad, matrix.to(dtype).T @ weights)
 
 
-def test_values_are_converted_once() -> None:
-    product, _ = drawn()
-    dense = torch.randn(4, 3)
-    first = product._values_like(dense)
-    assert product._values_like(dense + 1) is first
-    assert product._values_like(dense.double()) is not first
-
-
 def test_it_has_the_bits_of_a_weighted_sum() -> None:
     product, _ = drawn()
     dense = torch.randn(4, 3, requires_grad=True)

@@ -90,13 +90,6 @@ def test_no_pairs() -> None:
     assert not rows.grad.any()
 
 
-def test_rows_are_left_as_they_were() -> None:
-    rows = random_rows().requires_grad_()
-    before = rows.detach().clone()
-    pair_distances(rows, FIRST, SECOND).sum().backward()
-    assert torch.equal(rows, before)
-
-
 @pytest.mark.usefixtures("each_kernels")
 @pytest.mark.parametrize("chunk", [3, 100])
 def test_single_precision_agrees_with_double(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:

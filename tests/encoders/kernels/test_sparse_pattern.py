@@ -16,7 +16,6 @@ from emea.encoders.kernels.sparse_pattern import (
     SparsePattern,
     matmul,
     sampled_dots,
-    segment_starts,
     transposed_matmul,
 )
 
@@ -191,10 +190,6 @@ def test_rows_must_ascend() -> None:
 
 def test_pattern_is_no_part_of_a_checkpoint() -> None:
     assert not GAPS.pattern().state_dict()
-
-
-def test_segment_starts() -> None:
-    assert segment_starts(np.array([1, 1, 3]), 5).tolist() == [0, 0, 2, 2, 3, 3]
 
 
 def test_where_order_matters_rows_are_not_cut() -> None:
