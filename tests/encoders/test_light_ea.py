@@ -3,6 +3,7 @@
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from emea.encoders.rrea import RREA
 from emea.errors import ConfigError
 from emea.fit.alignment_module import AlignmentModule
 from emea.fit.fitting import fit, quieten_lightning
+from emea.fit.lightning_trainer import LightningSettings
 from emea.fit.step_block import LabelDataModule
 
 from ..usual import usual
@@ -290,13 +292,15 @@ def test_fits_without_an_optimiser_follow_the_labels(make_pair: Any) -> None:
     twin = usual(LightEA, join_graphs(make_pair()), dim=4, output_dim=6)
     twin.load_state_dict(encoder.state_dict())
     data = LabelDataModule(np.array([[0, 0], [1, 1]]), num_source=9)
+    lightning = LightningSettings()
+    parts: Any = SimpleNamespace(module=module, data=data, stopping=None, lightning=lightning)
     twin.propagate(data.links)  # torch warns once of its sparse format, which is not the point
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         quieten_lightning()
         for links in (np.array([[0, 0], [1, 1]]), np.array([[2, 3]])):
             data.relabel(links)
-            fit(module, data, 1, "cpu", [])
+            fit(parts, 1, torch.device("cpu"), [])
             twin.propagate(data.links)
             assert twin().any()
             assert torch.equal(torch.cat(module.embeddings()), twin())

@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,18 @@ from emea.encoders.objective import (
     Objective,
 )
 from emea.errors import ConfigError, DivergedError
+from emea.fit import fitting
 from emea.fit.alignment_module import AlignmentModule
-from emea.fit.fitting import fit
+from emea.fit.lightning_trainer import LightningSettings
 from emea.fit.step_block import LabelDataModule, Labels
+
+
+def fit(
+    module: AlignmentModule, data: LabelDataModule, num_epochs: int, device: str, callbacks: Any
+) -> None:
+    lightning = LightningSettings()
+    parts: Any = SimpleNamespace(module=module, data=data, stopping=None, lightning=lightning)
+    fitting.fit(parts, num_epochs, torch.device(device), callbacks)
 
 
 class Rows(nn.Module):
@@ -338,7 +348,7 @@ def test_a_joint_cuda_graph_fit_is_an_eager_one() -> None:
             data = data_of(own_links=True)
             module.activate(active)
             data.activate(active)
-            fit(module, data, 9, "gpu", [])
+            fit(module, data, 9, "cuda", [])
         module.release_graphs()
         weights.append(torch.cat([member.rows.detach().cpu() for member in members], dim=1))
     torch.testing.assert_close(*weights, rtol=1e-3, atol=1e-4)
