@@ -15,6 +15,7 @@ from benchmarks.command import bench_parser, write_numbers
 from emea.cli.arguments import AT_LEAST_ONE, number_in
 from emea.config.composition import composed
 from emea.config.instantiate import factory
+from emea.config.run_config import RunConfig
 from emea.em.reports import IterationReport
 from emea.fit.step_block import Labels
 from emea.record.pair_file import load_pair
@@ -48,7 +49,7 @@ def measure(overrides: list[str], num_steps: int) -> dict[str, Any]:
     loaded = time.perf_counter()
     reports: list[IterationReport] = []
     visible = factory(config.protocol)()(draw_split(config, pair))
-    parts = build_parts(config, pair, visible, reports.append, device)
+    parts = build_parts(RunConfig.of(config), pair, visible, reports.append, device)
     parts.module.to(device)
     built = time.perf_counter()
     step = ms_per_step(parts, parts.data.links.to(device), num_steps)

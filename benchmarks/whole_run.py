@@ -18,9 +18,9 @@ from unittest.mock import patch
 
 from benchmarks.command import bench_parser, write_numbers
 from emea.config.composition import composed
+from emea.config.run_config import member_nodes
 from emea.em.em_callback import EMCallback
 from emea.run.job import run_job
-from emea.run.parts import member_models
 from emea.runtime.device import choose_device
 
 SHORT = ["data=synthetic", "data.num_entities=1000", "em.iterations=1"]
@@ -101,7 +101,7 @@ def shortened(config: Any) -> Any:
     short = config.copy()
     limits = [(short.em, "iterations", 1), (short.training, "epochs_per_turn", FEW_EPOCHS)]
     limits += [(short.training, name, 1) for name in ("turns", "turns_per_iteration")]
-    for model in member_models(short):
+    for model in member_nodes(short):
         limits += [(model, name, FEW_EPOCHS) for name in EPOCHS]
     for section, name, most in limits:
         if name in section:

@@ -4,6 +4,7 @@ import torch
 from omegaconf import DictConfig
 
 from emea.config.composition import composed
+from emea.config.run_config import RunConfig
 from emea.data.protocol import Strict
 from emea.record.pair_file import load_pair
 from emea.run.parts import Parts, build_parts, draw_split
@@ -38,4 +39,4 @@ def make_parts(config: DictConfig) -> Parts:
     """The objects of a run that sees what the strict protocol shows."""
     pair = load_pair(config)
     visible = Strict()(draw_split(config, pair))
-    return build_parts(config, pair, visible, lambda _: None, torch.device("cpu"))
+    return build_parts(RunConfig.of(config), pair, visible, lambda _: None, torch.device("cpu"))

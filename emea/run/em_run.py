@@ -31,13 +31,13 @@ class EMRun:
     """Trains an encoder, with EM iterations between the fits.
 
     Args:
-        inputs: Config, graphs, links and device of the run.
+        inputs: Settings, graphs, links and device of the run.
         start: The state of an earlier run to start from; ``None`` means a new run.
     """
 
     def __init__(self, inputs: RunInputs, start: WarmStart | None = None) -> None:
-        config = inputs.config
-        self.config = config
+        settings = inputs.settings
+        self.settings = settings
         self.split = inputs.split
         self.knows_pool = inputs.visible.label_targets is not None
         self.device = inputs.device
@@ -45,13 +45,13 @@ class EMRun:
         self.writer = inputs.writer
         self.observer = EvaluationObserver(
             self.split,
-            config.protocol.name,
+            settings.nodes.protocol.name,
             inputs.log,
-            config.observed_links,
-            config.em.iterations,
+            settings.own.observed_links,
+            settings.em.iterations,
         )
         self.parts = build_parts(
-            config,
+            settings,
             inputs.graphs,
             inputs.visible,
             self.observer,
@@ -61,21 +61,21 @@ class EMRun:
 
     def train(self, folder: Path, resume_from: Path | None) -> None:
         """Run the fits of all stages; EM steps and a checkpoint follow each iteration."""
-        if self.start is None and self.config.data.get("updated_from"):
+        if self.start is None and self.settings.nodes.data.get("updated_from"):
             self._refuse_without_start(resume_from)
         if self.start is not None and resume_from is None:
             self.start.apply(self.parts)
-        plan = stages(self.config)
+        plan = stages(self.settings)
         if self.parts.local is not None:
             self.observer.first_stage = "Local update"
-            plan = local_stages(self.config)
+            plan = local_stages(self.settings)
         loop = TrainingLoop(
             self.parts,
             self.observer,
             self.device,
             folder / CHECKPOINT_FILE,
             self.writer,
-            self.config.initial_from,
+            self.settings.own.initial_from,
         )
         loop.run(plan, resume_from)
 
@@ -85,7 +85,7 @@ class EMRun:
         Raises:
             UserError: If the update is local, or has no checkpoint.
         """
-        if resume_from is None or self.config.data.get("is_local"):
+        if resume_from is None or self.settings.nodes.data.get("is_local"):
             raise UserError(
                 "This run is an update, which needs the run that it updates. Run the same emea "
                 "update command again."

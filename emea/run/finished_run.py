@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from torch import Tensor
 
 from emea.answer.decision import Decision
@@ -82,7 +82,8 @@ class FinishedRun:
     @property
     def beliefs(self) -> Beliefs:
         """The beliefs that are the result of the run."""
-        fused = OmegaConf.select(self.config, "em.two_way.fused_answer", default=False)
+        two_way = self.config.em.get("two_way") or {}
+        fused = two_way.get("fused_answer", False)
         is_joint = self.joint is not None and (fused or self.neural is None)
         found = self.joint if is_joint else self.neural
         assert found is not None, "a finished run has one of them"

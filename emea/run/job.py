@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from emea.answer.decision import check_founded, decide
 from emea.config.checks import check_config
 from emea.config.instantiate import factory
-from emea.config.settings.execution import ExportSettings
+from emea.config.run_config import RunConfig
+from emea.config.settings.execution import TrainerSettings
 from emea.data.graph_pair import GraphPair
 from emea.data.protocol import Visible
 from emea.data.split import Split
@@ -32,7 +33,7 @@ from emea.run.judgement import judge, log_data
 from emea.run.memory_estimate import check_memory
 from emea.run.observer import flattened
 from emea.run.outcome import Numbers, Outcome, RunInputs
-from emea.run.parts import build_answering, draw_split, export_settings, with_literals
+from emea.run.parts import build_answering, draw_split, with_literals
 from emea.run.reasoning_run import ReasoningRun
 from emea.run.result import RunResult, run_metrics, write_ranks_and_beliefs
 from emea.run.resuming import recorded
@@ -70,23 +71,21 @@ class Job:
     """Holds what is known about a run before it starts.
 
     Args:
-        config: The configuration.
+        settings: The settings.
         pair: The graphs and all their links.
         graphs: The graphs without links, with matched literals if the run uses them.
         split: The split of the links.
         visible: The links that the run may use.
-        export: Settings of the answer.
         device: The device to compute on.
         tracker: Records the metrics.
         warnings: Warnings about the data.
     """
 
-    config: DictConfig
+    settings: RunConfig
     pair: GraphPair
     graphs: GraphPair
     split: Split
     visible: Visible
-    export: ExportSettings
     device: torch.device
     tracker: Tracker
     warnings: list[str]
@@ -142,48 +141,45 @@ def run_job(
 def prepare(config: DictConfig, folder: Path, pair: GraphPair | None, resumes: bool) -> Job:
     """Check the config, set up the process, and read the data unless it is given."""
     check_config(config)
-    device = _prepare_process(config)
+    settings = RunConfig.of(config)
+    device = _prepare_process(settings.trainer)
     if pair is None:
         pair = pair_of_run(folder, config) if resumes else load_pair(config)
     split = draw_split(config, pair)
-    export = export_settings(config)
-    check_founded(export, split)
+    check_founded(settings.own.export, split)
     visible = replace(factory(config.protocol)()(split), rejected=pair.rejected)
     # the run gets graphs without links, and only the visible links
     graphs = replace(pair, links=pair.links[:0], official=None, reading=None)
     graphs = with_literals(config, graphs)
     warnings = log_data(config, pair, split)
-    check_memory(config, graphs, device, len(split.supervision.train))
+    check_memory(settings, graphs, device, len(split.supervision.train))
     tracker: Tracker = factory(config.tracking)()
-    return Job(config, pair, graphs, split, visible, export, device, tracker, warnings)
+    return Job(settings, pair, graphs, split, visible, device, tracker, warnings)
 
 
 def make_run(job: Job, writer: BackgroundWriter, start: WarmStart | None) -> EMRun | ReasoningRun:
     """Return the run of the configured method: a baseline's, or that of EM with an encoder."""
     inputs = RunInputs(
-        job.config, job.graphs, job.visible, job.split, job.tracker.log, job.device, writer
+        job.settings, job.graphs, job.visible, job.split, job.tracker.log, job.device, writer
     )
-    return EMRun(inputs, start) if job.config.method.reasoner is None else ReasoningRun(inputs)
+    is_baseline = job.settings.nodes.method.reasoner is not None
+    return ReasoningRun(inputs) if is_baseline else EMRun(inputs, start)
 
 
-def _prepare_process(config: DictConfig) -> torch.device:
+def _prepare_process(settings: TrainerSettings) -> torch.device:
     """Set up memory and logging of the process, and return the device to compute on."""
     keep_freed_memory()
     quieten_lightning()
-    device = choose_device(config.trainer.accelerator)
+    device = choose_device(settings.accelerator)
     forget_peak_memory(device)
-    limit_blocks(OmegaConf.select(config, "trainer.block_memory", default=1.0))
-    use_kernels(
-        OmegaConf.select(config, "trainer.kernels", default="auto"),
-        OmegaConf.select(config, "trainer.half_precision", default=False),
-        device,
-    )
+    limit_blocks(settings.block_memory)
+    use_kernels(settings.kernels, settings.half_precision, device)
     return device
 
 
 def _folder_of(job: Job, folder: Path, header: RunHeader, launch: Launch) -> Path:
     """Return the folder, or that of an interrupted run to resume if ``skip_recorded`` is set."""
-    if job.config.skip_recorded:
+    if job.settings.own.skip_recorded:
         # the other jobs of a sweep are in sibling folders
         nearby = [folder if launch.sweep is None else folder.parent]
         folder = refuse_recorded(header, job.tracker, nearby) or folder
@@ -199,21 +195,21 @@ def _thread_limit(pair: GraphPair, device: torch.device) -> AbstractContextManag
 
 def _answered(job: Job, found: Outcome, folder: Path, header: RunHeader, times: Times) -> RunResult:
     """Decode the answer, measure and judge it, and log all numbers."""
-    validation = job.split.supervision.validation
-    answering = build_answering(job.config)
-    decision = decide(answering, found.beliefs, found.labels, job.export, validation)
-    schema = schema_mapping(job.graphs, decision, job.export.least_inclusion)
+    config, export = job.settings.nodes, job.settings.own.export
+    answering, validation = build_answering(config), job.split.supervision.validation
+    decision = decide(answering, found.beliefs, found.labels, export, validation)
+    schema = schema_mapping(job.graphs, decision, export.least_inclusion)
     measured = {
         "seconds": _seconds(times, found.scores["history"]),
         "peak_memory_mb": peak_memory_mb(job.device),
         "warnings": [*job.warnings, *judge(found, job.pair)],
     }
-    metrics = run_metrics(job.config, job.graphs, job.split, found, decision, job.export, measured)
+    metrics = run_metrics(config, job.graphs, job.split, found, decision, export, measured)
     _log_curves(found, metrics, job.tracker)
     return RunResult(
         folder,
         header,
-        without_secrets(job.config),
+        without_secrets(config),
         finite(metrics),
         job.pair,
         job.split,
@@ -223,7 +219,7 @@ def _answered(job: Job, found: Outcome, folder: Path, header: RunHeader, times: 
         decision=decision,
         outcome=found,
         schema=schema,
-        export=job.export,
+        export=export,
         ui_hint=job.tracker.ui_hint,
     )
 

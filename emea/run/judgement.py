@@ -3,7 +3,7 @@
 import logging
 
 import numpy as np
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from emea.data.arrays import NO_MATCH, FloatArray, IntArray
 from emea.data.graph import KnowledgeGraph
@@ -48,7 +48,7 @@ def log_data(config: DictConfig, pair: GraphPair, split: Split) -> list[str]:
             "which count as missed"
         )
     logger.info(summary)
-    uses_literals = OmegaConf.select(config, "literals.name", default="none") != "none"
+    uses_literals = config.literals.name != "none"
     if not uses_literals and pair.source.labels and pair.target.labels:
         logger.info(
             "Both graphs have labels, but the run does not use them. literals=similar uses them."

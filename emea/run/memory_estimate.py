@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-from omegaconf import DictConfig, OmegaConf
 
-from emea.config.settings.conditions import candidates_key, has_joint_steps, uses_two_way
+from emea.config.run_config import ModelConfig, RunConfig, typed
+from emea.config.settings.conditions import has_joint_steps, uses_two_way
+from emea.config.settings.em import TwoWaySettings
 from emea.data.graph_pair import GraphPair
 from emea.encoders.dual_amn import VALUES_PER_BLOCK
 from emea.errors import ConfigError
 from emea.fit.stages import MAX_JOINT_ENTITIES
 from emea.matching.scanned_search import block_rows
 from emea.matching.similarity import BLOCK_BYTES
-from emea.run.parts import member_models
 from emea.runtime.block_memory import block_budget
 from emea.runtime.device import available_memory, memory_in_use
 
@@ -130,7 +130,7 @@ class Phase(NamedTuple):
 
 
 def check_memory(
-    config: DictConfig, pair: GraphPair, device: torch.device, num_labels: int | None = None
+    settings: RunConfig, pair: GraphPair, device: torch.device, num_labels: int | None = None
 ) -> None:
     """Log an estimate of a run's memory, and raise an error if it cannot fit.
 
@@ -138,7 +138,7 @@ def check_memory(
         ConfigError: If a phase needs more memory than there is. The message names the setting to
             change. ``trainer.memory_check=false`` only warns.
     """
-    phases = estimate_memory(config, pair, device, num_labels)
+    phases = estimate_memory(settings, pair, device, num_labels)
     if phases is None:
         return
     used, available = memory_in_use(device), available_memory(device)
@@ -151,8 +151,7 @@ def check_memory(
         f"The run needs about {_shown(used + peak.num_bytes)} of memory for {peak.name}, but "
         f"{_shown(used + available)} are available."
     )
-    is_checked = OmegaConf.select(config, "trainer.memory_check", default=True)
-    if peak.num_bytes > ACCURACY * available and is_checked:
+    if peak.num_bytes > ACCURACY * available and settings.trainer.memory_check:
         raise ConfigError(
             f"{problem} To reduce it, {peak.advice}; to try anyway, set trainer.memory_check=false."
         )
@@ -165,26 +164,26 @@ def largest(phases: tuple[Phase, ...]) -> Phase:
 
 
 def estimate_memory(
-    config: DictConfig, pair: GraphPair, device: torch.device, num_labels: int | None = None
+    settings: RunConfig, pair: GraphPair, device: torch.device, num_labels: int | None = None
 ) -> tuple[Phase, ...] | None:
     """Return the estimate of each phase, without the memory that is in use already.
 
     Returns:
         The phases of the run; ``None`` if it uses an encoder that is not from emea.
     """
-    sizes = Sizes(pair, device, num_labels, OmegaConf.select(config, "em.iterations", default=0))
-    if "model" not in config.method.uses:
+    sizes = Sizes(pair, device, num_labels, settings.em.iterations)
+    if not settings.uses("model"):
         return (Phase("reasoning", BYTES_PER_TRIPLE * sizes.num_triples, "use smaller graphs"),)
     models = []
-    for model in member_models(config):
-        estimate = ENCODERS.get(str(OmegaConf.select(model, "encoder._target_")))
+    for model in settings.models:
+        estimate = ENCODERS.get(str(model.encoder.get("_target_")))
         if estimate is None:
             return None
         models.append(estimate(model, sizes))
-    return tuple(_phases(config, sizes, models))
+    return tuple(_phases(settings, sizes, models))
 
 
-def _phases(config: DictConfig, sizes: Sizes, models: list[EncoderMemory]) -> Iterator[Phase]:
+def _phases(settings: RunConfig, sizes: Sizes, models: list[EncoderMemory]) -> Iterator[Phase]:
     kept = sum(model.kept for model in models)
     # on a GPU, members of an ensemble may train side by side
     num_joint = 1 if sizes.is_cpu else max(1, MAX_JOINT_ENTITIES // max(1, sizes.num_entities))
@@ -197,13 +196,15 @@ def _phases(config: DictConfig, sizes: Sizes, models: list[EncoderMemory]) -> It
     before = max(searching, training) if sizes.is_cpu else searching
     searching = before + _score_blocks(sizes)
     yield Phase("search", searching + LIBRARIES, "use a smaller model.encoder.dim")
-    if not has_joint_steps(config):
+    if not has_joint_steps(settings.nodes):
         return
-    key = candidates_key(config)
-    width = min(int(OmegaConf.select(config, key)), sizes.num_target)
+    kind, key, most = "paper", "em.num_candidates", settings.em.num_candidates
+    if uses_two_way(settings.nodes):
+        kind, key = "dual", "em.two_way.max_candidates"
+        most = typed(TwoWaySettings, settings.nodes.em.two_way).max_candidates
     share = max(model.join_share for model in models)
-    rows = 2 * sizes.pair.source.num_triples * width * share
-    joined = rows * BYTES_PER_JOIN_ROW["dual" if uses_two_way(config) else "paper"]
+    rows = 2 * sizes.pair.source.num_triples * min(most, sizes.num_target) * share
+    joined = rows * BYTES_PER_JOIN_ROW[kind]
     reasoning = kept + (NUM_COPIES - 1) * embeddings + joined
     if sizes.is_cpu:
         reasoning = max(reasoning, before) + sizes.block
@@ -219,18 +220,18 @@ def _score_blocks(sizes: Sizes) -> float:
     return max(blocks, FLOAT * num_rows * sizes.num_target)
 
 
-def _rrea(model: DictConfig, sizes: Sizes) -> EncoderMemory:
+def _rrea(model: ModelConfig, sizes: Sizes) -> EncoderMemory:
     return _reflections(model, sizes, 7.0 if sizes.is_cpu else 4.0)
 
 
-def _dual_amn(model: DictConfig, sizes: Sizes) -> EncoderMemory:
-    batch = OmegaConf.select(model, "objective.batch_size", default=1024)
+def _dual_amn(model: ModelConfig, sizes: Sizes) -> EncoderMemory:
+    batch = model.objective.get("batch_size", 1024)
     distances = 2 * FLOAT * min(VALUES_PER_BLOCK, 2 * batch * sizes.num_entities)
     found = _reflections(model, sizes, 11.0 if sizes.is_cpu else 10.0)
     return found._replace(training=found.training + distances)
 
 
-def _reflections(model: DictConfig, sizes: Sizes, num_copies: float) -> EncoderMemory:
+def _reflections(model: ModelConfig, sizes: Sizes, num_copies: float) -> EncoderMemory:
     """Return the memory of an encoder with reflection layers and two channels."""
     width = 2 * (model.encoder.depth + 1) * model.encoder.dim
     activations = num_copies * FLOAT * sizes.num_entities * width
@@ -238,20 +239,20 @@ def _reflections(model: DictConfig, sizes: Sizes, num_copies: float) -> EncoderM
     return EncoderMemory(width, activations + 2 * BYTES_PER_EDGE * sizes.num_triples, kept)
 
 
-def _light_ea(model: DictConfig, sizes: Sizes) -> EncoderMemory:
+def _light_ea(model: ModelConfig, sizes: Sizes) -> EncoderMemory:
     dim, depth, width = model.encoder.dim, model.encoder.depth, model.encoder.output_dim
     layers = FLOAT * sizes.num_entities * ((depth + 5) * dim + 4 * width)
     projections = FLOAT * (2 * depth + 1) * dim * width
     return EncoderMemory(width, layers + 2 * projections, FLOAT * sizes.num_entities * width)
 
 
-def _alinet(model: DictConfig, sizes: Sizes) -> EncoderMemory:
+def _alinet(model: ModelConfig, sizes: Sizes) -> EncoderMemory:
     width, per_column = sum(model.encoder.dims), FLOAT * sizes.num_entities
     return EncoderMemory(width, 14.5 * per_column * width, 4 * per_column * model.encoder.dims[0])
 
 
-def _iptranse(model: DictConfig, sizes: Sizes) -> EncoderMemory:
-    dim, batch = model.encoder.dim, OmegaConf.select(model, "objective.batch_size", default=5000)
+def _iptranse(model: ModelConfig, sizes: Sizes) -> EncoderMemory:
+    dim, batch = model.encoder.dim, model.objective.get("batch_size", 5000)
     weights = 4 * FLOAT * sizes.num_entities * dim
     share = 1.0
     if sizes.num_labels is not None:

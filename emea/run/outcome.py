@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from omegaconf import DictConfig
 from torch import Tensor
 
+from emea.config.run_config import RunConfig
 from emea.data.graph_pair import GraphPair
 from emea.data.protocol import Visible
 from emea.data.split import Split
@@ -28,7 +28,7 @@ class RunInputs:
     """Holds what a method may use.
 
     Args:
-        config: The configuration of the run.
+        settings: The settings of the run.
         graphs: The pair without its links.
         visible: The links that the run may use.
         split: The split of the links; its test and validation links are used for evaluation only.
@@ -37,7 +37,7 @@ class RunInputs:
         writer: Writes checkpoints while the run continues. The caller waits for the last one.
     """
 
-    config: DictConfig
+    settings: RunConfig
     graphs: GraphPair
     visible: Visible
     split: Split

@@ -1,26 +1,28 @@
 """Builds the objects of one run from its config."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 from pytorch_lightning.loggers import Logger
 from torch import Tensor, nn
 
-from emea.answer.decision import Answering, with_given
+from emea.answer.decision import Answering
 from emea.answer.decoding import BestAnswer
 from emea.config.checks import check_config
 from emea.config.composition import error_text
-from emea.config.instantiate import factory, make
+from emea.config.instantiate import factory
+from emea.config.run_config import ModelConfig, RunConfig, typed
 from emea.config.settings.conditions import two_way_is_off
-from emea.config.settings.em import PaperEMSettings
+from emea.config.settings.em import DualEMSettings
 from emea.config.settings.execution import ExportSettings, lightning_options
+from emea.config.settings.model import StoppingSettings
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair, LiteralMatches
 from emea.data.protocol import Visible
@@ -43,6 +45,8 @@ from emea.matching.similarity import Decoder
 from emea.rules.literals import Literals
 from emea.rules.rule import Composed, Rule
 
+MakeModel = Callable[[], tuple[nn.Module, Objective]]
+
 
 @dataclass(frozen=True, eq=False)
 class Parts(TrainingParts):
@@ -57,13 +61,6 @@ class Parts(TrainingParts):
     local: LocalStep | None = None
 
 
-def member_models(config: DictConfig) -> list[DictConfig]:
-    """Return the settings of the encoders of a run: one, or one for each member of an ensemble."""
-    num_seeds = OmegaConf.select(config, "ensemble.num_members", default=1)
-    others = OmegaConf.select(config, "ensemble.models") or {}
-    return [config.model] * num_seeds + [model for model in others.values() if model is not None]
-
-
 def draw_split(config: DictConfig, pair: GraphPair) -> Split:
     """Return the split of a pair's links, as configured."""
     split = factory(config.split)(pair)
@@ -74,7 +71,7 @@ def draw_split(config: DictConfig, pair: GraphPair) -> Split:
 
 def with_literals(config: DictConfig, pair: GraphPair) -> GraphPair:
     """Return the pair with its matched literals if the config uses them; links are not used."""
-    settings = OmegaConf.select(config, "literals")
+    settings = config.get("literals")  # older configs do not have the group
     if settings is None or "_target_" not in settings:
         return pair
     literals = factory(settings)()(pair)
@@ -85,9 +82,7 @@ def with_literals(config: DictConfig, pair: GraphPair) -> GraphPair:
 
 def export_settings(config: DictConfig) -> ExportSettings:
     """Return the settings of the answer; older configs without them get the defaults."""
-    node = OmegaConf.select(config, "export") or {}
-    given = {key: node[key] for key in vars(ExportSettings()) if key in node}
-    return with_given(ExportSettings(), **given)
+    return typed(ExportSettings, config.get("export"))
 
 
 def check_export(config: DictConfig, settings: ExportSettings) -> None:
@@ -135,7 +130,7 @@ def initial_labels(visible: Visible, pair: GraphPair) -> tuple[IntArray, Tensor 
 
 
 def build_parts(
-    config: DictConfig,
+    settings: RunConfig,
     pair: GraphPair,
     visible: Visible,
     observer: Observer,
@@ -145,53 +140,65 @@ def build_parts(
     """Return encoder, labels and callbacks; they get only the visible links.
 
     Args:
-        config: The configuration of the run.
+        settings: The settings of the run.
         pair: The graphs.
         visible: The links that training and EM may use.
         observer: Called after each fit.
         device: The device of the rule.
         local: Entities to which EM is restricted; ``None`` means all.
     """
-    torch.manual_seed(config.seed)
-    held_out = OmegaConf.select(config, "model.early_stopping.held_out")
-    if held_out:
-        visible = visible.holding_out(held_out, config.seed)
-    num_source = pair.source.num_entities
-    graph, models = join_graphs(pair), member_models(config)
-    make_models = [partial(_build_model, model, graph) for model in models]
-    encoder, objective = _build_models(make_models)
-    makers = [factory(model.optimizer) if model.optimizer else None for model in models]
-    module = AlignmentModule(
-        encoder=encoder,
-        objective=objective,
-        optimizer=makers,
-        num_source=num_source,
-        num_target=pair.target.num_entities,
-        # sums in a fixed order wait for the device, which a CUDA graph cannot do
-        cuda_graph=config.trainer.cuda_graph and not torch.are_deterministic_algorithms_enabled(),
-    )
-    decoder = factory(config.similarity)(search=factory(config.search)())
-    stopping = _build_stopping(config, visible, decoder)
-    check_every = stopping.every if stopping else None
-    uses_rule = config.em.iterations and "rule" in config.method.uses
-    rule = _build_rule(config, visible, pair, device) if uses_rule else None
-    step: JointStep = NoStep() if rule is None else _build_step(config, rule)
+    nodes, seed = settings.nodes, settings.own.seed
+    torch.manual_seed(seed)
+    stops = settings.models[0].early_stopping
+    if stops is not None and stops.held_out:
+        visible = visible.holding_out(stops.held_out, seed)
+    graph = join_graphs(pair)
+    make_models = [partial(_build_model, model, graph) for model in settings.models]
+    module = _build_module(settings, pair, make_models)
+    decoder = factory(nodes.similarity)(search=factory(nodes.search)())
+    uses_rule = settings.em.iterations and settings.uses("rule")
+    rule = _build_rule(nodes, visible, pair, device) if uses_rule else None
+    step: JointStep = NoStep() if rule is None else _build_step(settings, rule)
     local_step = None if local is None else LocalStep(step, local)
-    step = _wrapped(config, local_step or step, visible, decoder)
+    step = _wrapped(settings, local_step or step, visible, decoder)
     labels, label_weights = initial_labels(visible, pair)
     data = LabelDataModule(
-        labels, num_source, config.trainer.block_size, check_every, pair.target.num_entities
+        labels,
+        pair.source.num_entities,
+        settings.trainer.block_size,
+        None if stops is None else stops.every,
+        pair.target.num_entities,
     )
     data.relabel(labels, label_weights)
     return Parts(
         module=module,
         data=data,
-        em=_build_em(config, visible, decoder, observer, step),
-        training=factory(config.training)(visible=visible, decoder=decoder),
-        stopping=stopping,
+        em=_build_em(settings, visible, decoder, observer, step),
+        training=factory(nodes.training)(visible=visible, decoder=decoder),
+        stopping=None if stops is None else _build_stopping(stops, visible, decoder),
         make_models=make_models,
-        lightning=build_lightning(config.trainer),
+        lightning=build_lightning(nodes.trainer),
         local=local_step,
+    )
+
+
+def _build_module(
+    settings: RunConfig, pair: GraphPair, make_models: Sequence[MakeModel]
+) -> AlignmentModule:
+    """Return the module of the only encoder, or that of an ensemble of all encoders."""
+    encoders, objectives = zip(*(make() for make in make_models), strict=True)
+    is_one = len(encoders) == 1
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    return AlignmentModule(
+        encoder=encoders[0] if is_one else Ensemble(encoders),
+        objective=objectives[0] if is_one else EnsembleObjective(objectives),
+        optimizer=[
+            factory(model.optimizer) if model.optimizer else None for model in settings.models
+        ],
+        num_source=pair.source.num_entities,
+        num_target=pair.target.num_entities,
+        # sums in a fixed order wait for the device, which a CUDA graph cannot do
+        cuda_graph=settings.trainer.cuda_graph and not deterministic,
     )
 
 
@@ -211,47 +218,40 @@ def _build_rule(
     return Composed({config.rule.name: make_rule, "literals": Literals}, pair, device)
 
 
-def _build_model(model: DictConfig, graph: JointGraph) -> tuple[nn.Module, Objective]:
+def _build_model(model: ModelConfig, graph: JointGraph) -> tuple[nn.Module, Objective]:
     encoder = factory(model.encoder)(graph=graph)
     return encoder, factory(model.objective)()
 
 
-def _build_models(
-    make_models: Sequence[Callable[[], tuple[nn.Module, Objective]]],
-) -> tuple[nn.Module, Objective | EnsembleObjective]:
-    """Return the only encoder with its objective, or an ensemble of all encoders."""
-    if len(make_models) == 1:
-        return make_models[0]()
-    encoders, objectives = zip(*(make() for make in make_models), strict=True)
-    return Ensemble(encoders), EnsembleObjective(objectives)
-
-
-def _build_stopping(config: DictConfig, visible: Visible, decoder: Decoder) -> EarlyStopping | None:
-    settings: Any = OmegaConf.select(config, "model.early_stopping")
-    if settings is None:
-        return None
+def _build_stopping(
+    settings: StoppingSettings, visible: Visible, decoder: Decoder
+) -> EarlyStopping:
     links = visible.validation if visible.stopping_links is None else visible.stopping_links
     if not len(links):
         raise ConfigError(
             "model.early_stopping needs validation links, and there are too few links to hold any "
             "out. Add links, or set model.early_stopping=null."
         )
-    of_stopping = {key: value for key, value in settings.items() if key != "held_out"}
-    stopping: EarlyStopping = make(EarlyStopping, links, decoder, **of_stopping)
-    return stopping
+    return EarlyStopping(
+        links, decoder, every=settings.every, patience=settings.patience, start=settings.start
+    )
 
 
 def _build_em(
-    config: DictConfig,
+    settings: RunConfig,
     visible: Visible,
     decoder: Decoder,
     observer: Observer,
     step: JointStep,
 ) -> EMCallback:
-    normaliser = factory(config.em.normaliser)()
-    if config.em.get("evidence") == "dense" and not isinstance(normaliser, SoftmaxNormaliser):
+    em, node = settings.em, settings.nodes.em.normaliser
+    known = {"name", "normaliser", *(one.name for one in fields(DualEMSettings))}
+    if unknown := sorted(set(settings.nodes.em) - known):
+        raise ConfigError(f"em does not accept its settings: {', '.join(unknown)} is unknown")
+    normaliser = factory(node)()
+    if em.evidence == "dense" and not isinstance(normaliser, SoftmaxNormaliser):
         raise ConfigError(
-            f"em.evidence=dense needs q over all targets, which {config.em.normaliser._target_} "
+            f"em.evidence=dense needs q over all targets, which {node._target_} "
             "does not compute. Use emea.em.normaliser.SoftmaxNormaliser, or em.evidence=candidates."
         )
     return EMCallback(
@@ -260,35 +260,39 @@ def _build_em(
         normaliser=normaliser,
         step=step,
         observer=observer,
-        num_candidates=config.em.num_candidates,
-        patience=config.em.get("patience"),
-        keep=config.em.get("keep", PaperEMSettings.keep),
+        num_candidates=em.num_candidates,
+        patience=em.patience,
+        keep=em.keep,
     )
 
 
-def _wrapped(config: DictConfig, step: JointStep, visible: Visible, decoder: Decoder) -> JointStep:
+def _wrapped(settings: RunConfig, step: JointStep, visible: Visible, decoder: Decoder) -> JointStep:
     """Return the step with the rejected pairs and the ensemble of the run."""
     if visible.rejected is not None:
         step = RejectedPairs(step, visible.rejected)
-    if OmegaConf.select(config, "ensemble.name") == "independent":
-        num_shared = OmegaConf.select(config, "ensemble.shared_fits", default=0)
-        first_shared = max(config.em.iterations + 1 - num_shared, 1) if num_shared else None
+    num_shared = settings.num_shared_fits
+    if num_shared is not None:
+        first_shared = max(settings.em.iterations + 1 - num_shared, 1) if num_shared else None
         return IndependentMembers(step, decoder, first_shared)
-    return WeightedMembers(step) if len(member_models(config)) > 1 else step
+    return WeightedMembers(step) if len(settings.models) > 1 else step
 
 
-def _build_step(config: DictConfig, rule: Rule) -> JointStep:
+def _build_step(settings: RunConfig, rule: Rule) -> JointStep:
     """Return the step of ``em.two_way``, or the paper's step if there is none or it is off."""
-    if not two_way_is_off(config):
-        two_way = factory(config.em.two_way)(rule=rule, num_candidates=config.em.num_candidates)
+    em, nodes = settings.em, settings.nodes
+    if not two_way_is_off(nodes):
+        two_way = factory(nodes.em.two_way)(rule=rule, num_candidates=em.num_candidates)
         if not isinstance(two_way, JointStep):
-            raise ConfigError(f"em.two_way must be a JointStep, got {config.em.two_way._target_}.")
+            raise ConfigError(f"em.two_way must be a JointStep, got {nodes.em.two_way._target_}.")
         return two_way
-    settings = {
-        key: config.em.get(key, getattr(PaperEMSettings, key))
-        for key in ("m_step", "sampling", "ridge", "evidence")
-    }
-    return PaperStep(rule, seed=config.seed, **settings)
+    return PaperStep(
+        rule,
+        seed=settings.own.seed,
+        m_step=em.m_step,
+        sampling=em.sampling,
+        ridge=em.ridge,
+        evidence=em.evidence,
+    )
 
 
 def build_lightning(trainer: DictConfig) -> LightningSettings:
@@ -307,7 +311,7 @@ def build_lightning(trainer: DictConfig) -> LightningSettings:
 def _built(trainer: DictConfig, key: str, kind: type) -> list[Any]:
     """Return the objects of a list of ``_target_`` nodes, each of which must be of this kind."""
     found = []
-    for node in OmegaConf.select(trainer, key) or ():
+    for node in trainer.get(key) or ():
         made = factory(node, keep_name=True)()
         if not isinstance(made, kind):
             raise ConfigError(

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from omegaconf import DictConfig
 from torch import Tensor
 
 from emea.baselines.reasoner import Reasoner, ReasoningReport
 from emea.config.instantiate import factory
+from emea.config.run_config import RunConfig
 from emea.data.graph_pair import GraphPair
 from emea.data.protocol import Visible
 from emea.data.split import Split
@@ -142,7 +142,7 @@ class Embedder:
     The encoder is built at the first call, because a method that only reasons does not need one.
 
     Args:
-        config: The configuration of the run.
+        settings: The settings of the run.
         pair: The graphs without links.
         visible: The links that the run may use.
         observer: Its ``embedding_seconds`` are increased by the time of each training.
@@ -154,13 +154,13 @@ class Embedder:
 
     def __init__(
         self,
-        config: DictConfig,
+        settings: RunConfig,
         pair: GraphPair,
         visible: Visible,
         observer: ReasoningObserver,
         device: torch.device,
     ) -> None:
-        self.config = config
+        self.settings = settings
         self.pair = pair
         self.visible = visible
         self.observer = observer
@@ -172,7 +172,7 @@ class Embedder:
         start = time.perf_counter()
         parts = self._renewed()
         parts.data.relabel(links.cpu().numpy())
-        num_epochs = self.config.model.initial_epochs
+        num_epochs = self.settings.models[0].initial_epochs
         num_steps = num_epochs * parts.module.steps_per_epoch(len(links))
         announce(parts, num_steps, self.device)
         with StepProgress(num_steps) as progress:
@@ -191,7 +191,7 @@ class Embedder:
     def _renewed(self) -> Parts:
         """Return the parts with new weights."""
         if self.parts is None:
-            self.parts = build_parts(self.config, self.pair, self.visible, _ignore, self.device)
+            self.parts = build_parts(self.settings, self.pair, self.visible, _ignore, self.device)
         else:
             self.parts.restart()
         return self.parts
@@ -205,17 +205,19 @@ class ReasoningRun:
     """Runs a baseline that reasons from training links.
 
     Args:
-        inputs: Config, graphs, links and device of the run.
+        inputs: Settings, graphs, links and device of the run.
     """
 
     def __init__(self, inputs: RunInputs) -> None:
-        config, graphs, device = inputs.config, inputs.graphs, inputs.device
+        settings, graphs, device = inputs.settings, inputs.graphs, inputs.device
         self.split = inputs.split
         self.device = device
         self.seeds = torch.from_numpy(inputs.visible.train.copy()).to(device)
         self.observer = ReasoningObserver(inputs.split, inputs.log)
-        self.reasoner: Reasoner = factory(config.method.reasoner)(pair=graphs, device=device)
-        self.embedder = Embedder(config, graphs, inputs.visible, self.observer, device)
+        self.reasoner: Reasoner = factory(settings.nodes.method.reasoner)(
+            pair=graphs, device=device
+        )
+        self.embedder = Embedder(settings, graphs, inputs.visible, self.observer, device)
         self.matching: Matching | None = None
 
     def train(self, folder: Path, resume_from: Path | None) -> None:

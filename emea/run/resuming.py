@@ -9,10 +9,12 @@ from pathlib import Path
 from shlex import quote
 
 from filelock import FileLock, Timeout
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from emea.answer.exporting import ALIGNMENT_FILES
 from emea.answer.schema import SCHEMA_FILES
+from emea.config.run_config import typed
+from emea.config.settings.execution import TrainerSettings
 from emea.data.graph_pair import GraphPair
 from emea.errors import DataError, UserError
 from emea.fit.checkpoint import PREVIOUS_FILE, load_progress, resumable
@@ -173,7 +175,7 @@ def recorded(
     resumes: bool,
 ) -> Iterator[Start]:
     """Lock the folder, start or resume the record of a run there, and close it at the end."""
-    deterministic = OmegaConf.select(config, "trainer.deterministic", default=False)
+    deterministic = typed(TrainerSettings, config.trainer).deterministic
     with locked_folder(folder):
         with (
             signals_as_interrupt(),

@@ -1,30 +1,26 @@
 """The stages of a run by its config: the first training, and the fits of each EM iteration."""
 
-from omegaconf import DictConfig, OmegaConf
-
+from emea.config.run_config import RunConfig
 from emea.fit.stages import Stage
-from emea.run.parts import member_models
 
 
-def stages(config: DictConfig) -> list[Stage]:
+def stages(settings: RunConfig) -> list[Stage]:
     """Return the first training, then each EM iteration, with one stage for each encoder."""
-    models, training = member_models(config), config.training
-    num_turns = OmegaConf.select(training, "turns_per_iteration", default=0)
-    plan = []
-    for iteration in range(config.em.iterations + 1):
+    models, plan = settings.models, []
+    for iteration in range(settings.em.iterations + 1):
         name = f"EM iteration {iteration}" if iteration else "first training"
         for member, model in enumerate(models):
-            restart = iteration > 0 and restarts(config, iteration, member)
+            restart = iteration > 0 and restarts(settings, iteration, member)
             num_epochs = model.epochs_per_iteration
             if restart or not iteration:
                 num_epochs = model.initial_epochs
-            if not iteration and config.initial_from:
+            if not iteration and settings.own.initial_from:
                 num_epochs = 0
             plan.append(
                 Stage(
                     name,
                     num_epochs,
-                    num_turns if iteration else training.turns,
+                    settings.turns_per_iteration if iteration else settings.turns,
                     restart,
                     (member,),
                     is_last=member == len(models) - 1,
@@ -33,27 +29,27 @@ def stages(config: DictConfig) -> list[Stage]:
     return plan
 
 
-def local_stages(config: DictConfig) -> list[Stage]:
+def local_stages(settings: RunConfig) -> list[Stage]:
     """Return the stages of an update that recomputes some entities only.
 
     Weights are kept from the earlier run. An encoder without weights derives its embeddings from
     the labels in each stage.
     """
-    num_epochs = 0 if config.model.optimizer else config.model.initial_epochs
-    numbers = range(1, config.em.iterations + 1) if config.em.iterations else (1,)
+    model, iterations = settings.models[0], settings.em.iterations
+    num_epochs = 0 if model.optimizer else model.initial_epochs
+    numbers = range(1, iterations + 1) if iterations else (1,)
     return [Stage(f"update {number}", num_epochs, num_turns=0, restart=False) for number in numbers]
 
 
-def restarts(config: DictConfig, iteration: int, member: int) -> bool:
+def restarts(settings: RunConfig, iteration: int, member: int) -> bool:
     """Return whether an encoder starts an EM iteration with new weights.
 
     With ``em.restart_every`` the members of an ensemble take turns, so one of them is renewed at
     a time.
     """
-    models = member_models(config)
-    if OmegaConf.select(models[member], "restart"):
+    if settings.models[member].restart:
         return True
-    every: int | None = OmegaConf.select(config, "em.restart_every")
+    every = settings.em.restart_every
     if not every or iteration % every:
         return False
-    return (iteration // every - 1) % len(models) == member
+    return (iteration // every - 1) % len(settings.models) == member

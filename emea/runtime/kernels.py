@@ -27,9 +27,7 @@ class _Switch:
     reads_halves = False
 
 
-def use_kernels(
-    choice: Literal["auto", "torch"], half_precision: bool, device: torch.device
-) -> None:
+def use_kernels(choice: str, half_precision: bool, device: torch.device) -> None:
     """Choose the kernels of all further computations.
 
     Args:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from emea.config.run_config import member_nodes
 from emea.config.settings.conditions import uses_two_way
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph import KnowledgeGraph
@@ -13,7 +14,6 @@ from emea.em.local import LocalUpdate
 from emea.matching.beliefs import Beliefs
 from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.finished_run import FinishedRun
-from emea.run.parts import member_models
 from emea.run.warm_start import WarmStart
 from emea.update.graph_versions import Versions
 from emea.update.updating import Update
@@ -187,7 +187,7 @@ def _obstacle(run: FinishedRun) -> str:
     """Return why only a complete update of a run is possible; empty if a local one is."""
     if run.neural is None:
         return "baselines are computed from the beginning"
-    if len(member_models(run.config)) > 1:
+    if len(member_nodes(run.config)) > 1:
         return "the run has an ensemble of encoders"
     if _uses_literals(run):
         return "the run compares literals"

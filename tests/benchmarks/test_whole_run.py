@@ -5,6 +5,7 @@ import pytest
 from benchmarks import overhead, whole_run
 from emea.config.checks import check_config
 from emea.config.composition import composed
+from emea.config.run_config import RunConfig
 from emea.run.schedule import stages
 
 QUICK = ["data.num_entities=150", "split.num_validation=10", "model.initial_epochs=4"]
@@ -49,9 +50,9 @@ def test_a_shortened_run_has_few_epochs_in_each_fit_and_turn(
     config = composed(["data=synthetic", "tracking=none", "trainer=cpu", *options])
     short = whole_run.shortened(config)
     check_config(short)
-    fits = stages(short)
+    fits = stages(RunConfig.of(short))
     assert len(fits) == num_fits * short.ensemble.get("num_members", 1)
-    for fit, before in zip(fits, stages(config), strict=False):
+    for fit, before in zip(fits, stages(RunConfig.of(config)), strict=False):
         assert fit.num_epochs <= min(whole_run.FEW_EPOCHS, before.num_epochs)
         assert fit.num_turns <= 1
     if "training=semi" in options:

@@ -14,6 +14,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from emea.config.composition import composed, option_names
+from emea.config.run_config import RunConfig
 from emea.errors import DataError, UserError
 from emea.fit import checkpoint, tensor_file
 from emea.fit.checkpoint import (
@@ -76,7 +77,7 @@ def test_resuming_from_a_checkpoint_equals_never_stopping(
     parts = make_parts(config)
     load_state(tmp_path / "half", parts)
     assert parts.em.iteration == 2
-    fit_stage(stages(config)[-1], parts, torch.device("cpu"), [])
+    fit_stage(stages(RunConfig.of(config))[-1], parts, torch.device("cpu"), [])
     whole = make_parts(config)
     load_state(tmp_path / "whole", whole)
     for whole_rows, rows in zip(whole.module.embeddings(), parts.module.embeddings(), strict=True):

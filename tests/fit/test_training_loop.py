@@ -9,6 +9,7 @@ import torch
 from omegaconf import DictConfig
 from safetensors.torch import load_file
 
+from emea.config.run_config import RunConfig
 from emea.record.pair_file import load_pair
 from emea.run.job import run_job
 from emea.run.parts import draw_split
@@ -49,7 +50,7 @@ def test_stages(
     overrides: tuple[str, ...], expected: list[tuple[int, int, bool]], tiny_config: Configs
 ) -> None:
     iterations = () if "em=none" in overrides else ("em.iterations=2",)
-    plan = stages(tiny_config(*EPOCHS, *iterations, *overrides))
+    plan = stages(RunConfig.of(tiny_config(*EPOCHS, *iterations, *overrides)))
     assert [(stage.num_epochs, stage.num_turns, stage.restart) for stage in plan] == expected
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from emea.config.checks import check_config
 from emea.config.composition import composed
+from emea.config.run_config import RunConfig
 from emea.data.arrays import IntArray
 from emea.errors import ConfigError
 from emea.fit import training_loop
@@ -35,7 +36,9 @@ SMALL = (*EPOCHS, "em=dual", "em.iterations=2", "data.num_entities=100")
 
 def test_each_iteration_trains_every_member(tiny_config: Configs) -> None:
     plan = stages(
-        tiny_config(*EPOCHS, "em.iterations=1", "ensemble=seeds", "ensemble.num_members=2")
+        RunConfig.of(
+            tiny_config(*EPOCHS, "em.iterations=1", "ensemble=seeds", "ensemble.num_members=2")
+        )
     )
     assert [(stage.members, stage.num_epochs, stage.is_last) for stage in plan] == [
         ((0,), 12, False),
@@ -46,10 +49,14 @@ def test_each_iteration_trains_every_member(tiny_config: Configs) -> None:
 
 
 def test_models_keep_their_own_schedules(tiny_config: Configs) -> None:
-    plan = stages(tiny_config(*EPOCHS, "em.iterations=1", "ensemble=models"))
+    plan = stages(RunConfig.of(tiny_config(*EPOCHS, "em.iterations=1", "ensemble=models")))
     assert [stage.num_epochs for stage in plan] == [12, 20, 1, 4, 20, 1]
     without = stages(
-        tiny_config(*EPOCHS, "em.iterations=0", "ensemble=models", "ensemble.models.lightea=null")
+        RunConfig.of(
+            tiny_config(
+                *EPOCHS, "em.iterations=0", "ensemble=models", "ensemble.models.lightea=null"
+            )
+        )
     )
     assert [stage.members for stage in without] == [(0,), (1,)]
 
@@ -66,7 +73,7 @@ def test_models_keep_their_own_schedules(tiny_config: Configs) -> None:
 def test_members_restart_in_turn(
     overrides: tuple[str, ...], restarted: set[tuple[int, int]], tiny_config: Configs
 ) -> None:
-    plan = stages(tiny_config(*EPOCHS, "em.iterations=4", *overrides))
+    plan = stages(RunConfig.of(tiny_config(*EPOCHS, "em.iterations=4", *overrides)))
     num_members = 1 + max(stage.members[0] for stage in plan)
     found = {
         (number // num_members, *stage.members)
@@ -225,7 +232,7 @@ def test_all_members_of_a_joint_fit_restart(tiny_config: Configs) -> None:
     config = tiny_config(*SMALL, *QUICK, "ensemble=seeds", "model.restart=true")
     parts = make_parts(config)
     members = list(parts.module.encoder.members)
-    ((_, stage),) = fits(stages(config), 3, parts)
+    ((_, stage),) = fits(stages(RunConfig.of(config)), 3, parts)
     fit_stage(stage, parts, torch.device("cpu"), [])
     assert all(
         old is not new for old, new in zip(members, parts.module.encoder.members, strict=True)

@@ -15,6 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load, save
 
 from emea.config.composition import composed
+from emea.config.run_config import RunConfig
 from emea.data.protocol import Strict
 from emea.fit.checkpoint import (
     Progress,
@@ -64,7 +65,7 @@ def parts(config: DictConfig) -> Iterator[Parts]:
     state = torch.get_rng_state()
     pair = load_pair(config)
     visible = Strict()(draw_split(config, pair))
-    yield build_parts(config, pair, visible, lambda _: None, torch.device("cpu"))
+    yield build_parts(RunConfig.of(config), pair, visible, lambda _: None, torch.device("cpu"))
     torch.set_rng_state(state)
 
 

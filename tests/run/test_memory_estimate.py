@@ -13,6 +13,7 @@ import pytest
 import torch
 from omegaconf import DictConfig
 
+from emea.config.run_config import RunConfig
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
@@ -44,7 +45,7 @@ def pair() -> GraphPair:
 
 
 def phases_of(config: DictConfig, pair: GraphPair, device: torch.device) -> tuple[Phase, ...]:
-    phases = estimate_memory(config, pair, device)
+    phases = estimate_memory(RunConfig.of(config), pair, device)
     assert phases is not None
     return phases
 
@@ -76,7 +77,7 @@ def test_the_user_can_insist(
 ) -> None:
     monkeypatch.setattr(memory_estimate, "available_memory", lambda device: 1.0)
     with caplog.at_level(logging.INFO):
-        check_memory(tiny_config("trainer.memory_check=false"), pair, CPU)
+        check_memory(RunConfig.of(tiny_config("trainer.memory_check=false")), pair, CPU)
     assert "Estimated peak memory: " in caplog.text
     assert "It may run out of memory. To reduce it, use" in caplog.text
 
@@ -92,13 +93,13 @@ def test_a_doubtful_estimate_only_warns(
         caplog.clear()
         left = share * peak(config, pair)
         monkeypatch.setattr(memory_estimate, "available_memory", lambda device, left=left: left)
-        check_memory(config, pair, CPU)
+        check_memory(RunConfig.of(config), pair, CPU)
         assert ("may run out of memory" in caplog.text) == warns
     monkeypatch.setattr(
         memory_estimate, "available_memory", lambda device: 0.99 / ACCURACY * peak(config, pair)
     )
     with pytest.raises(ConfigError, match="to try anyway"):
-        check_memory(config, pair, CPU)
+        check_memory(RunConfig.of(config), pair, CPU)
 
 
 def larger(pair: GraphPair, factor: int) -> GraphPair:
@@ -161,13 +162,13 @@ def test_candidates_of_iptranse_fill_a_part_of_the_join(tiny_config: Configs) ->
             labels = scores["num_links"]["train"]
             config.em.iterations = params["em.iterations"]
             num_runs.add((labels, params["em.iterations"]))
-            estimate = estimate_memory(config, zh, torch.device("cuda"), labels)
+            estimate = estimate_memory(RunConfig.of(config), zh, torch.device("cuda"), labels)
             assert estimate is not None and largest(estimate).name == "reasoning"
             ratio = largest(estimate).num_bytes / 2**20 / scores["peak_memory_mb"]
             assert 1 / ACCURACY <= ratio <= ACCURACY, (labels, ratio)
     assert len({labels for labels, iterations in num_runs if iterations == 1}) == 5
     assert len({labels for labels, iterations in num_runs if iterations > 1}) > 1
-    unknown = estimate_memory(config, zh, torch.device("cuda"))
+    unknown = estimate_memory(RunConfig.of(config), zh, torch.device("cuda"))
     assert unknown is not None and largest(unknown).num_bytes / 2**20 > ACCURACY * 1100
 
 
@@ -177,8 +178,8 @@ def test_all_encoders_are_known_and_others_have_no_estimate(
     config = tiny_config("model=rrea")
     assert config.model.encoder._target_ in ENCODERS
     config.model.encoder._target_ = "mine.Encoder"
-    assert estimate_memory(config, pair, CPU) is None
-    check_memory(config, pair, CPU)
+    assert estimate_memory(RunConfig.of(config), pair, CPU) is None
+    check_memory(RunConfig.of(config), pair, CPU)
 
 
 def test_memory_of_this_process() -> None:
@@ -195,12 +196,14 @@ from pathlib import Path
 from emea.record.pair_file import load_pair
 from emea.config.composition import composed
 from emea.runtime.device import memory_in_use
+from emea.config.run_config import RunConfig
 from emea.run.job import run_job
 from emea.run.memory_estimate import estimate_memory, largest
 
 config = composed(["tracking=none", "trainer=cpu", *sys.argv[1:]])
 pair, device = load_pair(config), torch.device("cpu")
-estimated = memory_in_use(device) + largest(estimate_memory(config, pair, device)).num_bytes
+phases = estimate_memory(RunConfig.of(config), pair, device)
+estimated = memory_in_use(device) + largest(phases).num_bytes
 with tempfile.TemporaryDirectory() as folder:
     measured = run_job(config, Path(folder), pair=pair).metrics["peak_memory_mb"]
 print(json.dumps([estimated / 2**20, measured]))

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from emea.config.composition import option_names
 from emea.config.paths import check_paths
+from emea.config.run_config import RunConfig
 from emea.data.protocol import Strict
 from emea.errors import ConfigError
 from emea.fit.fitting import seconds_per_step
@@ -76,7 +77,7 @@ def test_the_estimate_leaves_no_trace(model: str, tiny_config: Configs) -> None:
     config = tiny_config(f"model={model}")
     pair = load_pair(config)
     visible = Strict()(draw_split(config, pair))
-    parts = build_parts(config, pair, visible, lambda _: None, torch.device("cpu"))
+    parts = build_parts(RunConfig.of(config), pair, visible, lambda _: None, torch.device("cpu"))
     weights = {name: value.clone() for name, value in parts.module.state_dict().items()}
     state = torch.get_rng_state()
     assert seconds_per_step(parts.module, parts.data) > 0

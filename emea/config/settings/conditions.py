@@ -45,11 +45,6 @@ def uses_two_way(config: DictConfig) -> bool:
     return is_ours and has_iterations(config) and not two_way_is_off(config)
 
 
-def candidates_key(config: DictConfig) -> str:
-    """Return the setting that limits the candidates per entity in the M- and E-steps."""
-    return "em.two_way.max_candidates" if uses_two_way(config) else "em.num_candidates"
-
-
 def _has_turns(config: DictConfig) -> bool:
     later = value_of(config, "training.turns_per_iteration") and config.em.iterations
     return "em" in config.method.uses and bool(config.training.turns or later)
