@@ -28,11 +28,9 @@ def answer_calibration(answer: Beliefs, test: IntArray) -> dict[str, Any]:
         answer: The matches; probability 0 means no match.
         test: ``[num_links, 2]`` test links.
     """
-    sources, targets = test.T
-    probs = answer.probs.max(1).values.double().cpu().numpy()[sources]
-    right = answer.best_targets().cpu().numpy()[sources] == targets
-    matched = probs > 0
-    bins = reliability_bins(probs[matched], right[matched])
+    judged = JudgedAnswer(answer, test)
+    matched = judged.probs > 0
+    bins = reliability_bins(judged.probs[matched], judged.right[matched])
     return {
         "ece": expected_calibration_error(bins),
         "bins": bins,

@@ -11,7 +11,13 @@ from torch import Tensor
 from emea.data.arrays import IntArray
 from emea.evaluation.ranks import Ranks
 from emea.matching.beliefs import Beliefs
-from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairRanking, group_sizes
+from emea.matching.pair_table import (
+    OUT_OF_THE_QUESTION,
+    PairRanking,
+    ScoredPairs,
+    expand_ranges,
+    group_sizes,
+)
 from emea.matching.similarity import Similarity
 from emea.runtime.block_memory import block_budget, in_smaller_blocks
 
@@ -36,14 +42,6 @@ class Counts(NamedTuple):
 
     found: Tensor
     before: Tensor
-
-
-class ListedPairs(NamedTuple):
-    """Holds pairs and their scores, sorted by row."""
-
-    rows: Tensor
-    columns: Tensor
-    scores: Tensor
 
 
 @in_smaller_blocks
@@ -72,16 +70,16 @@ def fused_ranks(
     num_rows = ranking.table.num_target if reverse else ranking.table.num_source
     entities = _members(links[:, 0], num_rows, ranking.scores)
     listed = _listed(ranking, entities, reverse)
-    pooled = _members(links[:, 1] if pool is None else pool, similarity.num_target, listed.rows)
+    pooled = _members(links[:, 1] if pool is None else pool, similarity.num_target, listed.sources)
 
     def counted(sources: Tensor, right: Tensor) -> Counts:
         return _ranked_before(similarity, listed, pooled, sources, right)
 
-    width = -(-len(listed.rows) // max(1, int(entities.sum())))
-    return _merged(neural, _in_blocks(counted, links, width, listed.rows.device))
+    width = -(-len(listed.sources) // max(1, int(entities.sum())))
+    return _merged(neural, _in_blocks(counted, links, width, listed.sources.device))
 
 
-def _listed(ranking: PairRanking, entities: Tensor, reverse: bool) -> ListedPairs:
+def _listed(ranking: PairRanking, entities: Tensor, reverse: bool) -> ScoredPairs:
     """Return the row, column and score of each pair of some entities.
 
     Args:
@@ -95,17 +93,19 @@ def _listed(ranking: PairRanking, entities: Tensor, reverse: bool) -> ListedPair
     rows, slots = (table.filled & wanted).nonzero(as_tuple=True)
     columns, scores = table.targets[rows, slots], ranking.scores[rows, slots]
     if not reverse:
-        return ListedPairs(rows, columns, scores)
+        return ScoredPairs(rows, columns, scores)
     columns, order = torch.sort(columns, stable=True)
-    return ListedPairs(columns, rows[order], scores[order])
+    return ScoredPairs(columns, rows[order], scores[order])
 
 
 def _ranked_before(
-    similarity: Similarity, listed: ListedPairs, pooled: Tensor, sources: Tensor, right: Tensor
+    similarity: Similarity, listed: ScoredPairs, pooled: Tensor, sources: Tensor, right: Tensor
 ) -> Counts:
     """Compare the listed pairs of some links' sources with the links."""
-    link, entry = _entries(listed.rows, sources)
-    columns, scores = listed.columns[entry], listed.scores[entry]
+    first = torch.searchsorted(listed.sources, sources)
+    sizes = torch.searchsorted(listed.sources, sources, right=True) - first
+    link, entry = expand_ranges(first, sizes)
+    columns, scores = listed.targets[entry], listed.scores[entry]
     hits = (columns == right[link]).nonzero().squeeze(1)
     found = torch.zeros(len(sources), dtype=torch.bool, device=sources.device)
     found[link[hits]] = True
@@ -127,15 +127,6 @@ def _ranked_before(
         num_equal = torch.where(found, (num_equal - 1).clamp(min=0), num_equal)
         before.append(num_better + num_equal / 2)
     return Counts(found, torch.stack(before))
-
-
-def _entries(rows: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the index of the wanted row and of the pair, for every pair of the wanted rows."""
-    first = torch.searchsorted(rows, wanted)
-    sizes = torch.searchsorted(rows, wanted, right=True) - first
-    link = torch.arange(len(wanted), device=rows.device).repeat_interleave(sizes)
-    shift = first - (sizes.cumsum(0) - sizes)
-    return link, torch.arange(len(link), device=rows.device) + shift[link]
 
 
 @in_smaller_blocks
@@ -269,11 +260,8 @@ def pool_assignment(ranking: PairRanking, test: IntArray, rounds: int = ROUNDS) 
         rounds: Number of normalisations of each side.
     """
     table = ranking.table
-    device = table.targets.device
-    sources = torch.zeros(table.num_source, dtype=torch.bool, device=device)
-    targets = torch.zeros(table.num_target, dtype=torch.bool, device=device)
-    sources[torch.from_numpy(test[:, 0].copy()).to(device)] = True
-    targets[torch.from_numpy(test[:, 1].copy()).to(device)] = True
+    sources = _members(test[:, 0], table.num_source, table.targets)
+    targets = _members(test[:, 1], table.num_target, table.targets)
     inside = table.filled & sources.unsqueeze(1) & targets[table.targets]
     table = replace(table, filled=inside)
     nothing = ranking.scores.new_full((table.num_target,), OUT_OF_THE_QUESTION)

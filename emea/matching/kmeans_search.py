@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from emea.matching.candidates import search_recall, top_candidates
+from emea.matching.pair_table import run_ends
 from emea.matching.search import SearchGroup
 from emea.matching.similarity import Similarity
 
@@ -85,8 +86,7 @@ class KMeansCells:
 def _by_cell(cells: Tensor, num_cells: int) -> tuple[Tensor, Tensor]:
     """Return the entities sorted by cell, and the start of each cell (on the CPU)."""
     order = torch.argsort(cells, stable=True)
-    counts = torch.bincount(cells, minlength=num_cells).cpu()
-    return order, torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    return order, run_ends(torch.bincount(cells, minlength=num_cells).cpu())
 
 
 @dataclass(frozen=True)

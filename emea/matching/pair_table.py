@@ -1,5 +1,6 @@
-"""A table of candidate pairs with one row per source entity."""
+"""A table of candidate pairs with one row per source entity, and groups in flat lists."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -175,8 +176,7 @@ def places_in_groups(groups: Tensor, num_groups: int) -> Tensor:
 
 def group_starts(groups: Tensor, num_groups: int) -> Tensor:
     """Return the start of each group in a list ordered by group, and the list's length."""
-    sizes = group_sizes(groups, num_groups)
-    return torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
+    return run_ends(group_sizes(groups, num_groups))
 
 
 def group_sizes(groups: Tensor, num_groups: int, counts: Tensor | None = None) -> Tensor:
@@ -191,6 +191,37 @@ def group_sizes(groups: Tensor, num_groups: int, counts: Tensor | None = None) -
     """
     numbers = torch.ones_like(groups) if counts is None else counts.to(groups.dtype)
     return groups.new_zeros(num_groups).scatter_add_(0, groups, numbers)
+
+
+def run_ends(sizes: Tensor) -> Tensor:
+    """Return the starts of runs of these sizes and the end of the last run, ``[n + 1]``."""
+    return torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
+
+
+def expand_ranges(starts: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
+    """Return all positions of all ranges ``start, start + 1, ...``, in order.
+
+    Args:
+        starts: First position of each range.
+        sizes: Number of positions of each range.
+
+    Returns:
+        The range of each position, and the position.
+    """
+    index = torch.repeat_interleave(sizes)
+    # position = start + (place in the whole - places before the range)
+    shift = (starts - (sizes.cumsum(0) - sizes)).index_select(0, index)
+    return index, shift + torch.arange(len(index), device=index.device)
+
+
+def chunks(sizes: Tensor, limit: int) -> Iterator[slice]:
+    """Yield consecutive ranges of items whose sizes sum to at most the limit, or of one item."""
+    ends = sizes.cumsum(0).cpu()
+    start, done = 0, 0
+    while start < len(ends):
+        stop = max(start + 1, int(torch.searchsorted(ends, done + limit, right=True)))
+        yield slice(start, stop)
+        start, done = stop, int(ends[stop - 1])
 
 
 def _largest(values: Tensor, index: Tensor, size: int) -> Tensor:

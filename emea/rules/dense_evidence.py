@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from emea.matching.beliefs import DenseBeliefs
-from emea.rules.directed_triples import DirectedTriples, TailGroups, chunks, expand_ranges
+from emea.matching.pair_table import chunks, expand_ranges
+from emea.rules.directed_triples import DirectedTriples, TailGroups
 from emea.rules.pair_evidence import log_remaining
 from emea.runtime.block_memory import block_budget, in_smaller_blocks
 

@@ -1,6 +1,5 @@
 """A graph's triples read in both directions, grouped by entity pair or by tail and relation."""
 
-from collections.abc import Iterator
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
@@ -10,6 +9,7 @@ from torch import Tensor, nn
 
 from emea.data.graph import KnowledgeGraph
 from emea.data.sorting import distinct_rows, run_starts
+from emea.matching.pair_table import group_starts, run_ends
 
 _MIX = -7046029254386353131  # 2^64 / golden ratio, as a signed integer: spreads keys over the bits
 
@@ -120,7 +120,7 @@ class Edges:
         entities = torch.arange(self.num_entities, device=self.keys.device)
         self._bits = ((entities * _MIX) >> 40) & 63
         self._neighbours = self._signatures(triples)
-        self._starts = run_ends(torch.bincount(triples.pair_heads, minlength=self.num_entities))
+        self._starts = group_starts(triples.pair_heads, self.num_entities)
         self._tails = triples.pair_tails
 
     def _signatures(self, triples: DirectedTriples) -> Tensor:
@@ -191,40 +191,9 @@ class TailGroups:
         groups, sizes = torch.unique_consecutive(keys, return_counts=True)
         self.owners: Tensor = groups // triples.num_directed
         self.relations: Tensor = groups % triples.num_directed
-        self.starts = run_ends(torch.bincount(self.owners, minlength=triples.num_entities))
+        self.starts = group_starts(self.owners, triples.num_entities)
         self.member_starts = run_ends(sizes)
         self.num_members = sizes
         self.members = self.heads[order]
         self.group_of_head = torch.empty_like(order)
         self.group_of_head[order] = torch.repeat_interleave(sizes)
-
-
-def expand_ranges(starts: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
-    """Return all positions of all ranges ``start, start + 1, ...``, in order.
-
-    Args:
-        starts: First position of each range.
-        sizes: Number of positions of each range.
-
-    Returns:
-        The range of each position, and the position.
-    """
-    index = torch.repeat_interleave(sizes)
-    # position = start + (place in the whole - places before the range)
-    shift = (starts - (sizes.cumsum(0) - sizes)).index_select(0, index)
-    return index, shift + torch.arange(len(index), device=index.device)
-
-
-def run_ends(sizes: Tensor) -> Tensor:
-    """Return the starts of runs of these sizes and the end of the last run, ``[n + 1]``."""
-    return torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
-
-
-def chunks(sizes: Tensor, limit: int) -> Iterator[slice]:
-    """Yield consecutive ranges of items whose sizes sum to at most the limit, or of one item."""
-    ends = sizes.cumsum(0).cpu()
-    start, done = 0, 0
-    while start < len(ends):
-        stop = max(start + 1, int(torch.searchsorted(ends, done + limit, right=True)))
-        yield slice(start, stop)
-        start, done = stop, int(ends[stop - 1])

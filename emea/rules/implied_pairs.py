@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from emea.matching.beliefs import Matching
-from emea.matching.pair_table import group_sizes
-from emea.rules.directed_triples import TailGroups, chunks, expand_ranges, run_ends
+from emea.matching.pair_table import chunks, expand_ranges, group_sizes, run_ends
+from emea.rules.directed_triples import TailGroups
 from emea.runtime.block_memory import block_budget
 
 EVIDENCE_PER_BLOCK = {"cpu": 2**20, "cuda": 2**25}

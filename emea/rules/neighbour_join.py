@@ -7,7 +7,8 @@ from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
 from emea.matching.compiled import arrays
-from emea.rules.directed_triples import DirectedTriples, expand_ranges
+from emea.matching.pair_table import expand_ranges
+from emea.rules.directed_triples import DirectedTriples
 from emea.runtime import kernels
 from emea.runtime.block_memory import block_budget, in_smaller_blocks
 from emea.runtime.threads import in_ranges

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from emea.matching.compiled import arrays, group_order
-from emea.matching.pair_table import PairTable
-from emea.rules.directed_triples import DirectedTriples, chunks, expand_ranges, run_ends
+from emea.matching.pair_table import PairTable, chunks, expand_ranges, group_starts
+from emea.rules.directed_triples import DirectedTriples
 from emea.rules.neighbour_join import LOOKUPS_PER_BLOCK
 from emea.rules.subsumption import Subsumption
 from emea.runtime import kernels
@@ -44,7 +44,7 @@ class EntityRelations:
         self.num_directed = triples.num_directed
         self.entities: Tensor = keys // triples.num_directed
         self.relations: Tensor = keys % triples.num_directed
-        self.starts = run_ends(torch.bincount(self.entities, minlength=triples.num_entities))
+        self.starts = group_starts(self.entities, triples.num_entities)
         having = torch.bincount(self.relations, minlength=triples.num_directed).clamp(min=1)
         self.weights = -torch.log(having / max(1, triples.num_entities))
 
@@ -136,7 +136,7 @@ def _partners(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the counterparts of the other side's relations: starts, relations, inclusions."""
     order = torch.argsort(relations[1], stable=True)
-    starts = run_ends(torch.bincount(relations[1], minlength=num_there))
+    starts = group_starts(relations[1], num_there)
     return starts, relations[0][order], likelier[order]
 
 

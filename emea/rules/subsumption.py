@@ -7,7 +7,8 @@ from torch import Tensor
 
 from emea.data.graph import KnowledgeGraph
 from emea.matching.beliefs import Beliefs
-from emea.rules.directed_triples import DirectedTriples, expand_ranges, run_ends
+from emea.matching.pair_table import expand_ranges, run_ends
+from emea.rules.directed_triples import DirectedTriples
 from emea.rules.neighbour_join import NeighbourJoin, join_neighbours
 
 SMOOTHING = 0.5

@@ -13,6 +13,8 @@ from emea.matching.pair_table import (
     LabelledSlots,
     PairTable,
     ScoredPairs,
+    chunks,
+    expand_ranges,
     group_sizes,
     places_in_groups,
     tabulate,
@@ -147,3 +149,21 @@ def test_labels_decide_the_slots_of_their_entities() -> None:
         expected[place] = 0.0 if (source, target) in labels else -2.0 if is_other else -torch.inf
     assert torch.equal(found, expected)
     assert (log_probs == -2).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=12))
+def test_ranges_equal_a_loop(ranges: list[tuple[int, int]]) -> None:
+    columns = torch.tensor(ranges, dtype=torch.int64).reshape(-1, 2)
+    index, position = expand_ranges(columns[:, 0], columns[:, 1])
+    expected = [(i, start + j) for i, (start, size) in enumerate(ranges) for j in range(size)]
+    assert list(zip(index.tolist(), position.tolist(), strict=True)) == expected
+
+
+@given(st.lists(st.integers(0, 9), max_size=20), st.integers(1, 12))
+def test_chunks_cover_all_items_and_respect_the_limit(sizes: list[int], limit: int) -> None:
+    parts = list(chunks(torch.tensor(sizes, dtype=torch.int64), limit))
+    assert [item for part in parts for item in range(part.start, part.stop)] == list(
+        range(len(sizes))
+    )
+    for part in parts:
+        assert sum(sizes[part]) <= limit or part.stop == part.start + 1

@@ -12,7 +12,6 @@ from emea.matching import similarity as similarity_module
 from emea.matching.beliefs import Beliefs, DenseBeliefs
 from emea.matching.similarity import Cosine
 from emea.rules import dense_evidence
-from emea.rules.dense_evidence import chunks
 from emea.rules.paris import PARIS
 from emea.rules.rule import RuleView
 
@@ -84,14 +83,3 @@ def test_large_hubs_keep_the_evidence_of_candidates(monkeypatch: pytest.MonkeyPa
     assert torch.equal(bounded[is_hub], only[is_hub])
     assert torch.equal(bounded[~is_hub], exact[~is_hub])
     assert (exact[is_hub] > only[is_hub]).all()
-
-
-@settings(deadline=None, max_examples=30)
-@given(st.lists(st.integers(0, 9), max_size=20), st.integers(1, 12))
-def test_chunks_cover_all_items_and_respect_the_limit(sizes: list[int], limit: int) -> None:
-    parts = list(chunks(torch.tensor(sizes, dtype=torch.int64), limit))
-    assert [item for part in parts for item in range(part.start, part.stop)] == list(
-        range(len(sizes))
-    )
-    for part in parts:
-        assert sum(sizes[part]) <= limit or part.stop == part.start + 1

@@ -6,14 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from omegaconf import DictConfig
 
 from emea.data.graph import KnowledgeGraph
 from emea.rules import directed_triples
-from emea.rules.directed_triples import _ARRAYS, DirectedTriples, expand_ranges
+from emea.rules.directed_triples import _ARRAYS, DirectedTriples
 from emea.run.job import run_job
 
 from .literal_paris import both_directions, graphs, inverse_functionality
@@ -99,11 +97,3 @@ def test_a_run_changes_no_shared_value(
     assert len(shared) >= 12
     for values, before in shared:
         np.testing.assert_array_equal(values, before)
-
-
-@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=12))
-def test_equals_a_loop(ranges: list[tuple[int, int]]) -> None:
-    columns = torch.tensor(ranges, dtype=torch.int64).reshape(-1, 2)
-    index, position = expand_ranges(columns[:, 0], columns[:, 1])
-    expected = [(i, start + j) for i, (start, size) in enumerate(ranges) for j in range(size)]
-    assert list(zip(index.tolist(), position.tolist(), strict=True)) == expected
