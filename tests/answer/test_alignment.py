@@ -84,13 +84,6 @@ def test_a_triple_store_reads_every_triple() -> None:
     assert len(store) == 3
 
 
-def test_rdflib_reads_every_triple() -> None:
-    rdflib = pytest.importorskip("rdflib")
-    graph = rdflib.Graph()
-    graph.parse(data="\n".join(owl_triples(typed_alignment([0, 1, 2, -1, 1]))), format="nt")
-    assert len(graph) == 4
-
-
 def test_sssom_py_keeps_every_row(tmp_path: Path) -> None:
     parsers = pytest.importorskip("sssom.parsers")
     alignment = typed_alignment([0, 1, 2, -1, 1])

@@ -80,19 +80,6 @@ def test_pairs_are_those_of_a_loop(tied: bool) -> None:
         assert len(set(targets)) == len(targets), seed
 
 
-def test_who_is_not_chosen_back_stays_unmatched() -> None:
-    # both want target 7, which prefers 1; 0 has a second choice that nobody wants
-    beliefs = Beliefs(torch.tensor([[7, 3], [7, 3]]), torch.tensor([[0.6, 0.4], [0.9, 0.1]]))
-    answer = MutualAnswer()(beliefs, torch.zeros(0, 2, dtype=torch.int64))
-    assert answered(answer) == {1: (7, pytest.approx(0.9))}
-
-
-def test_a_label_is_kept_however_sure_others_are_of_its_target() -> None:
-    beliefs = Beliefs(torch.tensor([[5, 2], [5, 2]]), torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
-    answer = MutualAnswer()(beliefs, torch.tensor([[1, 5]]))
-    assert answered(answer) == {1: (5, 1.0)}
-
-
 NO_LABELS = torch.zeros(0, 2, dtype=torch.int64)
 
 
@@ -205,9 +192,3 @@ def test_all_together_beats_each_for_itself() -> None:
     beliefs = Beliefs(torch.tensor([[4, 6], [4, 6]]), torch.tensor([[0.6, 0.3], [0.5, 0.0]]))
     answer = HungarianAnswer(0.01)(beliefs, torch.zeros(0, 2, dtype=torch.int64))
     assert {source: target for source, (target, _) in answered(answer).items()} == {0: 6, 1: 4}
-
-
-def test_who_finds_nothing_better_stays_unmatched() -> None:
-    beliefs = Beliefs(torch.tensor([[0], [0], [1]]), torch.tensor([[0.9], [0.8], [0.05]]))
-    answer = HungarianAnswer(0.1)(beliefs, torch.zeros(0, 2, dtype=torch.int64))
-    assert answered(answer) == {0: (0, pytest.approx(0.9))}

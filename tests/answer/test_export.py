@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from emea.answer.exporting import FORMATS
 from emea.answer.schema import SCHEMA_FORMATS
@@ -180,12 +180,6 @@ def test_a_target_precision_is_reached_on_the_validation_links(
     assert "20 validation links" in line
 
 
-def test_validation_links_are_not_certain(finished: FinishedRun) -> None:
-    validation = finished.split.supervision.validation
-    assert not np.isin(validation[:, 0], finished.labels[:, 0]).any()
-    assert finished.beliefs.probs.max(1).values[validation[:, 0].tolist()].max() < 1
-
-
 def test_a_precision_out_of_reach_is_reported(
     tiny_config: Configs, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -221,15 +215,11 @@ def test_the_answer_that_is_scored_is_the_accepted_one(
     [
         (["export.formats=[nt,csv]"], "export.formats must be a list of some of tsv, nt"),
         (["export.formats=nt"], r"must be a list of .* \(such as \[tsv\]\), got nt"),
-        (["export.formats=null"], "export.formats must be a list"),
         (["export.top_k=0"], "export.top_k must be a whole number from 1 to 100,000, got 0"),
-        (["export.top_k=1.5"], "export.top_k must be a whole number"),
         (["export.threshold=1.5"], "export.threshold must be a number from 0 to 1, got 1.5"),
-        (["export.target_precision=high"], "export.target_precision must be a number"),
         (["export.threshold=0.5", "export.target_precision=0.9"], "Remove export.threshold"),
         (["split.num_validation=0", "export.target_precision=0.9"], "needs validation links"),
         (["export.treshold=0.5"], "There is no key export.treshold .nearest: export.threshold"),
-        (["export=null"], "export"),
     ],
 )
 def test_settings_without_meaning_are_refused(overrides: list[str], sentence: str) -> None:
@@ -251,21 +241,6 @@ def test_files_of_another_time_are_named(
     assert "also contains" not in caplog.text
     predict(finished, tmp_path, ExportSettings(("nt",), threshold=0.5))
     assert "also contains alignment.jsonl from an earlier prediction" in caplog.text
-
-
-def test_runs_from_before_have_the_defaults(tiny_config: Configs, tmp_path: Path) -> None:
-    run_job(tiny_config(*QUICK), tmp_path)
-    config = OmegaConf.load(tmp_path / "config.yaml")
-    del config.export
-    OmegaConf.save(config, tmp_path / "config.yaml")
-    with np.load(tmp_path / "beliefs.npz") as file:
-        arrays = {name: file[name] for name in file.files if name != "labels"}
-    np.savez_compressed(tmp_path / "beliefs.npz", **arrays)
-    run = load_run(tmp_path)
-    assert export_settings(run.config) == ExportSettings()
-    predict(run, tmp_path / "out", export_settings(run.config))
-    for file in ("alignment.tsv", "unmatched.tsv"):
-        assert (tmp_path / "out" / file).read_bytes() == (tmp_path / file).read_bytes()
 
 
 def test_a_decoding_that_cannot_be_had_is_refused(tiny_config: Configs, tmp_path: Path) -> None:

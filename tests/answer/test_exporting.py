@@ -149,10 +149,6 @@ def test_every_line_is_a_triple_of_the_answer(alignment: Alignment) -> None:
     ]
 
 
-def unescaped(cell: str) -> str:
-    return cell.replace("\\t", "\t").replace("\\n", "\n").replace("\\r", "\r")
-
-
 def test_tab_separated_lines() -> None:
     alignment = alignment_of(["a", "b", "c"], ["x", 'y "z"'], [1, -1, 0])
     assert list(matched_lines(alignment)) == [
@@ -161,27 +157,6 @@ def test_tab_separated_lines() -> None:
         "c\tx\t0.333333",
     ]
     assert list(unmatched_lines(alignment)) == ["source\tcandidate\tprobability", "b\tx\t0.250000"]
-
-
-def test_an_entity_without_candidates_is_marked() -> None:
-    alignment = alignment_of(["a"], ["x"], [-1])
-    alignment.candidate_probs[:] = 0
-    assert list(unmatched_lines(alignment))[1:] == ["a\t\t0.000000"]
-
-
-@given(alignments())
-def test_every_entity_has_one_line_with_any_name(alignment: Alignment) -> None:
-    expected = answer(alignment)
-    matched, unmatched = (
-        [line.split("\t") for line in list(lines(alignment))[1:]]
-        for lines in (matched_lines, unmatched_lines)
-    )
-    assert all(len(row) == 3 and not set("\n\r") & set("".join(row)) for row in matched + unmatched)
-    assert len(matched) + len(unmatched) == len(expected)
-    if not any("\\" in name for name in [*expected, *map(str, expected.values())]):
-        found = {unescaped(source): unescaped(target) for source, target, _ in matched}
-        assert found == {source: target for source, target in expected.items() if target}
-        assert {unescaped(row[0]) for row in unmatched} == set(expected) - set(found)
 
 
 @given(alignments())

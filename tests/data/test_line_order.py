@@ -201,49 +201,6 @@ def test_the_order_of_lines_changes_nothing(case: str, tmp_path: Path) -> None:
     assert everything(read(written(tmp_path / "two" / "pair", other))) == expected
 
 
-def test_the_order_of_rows_in_parquet_changes_nothing(tmp_path: Path) -> None:
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    found = []
-    for name, order in (("one", sorted(EDGES)), ("two", sorted(EDGES, reverse=True))):
-        folder = written(tmp_path / name, {"links.tsv": [f"a{s}\tb{t}" for s, t in LINKS]})
-        for side in ("a", "b"):
-            columns = zip(
-                *((f"{side}{h}", f"r{r}", f"{side}{t}") for h, r, t in order), strict=True
-            )
-            table = pyarrow.table(dict(zip(("head", "relation", "tail"), columns, strict=True)))
-            parquet.write_table(table, folder / f"{side}.parquet", row_group_size=7)
-        files = [folder / name for name in ("a.parquet", "b.parquet", "links.tsv")]
-        found.append(everything(read_own_files(*files)))
-    assert found[0] == found[1]
-
-
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-
-
-def described(side: str) -> list[str]:
-    about = '<rdf:Description rdf:about="{}">{}</rdf:Description>\n'
-    edges = [
-        about.format(iri(side, h), f'<r:r{r} rdf:resource="{iri(side, t)}"/>')
-        for h, r, t in sorted(EDGES)
-    ]
-    names = [about.format(iri(side, e), f"<r:name>name {e % 5}</r:name>") for e in range(SIZE)]
-    return edges + names
-
-
-def test_the_order_of_descriptions_in_rdf_xml_changes_nothing(tmp_path: Path) -> None:
-    links = [f"{iri('a', s)}\t{iri('b', t)}" for s, t in LINKS]
-    found = []
-    for name, step in (("one", 1), ("two", -1)):
-        folder = written(tmp_path / name, {"links.tsv": links[::step]})
-        for side in ("a", "b"):
-            parts = "".join(described(side)[::step])
-            text = f'<rdf:RDF xmlns:rdf="{RDF}" xmlns:r="http://r/">\n{parts}</rdf:RDF>\n'
-            (folder / f"{side}.rdf").write_text(text, encoding="utf-8")
-        files = [folder / name for name in ("a.rdf", "b.rdf", "links.tsv")]
-        found.append(everything(read_own_files(*files, keep_literals=True)))
-    assert found[0] == found[1]
-
-
 @pytest.mark.parametrize("keep_literals", [False, True])
 def test_openea_test_links_change_no_graph_and_no_label(
     keep_literals: bool, tmp_path: Path

@@ -66,18 +66,6 @@ def test_a_contradiction_stops_or_is_counted(caplog: pytest.LogCaptureFixture) -
     assert "line 4: target entity x is already linked" in caplog.text
 
 
-def test_many_contradictions_are_counted(caplog: pytest.LogCaptureFixture) -> None:
-    targets = [f"t{number}" for number in range(NUM_NAMED + 6)]
-    ends = (finder(["a"], "source"), finder(targets, "target"))
-    lenient = LinkResolver(*ends, Prefixes(), "skip", LinkRegister())
-    _, reading = lenient.resolve(listing(*(("a", target) for target in targets)))
-    assert reading.num_contradicting == NUM_NAMED + 5
-    assert len(caplog.messages) == NUM_NAMED + 1
-    assert caplog.messages[0].startswith("seeds.tsv, line 3: source entity a is already linked")
-    assert caplog.messages[0].endswith(": left out")
-    assert caplog.messages[-1] == "seeds.tsv: 5 more links that contradict others left out"
-
-
 def test_a_label_is_no_test_link() -> None:
     strict, lenient = resolver(), resolver("skip")
     for one in (strict, lenient):

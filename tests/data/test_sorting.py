@@ -27,16 +27,11 @@ def as_columns(rows: list[tuple[int, ...]]) -> list[np.ndarray]:
     return list(np.array(rows, dtype=np.int64).reshape(-1, len(SIZES)).T)
 
 
-@given(st.lists(st.integers(0, 5), max_size=40))
-def test_stable_order(ids: list[int]) -> None:
-    array = np.array(ids, dtype=np.int64)
-    assert stable_order(array, 6).tolist() == np.argsort(array, kind="stable").tolist()
-
-
+@pytest.mark.parametrize("few_ids", [0, sorting.FEW_IDS])
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=40))
-def test_stable_order_of_many_ids(ids: list[int]) -> None:
+def test_stable_order(few_ids: int, ids: list[int]) -> None:
     array = np.array(ids, dtype=np.int64)
-    with mock.patch.object(sorting, "FEW_IDS", 0):
+    with mock.patch.object(sorting, "FEW_IDS", few_ids):
         assert stable_order(array, 6).tolist() == np.argsort(array, kind="stable").tolist()
 
 

@@ -1,6 +1,5 @@
 """Whatever a file holds, reading it ends well or in a sentence."""
 
-import gzip
 import io
 from collections.abc import Callable
 from functools import partial
@@ -11,13 +10,10 @@ import pytest
 from hypothesis import strategies as st
 
 from emea.data.formats.graph_file import read_graph_file
-from emea.data.formats.input_file import byte_stream
 from emea.data.formats.link_file import read_link_file
-from emea.data.formats.ntriples import line_chunks
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.data.sources.id_format import read_id_format
-from emea.data.sources.openea_format import read_openea_format
 from emea.data.sources.own_files import read_own_files
 
 from ...mutated_files import damaged, few_or_many, fuzz
@@ -87,14 +83,6 @@ ID_FOLDER: Files = {
     "valid_ent_ids": b"1\t11\n",
     "ref_ent_ids": b"0\t10\n2\t12\n-3\t13\n",
 }
-OPENEA_FOLDER: Files = {
-    "rel_triples_1": b"a\tr\tb\nb\ts\tc\n",
-    "rel_triples_2": b"A\tR\tB\n",
-    "ent_links": b"a\tA\nb\tB\nc\tC\nd\tD\n",
-    "721_5fold/1/train_links": b"c\tC\n",
-    "721_5fold/1/valid_links": b"a\tA\n",
-    "721_5fold/1/test_links": b"b\tB\nd\tD\n",
-}
 OWN_FILES: Files = {
     "a.nt": NTRIPLES,
     "b.csv": b"x,q,y\ny,q,z\nz,q,http://b.org/x\n",
@@ -150,30 +138,9 @@ def test_link_files(tmp_path: Path, name: str, num_examples: int) -> None:
     fuzz(st.tuples(damaged(LINK_FILES[name]), ON_ERROR), read, num_examples)
 
 
-@few_or_many(12, 800)
-def test_packed_files(tmp_path: Path, num_examples: int) -> None:
-    path = tmp_path / "a.nt.gz"
-    packed = gzip.compress(NTRIPLES * 3, mtime=0)
-
-    def read(content: bytes) -> None:
-        path.write_bytes(content)
-        with byte_stream(path) as stream:
-            whole = stream.read()
-        lines = b"".join(line_chunks(path, 7))
-        assert lines.removesuffix(b"\n") == whole.removesuffix(b"\n")
-        check_graph(read_graph_file(path)[0])
-
-    fuzz(damaged(packed) | damaged(NTRIPLES).map(gzip.compress), read, num_examples)
-
-
 @few_or_many(12, 1300)
 def test_folders_of_ids(tmp_path: Path, num_examples: int) -> None:
     fuzz_folder(tmp_path, ID_FOLDER, partial(usual, read_id_format), num_examples)
-
-
-@few_or_many(12, 1300)
-def test_folders_of_names(tmp_path: Path, num_examples: int) -> None:
-    fuzz_folder(tmp_path, OPENEA_FOLDER, partial(usual, read_openea_format), num_examples)
 
 
 @few_or_many(12, 1300)

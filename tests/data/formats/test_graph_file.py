@@ -17,7 +17,7 @@ from pyoxigraph import BlankNode, NamedNode, RdfFormat, Triple
 from emea.data.formats.graph_file import parquet_rows, read_graph_file
 from emea.data.formats.input_file import BadLines
 from emea.data.graph import KnowledgeGraph
-from emea.errors import DataError, UserError
+from emea.errors import DataError
 
 Triples = Sequence[tuple[str, str, str]]
 BASE = "http://a.org/"
@@ -101,21 +101,6 @@ def test_all_formats_give_the_same_graph(folder: Path) -> None:
         assert graph.entity_names == graphs[0].entity_names
 
 
-@pytest.mark.parametrize("on_error", ["stop", "skip"])
-@pytest.mark.parametrize("suffix", ["nt", "ttl", "rdf", "tsv", "csv", "parquet", "nt.gz"])
-@given(content=st.one_of(st.binary(max_size=60), st.text(max_size=40).map(str.encode)))
-def test_any_bytes_end_in_a_graph_or_a_sentence(
-    folder: Path, suffix: str, on_error: str, content: bytes
-) -> None:
-    path = folder / f"any.{suffix}"
-    path.write_bytes(content)
-    try:
-        graph, _ = read_graph_file(path, on_error=on_error)
-    except UserError:
-        return
-    assert graph.num_triples
-
-
 @pytest.mark.parametrize("suffix", ["nt", "ttl", "tsv", "csv"])
 def test_an_empty_file(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"a.{suffix}").write_bytes(b"")
@@ -127,34 +112,6 @@ def test_literals_alone(tmp_path: Path) -> None:
     (tmp_path / "a.nt").write_text(f'<{BASE}a> <{BASE}name> "A" .\n')
     with pytest.raises(DataError, match=r"1 triples with a literal.*; set literals=equal"):
         read_graph_file(tmp_path / "a.nt")
-
-
-@pytest.mark.parametrize("keep", [False, True])
-def test_thousands_of_isolated_entities(tmp_path: Path, keep: bool) -> None:
-    lines = [f'<{BASE}e{number}> <{BASE}name> "{number}" .' for number in range(5000)]
-    lines.append(f"<{BASE}e0> <{BASE}knows> <{BASE}e1> .")
-    (tmp_path / "a.nt").write_text("\n".join(lines))
-    graph, reading = read_graph_file(tmp_path / "a.nt", keep_isolated=keep)
-    assert graph.num_entities == (5000 if keep else 2)
-    assert (reading.num_isolated, reading.num_literals) == (4998, 5000)
-
-
-def test_the_wrong_ending(tmp_path: Path) -> None:
-    (tmp_path / "a.nt").write_text("@prefix : <http://a.org/> .\n:a :b :c .\n")
-    with pytest.raises(DataError, match=r"a\.nt looks like Turtle"):
-        read_graph_file(tmp_path / "a.nt")
-    assert read_graph_file(tmp_path / "a.nt", "turtle")[0].num_triples == 1
-
-
-@pytest.mark.slow
-def test_a_million_entities(tmp_path: Path) -> None:
-    size = 1_000_000
-    with (tmp_path / "a.nt").open("w") as file:
-        for number in range(size):
-            file.write(f"<{BASE}e{number}> <{BASE}next> <{BASE}e{(number + 1) % size}> .\n")
-    graph, _ = read_graph_file(tmp_path / "a.nt")
-    assert graph.num_entities == graph.num_triples == size
-    assert (graph.degrees() == 2).all()
 
 
 NAMES = (("head",), ("relation",), ("tail",))
@@ -249,12 +206,6 @@ def test_what_is_no_parquet(tmp_path: Path, content: bytes) -> None:
         read(tmp_path / "a.parquet")
 
 
-def test_no_file(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    with pytest.raises(DataError, match="cannot be read"):
-        read(tmp_path / "a.parquet")
-
-
 def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(DataError, match=r"pip install '\.\[parquet\]'"):
@@ -267,15 +218,6 @@ def test_a_number_that_is_missing_is_not_a_name_or_a_value(tmp_path: Path) -> No
     path = write(tmp_path / "a.parquet", **columns, size=[nan, 1.0, 2.5])
     rows = list(parquet_rows(path, NAMES, BadLines(path.name, "skip", "row"), ["size"]))
     assert [(row.line, row.attributes) for row in rows] == [(1, []), (3, [("size", "2.5")])]
-
-
-def test_attributes_must_be_utf8(tmp_path: Path) -> None:
-    columns = {"head": [*"ab"], "relation": [*"rr"], "tail": [*"cd"], "name": [b"\xff", b"x"]}
-    path = write(tmp_path / "a.parquet", **columns)
-    with pytest.raises(DataError, match=r"a\.parquet, row 1: column name is not UTF-8"):
-        list(parquet_rows(path, NAMES, BadLines(path.name, "stop", "row"), ["name"]))
-    rows = list(parquet_rows(path, NAMES, BadLines(path.name, "skip", "row"), ["name"]))
-    assert [(row.line, row.attributes) for row in rows] == [(2, [("name", "x")])]
 
 
 def test_heads_and_tails_are_numbers_of_the_same_kind(tmp_path: Path) -> None:

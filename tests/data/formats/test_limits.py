@@ -253,16 +253,6 @@ def test_a_string_beyond_the_buffer_of_the_parser_is_refused(tmp_path: Path) -> 
         read_graph_file(tmp_path / "a.ttl")
 
 
-def test_other_exceptions_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    (tmp_path / "a.nt").write_text("_:a <http://a/p> _:b .\n")
-    monkeypatch.setattr("emea.data.formats.ntriples.pyoxigraph.parse", fail)
-    with pytest.raises(KeyboardInterrupt):
-        read_graph_file(tmp_path / "a.nt")
-
-
 def test_aliases_in_sssom_headers_do_not_expand(tmp_path: Path) -> None:
     levels = "\n".join(
         f"# a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 30)

@@ -11,7 +11,7 @@ from pyoxigraph import RdfFormat
 from emea.data.attributes import Kind, literal_parts
 from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.input_file import BadLines
-from emea.data.formats.ntriples import LITERAL_LINE_PARTS, read_ntriples
+from emea.data.formats.ntriples import read_ntriples
 from emea.data.graph import KnowledgeGraph
 from emea.data.names import IRI_NAME, with_iri_names
 
@@ -122,11 +122,6 @@ def test_the_fast_path_reads_what_the_parser_reads(
             continue
         wanted |= {literal_parts(str(quad.object)) for quad in parsed}
     assert {literal_parts(key.decode()) for key in collector.values} == wanted
-
-
-def test_the_fast_path_is_taken() -> None:
-    line = f'<{A}x> <{A}a> "some text"@en .\n'.encode()
-    assert LITERAL_LINE_PARTS.fullmatch(line)
 
 
 def test_names_from_iris(tmp_path: Path) -> None:

@@ -135,25 +135,7 @@ def test_no_plain_iri_that_the_parser_refuses() -> None:
         for form in ("http://a.b/x{}y", "http://a.b/#{}", "urn:a{}", "http://a.b?{}", "http://a{}")
         for code in [*range(1, 0xD800, 7), *range(0xE000, 0x11000, 7), *range(1, 0x180)]
     ]
-    pieces = [
-        "%",
-        "4",
-        "F",
-        "g",
-        "/",
-        "?",
-        "#",
-        ":",
-        "@",
-        "-",
-        ".",
-        "//",
-        "%41",
-        "[",
-        "é",
-        "|",
-        "~",
-    ]
+    pieces = [*"%4Fg/?#:@-.[é|~", "//", "%41"]
     draw = random.Random(0)
     for start in ("http://", "https://", "urn:", "http://a/", "urn:x:"):
         for _ in range(3000):

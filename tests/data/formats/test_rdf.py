@@ -16,7 +16,6 @@ from emea.data.formats.rdf import (
     columns,
     read_rdf_file,
     reason,
-    shown_name,
     sorted_out,
 )
 from emea.errors import DataError
@@ -88,28 +87,6 @@ def test_a_mistake_in_rdfxml_ends_the_reading(tmp_path: Path, on_error: str) -> 
     (tmp_path / "a.rdf").write_text(RDFXML.replace("</e:name>", "</e:nome>"))
     with pytest.raises(DataError, match=r"a\.rdf, line \d+: "):
         read(tmp_path / "a.rdf", "rdfxml", on_error)
-
-
-@pytest.mark.parametrize("file_format", ["turtle", "rdfxml"])
-def test_damaged_gzip(tmp_path: Path, file_format: str) -> None:
-    content = {"turtle": TURTLE, "rdfxml": RDFXML}[file_format].encode()
-    (tmp_path / "a.gz").write_bytes(gzip.compress(content)[:-20])
-    with pytest.raises(DataError, match=r"a\.gz is damaged"):
-        read(tmp_path / "a.gz", file_format)
-
-
-@pytest.mark.parametrize(
-    "content", [b"\xff\xfd", b":a :b :c .", b"<http://a/\xff> a <http://b/c> ."]
-)
-def test_what_is_no_turtle(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "a.ttl").write_bytes(content)
-    with pytest.raises(DataError, match=r"a\.ttl, line 1: "):
-        read(tmp_path / "a.ttl", "turtle")
-
-
-def test_names() -> None:
-    assert shown_name("<http://a.org/x>") == "http://a.org/x"
-    assert shown_name("_:x") == "_:x"
 
 
 def test_only_random_labels_are_replaced() -> None:

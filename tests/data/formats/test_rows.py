@@ -98,13 +98,6 @@ def test_a_column_that_is_not_read_may_hold_lines(tmp_path: Path) -> None:
     assert bad.num_lines == 1
 
 
-def test_many_open_quotes(tmp_path: Path) -> None:
-    content = "".join(f'a{number},"r,b\nc{number},r,d\n' for number in range(20_000))
-    rows, bad = read(tmp_path / "a.csv", content, "csv", "skip")
-    assert rows == [(2 * number + 2, f"c{number}", "r", "d") for number in range(20_000)]
-    assert bad.num_lines == 20_000
-
-
 def test_quotes_that_open_and_open_again_cost_a_bounded_number_of_lines(tmp_path: Path) -> None:
     """Each line would otherwise read all that follows it, and go back."""
     path = tmp_path / "stripped.csv"

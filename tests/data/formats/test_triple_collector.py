@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,15 +49,6 @@ def test_as_sets_would_have_it(
     assert (reading.num_literals, reading.num_bad) == (len(described), 3)
 
 
-@given(st.lists(triples, min_size=1), st.randoms())
-def test_order_does_not_matter(given: list[tuple[str, str, str]], random: Any) -> None:
-    given = [*given, ("a", "r", "b")]
-    shuffled = random.sample(given, len(given))
-    first, second = (collected(rows, []).finish("a.nt", 0, False)[0] for rows in (given, shuffled))
-    assert first.triples.tolist() == second.triples.tolist()
-    assert first.entity_names == second.entity_names
-
-
 def test_a_prefixed_same_as_is_no_edge_either() -> None:
     graph, reading = collected([("a", "r", "b"), ("a", "owl:sameAs", "z")], []).finish("", 0, True)
     assert graph.entity_names == ["a", "b"]
@@ -78,10 +68,6 @@ def test_distinct_triples(rows: list[tuple[int, int, int]]) -> None:
 def test_first_occurrences(rows: list[tuple[int, int, int]]) -> None:
     found = first_occurrences(frozen(rows, 3))
     assert [rows[row] for row in found] == list(dict.fromkeys(rows))
-
-
-def test_no_triples() -> None:
-    assert distinct_triples(np.empty((0, 3), dtype=np.int64)).shape == (0, 3)
 
 
 @given(st.lists(st.lists(st.text(max_size=2))))

@@ -216,11 +216,6 @@ def test_root_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert locate("/absolute") == Path("/absolute")
 
 
-def test_default_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("EMEA_DATA", raising=False)
-    assert locate("a") == Path("data/a")
-
-
 def test_missing_folder_and_file(tmp_path: Path) -> None:
     ending = "Put x and y there, or set EMEA_DATA to the folder that contains your data sets."
     with pytest.raises(DataError) as error:

@@ -76,14 +76,6 @@ def test_relation_names(write_files: Callable[[Files], Path], files: Files, file
     assert named_triples(pair.source) == {("a", "7", "b"), ("b", "born in", "c")}
 
 
-def test_bom_and_crlf(write_files: Callable[[Files], Path], files: Files) -> None:
-    expected = usual(read_id_format, write_files(files))
-    windows = {name: "\ufeff" + text.replace("\n", "\r\n") for name, text in files.items()}
-    pair = usual(read_id_format, write_files(windows))
-    assert pair.checksum() == expected.checksum()
-    assert pair.source.entity_names == expected.source.entity_names
-
-
 def test_repeated_triples_count_once(
     write_files: Callable[[Files], Path], files: Files, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -146,20 +138,6 @@ def test_errors(
     with pytest.raises(DataError) as error:
         usual(read_id_format, write_files(files | {file: content}))
     assert str(error.value) == f"{file}, {message}"
-
-
-def test_contradiction_between_files(write_files: Callable[[Files], Path], files: Files) -> None:
-    files |= {"sup_ent_ids": "3\t13\n0\t11\n"}
-    with pytest.raises(DataError) as error:
-        usual(read_id_format, write_files(files))
-    message = "ref_ent_ids, line 1: source entity 0 is already linked in sup_ent_ids, line 2"
-    assert str(error.value) == message
-
-
-def test_training_link_in_validation(write_files: Callable[[Files], Path], files: Files) -> None:
-    files |= {"sup_ent_ids": "0\t10\n", "valid_ent_ids": "0\t10\n"}
-    with pytest.raises(DataError, match=r"^valid_ent_ids, line 1: link 0 - 10 is already in sup_"):
-        usual(read_id_format, write_files(files))
 
 
 def test_without_listing_a_linked_entity_needs_a_triple(

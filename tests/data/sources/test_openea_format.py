@@ -1,12 +1,9 @@
 """The reader of the OpenEA layout."""
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from emea.data.attributes import PLAIN, Kind
 from emea.data.sources.openea_format import read_openea_format
@@ -109,18 +106,6 @@ def test_missing_fold(write_files: Callable[[Files], Path], files: Files) -> Non
     assert str(error.value) == f"The folder {folder / '721_5fold'} has no fold 6. It contains 1."
 
 
-def test_missing_file(write_files: Callable[[Files], Path], files: Files) -> None:
-    del files["ent_links"]
-    with pytest.raises(DataError, match=r"has no ent_links. Put rel_triples_1, rel_tri"):
-        usual(read_openea_format, write_files(files))
-
-
-def test_bom_and_crlf(write_files: Callable[[Files], Path], files: Files) -> None:
-    expected = usual(read_openea_format, write_files(files)).checksum()
-    windows = {name: "\ufeff" + text.replace("\n", "\r\n") for name, text in files.items()}
-    assert usual(read_openea_format, write_files(windows)).checksum() == expected
-
-
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
@@ -149,31 +134,6 @@ def test_errors(
 
 
 # Tabs and line breaks separate, a lone carriage return may be half of one.
-NAMES = st.text(
-    st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1, max_size=4
-).filter(lambda name: not name.startswith("\ufeff"))
-
-
-@given(st.lists(st.tuples(NAMES, NAMES, NAMES), min_size=1, max_size=15, unique=True))
-def test_round_trip(triples: list[tuple[str, str, str]]) -> None:
-    linked = sorted({head for head, _, _ in triples})
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        text = "".join("\t".join(triple) + "\n" for triple in triples).encode()
-        for file in ("rel_triples_1", "rel_triples_2"):
-            (folder / file).write_bytes(text)
-        links = "".join(f"{entity}\t{entity}\n" for entity in linked)
-        (folder / "ent_links").write_bytes(links.encode())
-        pair = usual(read_openea_format, folder)
-    for graph in (pair.source, pair.target):
-        assert graph.entity_names is not None and graph.relation_names is not None
-        names, relations = graph.entity_names, graph.relation_names
-        found = {(names[h], relations[r], names[t]) for h, r, t in graph.triples.tolist()}
-        assert found == set(triples)
-    names = [(pair.source.entity_name(s), pair.target.entity_name(t)) for s, t in pair.links]
-    assert names == [(entity, entity) for entity in linked]
-
-
 @pytest.mark.data
 @pytest.mark.parametrize("fold", [1, 5])
 def test_real_files(real_folder: Callable[[str], Path], fold: int) -> None:

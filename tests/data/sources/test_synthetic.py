@@ -30,10 +30,6 @@ def test_sizes(pair: GraphPair, graph: KnowledgeGraph) -> None:
     assert graph.entity_names is None and pair.official is None
 
 
-def test_triples_are_distinct(graph: KnowledgeGraph) -> None:
-    assert len(set(map(tuple, graph.triples.tolist()))) == graph.num_triples
-
-
 def test_every_entity_and_relation_occurs(graph: KnowledgeGraph) -> None:
     assert graph.degrees().min() >= 1
     assert len(np.unique(graph.triples[:, 1])) == graph.num_relations
