@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from emea.config.earlier import current_params
 from emea.config.settings.data import RandomSplitSettings
 from emea.config.settings.em import (
     ALL_FEATURES,
@@ -29,7 +28,7 @@ def _defaults(schema: type, prefix: str, *names: str) -> dict[str, Any]:
 USUAL: dict[str, Any] = {
     **_defaults(PaperEMSettings, "em", "iterations", "num_candidates", "m_step", "sampling"),
     **_defaults(PaperEMSettings, "em", "ridge", "evidence", "patience"),
-    "em.normaliser._target_": "emea.em.normaliser.SoftmaxNormaliser",
+    "em.normaliser._target_": "SoftmaxNormaliser",
     **_defaults(TwoWaySettings, "em.two_way", "tolerance", "max_candidates", "ridge"),
     **_defaults(ParisRuleSettings, "rule", "markov_blanket", "subsumption_from"),
     **_defaults(ParisRuleSettings, "rule.rules.paris", "markov_blanket", "subsumption_from"),
@@ -198,7 +197,7 @@ EMEA_MIN_MAX = Method(
     "",
     EMEA.sources,
     BOTH,
-    USUAL | {"em.normaliser._target_": "emea.em.normaliser.MinMaxNormaliser"},
+    USUAL | {"em.normaliser._target_": "MinMaxNormaliser"},
 )
 OPPOSITE = {"model.encoder.opposite_relations": True}
 EMEA_OPPOSITE = Method(
@@ -283,11 +282,14 @@ def model_alone(key: str) -> Method:
 
 
 def comparable_settings(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a run in the words of the current version."""
-    current = dict(current_params(params))
-    if current.get("search.name") == "auto":  # exact for graphs of these sizes
-        current["search.name"] = "exact"
-    return current
+    """Return the parameters of a run: classes without their modules, which may change."""
+    settings = {
+        key: value.rpartition(".")[2] if key.endswith("._target_") else value
+        for key, value in params.items()
+    }
+    if settings.get("search.name") == "auto":  # exact for graphs of these sizes
+        settings["search.name"] = "exact"
+    return settings
 
 
 def changed_setting(run: RecordedRun) -> str | None:
