@@ -14,7 +14,6 @@ from emea.cli.arguments import (
     number_in,
 )
 from emea.config.composition import option_names
-from emea.config.earlier import SIMILARITIES
 from emea.config.settings.execution import EXPORT_FORMATS
 from emea.config.settings.setting import SHARE_ABOVE_ZERO
 from emea.errors import writing
@@ -81,7 +80,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--decoding",
-        choices=[*option_names("decoding"), *SIMILARITIES],
+        choices=option_names("decoding"),
         metavar=f"{{{','.join(option_names('decoding'))}}}",
         help="how matches are selected from the candidates",
     )

@@ -17,7 +17,6 @@ from omegaconf import DictConfig
 from emea.config.checks import check_config, unused_settings
 from emea.config.command_line import SWEEP_FLAGS, check_flags, check_overrides, sweep_flag_first
 from emea.config.composition import CONF, quote_numeric_choices, register_schema
-from emea.config.earlier import current_overrides
 from emea.config.paths import check_modules, check_run_folder
 from emea.config.reference import group_help, help_text
 from emea.config.settings.groups import GROUPS
@@ -72,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _start(typed: Sequence[str]) -> None:
     """Start or resume what the arguments ask for; Hydra reads them from ``sys.argv``."""
     check_flags(typed)
-    sys.argv[1:] = sweep_flag_first(quote_numeric_choices(current_overrides(typed)))
+    sys.argv[1:] = sweep_flag_first(quote_numeric_choices(typed))
     resume = resumed_folder(sys.argv[1:])
     if resume is not None:
         check_run_folder(sys.argv[1:])

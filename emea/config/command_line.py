@@ -32,7 +32,6 @@ from emea.config.composition import (
     option_names,
     search_also,
 )
-from emea.config.earlier import current_overrides
 from emea.config.paths import check_paths
 from emea.config.settings.execution import RunSettings
 from emea.config.settings.groups import GROUPS
@@ -83,7 +82,7 @@ def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> N
     typed = [one for one in with_sweep(without_folders) if not one.startswith("-")]
     parsed = _parsed(typed)
     _check_plugins(parsed)
-    overrides = [one for one in _parsed(current_overrides(typed)) if not _is_hydra(one)]
+    overrides = [one for one in _parsed(typed) if not _is_hydra(one)]
     for override in overrides:
         (_check_options if _is_group(override) else _check_added)(override)
     jobs = [_assignments(override) for override in overrides]  # refuses ranges without end

@@ -9,7 +9,6 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from emea.config.earlier import current_overrides
 from emea.config.settings.execution import RunSettings
 from emea.config.settings.groups import GROUPS
 from emea.config.settings.setting import defaults_of
@@ -33,7 +32,7 @@ def composed(overrides: Sequence[str]) -> DictConfig:
         ConfigError: If it cannot be composed. The message names the key.
     """
     try:
-        return compose_config(quote_numeric_choices(current_overrides(overrides)))
+        return compose_config(quote_numeric_choices(overrides))
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise ConfigError(error_text(error)) from error
 

@@ -44,15 +44,14 @@ def write_config(folder: Path, config: DictConfig) -> None:
 
 
 def read_config(folder: Path) -> DictConfig:
-    """Return the configuration of a run, also if an earlier version wrote it.
+    """Return the configuration of a run; settings that it lacks have their defaults.
 
     Raises:
         DataError: If the file is missing or damaged.
     """
-    from emea.config.earlier import current_settings  # it imports Hydra, which takes long
     from emea.config.settings.groups import completed
 
-    current = OmegaConf.create(completed(current_settings(read_settings(folder))))
+    current = OmegaConf.create(completed(read_settings(folder)))
     assert isinstance(current, DictConfig)
     return current
 

@@ -9,7 +9,6 @@ from emea.answer.decision import ExportNumbers, check_founded, decide, decision_
 from emea.answer.exporting import ALIGNMENT_FILES, origin_of, write_alignment
 from emea.answer.schema import SCHEMA_FILES, write_schema
 from emea.config.composition import composed, option_names
-from emea.config.earlier import current_decoding
 from emea.config.settings.execution import ExportSettings
 from emea.errors import ConfigError
 from emea.record.checked_files import write_json
@@ -81,7 +80,7 @@ def with_decoding(config: DictConfig, decoding: str) -> DictConfig:
     Raises:
         ConfigError: If there is no such decoding, or the run's method uses none.
     """
-    decoding, options = current_decoding(decoding), option_names("decoding")
+    options = option_names("decoding")
     if decoding not in options:
         raise ConfigError(f"decoding has no option {decoding}. Choose one of {', '.join(options)}.")
     if "decoding" not in config.method.uses:
