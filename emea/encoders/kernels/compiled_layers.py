@@ -3,12 +3,21 @@
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from emea.encoders.kernels import cpu_kernels
-from emea.encoders.kernels.cpu_kernels import Attended, EdgeArrays, Layers
+from emea.encoders.kernels.cpu_kernels import (
+    Attended,
+    EdgeArrays,
+    Layers,
+    arrays,
+    num_threads,
+    run,
+)
 from emea.encoders.kernels.dropout import kept_bytes, random_bytes
+from emea.runtime.threads import index_ranges
 
 ACTIVATION_GRADIENTS: dict[Any, Callable[[Tensor, Tensor], Tensor]] = {
     torch.relu: lambda grad, out: torch.ops.aten.threshold_backward(grad, out, 0),
@@ -98,7 +107,8 @@ def _concatenated(parts: Tensor, dropout: float) -> tuple[Tensor, int, Tensor | 
         wide.view(num_rows, num_parts, dim).copy_(parts.transpose(0, 1))
         return wide, 256, None
     num_kept, random = kept_bytes(dropout), random_bytes(wide.numel()).view(wide.shape)
-    cpu_kernels.dropped_copy(parts, wide, random, num_kept)
+    ranges = index_ranges(num_rows, num_threads(wide.numel()))
+    run("dropped_copy", ranges, *arrays(parts), *_dropout(wide, random, num_kept))
     return wide, num_kept, random
 
 
@@ -113,5 +123,12 @@ def _of_columns(grad: Tensor, num_kept: int, random: Tensor | None, parts: Tenso
         parts.copy_(grad.view(num_rows, num_parts, dim).transpose(0, 1))
         return (grad != 0).any(1)
     active = torch.empty(num_rows, dtype=torch.bool)
-    cpu_kernels.dropped_copy_backward(grad, random, num_kept, parts, active)
+    ranges = index_ranges(num_rows, num_threads(grad.numel()))
+    given = _dropout(grad, random, num_kept)
+    run("dropped_copy_backward", ranges, *given, *arrays(parts, active))
     return active
+
+
+def _dropout(wide: Tensor, random: Tensor, num_kept: int) -> tuple[Any, ...]:
+    """Return the arguments of the loops that drop elements of a wide matrix by random bytes."""
+    return (*arrays(wide, random), np.uint8(num_kept - 1), np.float32(256 / num_kept))

@@ -1,4 +1,4 @@
-"""Compiled CPU kernels of the reflected attention, row distances and dropout.
+"""Compiled CPU kernels of the reflected attention and of row distances.
 
 A training step on a CPU consists of many small torch operations whose intermediate results do not
 stay in the cache. These kernels visit each edge twice, once in each direction. They are used in
@@ -49,7 +49,7 @@ def edge_arrays(edges: SparsePattern, sets: Tensor) -> EdgeArrays:
     """Return the arrays of the edges, given the relation set of each edge."""
     rows = (edges.row_starts, edges.cols, sets)
     columns = (edges.transposed_starts, edges.transposed_rows, edges.to_transposed)
-    return EdgeArrays(*_arrays(*rows, *columns))
+    return EdgeArrays(*arrays(*rows, *columns))
 
 
 class Layers(NamedTuple):
@@ -87,20 +87,6 @@ class Attended(NamedTuple):
     by_reflector: Tensor
 
 
-class LayerGradients(NamedTuple):
-    """Holds gradients of the layers.
-
-    Args:
-        of_reflectors: ``[num_sets, dim]`` without that of ``reflectors @ [w v]``.
-        by_neighbour: ``[num_channels, depth, dim]`` of w through ``features @ w``.
-        of_dots: ``[num_channels, depth, 2, num_sets]`` of ``reflectors @ w`` and ``@ v``.
-    """
-
-    of_reflectors: Tensor
-    by_neighbour: Tensor
-    of_dots: Tensor
-
-
 def usable(values: Tensor) -> bool:
     """Return whether the kernels support this tensor; otherwise torch's operations are used."""
     return values.dtype == torch.float32 and kernels.uses_numba(values)
@@ -121,10 +107,10 @@ def attend(layers: Layers, by_relation: Tensor) -> Attended:
     along, attention = new(2, *shape, len(graph.cols))
     by_reflector = new(*shape, len(reflectors))
     result = Attended(new(*shape, *outputs.shape[2:]), along, attention, by_reflector)
-    results = _arrays(*result)
-    features, unit_rows = _arrays(outputs, reflectors)
-    num_threads = _num_threads(num_channels * len(graph.cols) * dim)
-    ranges = _even_ranges(graph.starts, -(-num_threads // num_channels))
+    results = arrays(*result)
+    features, unit_rows = arrays(outputs, reflectors)
+    threads = num_threads(num_channels * len(graph.cols) * dim)
+    ranges = _even_ranges(graph.starts, -(-threads // num_channels))
     for layer in range(depth):
         calls = []
         for channel in range(num_channels):
@@ -132,17 +118,17 @@ def attend(layers: Layers, by_relation: Tensor) -> Attended:
             w, v = by_neighbour[place], by_relation[place]
             torch.mv(reflectors, w, out=by_reflector[place])
             out, *of_edges, of_sets = (values[place] for values in results)
-            dots = *_arrays(outputs[place] @ w), of_sets, *_arrays(reflectors @ v)
+            dots = *arrays(outputs[place] @ w), of_sets, *arrays(reflectors @ v)
             given = (*graph[:3], features[place], unit_rows, dots, is_relu)
             made = *of_edges, out, features[channel, layer + 1]
             calls += [(*span, *given, *made) for span in ranges]
-        in_threads(numba_source.attend, calls, num_threads)
+        in_threads(numba_source.attend, calls, threads)
     return result
 
 
 def attend_backward(
     layers: Layers, attended: Attended, active: Tensor, of_outputs: Tensor
-) -> LayerGradients:
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of the reflection layers, and add those of the channels' inputs.
 
     Args:
@@ -151,19 +137,24 @@ def attend_backward(
         active: ``[num_entities]`` whether a row of the outputs has a gradient.
         of_outputs: Gradients in the shape of ``outputs``. Those of inputs are added to, those of
             outputs are overwritten.
+
+    Returns:
+        The gradient of the reflectors without that of ``reflectors @ [w v]``, that of w through
+        ``features @ w``, and ``[num_channels, depth, 2, num_sets]`` those of ``reflectors @ w`` and
+        ``reflectors @ v``.
     """
     graph, outputs, reflectors, by_neighbour, is_relu = layers
     num_channels, depth, dim = by_neighbour.shape
     num_parts = min(MAX_PARTS, 1 + len(graph.cols) // EDGES_PER_PART)
     spans = _even_ranges(graph.transposed_starts, num_parts)
     num_rows = len(active)
-    rows = index_ranges(num_rows, _num_threads(num_rows * dim))
+    rows = index_ranges(num_rows, num_threads(num_rows * dim))
     of_reflectors = reflectors.new_zeros(num_parts, *reflectors.shape)
     of_w = reflectors.new_zeros(num_channels, depth, num_parts, dim)
     sums = reflectors.new_zeros(num_channels, depth, num_parts, 2, len(reflectors))
-    features, grads, unit_rows, w = _arrays(outputs, of_outputs, reflectors, by_neighbour)
-    out, along, attention, by_reflector = _arrays(*attended)
-    of_units, of_kernels, of_sets = _arrays(of_reflectors, of_w, sums)
+    features, grads, unit_rows, w = arrays(outputs, of_outputs, reflectors, by_neighbour)
+    out, along, attention, by_reflector = arrays(*attended)
+    of_units, of_kernels, of_sets = arrays(of_reflectors, of_w, sums)
     grad_dot_out = np.empty(num_rows, dtype=np.float32)
     for channel in range(num_channels):
         reached = active.numpy()
@@ -171,70 +162,38 @@ def attend_backward(
             here, after = (channel, layer), (channel, layer + 1)
             given, reached = reached, reached.copy()
             gradients = given, grads[after], grad_dot_out
-            _run("through_activation", rows, features[after], out[here], is_relu, *gradients)
+            run("through_activation", rows, features[after], out[here], is_relu, *gradients)
             dots = by_reflector[here], along[here], attention[here]
             inputs = (*graph[3:], graph.sets, features[here], unit_rows, w[here], *dots)
             own = zip(of_units, of_kernels[here], of_sets[here], strict=True)
-            _run("attend_backward", spans, *inputs, *gradients, reached, grads[here], own=own)
+            run("attend_backward", spans, *inputs, *gradients, reached, grads[here], own=own)
     whole = of_reflectors[0] if num_parts == 1 else of_reflectors.sum(0)
-    return LayerGradients(whole, of_w.sum(2), sums.sum(2))
+    return whole, of_w.sum(2), sums.sum(2)
 
 
 def pair_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """Return ``|rows[first[i]] - rows[second[i]]|_1`` for each i."""
     out = rows.new_empty(len(first))
-    ranges = index_ranges(len(first), _num_threads(len(first) * rows.shape[1]))
-    _run("pair_distances", ranges, *_arrays(rows, first, second, out))
+    ranges = index_ranges(len(first), num_threads(len(first) * rows.shape[1]))
+    run("pair_distances", ranges, *arrays(rows, first, second, out))
     return out
 
 
 def pair_distances_backward(rows: Tensor, first: Tensor, second: Tensor, grad: Tensor) -> Tensor:
     """Return the gradient of ``pair_distances``, summed for each row in the order of the pairs."""
     out = torch.zeros_like(rows)
-    ranges = index_ranges(rows.shape[1], _num_threads(len(first) * rows.shape[1]))
-    _run("pair_distances_backward", ranges, *_arrays(rows, first, second, grad, out))
+    ranges = index_ranges(rows.shape[1], num_threads(len(first) * rows.shape[1]))
+    run("pair_distances_backward", ranges, *arrays(rows, first, second, grad, out))
     return out
 
 
-def dropped_copy(parts: Tensor, wide: Tensor, random: Tensor, num_kept: int) -> None:
-    """Concatenate matrices along the row and drop elements.
-
-    Args:
-        parts: ``[num_parts, num_rows, dim]`` matrices.
-        wide: ``[num_rows, num_parts * dim]`` matrix, which is written.
-        random: Random bytes in the shape of ``wide``.
-        num_kept: Number of byte values whose elements are kept.
-    """
-    ranges = index_ranges(len(wide), _num_threads(wide.numel()))
-    _run("dropped_copy", ranges, *_arrays(parts), *_dropout(wide, random, num_kept))
-
-
-def dropped_copy_backward(
-    wide: Tensor, random: Tensor, num_kept: int, parts: Tensor, active: Tensor
-) -> None:
-    """Write the gradients of the concatenated matrices, and which rows have any.
-
-    Args:
-        wide: ``[num_rows, num_parts * dim]`` gradient of the concatenation.
-        random: The random bytes.
-        num_kept: Number of byte values whose elements are kept.
-        parts: ``[num_parts, num_rows, dim]`` matrices for the gradients.
-        active: ``[num_rows]`` whether a row of ``wide`` has nonzero elements, which is written.
-    """
-    ranges = index_ranges(len(wide), _num_threads(wide.numel()))
-    given = _dropout(wide, random, num_kept)
-    _run("dropped_copy_backward", ranges, *given, *_arrays(parts, active))
-
-
-def _dropout(wide: Tensor, random: Tensor, num_kept: int) -> tuple[Any, ...]:
-    return (*_arrays(wide, random), np.uint8(num_kept - 1), np.float32(256 / num_kept))
-
-
-def _arrays(*tensors: Tensor) -> list[Any]:
+def arrays(*tensors: Tensor) -> list[Any]:
+    """Return the tensors as arrays that share their memory."""
     return [tensor.detach().numpy() for tensor in tensors]
 
 
-def _num_threads(work: int) -> int:
+def num_threads(work: int) -> int:
+    """Return the number of threads for so many multiplications."""
     return max(1, min(available_threads(), work // VALUES_PER_THREAD))
 
 
@@ -247,7 +206,7 @@ def _even_ranges(starts: Array, num_ranges: int) -> list[Range]:
     return list(itertools.pairwise(ends))
 
 
-def _run(name: str, ranges: list[Range], *shared: Any, own: Iterable[Any] | None = None) -> None:
+def run(name: str, ranges: list[Range], *shared: Any, own: Iterable[Any] | None = None) -> None:
     """Run a kernel on all ranges, with torch's number of threads.
 
     Args:
