@@ -85,3 +85,17 @@ def as_dict(settled: TwoWayBeliefs) -> Beliefs:
         (row, int(table.targets[row, slot])): float(settled.belief[row, slot].exp())
         for row, slot in table.filled.nonzero().tolist()
     }
+
+
+ALL_OFF: dict[str, Any] = {
+    "both_directions": False,
+    "sweeps": 1,
+    "propagation": 0,
+    "features": ["noisy_or"],
+    "unmatched": False,
+    "matched_inclusions": False,
+    "mutual_labels": False,
+    "weighted_labels": False,
+    "fused_answer": False,
+}
+"""What switches each part of the two-way step off."""

@@ -1,7 +1,6 @@
 """Both EM steps between fits, on an encoder whose embeddings are given."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -272,45 +271,35 @@ def test_state_survives(run: Run) -> None:
     assert torch.equal(other.step.generator.get_state(), em.step.generator.get_state())
 
 
-class Flat(PrefersTarget):
-    """A rule that forgets that rules have names."""
+class Faulty(PrefersTarget):
+    """A rule whose values are changed by a function."""
+
+    def __init__(self, change: Callable[[Tensor], Any]) -> None:
+        super().__init__(0)
+        self.change = change
 
     def __call__(self, beliefs: Beliefs) -> Tensor:
-        return super().__call__(beliefs).squeeze(2)
-
-
-def test_values_of_another_shape_are_the_rules_fault(run: Run) -> None:
-    with pytest.raises(
-        ConfigError, match=r"Flat returned values of shape \[6, 6\]\..*here \[6, 6, 1\]"
-    ):
-        run(Flat(0))
-
-
-class NotFinite(PrefersTarget):
-    """A rule that divides by zero."""
-
-    def __call__(self, beliefs: Beliefs) -> Tensor:
-        return super().__call__(beliefs) / 0
-
-
-class Listed(PrefersTarget):
-    """A rule that returns Python numbers."""
-
-    def __call__(self, beliefs: Beliefs) -> Tensor:
-        return super().__call__(beliefs).tolist()  # type: ignore[return-value]
-
-
-def _same(rule: Rule, **_: object) -> Rule:
-    return rule
+        changed: Tensor = self.change(super().__call__(beliefs))
+        return changed
 
 
 @pytest.mark.parametrize("composed", [False, True])
-def test_values_that_are_not_numbers_are_the_rules_fault(run: Run, composed: bool) -> None:
-    for rule, fault in ((NotFinite(0), "NaN or infinite values"), (Listed(0), "a list")):
-        if composed:
-            whole = Composed({"own": partial(_same, rule)}, cast(GraphPair, None))
-        with pytest.raises(ConfigError, match=f"^{type(rule).__name__} returned {fault}"):
-            run(whole if composed else rule)
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda values: values.squeeze(2), r"values of shape \[6, 6\]\..*here \[6, 6, 1\]"),
+        (lambda values: values / 0, "NaN or infinite values"),
+        (lambda values: values.tolist(), "a list"),
+    ],
+)
+def test_wrong_values_are_the_rules_fault(
+    run: Run, change: Callable[[Tensor], Any], fault: str, composed: bool
+) -> None:
+    rule: Rule = Faulty(change)
+    if composed:
+        rule = Composed({"own": lambda **_: Faulty(change)}, cast(GraphPair, None))
+    with pytest.raises(ConfigError, match=f"^Faulty returned {fault}"):
+        run(rule)
 
 
 class OwnStep(JointStep):

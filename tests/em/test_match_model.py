@@ -9,7 +9,14 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from emea.config.settings.em import TwoWaySettings
-from emea.em.match_model import PRIORS, UNMATCHED, UNMATCHED_PRIOR, MatchModel, PairFeatures
+from emea.em.match_model import (
+    PRIORS,
+    UNMATCHED,
+    UNMATCHED_PRIOR,
+    MatchModel,
+    OneToOneModel,
+    PairFeatures,
+)
 
 from ..matching.random_tables import pairs_of, random_table
 
@@ -163,10 +170,11 @@ def test_the_weight_of_no_match_may_have_any_sign() -> None:
     assert signs == [False, True]
 
 
+@pytest.mark.parametrize("kind", [MatchModel, OneToOneModel])
 @pytest.mark.parametrize("unmatched", [True, False])
-def test_without_links_it_is_the_prior(unmatched: bool) -> None:
-    model = MatchModel(TwoWaySettings(unmatched=unmatched))
-    prior = [PRIORS.get(name, UNMATCHED_PRIOR) for name in model.names]
+def test_without_links_it_is_the_prior(kind: type[MatchModel], unmatched: bool) -> None:
+    model = kind(TwoWaySettings(unmatched=unmatched))
+    prior = model.prior.tolist()
     assert model.weights.tolist() == prior
     model.weights = model.weights + 1
     features = random_features(0)

@@ -109,15 +109,6 @@ def test_the_weight_of_the_competition_stays_between_0_and_1() -> None:
     assert min(weights) >= 0 and max(weights) == 1 and min(weights) < 1
 
 
-def test_without_links_the_weights_are_the_prior() -> None:
-    model = OneToOneModel(TwoWaySettings())
-    model.weights = model.weights + 1
-    features = random_features(0)
-    no_links = torch.zeros(0, 2, dtype=torch.int64)
-    model.fit(features, model.examples(features.table, no_links))
-    assert model.weights.tolist() == model.prior.tolist()
-
-
 def test_labelled_entities_do_not_compete() -> None:
     problem = aligned(4, noise=3.0)
     two_way = problem.two_way(propagation=2, one_to_one=True)

@@ -105,11 +105,6 @@ def test_one_more_sweep_than_needed_changes_no_more_than_the_tolerance() -> None
     assert more.change <= tolerance
 
 
-def test_updates_change_what_is_believed() -> None:
-    once, often = (aligned(3).settled(propagation=0, sweeps=most) for most in (1, 5))
-    assert (once.belief.exp() - often.belief.exp()).abs().max() > 0.01
-
-
 def test_neighbours_bring_pairs_the_encoder_does_not_see() -> None:
     problem = aligned(4, noise=3.0)
     alone, helped = (set(as_dict(problem.settled(propagation=rounds))) for rounds in (0, 1))

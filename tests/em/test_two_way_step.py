@@ -1,4 +1,4 @@
-"""The two-way step: its parts, and the labels it gives."""
+"""The two-way step: its parts, the labels it gives, and calibrated probabilities."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,20 +6,23 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import minimize
+from scipy.special import expit, logit
 
-from emea.config.settings.em import TwoWaySettings
+from emea.config.composition import composed
+from emea.config.settings.conditions import two_way_is_off
 from emea.data.protocol import Visible
 from emea.em.normaliser import MinMaxNormaliser, Normaliser, SoftmaxNormaliser
 from emea.em.reports import JointReport, NeuralBeliefs
-from emea.em.two_way_step import TwoWayStep
+from emea.em.two_way_step import TwoWayStep, calibrated
 from emea.errors import ConfigError
+from emea.matching.beliefs import Beliefs
 from emea.matching.similarity import Similarity
 from emea.rules.avoid_conflict import AvoidConflict
 from emea.rules.paris import PARIS
 
 from ..usual import usual
-from .aligned_pairs import Aligned, aligned
-from .two_way_parts import ALL_OFF
+from .aligned_pairs import ALL_OFF, Aligned, aligned
 
 PARTS = [{name: value} for name, value in ALL_OFF.items()]
 
@@ -49,10 +52,14 @@ def reported(problem: Aligned, pool: np.ndarray | None = None, **options: Any) -
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: next(iter(part)))
 def test_it_is_off_only_once_every_part_is(part: dict[str, Any]) -> None:
-    assert TwoWaySettings(**ALL_OFF).is_off
-    assert not TwoWaySettings(**part).is_off
-    others = {name: value for name, value in ALL_OFF.items() if name not in part}
-    assert not TwoWaySettings(**others).is_off
+    config = composed(["em=dual"])
+    assert not two_way_is_off(config)
+    usual_parts = dict(config.em.two_way)
+    config.em.two_way = {**usual_parts, **ALL_OFF}
+    assert two_way_is_off(config)
+    (name,) = part
+    config.em.two_way[name] = usual_parts[name]
+    assert not two_way_is_off(config)
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: next(iter(part)))
@@ -219,3 +226,62 @@ def test_a_search_that_differs_is_not_used(
     report = step(problem)(similarity, visible(problem), neural)
     assert len(searches) == 2
     assert_same(report, reported(problem))
+
+
+def overconfident(seed: int = 0, size: int = 4000) -> tuple[Beliefs, torch.Tensor]:
+    """Entities whose best candidate says p and is right with probability sigmoid(logit(p) / 2)."""
+    rng = np.random.default_rng(seed)
+    best = rng.uniform(0.5, 0.999, size)
+    probs = np.stack([best, (1 - best) * 0.6, (1 - best) * 0.3], axis=1)
+    right = rng.random(size) < expit(logit(best) / 2)
+    targets = np.stack([np.arange(size), np.arange(size) + 1, np.arange(size) + 2], axis=1)
+    links = np.stack([np.arange(size), np.arange(size) + np.where(right, 0, 1)], axis=1)
+    beliefs = Beliefs(torch.from_numpy(targets), torch.from_numpy(probs))
+    return beliefs, torch.from_numpy(links)
+
+
+def test_the_scale_is_found() -> None:
+    beliefs, links = overconfident()
+    best = calibrated(beliefs, links, ridge=1e-6).probs[:, 0].numpy()
+    expected = expit(logit(beliefs.probs[:, 0].numpy()) / 2)
+    assert np.abs(best - expected).max() < 0.05
+
+
+@pytest.mark.parametrize("ridge", [0.01, 1.0])
+def test_calibration_equals_a_general_optimiser(ridge: float) -> None:
+    beliefs, links = overconfident(1, size=60)
+    x = logit(beliefs.probs[:, 0].numpy())
+    y = (links[:, 1] == beliefs.targets[:, 0]).numpy()
+
+    def loss(w: np.ndarray) -> float:
+        z = w[0] * x + w[1]
+        penalty = 100 / 60 * ridge / 2 * ((w[0] - 1) ** 2 + w[1] ** 2)  # as among 100 links
+        return float(np.mean(np.log1p(np.exp(z)) - y * z) + penalty)
+
+    found = minimize(loss, [1.0, 0.0], bounds=[(0, None), (None, None)], method="L-BFGS-B").x
+    expected = expit(found[0] * x + found[1])
+    best = calibrated(beliefs, links, ridge).probs[:, 0].numpy()
+    np.testing.assert_allclose(best, expected, atol=1e-4)
+
+
+def test_the_order_stays_and_rows_are_probabilities() -> None:
+    beliefs, links = overconfident(2)
+    # so few are right that the best candidates lose most of what they had
+    wrong = links + torch.tensor([0, 5])
+    for given in (links, wrong):
+        changed = calibrated(beliefs, given)
+        assert torch.equal(changed.best_targets(), beliefs.best_targets())
+        assert (changed.probs.sum(1) <= 1 + 1e-6).all() and (changed.probs >= 0).all()
+        first, second = changed.probs[:, 0], changed.probs[:, 1]
+        assert (first >= second).all()
+
+
+def test_calibration_keeps_empty_slots() -> None:
+    beliefs = Beliefs(torch.tensor([[3, 0], [4, 5]]), torch.tensor([[0.9, 0.0], [0.0, 0.0]]))
+    changed = calibrated(beliefs, torch.tensor([[0, 3]]))
+    assert changed.probs[0, 1] == 0 and (changed.probs[1] == 0).all()
+
+
+def test_without_links_nothing_is_calibrated() -> None:
+    beliefs, links = overconfident(3, size=5)
+    assert calibrated(beliefs, links[:0]) is beliefs

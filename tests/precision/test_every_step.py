@@ -32,6 +32,7 @@ NOTHING_TO_ROUND = {
     "emea.answer.schema": "the inclusions of PARIS, whose estimate is checked",
     "emea.em.local": "keeps rows and gives them back",
     "emea.em.joint": "keeps rows and gives them back",
+    "emea.em.propagation": "double precision throughout",
     "emea.em.two_way": "checked as a part of the two-way step",
     "emea.em.reports": "keeps tensors and gives them back",
     "emea.em.em_callback": "calls search and step in turn",

@@ -17,7 +17,7 @@ from emea.errors import ConfigError
 from emea.record.pair_file import load_pair
 from emea.run.job import run_job
 
-from ..em.two_way_parts import ALL_OFF
+from ..em.aligned_pairs import ALL_OFF
 from ..small_runs import tiny_config_of
 
 Configs = Callable[..., DictConfig]
