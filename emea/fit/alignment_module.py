@@ -73,6 +73,8 @@ class AlignmentModule(pl.LightningModule):
             be captured.
 
     Attributes:
+        active_members: The members of the ensemble that a fit trains; ``(0,)`` for one encoder.
+        turn_is_over: Whether the remaining blocks of the turn are skipped; callbacks may set it.
         logs_losses: Whether each block's last loss goes through Lightning's ``log``, which costs
             about as much time as the rest of Lightning's work on a batch.
     """
@@ -97,7 +99,7 @@ class AlignmentModule(pl.LightningModule):
         self.num_source = num_source
         self.num_target = num_target
         self._optimizer_makers = makers
-        self._active: tuple[int, ...] = (0,)
+        self.active_members: tuple[int, ...] = (0,)
         self._cuda_graph = cuda_graph and can_capture()
         self._step: Callable[[], Tensor] | None = None
         self._graph_memory = GraphMemory()
@@ -107,12 +109,14 @@ class AlignmentModule(pl.LightningModule):
         self.num_epochs_done = 0.0
         self.losses: list[Loss] = []
         self.logs_losses = True
-        self.renew(encoder, objective)
+        self.encoder, self.objective = encoder, objective
+        for one, member in self._pairs():
+            self._attach(one, member)
 
     def configure_optimizers(self) -> list[torch.optim.Optimizer]:
         """Return a new optimiser for each active member that has parameters to train."""
         optimizers = []
-        for member, (objective, encoder) in zip(self._active, self.trained(), strict=True):
+        for member, (objective, encoder) in zip(self.active_members, self.trained(), strict=True):
             make_optimizer = self._optimizer_makers[member]
             if make_optimizer is not None:
                 # an objective may have parameters, too
@@ -126,51 +130,43 @@ class AlignmentModule(pl.LightningModule):
         return len(self._optimizer_makers)
 
     @property
-    def active_members(self) -> tuple[int, ...]:
-        """The members of the ensemble that a fit trains; ``(0,)`` for a single encoder."""
-        return self._active
-
-    @property
     def is_last_member(self) -> bool:
         """Whether the current fit trains the last member, after which EM follows."""
-        return self._active[-1] == self.num_members - 1
+        return self.active_members[-1] == self.num_members - 1
 
     def activate(self, members: Sequence[int]) -> None:
         """Choose the members of the ensemble that the next fit trains.
 
         If there are several, each must have an optimiser.
         """
-        self._active = tuple(members)
+        self.active_members = tuple(members)
 
     def trained(self) -> list[tuple[Objective, nn.Module]]:
         """Return the objective and the encoder of each active member."""
-        pairs = list(zip(_objectives(self.objective), _members(self.encoder), strict=True))
-        return [pairs[member] for member in self._active]
+        pairs = self._pairs()
+        return [pairs[member] for member in self.active_members]
+
+    def _pairs(self) -> list[tuple[Objective, nn.Module]]:
+        """Return the objective and the encoder of each member."""
+        return list(zip(_objectives(self.objective), _members(self.encoder), strict=True))
 
     def has_optimizer(self, member: int) -> bool:
         """Return whether a member has parameters to train."""
         return self._optimizer_makers[member] is not None
 
-    def renew(self, encoder: nn.Module, objective: Objective | EnsembleObjective) -> None:
-        """Start the next fit with another encoder of the same type."""
-        self.encoder, self.objective = encoder, objective
-        for one, member in zip(_objectives(objective), _members(encoder), strict=True):
-            one.attach(member)
-            self._check_first_rows(member)
-
     def renew_member(self, member: int, encoder: nn.Module, objective: Objective) -> None:
         """Start the next fit of one member with another encoder of the same type."""
-        if not isinstance(self.encoder, Ensemble):
-            self.renew(encoder, objective)
-            return
-        assert isinstance(self.objective, EnsembleObjective)
-        self.encoder.members[member] = encoder
-        self.objective.objectives[member] = objective
-        objective.attach(encoder)
-        self._check_first_rows(encoder)
+        if isinstance(self.encoder, Ensemble):
+            assert isinstance(self.objective, EnsembleObjective)
+            self.encoder.members[member] = encoder
+            self.objective.objectives[member] = objective
+        else:
+            self.encoder, self.objective = encoder, objective
+        self._attach(objective, encoder)
 
-    def _check_first_rows(self, encoder: nn.Module) -> None:
-        """Check the output of an encoder when it is called for the first time."""
+    def _attach(self, objective: Objective, encoder: nn.Module) -> None:
+        """Connect an objective and an encoder, and check the encoder's first output."""
+        objective.attach(encoder)
 
         def check_first(encoder: nn.Module, _: Any, rows: Any) -> None:
             handle.remove()
@@ -185,10 +181,6 @@ class AlignmentModule(pl.LightningModule):
         self._step = None
         self.num_steps_of_turn = 0
         self.turn_is_over = False
-
-    def end_turn(self) -> None:
-        """Skip the remaining blocks of this turn."""
-        self.turn_is_over = True
 
     def on_train_batch_start(self, batch: StepBlock, batch_idx: int) -> int | None:
         """Return -1 to make Lightning skip the rest of its epoch."""
@@ -226,7 +218,7 @@ class AlignmentModule(pl.LightningModule):
                 objective.before_step(encoder, labels.links, self.num_steps_of_turn)
             losses[step] = self._step()
             self.num_steps_of_turn += 1
-        for member, of_member in zip(self._active, losses.T.tolist(), strict=True):
+        for member, of_member in zip(self.active_members, losses.T.tolist(), strict=True):
             self._record(of_member, member)
             self.num_steps_done += block.num_steps
         self.num_epochs_done += block.total_steps / block.steps_per_epoch
@@ -272,7 +264,7 @@ class AlignmentModule(pl.LightningModule):
 
     def steps_per_epoch(self, num_links: int, member: int | None = None) -> int:
         """Return the steps of one epoch of a member; ``None`` means the first active one."""
-        member = self._active[0] if member is None else member
+        member = self.active_members[0] if member is None else member
         return _objectives(self.objective)[member].steps_per_epoch(num_links)
 
     def member_rows(self) -> list[Tensor]:
@@ -308,13 +300,9 @@ class AlignmentModule(pl.LightningModule):
             yield
         self.encoder.train(training)
 
-    def _loss_metric(self, member: int) -> str:
-        """Return the name of a member's loss curve."""
-        return "loss" if self.num_members == 1 else f"loss/encoder_{member + 1}"
-
     def _record(self, losses: list[float], member: int) -> None:
         """Keep the last loss of a member's block, and check that all losses are finite."""
-        metric = self._loss_metric(member)
+        metric = "loss" if self.num_members == 1 else f"loss/encoder_{member + 1}"
         bad = next((step for step, loss in enumerate(losses) if not math.isfinite(loss)), None)
         if bad is not None:
             earlier = [loss.value for loss in self.losses if loss.metric == metric] + losses[:bad]

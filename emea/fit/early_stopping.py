@@ -78,7 +78,7 @@ class EarlyStopping(pl.Callback):
         if due or trainer.is_last_batch:
             self._evaluate(pl_module)
         if self.num_idle >= self.patience:
-            pl_module.end_turn()
+            pl_module.turn_is_over = True
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Load the best weights in place, because a CUDA graph refers to their addresses."""

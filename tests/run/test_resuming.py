@@ -308,7 +308,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     def save_twice(*arguments: Any, **named: Any) -> None:
-        if arguments[-1] and arguments[-1].num_stages == 2:
+        if arguments[2] and arguments[2].num_stages == 2:
             monkeypatch.setattr("emea.fit.checkpoint.write_atomic", no_room)
         save(*arguments, **named)
 
