@@ -138,25 +138,6 @@ def test_what_is_ranked_passes_what_is_not() -> None:
     assert places == {3: 1, 1: 2, 0: 3, 2: 4}
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-def test_only_pairs_of_the_links_are_listed(reverse: bool) -> None:
-    rng = np.random.default_rng(0)
-    ranking = random_ranking(rng, rng.random((NUM_SOURCE, NUM_TARGET)))
-    entities = torch.zeros(NUM_TARGET if reverse else NUM_SOURCE, dtype=torch.bool)
-    entities[[1, 4]] = True
-    listed = module._listed(ranking, entities, reverse)
-    expected = {
-        (pair[::-1] if reverse else pair): float(ranking.scores[place])
-        for pair, place in pairs_of(ranking.table).items()
-        if pair[reverse] in (1, 4)
-    }
-    pairs = zip(listed.rows.tolist(), listed.columns.tolist(), strict=True)
-    assert dict(zip(pairs, listed.scores.tolist(), strict=True)) == expected
-    assert len(listed.rows) == len(expected) > 0
-    assert listed.rows.tolist() == sorted(listed.rows.tolist())
-    assert listed.scores.dtype == torch.float32
-
-
 @pytest.mark.gpu
 @pytest.mark.parametrize("reverse", [False, True])
 def test_on_a_gpu(cuda: torch.device, reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
