@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from emea.config.settings.matching import CSLSSettings, KMeansSearchSettings, OnePassSearchSettings
+from emea.config.settings.method import CSLSSettings, KMeansSearchSettings, OnePassSearchSettings
 from emea.config.settings.model import LightEAEncoderSettings
 from emea.data.graph_pair import GraphPair
 from emea.encoders.joint_graph import join_graphs

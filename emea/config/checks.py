@@ -7,11 +7,11 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from emea.config.composition import error_text, required_groups
+from emea.config.instantiate import untrusted_targets
 from emea.config.settings.conditions import value_of
 from emea.config.settings.execution import trainer_problems
 from emea.config.settings.groups import GROUPS, OPTIONAL, declared
 from emea.config.settings.setting import Idle
-from emea.config.trusted_targets import untrusted_targets
 from emea.errors import ConfigError
 
 STRICT = "emea.data.protocol.Strict"

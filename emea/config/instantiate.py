@@ -1,7 +1,9 @@
-"""Creates objects from config nodes, whose ``_target_`` names the class."""
+"""Creates objects from config nodes whose ``_target_`` names a class, if the class is trusted."""
 
-from collections.abc import Callable
-from functools import partial
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 from hydra.errors import HydraException
@@ -10,7 +12,6 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from emea.config.composition import error_text
-from emea.config.trusted_targets import check_made
 from emea.errors import ConfigError
 
 
@@ -76,3 +77,151 @@ def make(target: Callable[..., Any], /, *arguments: Any, **settings: Any) -> Any
     except (TypeError, ValueError) as error:
         name = getattr(target, "__name__", str(target))
         raise ConfigError(f"{name} does not accept its settings: {error}") from error
+
+
+OURS = (
+    "emea.answer.decoding.",
+    "emea.baselines.",
+    "emea.data.",
+    "emea.em.",
+    "emea.encoders.",
+    "emea.literals.",
+    "emea.matching.",
+    "emea.record.mlflow_tracker.",
+    "emea.record.tracker.",
+    "emea.rules.",
+    "emea.fit.",
+)
+"""Packages of a run. Other parts of emea write files to any given path."""
+
+OPTIMISERS = "torch.optim"
+OBSERVERS = (
+    "pytorch_lightning.callbacks.DeviceStatsMonitor",
+    "pytorch_lightning.callbacks.Timer",
+)
+"""Callbacks of Lightning that write no files and call nothing from the config."""
+
+LONGEST = 200
+"""Most characters in the name of one of our classes."""
+
+PACKAGES = Path(__file__).resolve().parents[2]
+
+
+def check_trusted(config: DictConfig) -> None:
+    """Raise an error if a config names an untrusted class.
+
+    Raises:
+        ConfigError: If it does. The message names the key and the class.
+    """
+    problem = next(untrusted_targets(config), None)
+    if problem is not None:
+        raise ConfigError(problem)
+
+
+def untrusted_targets(config: DictConfig) -> Iterator[str]:
+    """Return a sentence for each class that is neither ours nor in a trusted module."""
+    settings = OmegaConf.to_container(config, resolve=False)
+    return _refusals(settings, config.get("trust") or ())
+
+
+def check_made(values: Any, trust: Sequence[str]) -> None:
+    """Raise an error if resolved settings name an untrusted class.
+
+    Text that still contains an interpolation is an error, too: Hydra would resolve it when it
+    creates objects, to a value that was not checked.
+
+    Raises:
+        ConfigError: If they do. The message names the key and the class or text.
+    """
+    for problem in _refusals(values, trust):
+        raise ConfigError(problem)
+    for text in _texts(values):
+        if "${" in text:
+            raise ConfigError(
+                f"A setting contains an interpolation as text: {text}. Write the value instead."
+            )
+
+
+def _texts(node: Any) -> Iterator[str]:
+    if isinstance(node, str):
+        yield node
+    children = node.items() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    for child in children:
+        yield from _texts(list(child) if isinstance(child, tuple) else child)
+
+
+def _refusals(settings: Any, trust: Sequence[str]) -> Iterator[str]:
+    trusted = tuple(f"{module}." for module in trust)
+    for key, target in _targets(settings, ""):
+        if not _is_trusted(target, trusted):
+            module = str(target).rpartition(".")[0] or target
+            yield (
+                f"{key} names {target}, which is neither a class of emea's runs nor an optimiser "
+                f"of torch. If you trust that module, add trust=[{module}], or --trust {module} to "
+                "read a finished run."
+            )
+
+
+def _targets(node: Any, key: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(node, list):
+        for index, value in enumerate(node):
+            yield from _targets(value, f"{key}[{index}]")
+    elif isinstance(node, dict):
+        for name, value in node.items():
+            place = f"{key}.{name}" if key else str(name)
+            if name == "_target_":
+                yield place, value
+            else:
+                yield from _targets(value, place)
+
+
+def _is_trusted(target: Any, trusted: Sequence[str]) -> bool:
+    # the value of an interpolation is not known here
+    if not isinstance(target, str) or "${" in target:
+        return False
+    return target.startswith(tuple(trusted)) or _is_ours(target)
+
+
+def _is_ours(target: str) -> bool:
+    """Return whether a name is our own class or function, not one that our modules import.
+
+    A prefix is not enough: ``emea.data.graph.np.save`` is a function of numpy. A missing name is
+    harmless, and an older run may use a name that has changed since.
+    """
+    if target in OBSERVERS:
+        return True
+    *modules, name = target.split(".")
+    if len(target) > LONGEST or not all(map(_is_public, (*modules, name))):
+        return False
+    if ".".join(modules) == OPTIMISERS:
+        return name[:1].isupper()
+    if not target.startswith(OURS):
+        return False
+    place = PACKAGES
+    while modules and (place / modules[0]).is_dir():
+        place /= modules.pop(0)
+    if not modules:
+        return name not in _borrowed(place / "__init__.py")
+    file = place / f"{modules[0]}.py"
+    if not file.is_file():
+        return modules[0] not in _borrowed(place / "__init__.py")
+    return len(modules) == 1 and name not in _borrowed(file)
+
+
+def _is_public(part: str) -> bool:
+    return part.isidentifier() and not part.startswith("_")
+
+
+@cache
+def _borrowed(file: Path) -> frozenset[str]:
+    """Return the names that one of our modules imports or assigns.
+
+    The names are read from the source, so that the module is not imported.
+    """
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return frozenset(names)

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 
 from torch import Tensor
 
-from emea.config.settings.matching import KMeansSearchSettings, OnePassSearchSettings
+from emea.config.settings.method import KMeansSearchSettings, OnePassSearchSettings
 from emea.matching.kmeans_search import KMeansSearch
 from emea.matching.one_pass_search import OnePassSearch
 from emea.matching.search import Scope

@@ -11,7 +11,7 @@ from torch import Tensor
 from emea.answer.decision import Decision
 from emea.answer.exporting import ALIGNMENT_FILES
 from emea.answer.schema import SCHEMA_FILES
-from emea.config.trusted_targets import check_trusted
+from emea.config.instantiate import check_trusted
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.errors import DataError

@@ -4,7 +4,7 @@ import pytest
 
 from emea.config.checks import check_config
 from emea.config.composition import composed
-from emea.config.trusted_targets import untrusted_targets
+from emea.config.instantiate import untrusted_targets
 from emea.errors import ConfigError
 from emea.record.pair_file import load_pair
 

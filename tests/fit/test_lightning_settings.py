@@ -13,8 +13,8 @@ from lightning_fabric.utilities import registry
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from emea.config.checks import check_config
+from emea.config.instantiate import untrusted_targets
 from emea.config.settings.execution import PASSED_ON, REASONS, lightning_options
-from emea.config.trusted_targets import untrusted_targets
 from emea.errors import ConfigError
 from emea.fit import lightning_trainer as lightning_settings
 from emea.fit.lightning_trainer import LightningSettings

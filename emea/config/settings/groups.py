@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from emea.config.settings import data, em, execution, matching, method, model
+from emea.config.settings import data, em, execution, method, model
 from emea.config.settings.conditions import NO_EM, NO_RATIO
 from emea.config.settings.execution import RunSettings
 from emea.config.settings.setting import Idle, Setting, defaults_of, settings_of
@@ -110,21 +110,21 @@ GROUPS = {
     ),
     "similarity": Group(
         "how embeddings become a ranking: csls, or plain cosine",
-        {"csls": matching.CSLSSettings},
+        {"csls": method.CSLSSettings},
     ),
     "decoding": Group(
         "how the final beliefs become an answer",
         {
-            "hungarian": matching.HungarianSettings,
-            "sinkhorn": matching.SinkhornSettings,
+            "hungarian": method.HungarianSettings,
+            "sinkhorn": method.SinkhornSettings,
         },
     ),
     "search": Group(
         "auto or exact; approximate, for large graphs: one_pass or kmeans",
         {
-            "auto": matching.AutoSearchSettings,
-            "kmeans": matching.KMeansSearchSettings,
-            "one_pass": matching.OnePassSearchSettings,
+            "auto": method.AutoSearchSettings,
+            "kmeans": method.KMeansSearchSettings,
+            "one_pass": method.OnePassSearchSettings,
         },
     ),
     "trainer": Group("where to compute", {"auto": execution.TrainerSettings}),
