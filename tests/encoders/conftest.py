@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from emea.runtime import kernels
+
 
 class LargestOutput(TorchDispatchMode):
     """Records how many elements the outputs of all operations hold."""
@@ -31,18 +33,28 @@ def largest_output() -> type[LargestOutput]:
     return LargestOutput
 
 
+@pytest.fixture(params=["triton", "torch"])
+def cuda_kernels(
+    request: pytest.FixtureRequest, cuda: torch.device, monkeypatch: pytest.MonkeyPatch
+) -> torch.device:
+    """The CUDA device, with Triton kernels and with torch's operations only."""
+    monkeypatch.setattr(kernels._Switch, "allows_compiled", request.param == "triton")
+    assert kernels.kernels_of(cuda) == request.param
+    return cuda
+
+
 @pytest.fixture
-def assert_same_on_cuda(cuda: torch.device) -> Callable[[nn.Module, nn.Module], None]:
+def assert_same_on_cuda(cuda_kernels: torch.device) -> Callable[[nn.Module, nn.Module], None]:
     """Compares an encoder in single precision on CUDA with one in double on the CPU."""
 
     def compare(reference: nn.Module, encoder: nn.Module) -> None:
         encoder.load_state_dict(reference.state_dict())
-        encoder.to(cuda)
+        encoder.to(cuda_kernels)
         expected, result = reference(), encoder()
         torch.testing.assert_close(result.double().cpu(), expected, rtol=1e-4, atol=1e-4)
         weights = torch.randn(expected.shape)
         (expected * weights).sum().backward()
-        (result * weights.to(cuda)).sum().backward()
+        (result * weights.to(cuda_kernels)).sum().backward()
         for left, right in zip(encoder.parameters(), reference.parameters(), strict=True):
             assert left.grad is not None
             assert right.grad is not None

@@ -132,12 +132,6 @@ def test_marks_are_taken_once() -> None:
     assert marks.taken(gradient) is None
 
 
-def test_functions_without_marks() -> None:
-    rows = torch.ones(2, requires_grad=True)
-    assert marks_of(rows) is None
-    assert marks_of(rows + 1) is None
-
-
 def test_marks_are_aligned() -> None:
     marks = no_marks(17, torch.device("cpu"), number=3)
     assert marks.shape == (3, 17)

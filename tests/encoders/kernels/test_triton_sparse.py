@@ -1,4 +1,4 @@
-"""Triton kernels against the CPU path in double precision, values and gradients."""
+"""Sparse products and distances on CUDA, by Triton and by torch, against doubles on a CPU."""
 
 import re
 from collections.abc import Callable
@@ -61,7 +61,7 @@ def assert_near(result: Tensor, expected: Tensor) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.usefixtures("cuda")
+@pytest.mark.usefixtures("cuda_kernels")
 @pytest.mark.parametrize("hub", [False, True])
 @pytest.mark.parametrize("dim", DIMS)
 def test_weighted_sum(dim: int, hub: bool) -> None:
@@ -72,7 +72,7 @@ def test_weighted_sum(dim: int, hub: bool) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.usefixtures("cuda")
+@pytest.mark.usefixtures("cuda_kernels")
 @pytest.mark.parametrize("hub", [False, True])
 @pytest.mark.parametrize("dim", DIMS)
 def test_pair_dots(dim: int, hub: bool) -> None:
@@ -83,7 +83,7 @@ def test_pair_dots(dim: int, hub: bool) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.usefixtures("cuda")
+@pytest.mark.usefixtures("cuda_kernels")
 @pytest.mark.parametrize("dim", DIMS)
 @pytest.mark.parametrize("num_pairs", [1, 8, 1001])
 def test_pair_distances(dim: int, num_pairs: int) -> None:
@@ -98,7 +98,7 @@ def test_pair_distances(dim: int, num_pairs: int) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.usefixtures("cuda")
+@pytest.mark.usefixtures("cuda_kernels")
 def test_distances_with_gradients_that_are_zero() -> None:
     torch.manual_seed(0)
     rows = torch.randn(NUM_ROWS, 100)
@@ -114,7 +114,7 @@ def test_distances_with_gradients_that_are_zero() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.usefixtures("cuda")
+@pytest.mark.usefixtures("cuda_kernels")
 def test_pattern_without_nonzeros() -> None:
     none = np.zeros(0, dtype=np.int64)
     pattern, twin = SparsePattern(none, none, (3, 2)), SparsePattern(none, none, (3, 2)).cuda()
@@ -123,7 +123,7 @@ def test_pattern_without_nonzeros() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.usefixtures("cuda")
+@pytest.mark.usefixtures("cuda_kernels")
 def test_strided_operands() -> None:
     torch.manual_seed(0)
     pattern, twin = random_pattern(False), random_pattern(False).cuda()
@@ -142,7 +142,7 @@ def test_strided_operands() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.usefixtures("cuda")
+@pytest.mark.usefixtures("cuda_kernels")
 def test_row_softmax() -> None:
     torch.manual_seed(0)
     pattern, twin = random_pattern(True), random_pattern(True).cuda()
