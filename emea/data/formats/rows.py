@@ -18,57 +18,6 @@ MAX_LINES = 100
 """Maximum number of lines of a row. A longer row has a quote that is never closed."""
 
 
-class LinesOfRow:
-    """Gives lines to a CSV parser and can return to the second line of the current row.
-
-    A quote that is never closed joins all following lines to one row. Only the first line of such
-    a row is bad, so the others are read again.
-
-    Args:
-        text: The file.
-        after: The number of lines that were read before.
-
-    Attributes:
-        last: The number of the line that was read last.
-    """
-
-    def __init__(self, text: IO[str], after: int = 0) -> None:
-        self.last = after
-        self._text = text
-        self._row: list[str] = []
-        self._again: deque[str] = deque()
-
-    def __iter__(self) -> "LinesOfRow":
-        return self
-
-    def __next__(self) -> str:
-        if len(self._row) == MAX_LINES:
-            raise csv.Error("too many lines")
-        line = self._again.popleft() if self._again else next(self._text)
-        self._row.append(line)
-        self.last += 1
-        return line
-
-    @property
-    def num_lines(self) -> int:
-        """The number of lines of the current row that were read."""
-        return len(self._row)
-
-    @property
-    def first(self) -> int:
-        """The number of the first line of the current row."""
-        return self.last - len(self._row) + 1
-
-    def begin_row(self) -> None:
-        """Start a new row with the next line."""
-        self._row.clear()
-
-    def go_back(self) -> None:
-        """Continue with the second line of the current row."""
-        self.last = self.first
-        self._again.extendleft(reversed(self._row[1:]))
-
-
 UNWRITABLE = re.compile(r"[\t\r\n]")
 ESCAPED_BYTE = re.compile(r"[\ud800-\udfff]")
 """Characters that represent a byte that is not UTF-8."""
@@ -230,23 +179,41 @@ def _tab_rows(text: IO[str], after: int) -> Iterator[Row]:
 
 
 def _comma_rows(text: IO[str], bad: BadLines, after: int) -> Iterator[Row]:
+    """Yield the rows of a CSV file.
+
+    A quote that is never closed joins all following lines to one row. Only the first line of such
+    a row is bad, so the others are read again.
+    """
     csv.field_size_limit(MAX_CELL)
-    taken = LinesOfRow(text, after)
-    reader = csv.reader(taken, strict=True)
+    taken: list[str] = []  # the lines of the current row
+    again: deque[str] = deque()
+
+    def lines_of_row() -> Iterator[str]:
+        while (line := again.popleft() if again else next(text, None)) is not None:
+            if len(taken) == MAX_LINES:
+                again.appendleft(line)
+                raise csv.Error("too many lines")
+            taken.append(line)
+            yield line
+
+    reader = csv.reader(lines_of_row(), strict=True)
+    last = after
     while True:
-        taken.begin_row()
+        taken.clear()
         try:
             cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            is_open = taken.num_lines > 1 or str(error) == NO_END
-            bad.add(taken.first, UNCLOSED if is_open else str(error))
-            taken.go_back()
-            reader = csv.reader(taken, strict=True)
+            is_open = len(taken) > 1 or str(error) == NO_END
+            last += 1
+            bad.add(last, UNCLOSED if is_open else str(error))
+            again.extendleft(reversed(taken[1:]))
+            reader = csv.reader(lines_of_row(), strict=True)
             continue
+        last += len(taken)
         if cells:
-            yield Row(taken.last, cells)
+            yield Row(last, cells)
 
 
 def name_problem(name: str) -> str | None:

@@ -50,6 +50,10 @@ class TabTable(TableRows):
     def __len__(self) -> int:
         return len(self.columns[0])
 
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return the first two cells of each line."""
+        return list(zip(self.columns[0], self.columns[1], strict=True))
+
     def integers(self, column: int) -> list[int]:
         """Return a column of integer ids."""
         cells = self.columns[column]

@@ -113,7 +113,9 @@ def _read_links(path: Path, sources: IdNumbers, targets: IdNumbers) -> dict[str,
     """Return the links of each existing file, without links of earlier files."""
     tables = [read_ids(path / file, 2) for file in LINK_FILES if (path / file).is_file()]
     if not tables:
-        raise DataError(f"The folder {path} has no links. It needs at least one of {_listed()}.")
+        raise DataError(
+            f"The folder {path} has no links. It needs at least one of {', '.join(LINK_FILES)}."
+        )
     register: LinkRegister[int] = LinkRegister()
     return {table.label: _new_links(table, sources, targets, register) for table in tables}
 
@@ -144,10 +146,6 @@ def _official(parts: dict[str, IntArray]) -> OfficialSplit | None:
         return None
     train, validation, test = (parts.get(file, NO_LINKS) for file in LINK_FILES)
     return OfficialSplit(train, validation, test)
-
-
-def _listed() -> str:
-    return ", ".join(LINK_FILES)
 
 
 def build_graph(

@@ -3,7 +3,6 @@
 import logging
 import re
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,17 +22,6 @@ log = logging.getLogger(__name__)
 FILES = ("rel_triples_1", "rel_triples_2", "ent_links")
 LITERAL = re.compile(r'"[^"]*"(?:@[A-Za-z][A-Za-z0-9-]*|\^\^<[^>]*>)?')
 FOLD_FILES = ("train_links", "valid_links", "test_links")
-
-
-class _Links(NamedTuple):
-    """The table of a link file and its two columns."""
-
-    table: TabTable
-    sources: list[str]
-    targets: list[str]
-
-    def rows(self) -> list[tuple[str, str]]:
-        return list(zip(self.sources, self.targets, strict=True))
 
 
 def read_openea_format(
@@ -74,23 +62,23 @@ def read_openea_format(
     require_files(path, FILES, f"{', '.join(FILES)} and the folds in {folds}")
     links = _read_links(path / "ent_links", "ent_links")
     register: LinkRegister[str] = LinkRegister()
-    register.add(links.table, links.rows())
+    register.add(links, links.pairs())
     source, target = (_read_side(path, number, keep_literals) for number in (1, 2))
     if keep_literals and iri_names:
         source, target = with_iri_names(source), with_iri_names(target)
     known, num_absent = _ids(links, source, target)
     if not len(known):
         raise DataError(
-            f"{links.table.label}: no link connects two entities that have triples. Check that "
+            f"{links.label}: no link connects two entities that have triples. Check that "
             "rel_triples_1 and rel_triples_2 use the names of the links."
         )
     if num_absent:
         log.warning(
             "%s: %d of %d links have a source or target without triples: they are not used for "
             "training, and test links among them count as missed",
-            links.table.label,
+            links.label,
             num_absent,
-            len(links.sources),
+            len(links),
         )
     parts = _read_fold(path, folds, fold, register)
     official = None
@@ -127,14 +115,14 @@ def _value(term: str) -> tuple[str, Kind]:
     return literal_parts(term) if LITERAL.fullmatch(term) else (term, PLAIN)
 
 
-def _read_links(path: Path, label: str) -> _Links:
+def _read_links(path: Path, label: str) -> TabTable:
     table = read_table(path, 2, label)
-    return _Links(table, table.names(0), table.names(1))
+    return TabTable(label, (table.names(0), table.names(1)))
 
 
 def _read_fold(
     path: Path, folds: str, fold: int, all_links: LinkRegister[str]
-) -> list[_Links] | None:
+) -> list[TabTable] | None:
     if not (path / folds).is_dir():
         return None
     if not (path / folds / str(fold)).is_dir():
@@ -146,16 +134,16 @@ def _read_fold(
     register: LinkRegister[str] = LinkRegister()
     for file in FOLD_FILES:
         part = _read_links(path / folds / str(fold) / file, f"{folds}/{fold}/{file}")
-        all_links.check_contains(part.table, part.rows(), "ent_links")
-        register.add(part.table, part.rows())
+        all_links.check_contains(part, part.pairs(), "ent_links")
+        register.add(part, part.pairs())
         parts.append(part)
     return parts
 
 
-def _ids(links: _Links, source: KnowledgeGraph, target: KnowledgeGraph) -> tuple[IntArray, int]:
+def _ids(links: TabTable, source: KnowledgeGraph, target: KnowledgeGraph) -> tuple[IntArray, int]:
     """Return the sorted links between entities of the graphs, and the number of other links."""
     columns = []
-    for graph, names in ((source, links.sources), (target, links.targets)):
+    for graph, names in zip((source, target), links.columns, strict=True):
         numbers = {name: number for number, name in enumerate(graph.all_entity_names)}
         columns.append([numbers.get(name, NO_MATCH) for name in names])
     found = np.array(columns, dtype=np.int64).T

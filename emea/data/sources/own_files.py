@@ -70,7 +70,9 @@ def read_own_files(
     """
     limits = ReadingLimits(**given.pop("limits", {}))
     files = {"source": source, "target": target, "links": links, "test_links": test_links}
-    texts = {name: None if file is None else str(file) for name, file in files.items()}
+    texts: dict[str, Any] = {
+        name: None if file is None else str(file) for name, file in files.items()
+    }
     settings = OwnFilesSettings(limits=limits, **texts, **{"keep_literals": False, **given})
     _check_given(settings)
     with reading_limits(limits):
