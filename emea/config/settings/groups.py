@@ -174,8 +174,10 @@ def completed(settings: Mapping[str, Any]) -> dict[str, Any]:
     The default of a setting that is added later keeps the behaviour of earlier versions.
     """
     found = {**settings}
-    for group in GROUPS.keys() & settings.keys():
-        found[group] = _completed_option(group, settings[group])
+    if "data" in found:  # its settings refer to the literals, a group of later versions
+        found.setdefault("literals", {"name": "none"})
+    for group in GROUPS.keys() & found.keys():
+        found[group] = _completed_option(group, found[group])
     models = found["ensemble"].get("models") if isinstance(found.get("ensemble"), dict) else None
     if isinstance(models, dict):
         others = {name: _completed_option("model", node) for name, node in models.items()}
