@@ -43,9 +43,13 @@ class LocalUpdate:
 
     def to(self, device: torch.device) -> "LocalUpdate":
         """Return the same on a device."""
-        masks = (mask.to(device) for mask in (self.source, self.target, self.unmatched))
-        joint = None if self.joint is None else self.joint.to(device)
-        return LocalUpdate(*masks, self.neural.to(device), joint)
+        return LocalUpdate(
+            self.source.to(device),
+            self.target.to(device),
+            self.unmatched.to(device),
+            self.neural.to(device),
+            None if self.joint is None else self.joint.to(device),
+        )
 
     def numbers(self) -> dict[str, float]:
         """Return how many entities of both sides are recomputed, and their share."""

@@ -165,7 +165,7 @@ def kept_report(
 
 def _flattened(report: Any) -> dict[str, Any]:
     """Return the fields of a report and of the objects in it, by their path."""
-    found = {}
+    found: dict[str, Any] = {}
     for name in (one.name for one in fields(report) if one.name not in COMPUTED):
         value = getattr(report, name)
         if name in NESTED and value is not None:

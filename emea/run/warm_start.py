@@ -1,6 +1,6 @@
 """Starts a run from the state of an earlier run on an earlier version of its graphs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,8 +47,9 @@ class RowMap:
         return rows
 
 
-def joint_rows(source: RowMap, target: RowMap, directions: int = 1) -> RowMap:
+def joint_rows(maps: Sequence[RowMap], directions: int = 1) -> RowMap:
     """Return the map of the rows of both graphs, source first, once per direction."""
+    source, target = maps
     shifted = np.where(target.old_rows == NO_MATCH, NO_MATCH, target.old_rows + source.num_old)
     rows = np.concatenate([source.old_rows, shifted])
     num_old = source.num_old + target.num_old

@@ -116,7 +116,7 @@ class Update:
         encoder = read_module(checkpoint) if checkpoint.exists() else {}
         entities = [RowMap(one.old_entities, one.old.num_entities) for one in self.versions]
         relations = [RowMap(one.old_relations, one.old.num_relations) for one in self.versions]
-        maps = [joint_rows(*entities), joint_rows(*relations, 2), joint_rows(*relations, 1)]
+        maps = [joint_rows(entities), joint_rows(relations, 2), joint_rows(relations, 1)]
         two_way = self.run.config.em.get("two_way") or {}
         weighted = weights.float() if two_way.get("weighted_labels") else None
         return WarmStart(known, moved, weighted, encoder, maps)

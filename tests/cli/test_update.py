@@ -39,12 +39,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     links = pair.links[rng.permutation(len(pair.links))]
     for name, part in (("links", links[:40]), ("more", links[40:44]), ("test", links[44:])):
         (folder / f"{name}.tsv").write_text("".join(f"s{a}\tt{b}\n" for a, b in part.tolist()))
-    files = [str(folder / name) for name in ("s_old.tsv", "t_old.tsv")]
-    links_of = ["--links", str(folder / "links.tsv"), "--test-links", str(folder / "test.tsv")]
-    settings = ["em.iterations=2", "model.encoder.dim=64", "model.encoder.output_dim=64"]
-    settings += ["data.on_error=skip"]
-    assert emea(["align", *files, *settings, *links_of, "--out", str(folder / "run")]) == 0
+    align_small(folder, folder / "run", "em.iterations=2", "--test-links", str(folder / "test.tsv"))
     return folder
+
+
+def align_small(folder: Path, out: Path, *arguments: str) -> None:
+    """Align the earlier versions of a pair with a small encoder."""
+    files = [str(folder / name) for name in ("s_old.tsv", "t_old.tsv")]
+    settings = ["model.encoder.dim=64", "model.encoder.output_dim=64", "data.on_error=skip"]
+    links = ["--links", str(folder / "links.tsv"), "--out", str(out)]
+    assert emea(["align", *files, *settings, *links, *arguments]) == 0
 
 
 def updated(place: Path, name: str, *more: str) -> Path:
@@ -246,11 +250,7 @@ def larger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     links = pair.links[np.random.default_rng(0).permutation(len(pair.links))]
     for name, part in (("links", links[:100]), ("test", links[100:])):
         (folder / f"{name}.tsv").write_text("".join(f"s{a}\tt{b}\n" for a, b in part.tolist()))
-    files = [str(folder / name) for name in ("s_old.tsv", "t_old.tsv")]
-    links_of = ["--links", str(folder / "links.tsv"), "--test-links", str(folder / "test.tsv")]
-    settings = ["em.iterations=2", "model.encoder.dim=64", "model.encoder.output_dim=64"]
-    settings += ["data.on_error=skip"]
-    assert emea(["align", *files, *settings, *links_of, "--out", str(folder / "run")]) == 0
+    align_small(folder, folder / "run", "em.iterations=2", "--test-links", str(folder / "test.tsv"))
     return folder
 
 
@@ -303,12 +303,8 @@ def test_without_a_change_nothing_is_recomputed(
 def test_a_run_without_validation_links_keeps_all_training_links(
     larger: Path, tmp_path: Path
 ) -> None:
-    files = [str(larger / name) for name in ("s_old.tsv", "t_old.tsv")]
-    settings = ["em.iterations=1", "model.encoder.dim=64", "model.encoder.output_dim=64"]
-    settings += ["data.on_error=skip", "split.num_validation=0"]
     run, out = tmp_path / "run", tmp_path / "updated"
-    links = ["--links", str(larger / "links.tsv")]
-    assert emea(["align", *files, *settings, *links, "--out", str(run)]) == 0
+    align_small(larger, run, "em.iterations=1", "split.num_validation=0")
     more = ["--source", str(larger / "s_new.tsv"), "--out", str(out)]
     assert emea(["update", str(run), *more]) == 0
     old, new = load_run(run).split.supervision, load_run(out).split.supervision
@@ -337,12 +333,8 @@ def test_later_decisions_about_a_pair(larger: Path) -> None:
 def test_test_links_of_unknown_entities_stay_missed(larger: Path, tmp_path: Path) -> None:
     test = tmp_path / "test.tsv"
     test.write_text((larger / "test.tsv").read_text() + "s_x\tt_x\ns_y\tt_y\n")
-    files = [str(larger / name) for name in ("s_old.tsv", "t_old.tsv")]
-    links = ["--links", str(larger / "links.tsv"), "--test-links", str(test)]
-    settings = ["em.iterations=1", "model.encoder.dim=64", "model.encoder.output_dim=64"]
     run = tmp_path / "run"
-    settings += ["data.on_error=skip"]
-    assert emea(["align", *files, *settings, *links, "--out", str(run)]) == 0
+    align_small(larger, run, "em.iterations=1", "--test-links", str(test))
     old = load_run(run)
     assert old.split.num_missed >= 2
     Aligner.load(run).save(tmp_path / "saved")
@@ -379,8 +371,8 @@ def test_test_links_do_not_influence_a_local_update(
         plan = plan_update(update)
         assert plan.kind == "local"
         config = update_config(one, is_local=True)
-        result = run_job(config, tmp_path / str(number), pair=update.pair, start_from=plan.start)
-        found.append(FinishedRun.of(result))
+        folder = tmp_path / str(number)
+        found.append(run_job(config, folder, pair=update.pair, start_from=plan.start))
     assert names_of(found[0]) == names_of(found[1])
     assert (len(found[0].split.test) == len(found[1].split.test)) == (change == "permuted")
 

@@ -7,9 +7,8 @@ from torch import Tensor
 
 from emea.answer.decoding import accepted
 from emea.evaluation.calibration import NUM_BINS, JudgedAnswer, answer_calibration
-from emea.evaluation.compatibility import compatibility_metrics
 from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
-from emea.evaluation.ranks import Ranks, link_ranks, ranking_metrics
+from emea.evaluation.ranks import Ranks, link_ranks
 from emea.matching.beliefs import Beliefs
 from emea.matching.csls import CSLS
 from emea.matching.pair_table import PairRanking, PairTable
@@ -82,16 +81,6 @@ def test_ranks_by_ranked_pairs_are_the_same() -> None:
     np.testing.assert_array_equal(single.in_pool, double.in_pool)
 
 
-def test_metrics_of_many_ranks() -> None:
-    ranks = np.random.default_rng(0).integers(1, 10**6, 10**5).astype(np.float64)
-    single, double = (ranking_metrics(given) for given in (ranks.astype(np.float32), ranks))
-    # whole ranks are exact, and their mean is taken in pairs: a rounding for each halving
-    assert single == pytest.approx(double, rel=20 * ROUNDOFF)
-    assert [single[f"hit@{cut}"] for cut in (1, 5, 10)] == [
-        double[f"hit@{cut}"] for cut in (1, 5, 10)
-    ]
-
-
 def answers(num_source: int = 1000) -> tuple[Beliefs, np.ndarray]:
     """Probabilities of all sizes, on the edges of bins among them, and what would be right."""
     rng = np.random.default_rng(0)
@@ -138,17 +127,3 @@ def test_a_threshold_accepts_what_it_was_chosen_by(precision: float) -> None:
     # those that single precision cannot tell from 1 are accepted together
     num_tied = int((rounded.probs == 1).sum())
     assert abs(found["single"].num_accepted - found["double"].num_accepted) <= num_tied
-
-
-def test_compatibility_numbers() -> None:
-    rng = np.random.default_rng(0)
-    values, targets = rng.random(500), rng.integers(-1, 300, 500)
-    values[:100] = rng.choice([0.0, 1.0], 100)
-    everybody = np.arange(500)
-    single, double = (
-        compatibility_metrics(given.astype(np.float64), targets, everybody, everybody)
-        for given in (values.astype(np.float32), values)
-    )
-    assert single["mean"] == pytest.approx(double["mean"], rel=ROUNDOFF)
-    assert single["histogram"] == double["histogram"]
-    assert single["conflicts"] == double["conflicts"]

@@ -116,15 +116,6 @@ def test_what_is_left_to_other_targets() -> None:
     assert_near(single, double, absolute=6 * ROUNDOFF)
 
 
-@pytest.mark.parametrize("temperature", [0.01, 1.0, 10.0])
-def test_sinkhorn(temperature: float) -> None:
-    # it goes over to double precision before it computes anything
-    answer = usual(SinkhornAnswer, temperature=temperature)
-    single, double = both(lambda beliefs: answer(beliefs, NO_LABELS), hard_beliefs())
-    assert torch.equal(single.targets, double.targets)
-    assert_near(single.probs, double.probs, relative=1e-12)
-
-
 @pytest.mark.parametrize("num_rivals", [2, 3, 1000])
 @pytest.mark.parametrize("doubt", [1e-7, 1e-8, 1e-10, 0.0])
 def test_rivals_share_a_target_however_sure_they_are(num_rivals: int, doubt: float) -> None:

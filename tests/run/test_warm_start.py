@@ -13,14 +13,14 @@ TARGET = RowMap(np.array([NO_MATCH, 2]), 3)
 
 
 def test_rows_of_both_graphs_and_directions() -> None:
-    both = joint_rows(SOURCE, TARGET)
+    both = joint_rows([SOURCE, TARGET])
     assert both.old_rows.tolist() == [1, NO_MATCH, 0, NO_MATCH, 4] and both.num_old == 5
-    twice = joint_rows(SOURCE, TARGET, directions=2)
+    twice = joint_rows([SOURCE, TARGET], directions=2)
     assert twice.old_rows.tolist()[5:] == [6, NO_MATCH, 5, NO_MATCH, 9] and twice.num_old == 10
 
 
 def test_known_rows_are_carried_and_new_ones_stay() -> None:
-    maps = [joint_rows(SOURCE, TARGET)]
+    maps = [joint_rows([SOURCE, TARGET])]
     old = {
         "entities": torch.arange(10.0).view(5, 2),
         "layer": torch.full((2, 2), 7.0),
