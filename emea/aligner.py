@@ -27,15 +27,13 @@ from emea.answer.schema import Schema, TermMatch
 from emea.config.command_line import check_option, check_overrides
 from emea.config.composition import composed, search_also
 from emea.config.settings.execution import AUTO, ExportSettings, fitting_settings
-from emea.data.arrays import IntArray
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import GraphPair, OfficialSplit
-from emea.data.links import check_rejected
 from emea.data.sources.library_inputs import (
     checked_path,
     described,
     graph_of,
     link_ids,
+    pair_of,
     read_graph,
     read_links,
 )
@@ -55,8 +53,6 @@ if TYPE_CHECKING:
 __all__ = ["Aligner", "Evaluation", "Match", "ToLabel", "graph_of", "read_graph", "read_links"]
 
 # modules that need Lightning are imported where they are used: it takes seconds to load
-
-NONE: IntArray = np.empty((0, 2), dtype=np.int64)
 
 
 class Match(NamedTuple):
@@ -234,25 +230,9 @@ class Aligner:
             DataError: If a link names an unknown entity, links contradict each other, are rejected,
                 or are too few.
         """
-        for side, graph in (("source", source), ("target", target)):
-            if not isinstance(graph, KnowledgeGraph):
-                raise DataError(
-                    f"{side} must be a graph, got {described(graph)}. Use read_graph(path) to read "
-                    "one from a file, or graph_of(triples) to build one."
-                )
         from emea.run.job import run_job
 
-        known = link_ids(source, target, links)
-        wrong = link_ids(source, target, rejected, one_to_one=False)
-        check_rejected(wrong, known, source, target)
-        pair = GraphPair(
-            "pair",
-            source,
-            target,
-            known,
-            OfficialSplit(known, NONE, NONE),
-            rejected=wrong if len(wrong) else None,
-        ).shuffled()
+        pair = pair_of(source, target, links, rejected)
         config = self._config.copy()
         config.data = {"name": pair.name}
         with tempfile.TemporaryDirectory(prefix="emea-") as scratch:
@@ -292,25 +272,19 @@ class Aligner:
             ConfigError: If a value is out of range.
         """
         run = self._fitted.run
-        decision, settings = self._decided(top_k, threshold, target_precision)
+        decision, settings = self._decided(
+            top_k=top_k, threshold=threshold, target_precision=target_precision
+        )
         best, probs = decision.answer.best_targets(), decision.answer.probs.max(1).values
         others, other_probs = top_candidates(decision.beliefs, settings.top_k)
-        name_of = run.pair.target.entity_name
-        return [
-            Match(
-                run.pair.source.entity_name(entity),
-                name_of(int(best[entity])) if probs[entity] else None,
-                float(probs[entity]),
-                [
-                    (name_of(candidate), prob)
-                    for candidate, prob in zip(
-                        others[entity].tolist(), other_probs[entity].tolist(), strict=True
-                    )
-                    if prob
-                ],
-            )
-            for entity in range(run.pair.source.num_entities)
-        ]
+        name_of, matches = run.pair.target.entity_name, []
+        for entity in range(run.pair.source.num_entities):
+            target = name_of(int(best[entity])) if probs[entity] else None
+            both = zip(others[entity].tolist(), other_probs[entity].tolist(), strict=True)
+            candidates = [(name_of(candidate), prob) for candidate, prob in both if prob]
+            source = run.pair.source.entity_name(entity)
+            matches.append(Match(source, target, float(probs[entity]), candidates))
+        return matches
 
     def to_frame(
         self, threshold: float | None = None, target_precision: float | None = None
@@ -367,7 +341,8 @@ class Aligner:
         from emea.run.schema_mapping import schema_mapping
 
         run = self._fitted.run
-        decision, settings = self._decided(None, threshold, None, least_inclusion)
+        asked = {"threshold": threshold, "least_inclusion": least_inclusion}
+        decision, settings = self._decided(**asked)
         pair = with_literals(run.config, run.pair)
         return schema_mapping(pair, decision, settings.least_inclusion)
 
@@ -400,7 +375,7 @@ class Aligner:
                 was given all links.
         """
         run = self._fitted.run
-        decision, _ = self._decided(None, threshold, target_precision)
+        decision, _ = self._decided(threshold=threshold, target_precision=target_precision)
         given = link_ids(run.pair.source, run.pair.target, links)
         seen = np.concatenate([run.labels.numpy(), run.split.supervision.validation])
         judged = given[~np.isin(given[:, 0], seen[:, 0])]
@@ -414,13 +389,8 @@ class Aligner:
         others = np.setdiff1d(np.arange(run.pair.source.num_entities), judged[:, 0])
         answer = answer_metrics(decision.answer, others, judged)
         return Evaluation(
-            ranking["hit@1"],
-            ranking["hit@5"],
-            ranking["hit@10"],
-            ranking["mrr"],
-            answer["precision"],
-            answer["recall"],
-            answer["f1"],
+            *(ranking[name] for name in ("hit@1", "hit@5", "hit@10", "mrr")),
+            *(answer[name] for name in ("precision", "recall", "f1")),
             num_links=len(judged),
             num_answered=int(answer["num_predicted"]),
             num_known=len(given) - len(judged),
@@ -467,22 +437,19 @@ class Aligner:
             for one in suggest(explainer, count)
         ]
 
-    def _decided(
-        self,
-        top_k: int | None,
-        threshold: float | None,
-        target_precision: float | None,
-        least_inclusion: float | None = None,
-    ) -> tuple[Decision, ExportSettings]:
-        """Select matches; return them with the settings."""
+    def _decided(self, **asked: Any) -> tuple[Decision, ExportSettings]:
+        """Select matches; return them with the settings.
+
+        Args:
+            asked: Settings of the answer that replace those of the run; ``None`` keeps one.
+        """
         run = self._fitted.run
-        settings = with_given(
-            export_settings(run.config),
-            top_k=_plain(top_k),
-            threshold=_plain(threshold),
-            target_precision=_plain(target_precision),
-            least_inclusion=_plain(least_inclusion),
-        )
+        # a config cannot contain numbers of numpy
+        plain = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in asked.items()
+        }
+        settings = with_given(export_settings(run.config), **plain)
         check_export(run.config, settings)
         check_founded(settings, run.split)
         validation = run.split.supervision.validation
@@ -494,11 +461,6 @@ class Aligner:
         if self._result is None:
             raise UserError("This Aligner is not fitted. Call fit(source, target, links) first.")
         return self._result
-
-
-def _plain(value: Any) -> Any:
-    """Convert a numpy number to a Python number, which a config can contain."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _checked_settings(settings: Sequence[str]) -> list[str]:

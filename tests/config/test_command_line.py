@@ -5,12 +5,22 @@ from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
 from emea.config import composition
-from emea.config.command_line import check_overrides, sweep_flag_first
+from emea.config.command_line import (
+    MOST_CHARACTERS,
+    MOST_LEVELS,
+    check_flags,
+    check_overrides,
+    check_sizes,
+    sweep_flag_first,
+    sweep_params,
+    with_sweep,
+)
 from emea.config.composition import composed, quote_numeric_choices
 from emea.config.settings.em import ALL_FEATURES, FEATURES
 from emea.em.match_model import PRIORS
 from emea.errors import ConfigError
 from emea.explain.explainer import MEANINGS
+from experiments.batch import jobs
 
 
 def test_numeric_choices_of_ratio_are_quoted() -> None:
@@ -58,12 +68,6 @@ def test_good_command_lines_pass(arguments: list[str]) -> None:
         (["training=semi", "initial_from=run.py"], "initial_from cannot replace it"),
         (["training=semi", "training.epochs_per_turn=null"], "epochs_per_turn must be a whole"),
         (
-            ["em=dual", "em.two_way.sweeps=0"],
-            "sweeps must be a whole number from 1 to 1,000, got 0",
-        ),
-        (["em=dual", "em.two_way.memory=1"], "memory must be a number of at least 0 and below 1"),
-        (["em=dual", "em.two_way.ridge=0"], "em.two_way.ridge must be a number above 0"),
-        (
             ["em=dual", "em.two_way.features=[looks]"],
             "features must be a list of some of similarity, noisy_or",
         ),
@@ -84,12 +88,10 @@ def test_good_command_lines_pass(arguments: list[str]) -> None:
             ["model=alinet", "model.encoder.dims=3"],
             r"dims must be a list of whole numbers .*\(such as .*\), got 3",
         ),
-        (["model=alinet", "model.encoder.dims=[3,x]"], r"dims must be a list .*got \[3,x\]"),
         (
             ["model=alinet", "model.early_stopping=7"],
             "must be null or a group of settings .*, got 7",
         ),
-        (["decoding=sinkhorn", "decoding.rounds=0"], "rounds must be a whole number from 1"),
         (
             ["method=paris", "protocol=released"],
             "method=paris uses only training links. Remove protocol=released.",
@@ -172,27 +174,14 @@ def test_the_sweep_flag_may_stand_anywhere() -> None:
             r"ratio has no option 0.07 .*any other share between 0 and 1: ratio.value=0.07",
         ),
         ("ratio.value=0", "ratio.value must be a number above 0 and below 1"),
-        ("ratio.value=1.5", "ratio.value must be a number above 0 and below 1"),
-        ("ratio.value=abc", r"ratio.value must be a number above 0 and below 1, got abc"),
         ("seed=abc", r"seed must be a whole number from 0 to 4,294,967,295 \(such as 0\), got abc"),
         ("rule=none", "em=paper needs a rule"),
-        (
-            "em.num_candidates=0",
-            "num_candidates must be a whole number from 1 to 100,000, got 0",
-        ),
-        ("em.iterations=-1", "em.iterations must be a whole number from 0 to 10,000"),
-        ("em.iterations=1.5", "em.iterations must be a whole number"),
         (
             "em.normaliser=minmax",
             r"must be a group .*\(such as {_target_: emea.em.normaliser.MinMaxNormaliser}",
         ),
         ("em.sampling=dice", "em.sampling must be one of argmax, sample, got dice"),
         ("+foo=1", "There is no key foo"),
-        ("em.iterations=2.0", "em.iterations must be a whole number"),
-        (
-            "em.iterations=null",
-            "iterations must be a whole number from 0 to 10,000 .*, got null",
-        ),
         ("model.restart=often", "model.restart must be true or false, got often"),
         ("model.early_stopping=10", "model.early_stopping must be null or a group of settings"),
         ("model.early_stopping={every:null}", "early_stopping.every must be a whole .*, got null"),
@@ -200,34 +189,19 @@ def test_the_sweep_flag_may_stand_anywhere() -> None:
             "model.early_stopping={every:0}",
             "every must be a whole number from 1 to .*, got 0",
         ),
-        ("training.turns=-1", "training.turns must be a whole number from 0 to 10,000"),
         ("tracking=null", "tracking cannot be removed or null"),
         ("~training", "training cannot be removed or null"),
         ("lightea", "'lightea' is not a setting: did you mean model=lightea?"),
         ("3", "'3' is not a setting: settings have the form key=value"),
         ("trust=agree", r"trust must be a list of names \(such as \[my_module\]\), got agree"),
-        ("trainer.accelerator=tpu", "trainer.accelerator must be one of auto, cpu, gpu"),
-        ("seed=-1", "seed must be a whole number from 0 to 4"),
         ("model.encoder.dims=3", r"nearest: model.encoder.dim"),
         (
             "em.ridge=much",
             r"em.ridge must be a number above 0 and at most 1,000,000 \(such as 0.01\), got much",
         ),
-        (
-            "model.encoder.dim=-100",
-            "model.encoder.dim must be a whole number from 1 to .*, got -",
-        ),
-        ("model.encoder.dim=1000000000", "dim must be a whole number from 1 to 16,384, got 10000"),
-        ("model.encoder.depth=100000", "depth must be a whole number from 1 to 100, got 100000"),
-        ("em.iterations=1000000", "iterations must be a whole number from 0 to 10,000, got 10000"),
         ("model.encoder.dropout=1", "dropout must be a number of at least 0 and below 1, got 1"),
         ("model.optimizer.lr=0", "lr must be a number above 0 and at most 1,000,000, got 0"),
-        ("model.optimizer.lr=inf", "lr must be a number above 0 and at most 1,000,000, got inf"),
         ("model.optimizer.lr=nan", "lr must be a number above 0 and at most 1,000,000, got nan"),
-        ("model.objective.margin=null", "margin must be a number from 0 to 1,000,000 .*, got null"),
-        ("data.num_entities=5", "must be a whole number from 100 to 1,000,000"),
-        ("similarity.k=many", r"similarity.k must be a whole number from 1 to .*as 10\), got"),
-        ("trainer.cuda_graph=3", "trainer.cuda_graph must be true or false, got 3"),
         ("data.name=2024", "data.name must be text, got 2024"),
         ("seed=4294967296", "seed must be a whole number from 0 to 4,294,967,295"),
         (
@@ -244,14 +218,12 @@ def test_the_sweep_flag_may_stand_anywhere() -> None:
         ("seed=${nope}", "seed: Interpolation key 'nope' not found"),
         ("seed=${oc.env:NO_SUCH_VARIABLE}", "seed: .*'NO_SUCH_VARIABLE' not found"),
         ("seed=range(0,1,0)", r"seed=range\(0,1,0\) has no end or more than 1,000 values"),
-        ("seed=range(0,inf)", "has no end"),
         ("seed=range(0,nan)", "has no end"),
         ("seed=range(3,0)", "has no values"),
         ("seed=range(0,1000000000000)", "more than 1,000 values"),
         (f"seed=range(0,{'9' * 400},0.5)", "more than 1,000 values"),
         ("seed=shuffle(range(0,1000000000000))", "more than 1,000 values"),
         ("variant=null", "variant is null unless you choose an option"),
-        ("model.early_stopping=[1]", "model.early_stopping"),
         ("~em.name", "em.name"),
     ],
 )
@@ -277,3 +249,81 @@ def test_what_tests_compose_quickly_is_what_hydra_composes(overrides: list[str])
     assert composition.compose is not hydra.compose
     quick = composition.compose_config(overrides)
     assert OmegaConf.to_yaml(quick) == OmegaConf.to_yaml(slow)
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        (f"study={'x' * MOST_CHARACTERS}", r"^study=x+\.\.\. is too long"),
+        (f"{'a.' * 200}x=1", r"a key has at most 200 characters"),
+        (f"seed={'[' * (MOST_LEVELS + 1)}", "^The value of seed is nested more than 50 levels"),
+        (f"+a={'{b:' * 60}1{'}' * 60}", "^The value of a is nested"),
+    ],
+)
+def test_limits(argument: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        check_sizes(argument)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "seed=1",
+        f"a={'[' * MOST_LEVELS}{']' * MOST_LEVELS}",
+        f"a={'[],' * 500}",
+        f"a={'x' * (MOST_CHARACTERS - 2)}",
+    ],
+)
+def test_usual_settings_pass(argument: str) -> None:
+    check_sizes(argument)
+
+
+def test_flags() -> None:
+    check_flags(["-m", "--multirun", "--config-dir=x", "--cfg", "job", "seed=-1", "-cd", "y"])
+    with pytest.raises(ConfigError, match=r"^Unknown flag --multrun\. Did you mean --multirun\?$"):
+        check_flags(["--multrun"])
+    with pytest.raises(ConfigError, match=r"^Unknown flag --zzz\. emea run --help"):
+        check_flags(["--zzz=3"])
+
+
+def test_a_sweep_is_spelled_out_and_what_was_typed_stays() -> None:
+    arguments = with_sweep(["-m", "experiment=table2", "ratio='0.05'", "em.iterations=2"])
+    assert arguments[:4] == ["-m", "experiment=table2", "ratio='0.05'", "em.iterations=2"]
+    assert "protocol=released,strict" in arguments
+    assert sum(argument.startswith("ratio=") for argument in arguments) == 1
+
+
+def test_without_an_experiment_nothing_is_added() -> None:
+    assert with_sweep(["-m", "data=zh"]) == ["-m", "data=zh"]
+    assert with_sweep(["experiment=null"]) == ["experiment=null"]
+
+
+def test_an_experiment_is_a_sweep() -> None:
+    with pytest.raises(ConfigError, match="experiment=table1 is a sweep"):
+        with_sweep(["experiment=table1"])
+
+
+def test_one_experiment_a_command() -> None:
+    with pytest.raises(ConfigError, match="one command per experiment"):
+        with_sweep(["-m", "experiment=table1,table2"])
+
+
+def test_jobs_are_all_combinations() -> None:
+    found = jobs("table2", ["data=zh,fr", "ratio='0.05'"])
+    splits = len(sweep_params("table2")["split_seed"].split(","))
+    assert len(found) == 2 * 2 * splits  # pairs, protocols
+    assert len({tuple(job) for job in found}) == len(found)
+
+
+def test_a_job_is_what_the_sweep_would_run() -> None:
+    job = jobs("figure7", ["ratio='0.1'", "split_seed=2"])[-1]
+    config = composed(job)
+    assert (config.ratio.value, config.split_seed, config.study) == (0.1, 2, "figure7")
+    assert config.rule.num_neighbours == 20
+
+
+def test_a_dictionary_changes_what_it_names_alone() -> None:
+    found = jobs("dual", ["data=zh", "ratio='0.3'", "split_seed=0", "em.two_way={},{sweeps:1}"])
+    usual, changed = (composed(job).em.two_way for job in found)
+    assert (usual.sweeps, changed.sweeps) == (2, 1)
+    assert changed.both_directions == usual.both_directions

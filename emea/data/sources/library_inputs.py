@@ -18,8 +18,8 @@ from emea.data.formats.link_file import read_link_file
 from emea.data.formats.rows import Columns, Row, check_same_ids
 from emea.data.formats.triple_collector import TripleCollector
 from emea.data.graph import KnowledgeGraph
-from emea.data.graph_pair import sorted_links
-from emea.data.links import EntityFinder, LinkListing, LinkResolver
+from emea.data.graph_pair import GraphPair, OfficialSplit, sorted_links
+from emea.data.links import EntityFinder, LinkListing, LinkResolver, check_rejected
 from emea.data.names import Prefixes
 from emea.data.sources.sparql import endpoint_copy
 from emea.errors import DataError
@@ -301,3 +301,36 @@ def _name(term: object) -> str:
     """Return the name of an IRI or blank node as files show it."""
     is_blank = any(base.__name__ == "BNode" for base in type(term).__mro__)
     return f"_:{term}" if is_blank else str(term)
+
+
+def pair_of(
+    source: KnowledgeGraph,
+    target: KnowledgeGraph,
+    links: Iterable[tuple[str, str]],
+    rejected: Iterable[tuple[str, str]],
+) -> GraphPair:
+    """Return a pair of graphs whose known links are all for training.
+
+    Args:
+        source: The source graph.
+        target: The target graph.
+        links: Known links, as pairs of names.
+        rejected: Pairs that are not links.
+
+    Raises:
+        DataError: If a graph is not a graph, or a link names an unknown entity or contradicts
+            another one.
+    """
+    for side, graph in (("source", source), ("target", target)):
+        if not isinstance(graph, KnowledgeGraph):
+            raise DataError(
+                f"{side} must be a graph, got {described(graph)}. Use read_graph(path) to read "
+                "one from a file, or graph_of(triples) to build one."
+            )
+    known = link_ids(source, target, links)
+    wrong = link_ids(source, target, rejected, one_to_one=False)
+    check_rejected(wrong, known, source, target)
+    none = np.empty((0, 2), dtype=np.int64)
+    official = OfficialSplit(known, none, none)
+    found = wrong if len(wrong) else None
+    return GraphPair("pair", source, target, known, official, rejected=found).shuffled()
