@@ -111,12 +111,6 @@ def test_what_all_runs_have_in_common_are_the_defaults() -> None:
     assert {key: configured[key] for key in stopping} == {key: COMMON[key] for key in stopping}
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_of_several_runs_the_latest_counts(turned: bool) -> None:
-    runs = [made("early", started=1), made("late", started=2)]
-    assert on_zh(runs[::-1] if turned else runs, EMEA)[0][0] == "late"
-
-
 def test_a_studys_own_runs_count_before_later_ones() -> None:
     own, later = made("own", "here", started=1), made("later", "there", started=2)
     for study, name in (("here", "own"), ("there", "later"), ("elsewhere", "later")):

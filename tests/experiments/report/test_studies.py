@@ -15,7 +15,6 @@ from experiments.report.methods import DUAL_PARTS, EMEA
 from experiments.report.run_table import run_table
 from experiments.report.significance import shown_p
 from experiments.report.studies import STUDIES
-from experiments.report.studies.headline import HEADLINE
 from experiments.report.study_spec import DBP15K, DWY100K, RATIOS
 from experiments.report.violins import distribution, outline
 
@@ -29,16 +28,7 @@ PUBLISHED = {
         "hit@1,mrr,mr",
         ["dbp15k_zh,0.01,rrea,0.14,0.2,6.5", "dbp15k_zh,0.01,emea,0.517,,116.4"],
     ),
-    "table2": (
-        "hit@1,mrr",
-        ["dbp15k_zh,0.01,rrea_semi,0.3,0.35", "dbp15k_zh,0.01,emea_semi,0.49,"],
-    ),
-    "table3": (
-        "hit@1,mrr",
-        ["dbp15k_zh,0.3,rsn_sup,0.508,0.591", "dbp15k_zh,0.3,dual_amn_semi,0.808,"],
-    ),
     "table4": (TIMES, [f"dbp15k_zh,{ratio},emea,250.4,100,2,90" for ratio in RATIOS]),
-    "table5": (TIMES, [f"dwy100k_dbp_wd,{ratio},emea,250.4,100,2,90" for ratio in RATIOS]),
     "dual": ("hit@1", ["dbp15k_zh,0.01,Best,0.6", "dbp15k_zh,0.01,Second,0.5"]),
 }
 
@@ -54,8 +44,7 @@ def published(tmp_path: Path) -> Path:
 
 
 def report_of(name: str, runs: Iterable[RecordedRun], published: Path) -> Report:
-    spec = HEADLINE if name == "summary" else STUDIES[name]
-    return made_report(spec, run_table(runs), published)
+    return made_report(STUDIES[name], run_table(runs), published)
 
 
 def tables(report: Report) -> dict[str, Texts]:
@@ -142,31 +131,6 @@ def compatible(initial: float, final: float, num_entities: int = 100) -> dict[st
     stages = {"initial": initial, "final": final}
     section = {name: stage(mean, 1 - mean, num_entities) for name, mean in stages.items()}
     return section | {"oracle": stage(0.9, 0.0, num_entities)}
-
-
-def test_figure8_shows_compatibility_and_conflicts(published: Path) -> None:
-    five = {"ratio": 0.05, "split_seed": 1}
-    runs = [made("a", ratio=0.05, compatibility=compatible(0.2, 0.6))]
-    runs += [made("b", compatibility=compatible(0.4, 0.8, 1000), **five)]
-    runs += [made("later", ratio=0.05, started=9)]  # has no compatibility
-    for number, other in enumerate(({"model": "lightea"}, {"em": "dual"}, {"ratio": None})):
-        kind: dict[str, Any] = {"ratio": 0.05, "compatibility": compatible(0.1, 0.1), "started": 9}
-        runs.append(made(f"other{number}", **kind | other))
-    report = report_of("figure8", runs, published)
-    row = tables(report)["Compatibility and conflicts, protocol `strict`"]["5%",]
-    assert row == {
-        "compatibility, RREA": "0.300 ± 0.141",
-        "compatibility, EMEA": "0.700 ± 0.141",
-        "compatibility, oracle": "0.900 ± 0.000",
-        "conflicts, RREA": "0.700 ± 0.141",
-        "conflicts, EMEA": "0.300 ± 0.141",
-        "splits": "2",
-    }
-    assert report.chart is not None
-    means, violin = report.chart["vconcat"]
-    assert [part["title"] for part in means["hconcat"]][1] == "Conflicting predictions"
-    assert [part["title"]["text"] for part in violin["hconcat"]] == ["5%", "oracle"]
-    assert report_of("figure8", [made()], published).chart is None
 
 
 def test_splits_have_equal_weight_in_a_distribution() -> None:
