@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from emea.answer.alignment import PREDICATES, Alignment, FloatArray, Origin, Row, statements
+from emea.answer.alignment import PREDICATES, Alignment, Origin, Row, statements
 from emea.answer.decision import Decision
 from emea.answer.sssom import sssom_lines
 from emea.config.settings.execution import ExportSettings
-from emea.data.arrays import NO_MATCH, IntArray
+from emea.data.arrays import NO_MATCH, FloatArray, IntArray
 from emea.data.entity_kinds import OWL
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from emea.answer.alignment import Origin
 from emea.answer.exporting import cell, write_formats
-from emea.answer.sssom import CompactURIs, header_lines, sssom_cell
+from emea.answer.sssom import COLUMNS, CompactURIs, header_lines, sssom_cell
 from emea.data.entity_kinds import OWL, RDFS, is_blank
 from emea.data.names import entity_iri, entity_uri
 
@@ -136,12 +136,6 @@ def schema_triples(schema: Schema) -> Iterator[str]:
 MATCHED = "semapv:InstanceBasedMatching"
 """The matches of entities decide which terms correspond."""
 
-COLUMNS = (
-    *("subject_id", "subject_label", "subject_type", "predicate_id"),
-    *("object_id", "object_label", "object_type"),
-    *("mapping_justification", "confidence", "comment"),
-)
-
 
 def schema_sssom_lines(schema: Schema, origin: Origin) -> Iterator[str]:
     """Yield SSSOM lines: the header and one line for each mapping.
@@ -155,7 +149,7 @@ def schema_sssom_lines(schema: Schema, origin: Origin) -> Iterator[str]:
     prefixes = of_subject.prefixes | of_object.prefixes
     comment = "The confidence is the probability of the inclusion, or the smaller of both."
     yield from header_lines(schema.name, origin, prefixes, comment, part="schema")
-    yield "\t".join(COLUMNS)
+    yield "\t".join((*COLUMNS, "comment"))
     for one in stated:
         kind = "owl class" if one.is_class else "rdf property"
         cells = (

@@ -128,10 +128,6 @@ def test_two_prefixes_never_stand_for_one_namespace() -> None:
     assert target("http://a.org/z") == "source_http:z"
 
 
-def test_the_reference_is_not_empty() -> None:
-    assert CompactURIs(["http://a.org/x/"], "source")("http://a.org/x/") == "source_http:x/"
-
-
 def test_a_colon_in_the_first_segment_keeps_the_uri_in_full() -> None:
     uris = ["http://a.org/Batman:_Year_One", "http://a.org/x/a:b", "http://a.org/y"]
     compact = CompactURIs(uris, "source")

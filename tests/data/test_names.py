@@ -118,10 +118,6 @@ def test_an_iri_is_its_own(name: str) -> None:
 DBR = {"dbr": "http://dbpedia.org/resource/"}
 
 
-def test_a_name_without_expansion_comes_first() -> None:
-    assert list(Prefixes().spellings("a:b")) == ["a:b"]
-
-
 def test_short_names_in_full() -> None:
     assert list(Prefixes(DBR).spellings("dbr:A:b")) == [
         "dbr:A:b",
