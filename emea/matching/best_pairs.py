@@ -245,7 +245,7 @@ def rounded(vectors: Tensor) -> Tensor:
 
 
 def unit_length(dim: int) -> float:
-    """Return the length that one unit of a rounded coordinate stands for."""
+    """Return the length of one unit of a rounded coordinate."""
     # the coordinates of a rotated unit vector have the standard deviation dim ** -0.5
     length: float = WIDTH / (LARGEST * dim**0.5)
     return length
