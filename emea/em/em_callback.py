@@ -11,6 +11,7 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
+from emea.config.settings.em import PaperEMSettings
 from emea.data.arrays import IntArray
 from emea.data.protocol import Visible
 from emea.em.joint import JointStep, links_on
@@ -53,11 +54,7 @@ class EMCallback(BetweenFits):
         step: Runs the M-step and the E-step. If it does not reason, the labels do not change and
             the callback only reports on the neural model.
         observer: Called with the state after each fit.
-        num_candidates: Number of candidates per entity (K in the paper).
-        patience: The model counts as converged after this many iterations in which the answer's
-            MRR on the validation links did not improve. With ``None`` it never does.
-        keep: ``last`` answers with the last iteration, ``best`` with the one whose answer has the
-            best MRR on the validation links.
+        settings: Settings of EM.
 
     Attributes:
         on_phase: Called with the name of each phase that starts, for a progress display.
@@ -71,9 +68,7 @@ class EMCallback(BetweenFits):
         normaliser: Normaliser,
         step: JointStep,
         observer: Observer,
-        num_candidates: int,
-        patience: int | None,
-        keep: str,
+        settings: PaperEMSettings,
     ) -> None:
         self.visible = visible
         self.decoder = decoder
@@ -81,9 +76,7 @@ class EMCallback(BetweenFits):
         self.step = step
         self.observer = observer
         self.on_phase: Callable[[str], None] = lambda phase: None
-        self.num_candidates = num_candidates
-        self.patience = patience
-        self.keep = keep
+        self.settings = settings
         self._kept: dict[str, Any] = {}
         self.iteration = 0
         self.best_mrr = -1.0
@@ -128,7 +121,7 @@ class EMCallback(BetweenFits):
             recall,
             seconds,
         )
-        if self.keep == "best" and is_best:
+        if self.settings.keep == "best" and is_best:
             self._kept = kept_state(report, source, target)
         self.iteration += 1
         self.on_phase(EVALUATION)
@@ -151,7 +144,8 @@ class EMCallback(BetweenFits):
     @property
     def converged(self) -> bool:
         """Whether the MRR on the validation links has not improved for ``patience`` iterations."""
-        return self.patience is not None and self.num_idle >= self.patience
+        patience = self.settings.patience
+        return patience is not None and self.num_idle >= patience
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything the next iteration depends on, as plain values and tensors."""
@@ -202,7 +196,9 @@ class EMCallback(BetweenFits):
     def _normalised(self, similarity: Similarity, source: Tensor) -> NeuralBeliefs:
         """Return q of the neural model, and its search if the joint step uses it."""
         self.normaliser.fit(similarity, links_on(self.visible.normaliser_links, source.device))
-        offered, searched = self.step.search(similarity, self.normaliser, self.num_candidates)
+        offered, searched = self.step.search(
+            similarity, self.normaliser, self.settings.num_candidates
+        )
         certain = links_on(self.certain, source.device)
         return NeuralBeliefs(
             source,

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from emea.config.settings.em import PaperEMSettings
 from emea.data.arrays import IntArray
 from emea.data.protocol import Visible
 from emea.em.joint import JointStep, links_on
@@ -58,30 +59,13 @@ class PaperStep(JointStep):
 
     Args:
         rule: Measures compatibility; any rule can be used.
-        m_step: ``links`` fits the weights on known links, ``pseudolikelihood`` on labels
-            drawn from q (Eq. 13).
-        sampling: ``argmax`` takes the best candidate, ``sample`` draws one.
-        ridge: Strength of the prior on rule weights.
-        evidence: ``candidates``: a neighbour supports a mapping through its candidates only;
-            ``dense``: through all targets.
+        settings: Settings of EM.
         seed: Seed of the drawn samples.
     """
 
-    def __init__(
-        self,
-        rule: Rule,
-        *,
-        m_step: str,
-        sampling: str,
-        ridge: float,
-        evidence: str,
-        seed: int,
-    ) -> None:
+    def __init__(self, rule: Rule, settings: PaperEMSettings, seed: int) -> None:
         self.rule = rule
-        self.m_step = m_step
-        self.sampling = sampling
-        self.ridge = ridge
-        self.evidence = evidence
+        self.settings = settings
         self.weights = torch.zeros(0, dtype=torch.float64)
         # sampling happens on the CPU, so results do not depend on the device
         self.generator = torch.Generator().manual_seed(seed)
@@ -98,7 +82,7 @@ class PaperStep(JointStep):
         """Fit the rule weights, and derive q* and the pseudo-labels."""
         beliefs = neural.beliefs
         links = self._links_of_relations(visible, beliefs.targets.device)
-        dense = neural.dense if self.evidence == "dense" else None
+        dense = neural.dense if self.settings.evidence == "dense" else None
         self.rule.prepare(RuleView(beliefs, neural.embeddings, links, dense))
         values = rule_values(self.rule, beliefs)
         if neural.iteration == 0:
@@ -148,21 +132,21 @@ class PaperStep(JointStep):
             )
 
     def _fit_weights(self, neural: NeuralBeliefs, values: Tensor, visible: Visible) -> Tensor:
-        if self.m_step == "links":
+        if self.settings.m_step == "links":
             unseen = self._unseen_links(visible)
             links = links_on(visible.weight_links if unseen is None else unseen, values.device)
             # use only the neural model's own candidates: inserted labels are not examples
             rows, slots = link_examples(neural.offered, links)
         else:
             on_cpu = neural.beliefs.to("cpu")
-            rows, slots = sampled_examples(on_cpu, self.sampling, self.generator)
+            rows, slots = sampled_examples(on_cpu, self.settings.sampling, self.generator)
             rows, slots = rows.to(values.device), slots.to(values.device)
-        return fit_weights(values[rows], slots, self.ridge)
+        return fit_weights(values[rows], slots, self.settings.ridge)
 
     def _labels(self, compatible: Beliefs, visible: Visible) -> IntArray:
         """Return the pseudo-labels that q* gives to the unlabelled entities."""
         compatible = compatible.to("cpu")
-        if self.sampling == "argmax":
+        if self.settings.sampling == "argmax":
             targets = compatible.best_targets().numpy()
         else:
             targets = compatible.sampled_targets(self.generator).numpy()

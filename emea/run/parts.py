@@ -260,9 +260,7 @@ def _build_em(
         normaliser=normaliser,
         step=step,
         observer=observer,
-        num_candidates=em.num_candidates,
-        patience=em.patience,
-        keep=em.keep,
+        settings=settings.em,
     )
 
 
@@ -285,14 +283,7 @@ def _build_step(settings: RunConfig, rule: Rule) -> JointStep:
         if not isinstance(two_way, JointStep):
             raise ConfigError(f"em.two_way must be a JointStep, got {nodes.em.two_way._target_}.")
         return two_way
-    return PaperStep(
-        rule,
-        seed=settings.own.seed,
-        m_step=em.m_step,
-        sampling=em.sampling,
-        ridge=em.ridge,
-        evidence=em.evidence,
-    )
+    return PaperStep(rule, em, settings.own.seed)
 
 
 def build_lightning(trainer: DictConfig) -> LightningSettings:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from emea.config.settings.em import PaperEMSettings
 from emea.data.arrays import IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.protocol import Visible
@@ -74,32 +75,26 @@ def make_visible(**changes: object) -> Visible:
 
 
 Run = Callable[..., tuple[EMCallback, LabelDataModule, list[IterationReport]]]
-OF_CALLBACK = ("num_candidates", "patience")
-PAPER: dict[str, Any] = {
-    "m_step": "links",
-    "sampling": "argmax",
-    "ridge": 0.01,
-    "evidence": "candidates",
-    "seed": 0,
-}
 
 
 @pytest.fixture
 def run() -> Run:
     def between_fits(
-        rule: Rule | None, visible: Visible | None = None, times: int = 1, **settings: Any
+        rule: Rule | None,
+        visible: Visible | None = None,
+        times: int = 1,
+        seed: int = 0,
+        **settings: Any,
     ) -> tuple[EMCallback, LabelDataModule, list[IterationReport]]:
         reports: list[IterationReport] = []
-        of_step = {key: value for key, value in settings.items() if key not in OF_CALLBACK}
-        of_callback = {key: value for key, value in settings.items() if key in OF_CALLBACK}
+        chosen = PaperEMSettings(**{"num_candidates": SIZE, **settings})
         em = EMCallback(
             visible=visible or make_visible(),
             decoder=Cosine(),
             normaliser=SoftmaxNormaliser(),
-            step=NoStep() if rule is None else PaperStep(rule, **{**PAPER, **of_step}),
+            step=NoStep() if rule is None else PaperStep(rule, chosen, seed),
             observer=reports.append,
-            keep="last",
-            **{"num_candidates": SIZE, "patience": None, **of_callback},
+            settings=chosen,
         )
         optimizer = torch.optim.SGD
         module = AlignmentModule(GivenRows(), usual(MarginObjective), optimizer, SIZE, SIZE)  # type: ignore[arg-type]
@@ -330,9 +325,7 @@ def test_any_step_can_take_the_papers_place(uses_search: bool) -> None:
         normaliser=normaliser,
         step=step,
         observer=reports.append,
-        num_candidates=SIZE,
-        patience=None,
-        keep="last",
+        settings=PaperEMSettings(num_candidates=SIZE),
     )
     optimizer = torch.optim.SGD
     module = AlignmentModule(GivenRows(), usual(MarginObjective), optimizer, SIZE, SIZE)  # type: ignore[arg-type]
