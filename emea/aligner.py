@@ -389,8 +389,13 @@ class Aligner:
         others = np.setdiff1d(np.arange(run.pair.source.num_entities), judged[:, 0])
         answer = answer_metrics(decision.answer, others, judged)
         return Evaluation(
-            *(ranking[name] for name in ("hit@1", "hit@5", "hit@10", "mrr")),
-            *(answer[name] for name in ("precision", "recall", "f1")),
+            ranking["hit@1"],
+            ranking["hit@5"],
+            ranking["hit@10"],
+            ranking["mrr"],
+            answer["precision"],
+            answer["recall"],
+            answer["f1"],
             num_links=len(judged),
             num_answered=int(answer["num_predicted"]),
             num_known=len(given) - len(judged),

@@ -1,7 +1,6 @@
 """``emea explain RUN --pair A B`` shows why a finished run matched two entities."""
 
 import argparse
-import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,8 +35,6 @@ def main(arguments: Sequence[str]) -> int:
         _write(options.json, json_text(run, explanations))
     if options.html is not None:
         _write(options.html, explanation_page(run, explanations, run_schema(run)))
-    with contextlib.suppress(AttributeError):  # a replaced stdout may not have it
-        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     print_explanations(Console(highlight=False), explanations)
     for path in filter(None, (options.json, options.html)):
         print(f"Wrote {path}", file=sys.stderr)

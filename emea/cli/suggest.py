@@ -1,8 +1,6 @@
 """``emea suggest RUN`` ranks the entities whose label would help most, and writes a review page."""
 
 import argparse
-import contextlib
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -56,8 +54,6 @@ def main(arguments: Sequence[str]) -> int:
     with writing(folder):
         files = write_suggestions(folder, explainer.run.pair, suggestions)
         write_atomic(folder / PAGE_FILE, review_page(explainer, suggestions))
-    with contextlib.suppress(AttributeError):  # a replaced stdout may not have it
-        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     Console(highlight=False).print(_table(explainer, suggestions))
     print(*files, folder / PAGE_FILE, sep="\n")
     return 0

@@ -16,6 +16,8 @@ from emea.cli.arguments import (
     command_parser,
     number_in,
 )
+from emea.config.run_config import typed
+from emea.config.settings.data import OwnFilesSettings
 from emea.config.settings.setting import Range
 from emea.data.arrays import IntArray
 from emea.data.formats.graph_file import read_graph_file
@@ -30,7 +32,7 @@ from emea.runtime.console import logged
 
 if TYPE_CHECKING:
     from emea.run.finished_run import FinishedRun
-    from emea.update.changes import Answers, Change
+    from emea.update.changes import Answers
     from emea.update.planning import Plan
     from emea.update.updating import Update
 
@@ -78,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
         "matches": counts(before, after, changes),
     }
     write_changes(folder, changes, summary)
-    print(_text(summary, changes, folder))
+    print(_text(summary, folder))
     return 0
 
 
@@ -126,9 +128,9 @@ def _check(options: argparse.Namespace, folder: Path) -> None:
 
 def _read(options: argparse.Namespace, run: "FinishedRun") -> "Update":
     """Read the new files with the settings of the run."""
-    from emea.update.updating import READING, Update
+    from emea.update.updating import Update
 
-    settings: dict[str, Any] = {key: run.config.data.get(key) for key in READING}
+    settings = typed(OwnFilesSettings, run.config.data)
     source, target = (
         old if path is None else _graph(path, old, settings)
         for path, old in ((options.source, run.pair.source), (options.target, run.pair.target))
@@ -142,33 +144,32 @@ def _read(options: argparse.Namespace, run: "FinishedRun") -> "Update":
     return Update.of(run, source, target, links, rejected)
 
 
-def _graph(path: Path, old: KnowledgeGraph, settings: Mapping[str, Any]) -> KnowledgeGraph:
+def _graph(path: Path, old: KnowledgeGraph, settings: OwnFilesSettings) -> KnowledgeGraph:
     graph, _ = read_graph_file(
         path,
-        settings["format"],
-        settings["on_error"] or "stop",
-        bool(settings["keep_isolated"]),
+        settings.format,
+        settings.on_error,
+        settings.keep_isolated,
         old.attributes is not None,
-        settings["attributes"] or (),
-        settings["label_language"],
+        settings.attributes,
+        settings.label_language,
     )
-    return with_iri_names(graph) if old.attributes is not None and settings["iri_names"] else graph
+    return with_iri_names(graph) if old.attributes is not None and settings.iri_names else graph
 
 
 def _links(
     path: Path,
     source: KnowledgeGraph,
     target: KnowledgeGraph,
-    settings: Mapping[str, Any],
+    settings: OwnFilesSettings,
     one_to_one: bool,
 ) -> IntArray:
     finders = (
         EntityFinder(source, "source", "its graph"),
         EntityFinder(target, "target", "its graph"),
     )
-    on_error = settings["on_error"] or "stop"
-    resolver = LinkResolver(*finders, Prefixes(settings["prefixes"]), on_error)
-    listing = read_link_file(path, settings["links_format"], on_error)
+    resolver = LinkResolver(*finders, Prefixes(settings.prefixes), settings.on_error)
+    listing = read_link_file(path, settings.links_format, settings.on_error)
     return resolver.resolve(listing)[0] if one_to_one else resolver.pairs(listing)
 
 
@@ -181,20 +182,20 @@ def _size(versions: Any) -> dict[str, int]:
     }
 
 
-def _text(summary: dict[str, Any], changes: "Sequence[Change]", folder: Path) -> str:
+def _text(summary: dict[str, Any], folder: Path) -> str:
     matches = summary["matches"]
     lines = [
         f"{side}: {size['new_entities']:,} new and {size['gone_entities']:,} removed entities, "
         f"{size['added_triples']:,} new and {size['removed_triples']:,} removed triples"
         for side, size in summary["graphs"].items()
     ]
-    lines.append(_recomputed(summary["recomputed"]))
-    lines.append(
-        f"Matches: {matches['kept']:,} kept, {matches['new']:,} new, {matches['changed']:,} "
-        f"changed, {matches['gone']:,} gone"
-    )
-    lines.append(f"Changes: {folder / 'changes.tsv'}")
-    lines.append(f"Alignment: {folder / 'alignment.tsv'}")
+    counted = ", ".join(f"{matches[kind]:,} {kind}" for kind in ("kept", "new", "changed", "gone"))
+    lines += [
+        _recomputed(summary["recomputed"]),
+        f"Matches: {counted}",
+        f"Changes: {folder / 'changes.tsv'}",
+        f"Alignment: {folder / 'alignment.tsv'}",
+    ]
     return "\n".join(lines)
 
 
@@ -213,12 +214,13 @@ def _recomputed(said: Mapping[str, Any]) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = command_parser("update", DESCRIPTION, EXAMPLES)
     add_run_arguments(parser)
-    for side in ("source", "target"):
-        parser.add_argument(
-            f"--{side}", type=Path, metavar="FILE", help=f"new version of the {side} graph"
-        )
-    parser.add_argument("--links", type=Path, metavar="FILE", help="further known links")
-    parser.add_argument("--rejected", type=Path, metavar="FILE", help="pairs that are not links")
+    for flag, help in {
+        "--source": "new version of the source graph",
+        "--target": "new version of the target graph",
+        "--links": "further known links",
+        "--rejected": "pairs that are not links",
+    }.items():
+        parser.add_argument(flag, type=Path, metavar="FILE", help=help)
     parser.add_argument(
         "--iterations",
         type=number_in(AT_LEAST_ONE, int),

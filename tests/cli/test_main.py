@@ -136,9 +136,9 @@ def test_a_place_without_permission_is_named(
 @pytest.mark.slow
 def test_a_crash_of_native_code_prints_its_place() -> None:
     crash = (
-        "import ctypes, experiments.archive.record_command\n"
+        "import ctypes, emea.cli.compare\n"
         "from emea.cli.main import main\n"
-        "experiments.archive.record_command.main = lambda _: ctypes.string_at(0)\n"
+        "emea.cli.compare.main = lambda _: ctypes.string_at(0)\n"
         "main(['compare'])\n"
     )
     done = subprocess.run([sys.executable, "-c", crash], stderr=subprocess.PIPE, text=True)
