@@ -19,8 +19,8 @@ OPERATIONS_PER_SCORE = 4
 
 
 MAX_RANKED = 100_000
-"""Test links up to which all are ranked. The ranks of more links take longer than the search, and
-a sample of this size has a standard error of at most 0.0016."""
+"""Test links up to which all are ranked. Hit@k on a sample of this size has a standard error of at
+most 0.0016."""
 
 
 @dataclass(frozen=True, eq=False)
