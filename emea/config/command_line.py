@@ -102,7 +102,9 @@ def check_overrides(arguments: Sequence[str], defaults: Sequence[str] = ()) -> N
     _refuse_unused({key: unused[key] for key in asked & unused.keys()}, overrides, jobs)
 
 
-def _of_groups(overrides: Sequence[Override], assigned: Sequence[str], are_groups: bool) -> list:
+def _of_groups(
+    overrides: Sequence[Override], assigned: Sequence[str], are_groups: bool
+) -> list[str]:
     """Return the assignments that choose options of groups, or those that set values."""
     both = zip(overrides, assigned, strict=True)
     return [text for override, text in both if _is_group(override) == are_groups]

@@ -12,7 +12,7 @@ from hydra.utils import get_method
 from omegaconf import OmegaConf
 
 from emea.cli.main import main as emea
-from emea.config.composition import CONF, compose_config, option_names
+from emea.config.composition import compose_config, option_names
 from emea.data.sources.download import load_source
 
 
@@ -34,12 +34,6 @@ def test_option_fits_its_function(option: str) -> None:
     assert config["name"] is not None or option in ("openea", "files")
     if config.get("download"):
         assert load_source(config["download"])
-
-
-@pytest.mark.parametrize("option", option_names("data"))
-def test_option_begins_with_its_description(option: str) -> None:
-    text = (CONF / "data" / f"{option}.yaml").read_text(encoding="utf-8")
-    assert re.fullmatch(r"# \w.{10,98}", text.splitlines()[0])
 
 
 @pytest.mark.parametrize("short", ["zh", "ja", "fr"])
