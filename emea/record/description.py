@@ -9,8 +9,6 @@ from emea.errors import DataError
 from emea.record.run_folder import METRICS_FILE, read_metrics
 from emea.record.run_record import COMMAND_TAG, RunClosing, RunHeader
 
-COLUMNS = (("hit@1", "Hit@1"), ("hit@10", "Hit@10"), ("mrr", "MRR"), ("mr", "MR"))
-
 MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
 """The start of an HTML tag, comment or declaration."""
 
@@ -32,7 +30,6 @@ def describe_run(header: RunHeader, closing: RunClosing, folder: Path) -> str:
         reason = closing.reason or "no reason was recorded"
         parts.append(f"**{closing.status.capitalize()}**: {escape_markup(reason)}")
     if metrics.get("initial") and metrics.get("final"):
-        parts.append(f"Test links, protocol={metrics.get('protocol', 'unknown')}.")
         parts.append(_results(metrics))
     if metrics.get("warnings"):
         warnings = (f"- {escape_markup(str(text))}" for text in metrics["warnings"])
@@ -43,18 +40,11 @@ def describe_run(header: RunHeader, closing: RunClosing, folder: Path) -> str:
 
 
 def _results(metrics: Mapping[str, Any]) -> str:
-    rows = []
-    for pool, title in ((None, "test targets"), ("all_targets", "all targets")):
-        for stage, name in (("initial", "before EM"), ("final", "after EM")):
-            values = metrics[stage] if pool is None else metrics[stage].get(pool) or {}
-            rows.append([title, name, *(_shown(values.get(key), key) for key, _ in COLUMNS)])
-    return markdown_table(["ranked among", "", *(title for _, title in COLUMNS)], rows)
-
-
-def _shown(value: object, key: str) -> str:
-    if not isinstance(value, int | float):
-        return "n/a"
-    return f"{value:.1f}" if key == "mr" else f"{value:.4f}"
+    stages = (("initial", "before EM"), ("final", "after EM"))
+    found = [(title, metrics[stage].get("hit@1")) for stage, title in stages]
+    hits = ", ".join(f"{hit:.4f} {title}" for title, hit in found if isinstance(hit, int | float))
+    protocol = metrics.get("protocol", "unknown")
+    return f"Hit@1 of test links among test targets, protocol={protocol}: {hits or 'n/a'}."
 
 
 def markdown_table(titles: list[str], rows: list[list[str]]) -> str:

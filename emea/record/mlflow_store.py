@@ -1,9 +1,8 @@
-"""Runs in an MLflow store: names, parameters, metrics, files and the parent runs of sweeps."""
+"""Runs in an MLflow store: names, parameters, metrics and files."""
 
 import logging
 import os
 import re
-import socket
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,12 +12,11 @@ from filelock import FileLock
 
 from emea.config.settings.execution import MlflowSettings
 from emea.record.description import describe_run
-from emea.record.mlflow_view import SWEEP_PARENT_TAG, compared_params
+from emea.record.mlflow_view import compared_params
 from emea.record.run_folder import run_files
 from emea.record.run_record import (
     COMMAND_TAG,
     FINGERPRINT_TAG,
-    SWEEP_TAG,
     USER_TAG,
     MetricPoint,
     RunClosing,
@@ -59,13 +57,7 @@ LOG_LEVELS = {
 
 RUN_ID_TAG, COMPLETE_TAG, REASON_TAG = "emea.run_id", "emea.complete", "emea.reason"
 SKIPPED_TAG = "emea.skipped_files"
-FOLDER_TAG, HOST_TAG = "emea.folder", "emea.host"
-"""The run folder and the machine of a run, by which its process is found."""
-
-NOTE_TAG, PARENT_TAG = "mlflow.note.content", "mlflow.parentRunId"
-
-TABLE_FILE, JOBS_FILE = "results.md", "results.csv"
-"""The closing table of a sweep, and a row for each of its jobs."""
+NOTE_TAG = "mlflow.note.content"
 
 # The smallest limits among the MLflow versions in use; the sqlite store allows a little more.
 MAX_NAME_LENGTH = 250
@@ -173,7 +165,10 @@ class MlflowStore:
 
     def find_runs(self, header: RunHeader) -> "list[Run]":
         """Return every run, complete or not, that was made from this header's run."""
-        return self._tagged(header.experiment, RUN_ID_TAG, header.run_id)
+        experiment = self.experiment_id(header.experiment)
+        return list(
+            self.client.search_runs([experiment], f"tags.`{RUN_ID_TAG}` = '{header.run_id}'")
+        )
 
     def find_finished(self, fingerprint: str) -> "Run | None":
         """Return a finished run of any experiment with this fingerprint."""
@@ -192,24 +187,12 @@ class MlflowStore:
             for run in complete
         )
 
-    def create_run(self, header: RunHeader, folder: Path | None = None) -> str:
-        """Start the MLflow run; earlier copies of the same run are deleted.
-
-        Args:
-            header: The header of the run.
-            folder: The folder in which this process carries out the run; ``None`` for an import.
-
-        Returns:
-            MLflow's id of the run.
-        """
+    def create_run(self, header: RunHeader) -> str:
+        """Start the MLflow run and return its id; earlier copies of the same run are deleted."""
         from mlflow.entities import Param
 
         self._delete(self.find_runs(header))
         tags = header.tags | _mlflow_tags(header)
-        if folder is not None:
-            tags |= {FOLDER_TAG: str(folder.resolve()), HOST_TAG: socket.gethostname()}
-        if SWEEP_TAG in header.tags:
-            tags[PARENT_TAG] = self._sweep_parent(header)
         run = self.client.create_run(
             self.experiment_id(header.experiment),
             start_time=header.start_time,
@@ -250,48 +233,6 @@ class MlflowStore:
         self._delete(run for run in self.find_runs(header) if run.info.run_id != run_id)
         # last: a run without this tag is incomplete, and an import may replace it
         self.client.set_tag(run_id, COMPLETE_TAG, "true")
-
-    def finish_sweep(self, experiment: str, sweep: str, folder: Path, status: str) -> None:
-        """Close the parent run of a sweep with its summary.
-
-        Args:
-            experiment: Name of the study.
-            sweep: Name of the sweep.
-            folder: The folder with its tables; a sweep that was interrupted has none.
-            status: FINISHED or FAILED.
-        """
-        for parent in self._tagged(experiment, SWEEP_PARENT_TAG, sweep)[:1]:
-            run_id = parent.info.run_id
-            for path in (folder / TABLE_FILE, folder / JOBS_FILE):
-                if path.is_file():
-                    self.client.log_artifact(run_id, str(path))
-            if (folder / TABLE_FILE).is_file():
-                note = (folder / TABLE_FILE).read_text(encoding="utf-8")
-                self.client.set_tag(run_id, NOTE_TAG, cut(note))
-            jobs = self._tagged(experiment, PARENT_TAG, run_id)
-            ends = [job.info.end_time for job in jobs if job.info.end_time]
-            self.client.set_terminated(run_id, status, max(ends, default=None))
-
-    def _sweep_parent(self, job: RunHeader) -> str:
-        """Return MLflow's id of the parent run of a job's sweep; the first job creates the run."""
-        sweep = job.tags[SWEEP_TAG]
-        if not self._tagged(job.experiment, SWEEP_PARENT_TAG, sweep):
-            tags = _mlflow_tags(job) | {
-                SWEEP_PARENT_TAG: sweep,
-                "mlflow.source.name": "emea run -m",
-            }
-            experiment = self.experiment_id(job.experiment)
-            self.client.create_run(experiment, job.start_time, tags, run_name=f"sweep {sweep}")
-        # parallel jobs may have created several parents: all jobs choose the same one
-        first, *others = self._tagged(job.experiment, SWEEP_PARENT_TAG, sweep)
-        self._delete(others)
-        return str(first.info.run_id)
-
-    def _tagged(self, experiment: str, tag: str, value: str) -> "list[Run]":
-        """Return the runs of a study with this tag, in the order of their ids."""
-        wanted = f"tags.`{tag}` = '{value}'"
-        found = self.client.search_runs([self.experiment_id(experiment)], wanted)
-        return sorted(found, key=lambda run: run.info.run_id)
 
     def _delete(self, runs: "Iterable[Run]") -> None:
         for run in runs:

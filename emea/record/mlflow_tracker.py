@@ -132,7 +132,7 @@ class MlflowTracker(Tracker):
         # not empty if the run was resumed: the new MLflow run gets all points
         self._waiting = read_series(folder)
         self._last_flush = time.monotonic()
-        self._mlflow_run = self._attempt(partial(self._store.create_run, header, folder), folder)
+        self._mlflow_run = self._attempt(partial(self._store.create_run, header), folder)
 
     def log(self, metrics: Mapping[str, float], step: int) -> MetricPoint:
         """Append metrics to the folder's series; they reach MLflow some seconds later."""
@@ -158,11 +158,6 @@ class MlflowTracker(Tracker):
 
         self._attempt(close_run, record.folder)
         return closing
-
-    def finish_sweep(self, experiment: str, sweep: str, folder: Path, status: str) -> None:
-        """Close the parent run of a sweep with its summary."""
-        work = partial(self._store.finish_sweep, experiment, sweep, folder, status)
-        self._attempt(work, folder)
 
     def _flush(self) -> None:
         # one batch at a time: while the store is slow, the next batch grows

@@ -1,9 +1,9 @@
-"""What the MLflow UI shows of a study: the parameters of its runs, columns and charts."""
+"""What the MLflow UI shows of a study: the parameters of its runs and the columns."""
 
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from emea.config.settings.groups import OPTIONAL
 from emea.record.run_name import swept_values
@@ -39,18 +39,9 @@ VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
 KIND_TAG, KIND = "mlflow.experimentKind", "custom_model_development"
 """The tag by which MLflow knows that a study trains models."""
 
-SWEEP_PARENT_TAG = "emea.sweep"
-"""The tag of the parent run of a sweep."""
-
+BEST_FIRST = {"orderByKey": "metrics.`run/final/hit_at_1`", "orderByAsc": False}
 METRICS = ("run/initial/hit_at_1", "run/final/hit_at_1", "run/final/mrr")
 PARAMS = ("data.name", "ratio.value", "model.name", "em.name", "rule.name", "protocol.name")
-
-BEST_FIRST = {"orderByKey": "metrics.`run/final/hit_at_1`", "orderByAsc": False}
-"""Sorted by a metric, MLflow lists the jobs of a sweep as rows instead of folding them away."""
-
-SECTION = "Encoder (neural) and joint distribution"
-CHARTS = (("neural/hit_at_1", "joint/hit_at_1"), ("neural/mrr", "joint/mrr"))
-"""Line charts of the section, each with two metrics. MLflow makes their titles from the metrics."""
 
 MAX_SWEPT = 12
 """At most so many columns of swept settings: a study of many sweeps varies almost everything."""
@@ -75,28 +66,12 @@ def _is_hidden(key: str, hidden: Sequence[str]) -> bool:
 
 
 def save_view(client: "MlflowClient", experiment_id: str) -> None:
-    """Store the columns and charts of a study as a shared view of its experiment."""
-    runs = client.search_runs([experiment_id])
+    """Store the columns of a study and the order of its runs as a shared view."""
     now = int(time.time() * 1000)
-    state = json.dumps(view_state(runs))
-    view = {"name": "Results", "createdAt": now, "updatedAt": now, "state": state}
+    state = {"selectedColumns": columns(client.search_runs([experiment_id])), **BEST_FIRST}
+    view = {"name": "Results", "createdAt": now, "updatedAt": now, "state": json.dumps(state)}
     client.set_experiment_tag(experiment_id, VIEW_TAG, json.dumps(view))
     client.set_experiment_tag(experiment_id, KIND_TAG, KIND)
-
-
-def view_state(runs: "Sequence[Run]") -> dict[str, Any]:
-    """Return the state of the runs page: columns, charts, and the order of the rows."""
-    jobs = [run for run in runs if SWEEP_PARENT_TAG not in run.data.tags]
-    return {
-        "selectedColumns": columns(jobs),
-        "compareRunCharts": [_chart(number, keys) for number, keys in enumerate(CHARTS)],
-        "compareRunSections": [
-            {"uuid": "emea", "name": SECTION, "display": True, "isReordered": False}
-        ],
-        # otherwise MLflow sorts the sections by name, and this one is far down the page
-        "isAccordionReordered": True,
-        **BEST_FIRST,
-    }
 
 
 def columns(runs: "Iterable[Run]") -> list[str]:
@@ -108,26 +83,3 @@ def columns(runs: "Iterable[Run]") -> list[str]:
         *(f"metrics.`{name}`" for name in METRICS),
         *(f"params.`{name}`" for name in (*PARAMS, *others)),
     ]
-
-
-def _chart(number: int, keys: Sequence[str]) -> dict[str, Any]:
-    """Return a line chart over iterations, in the form in which MLflow's UI stores it."""
-    return {
-        "uuid": f"emea-{number}",
-        "type": "LINE",
-        "isGenerated": False,
-        "deleted": False,
-        "metricSectionId": "emea",
-        "metricKey": keys[0],
-        "selectedMetricKeys": list(keys),
-        "lineSmoothness": 0,
-        "xAxisKey": "step",
-        "yAxisKey": "metric",
-        "yAxisExpressions": [],
-        "scaleType": "linear",
-        "xAxisScaleType": "linear",
-        "selectedXAxisMetricKey": "",
-        "range": {},
-        "useGlobalXaxisKey": True,
-        "useGlobalLineSmoothing": True,
-    }

@@ -10,9 +10,7 @@ from emea.errors import UserError
 from emea.record.mlflow_store import MlflowStore
 from emea.record.run_record import (
     LOCK_FILE,
-    SWEEP_TAG,
     RunClosing,
-    RunHeader,
     RunRecord,
     is_run_folder,
     read_closing,
@@ -59,24 +57,20 @@ def sync(folders: Iterable[Path], store: MlflowStore, unfinished: bool = False) 
     Returns:
         The number of runs that were imported, present, unfinished and failed.
     """
-    counts, sweeps = Counter[str](), dict[tuple[str, str], Path]()
+    counts = Counter[str]()
     for folder in folders:
         try:
-            header = read_header(folder)
-            outcome = _sync_one(folder, header, store, unfinished)
-            if outcome == "imported" and SWEEP_TAG in header.tags:
-                sweeps[header.experiment, header.tags[SWEEP_TAG]] = folder.parent
+            outcome = _sync_one(folder, store, unfinished)
         # one damaged folder must not stop the import of the others
         except Exception as error:
             logger.error("%s was not imported: %s", folder, without_login(str(error), store.uri))
             outcome = "failed"
         counts[outcome] += 1
-    for (experiment, sweep), parent in sweeps.items():
-        store.finish_sweep(experiment, sweep, parent, "FINISHED")
     return counts
 
 
-def _sync_one(folder: Path, header: RunHeader, store: MlflowStore, unfinished: bool) -> str:
+def _sync_one(folder: Path, store: MlflowStore, unfinished: bool) -> str:
+    header = read_header(folder)
     closing = close_dead_folder(folder)
     if closing is None and not unfinished:
         logger.info("%s is unfinished; --unfinished imports it as KILLED.", folder)

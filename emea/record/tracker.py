@@ -39,16 +39,6 @@ class Tracker:
         closing, self._record = self._record.close(status, reason), None
         return closing
 
-    def finish_sweep(self, experiment: str, sweep: str, folder: Path, status: str) -> None:
-        """Record the summary of a sweep whose jobs have ended.
-
-        Args:
-            experiment: The study of its runs.
-            sweep: Its name, which is a tag of its runs.
-            folder: The folder with its tables.
-            status: FINISHED, or FAILED if a job failed.
-        """
-
 
 class NoTracker(Tracker):
     """Writes the records to the run's folder only."""

@@ -4,15 +4,12 @@ import logging
 import os
 import socket
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emea.errors import UserError
-from emea.record.mlflow_store import FOLDER_TAG, HOST_TAG, NOTE_TAG, PARENT_TAG, open_client
-from emea.record.mlflow_view import SWEEP_PARENT_TAG, VIEW_KEY, save_view
-from emea.record.run_record import LOCK_FILE, is_locked, is_run_folder
+from emea.record.mlflow_store import open_client
+from emea.record.mlflow_view import VIEW_KEY, save_view
 from emea.record.store_uri import absolute_uri, artifact_location, shown_uri, sqlite_path
-from emea.record.sync import INTERRUPTED, close_dead_folder
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -49,7 +46,6 @@ def results_address(client: "MlflowClient", server: str, study: str | None = Non
     Raises:
         UserError: If there is no such study.
     """
-    close_interrupted(client)
     names = {found.experiment_id: found.name for found in client.search_experiments()}
     wanted = [key for key, name in names.items() if study in (None, name)]
     latest = client.search_runs(wanted, order_by=["attributes.start_time DESC"], max_results=1)
@@ -64,43 +60,6 @@ def results_address(client: "MlflowClient", server: str, study: str | None = Non
     logger.info("Study %s. --study NAME opens another one.", names[experiment])
     view = f"{TRAINING_VIEW}&viewStateShareKey={VIEW_KEY}"
     return f"{server}/#/experiments/{experiment}/runs?{view}"
-
-
-def close_interrupted(client: "MlflowClient") -> int:
-    """Mark runs of this machine as killed if no process works in their folders.
-
-    Their folders and the parent runs of their sweeps are marked, too.
-
-    Returns:
-        The number of runs that were marked, without parent runs.
-    """
-    experiments = [found.experiment_id for found in client.search_experiments()]
-    running = client.search_runs(experiments, "attributes.status = 'RUNNING'")
-    closed = 0
-    for run in running:
-        tags = run.data.tags
-        folder = Path(tags.get(FOLDER_TAG, ""))
-        if tags.get(HOST_TAG) != socket.gethostname() or is_locked(folder / LOCK_FILE):
-            continue
-        if is_run_folder(folder):
-            try:
-                close_dead_folder(folder)
-            except UserError as error:
-                logger.warning("%s", error)
-        client.set_tag(run.info.run_id, NOTE_TAG, f"**Killed**: {INTERRUPTED}")
-        client.set_terminated(run.info.run_id, "KILLED")
-        closed += 1
-    if closed:
-        logger.info("Marked %d interrupted runs as killed", closed)
-    for parent in running:
-        # a job that is killed ends its sweep, because both share a process
-        if SWEEP_PARENT_TAG in parent.data.tags:
-            wanted = f"tags.`{PARENT_TAG}` = '{parent.info.run_id}'"
-            jobs = client.search_runs([parent.info.experiment_id], wanted)
-            states = {job.info.status for job in jobs}
-            if "KILLED" in states and "RUNNING" not in states:
-                client.set_terminated(parent.info.run_id, "KILLED")
-    return closed
 
 
 def serve_ui(uri: str, artifact_root: str, port: int, study: str | None = None) -> None:

@@ -25,21 +25,16 @@ from rich.console import Console
 from rich.table import Table
 
 from emea.config.command_line import assignments
-from emea.config.instantiate import factory
 from emea.errors import DataError
 from emea.record.checked_files import read_checked_json, write_atomic, write_json
 from emea.record.description import escape_markup, markdown_table
-from emea.record.mlflow_store import JOBS_FILE, TABLE_FILE
 from emea.record.run_folder import (
-    CONFIG_FILE,
     METRICS_FILE,
     answered_entry,
-    read_config,
     read_yaml,
 )
-from emea.record.run_header import Launch, sweep_name, with_secrets
+from emea.record.run_header import Launch, sweep_name
 from emea.record.store_uri import without_secret
-from emea.record.tracker import Tracker
 from emea.runtime.console import duration
 
 logger = logging.getLogger(__name__)
@@ -49,6 +44,9 @@ PLAN_FILE = "sweep.json"
 
 OUTCOME_FILE = "outcome.json"
 """How a job of a sweep ended, if it wrote no metrics."""
+
+TABLE_FILE, JOBS_FILE = "results.md", "results.csv"
+"""The closing table of a sweep, and a row for each of its jobs."""
 
 FILE_WIDTH = 1000
 """Characters in a line of the table where it is not printed to a terminal."""
@@ -122,7 +120,6 @@ class SweepSummary(Callback):
             if outcomes:
                 write_summary(folder, outcomes)
                 print(f"Results: {folder / TABLE_FILE} and {JOBS_FILE}; run folders in {folder}")
-                _track_summary(folder, outcomes)
         except OSError as error:
             logger.warning("The table of the sweep was not written to %s: %s", folder, error)
         finally:  # Hydra turns an error in a callback into a warning, so set the status explicitly
@@ -326,18 +323,3 @@ def _spread(values: Sequence[float | None]) -> str:
         return "n/a"
     deviation = f" ± {stdev(known):.4f}" if len(known) > 1 else ""
     return f"{fmean(known):.4f}{deviation}"
-
-
-def _track_summary(folder: Path, outcomes: Sequence[JobOutcome]) -> None:
-    """Pass the summary to the tracker of the sweep's runs, once for each study."""
-    status = "FAILED" if any(one.failed for one in outcomes) else "FINISHED"
-    seen: set[tuple[str, str]] = set()
-    for one in outcomes:
-        if one.failed or not (one.folder / CONFIG_FILE).is_file():
-            continue
-        config = with_secrets(read_config(one.folder))
-        place = (config.study, str(config.tracking))
-        if place not in seen:
-            seen.add(place)
-            tracker: Tracker = factory(config.tracking)()
-            tracker.finish_sweep(config.study, sweep_name(folder), folder, status)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from emea.record.mlflow_store import PARENT_TAG, MlflowStore, metric_name
+from emea.record.mlflow_store import MlflowStore, metric_name
 from emea.record.mlflow_view import compared_params
 from emea.record.run_folder import run_files
 from emea.record.run_record import read_closing, read_header, read_series
@@ -17,9 +17,7 @@ def assert_holds_only(store: MlflowStore, study: str, folders: Iterable[Path]) -
     """Check that the runs of the study are those of the folders, each once and whole."""
     folders = list(folders)
     runs = store.client.search_runs([store.experiment_id(study)])
-    # the parent run of a sweep belongs to no folder
-    parents = {run.data.tags.get(PARENT_TAG) for run in runs}
-    there = [run.data.tags["emea.run_id"] for run in runs if run.info.run_id not in parents]
+    there = [run.data.tags["emea.run_id"] for run in runs]
     assert sorted(there) == sorted(read_header(folder).run_id for folder in folders)
     for folder in folders:
         assert_is_copy(store, folder)

@@ -1,4 +1,4 @@
-"""What a study shows in MLflow: parameters, columns, attributes, and parents of sweeps."""
+"""What a study shows in MLflow: parameters, columns and attributes."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from emea.record.mlflow_store import MlflowStore
-from emea.record.mlflow_view import SWEEP_PARENT_TAG, VIEW_TAG, compared_params, save_view
+from emea.record.mlflow_view import VIEW_TAG, compared_params, save_view
 from emea.record.run_record import RunHeader
 from emea.record.sync import sync
 from emea.record.tracker import NoTracker
@@ -69,21 +69,6 @@ def test_the_columns_of_mlflow_are_filled_in(store: MlflowStore, folders: list[P
     assert "ValueError: no" in runs["K=7"].data.tags["mlflow.note.content"]
 
 
-def test_a_sweep_has_one_parent_with_its_summary(store: MlflowStore, folders: list[Path]) -> None:
-    (folders[0].parent / "results.md").write_text("| the table |")
-    sync(folders, store)
-    sync(folders, store)
-    runs = store.client.search_runs([study(store)])
-    (parent,) = [run for run in runs if SWEEP_PARENT_TAG in run.data.tags]
-    jobs = [run for run in runs if run is not parent]
-    assert {run.data.tags["mlflow.parentRunId"] for run in jobs} == {parent.info.run_id}
-    assert parent.info.status == "FINISHED"
-    assert parent.info.end_time == max(run.info.end_time for run in jobs)
-    assert parent.data.tags["mlflow.note.content"] == "| the table |"
-    (file,) = store.client.list_artifacts(parent.info.run_id)
-    assert file.path == "results.md"
-
-
 def test_the_view_has_results_and_what_was_swept(store: MlflowStore, folders: list[Path]) -> None:
     sync(folders, store)
     save_view(store.client, study(store))
@@ -97,10 +82,7 @@ def test_the_view_has_results_and_what_was_swept(store: MlflowStore, folders: li
     ]
     # metrics of different protocols are not comparable
     assert state["selectedColumns"][-2:] == ["params.`protocol.name`", "params.`em.num_candidates`"]
-    assert state["compareRunCharts"][0]["selectedMetricKeys"] == [
-        "neural/hit_at_1",
-        "joint/hit_at_1",
-    ]
+    assert state["orderByKey"] == "metrics.`run/final/hit_at_1`"
 
 
 def study(store: MlflowStore) -> str:

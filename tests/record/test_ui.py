@@ -7,22 +7,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
 from emea.errors import UserError
 from emea.record import ui
-from emea.record.mlflow_store import HOST_TAG, MlflowStore
-from emea.record.run_record import LOCK_FILE, read_run_file
+from emea.record.mlflow_store import MlflowStore
 from emea.record.sync import sync
-from emea.record.ui import (
-    HOST,
-    close_interrupted,
-    results_address,
-    serve_ui,
-    server_command,
-)
+from emea.record.ui import HOST, results_address, serve_ui, server_command
 
-from .conftest import MakeFolder, MakeHeader
 from .serving import LOG_FILE, ask, free_port, served
 
 
@@ -124,41 +115,3 @@ def test_a_server_is_only_given_its_address(
     monkeypatch.setattr(ui, "open_client", lambda uri: store.client)
     serve_ui("http://host:5000/", "mlruns", 5001)
     assert caplog.messages[-1].startswith("Open http://host:5000/#/experiments/")
-
-
-def test_a_run_whose_process_is_gone_is_shown_as_killed(
-    store: MlflowStore, make_header: MakeHeader, tmp_path: Path
-) -> None:
-    here, gone, other, imported = (
-        store.create_run(make_header(letter * 32), folder)
-        for letter, folder in zip("abcd", (*map(tmp_path.joinpath, "abc"), None), strict=True)
-    )
-    store.client.set_tag(other, HOST_TAG, "another machine")
-    (tmp_path / "a").mkdir()
-    with FileLock(tmp_path / "a" / LOCK_FILE):
-        assert close_interrupted(store.client) == 1
-    runs = {run: store.client.get_run(run) for run in (here, gone, other, imported)}
-    assert runs[gone].info.status == "KILLED"
-    assert "its process ended" in runs[gone].data.tags["mlflow.note.content"]
-    assert {runs[run].info.status for run in (here, other, imported)} == {"RUNNING"}
-    assert close_interrupted(store.client) == 1  # the first one has ended, too
-
-
-def test_the_parent_of_a_killed_sweep_is_closed(
-    store: MlflowStore, make_header: MakeHeader, make_folder: MakeFolder
-) -> None:
-    swept = {"sweep": "day/time"}
-    folder = make_folder(status=None)
-    killed = store.create_run(make_header(tags=swept), folder)
-    (folder / LOCK_FILE).touch()
-    running = store.create_run(make_header("b" * 32, tags=swept), folder.parent / "other")
-    other = folder.parent / "other" / LOCK_FILE
-    other.parent.mkdir()
-    parent = store.client.get_run(killed).data.tags["mlflow.parentRunId"]
-    with FileLock(other):
-        assert close_interrupted(store.client) == 1
-        assert store.client.get_run(parent).info.status == "RUNNING", "a job is running"
-    assert read_run_file(folder)["status"] == "KILLED"
-    assert close_interrupted(store.client) == 1
-    assert store.client.get_run(running).info.status == "KILLED"
-    assert store.client.get_run(parent).info.status == "KILLED"

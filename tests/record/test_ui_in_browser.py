@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from emea.record.mlflow_store import open_client
-from emea.record.mlflow_view import SECTION
 
 from ..sweeping import called
 from .serving import LOG_FILE, ROOT, served
@@ -29,7 +28,6 @@ SWEEP = (
     "hydra.sweep.dir=multirun/day/time",
 )
 NAMES = {"20% synthetic rrea s0", "5% synthetic rrea s0"}
-PARENT = "sweep day/time"
 
 TEXTS_AT_HEIGHT = """(y) => [...document.querySelectorAll("body *")]
     .filter((node) => !node.children.length && node.textContent.trim())
@@ -39,11 +37,6 @@ TEXTS_AT_HEIGHT = """(y) => [...document.querySelectorAll("body *")]
     .sort((a, b) => a.place.left - b.place.left)
     .map(({node}) => node.textContent.trim())"""
 """What can be seen of a row; the UI's tables are grids of boxes, and their class names change."""
-
-ONE_CHART_HAS_BOTH = """(metrics) => [...document.querySelectorAll(".js-plotly-plot")]
-    .some(({data}) => metrics.every((metric) =>
-        data.filter(({name, metricKey}) => `${name} ${metricKey}`.includes(metric)).length >= 2))"""
-"""Whether a chart has a line of each of two runs for every one of the metrics."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +94,8 @@ def numbers(texts: list[str]) -> list[float]:
 
 
 def test_sweeps_are_distinguished_and_their_runs_grouped(ui: Served) -> None:
-    assert set(ui.runs) == NAMES | {PARENT}
-    parent, jobs = ui.runs[PARENT], [ui.runs[name] for name in NAMES]
-    assert {run.data.tags["sweep"] for run in jobs} == {"day/time"}
-    assert {run.data.tags["mlflow.parentRunId"] for run in jobs} == {parent.info.run_id}
-    assert "| ratio=0.05 | strict | 1 |" in parent.data.tags["mlflow.note.content"]
+    assert set(ui.runs) == NAMES
+    assert {run.data.tags["sweep"] for run in ui.runs.values()} == {"day/time"}
     shares = {name: ui.runs[name].data.params["ratio.value"] for name in NAMES}
     assert shares == {name: "0.2" if "20%" in name else "0.05" for name in NAMES}
 
@@ -123,17 +113,10 @@ def test_the_table_opens_on_results_and_a_run_on_its_description(ui: Served, sho
     shown.get_by_text("before EM").first.wait_for()
 
 
-def test_encoder_and_joint_share_a_chart(ui: Served, shown: Any) -> None:
-    shown.goto(ui.address.replace("/runs?", "/runs?compareRunsMode=CHART&"))
-    shown.get_by_text(SECTION).first.wait_for()
-    shown.wait_for_function(ONE_CHART_HAS_BOTH, arg=["neural/hit_at_1", "joint/hit_at_1"])
-
-
 def test_runs_are_compared_side_by_side(ui: Served, shown: Any) -> None:
     search = shown.get_by_placeholder("metrics.rmse")
     search.fill("tags.sweep = 'day/time'")
     search.press("Enter")
-    shown.get_by_role("link", name=PARENT).wait_for(state="hidden")  # only its jobs are compared
     shown.get_by_label("Select all runs").click()
     shown.get_by_role("button", name="Compare").click()
     shown.get_by_text("Comparing 2 Runs from 1 Experiment").wait_for()
