@@ -1,4 +1,4 @@
-"""RMSprop's single pass against torch's optimiser."""
+"""RMSprop against torch's optimiser."""
 
 import pytest
 import torch
@@ -33,5 +33,5 @@ def test_on_a_cpu_it_is_torchs_own() -> None:
 
 
 @pytest.mark.gpu
-def test_the_kernel_takes_the_same_steps(cuda: torch.device) -> None:
+def test_on_a_gpu_it_takes_the_same_steps(cuda: torch.device) -> None:
     assert difference("cuda") < 1e-6

@@ -227,27 +227,16 @@ class _RowSoftmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, pattern: SparsePattern) -> Tensor:
         ctx.pattern = pattern
-        if kernels.uses_triton(logits):
-            from emea.encoders.kernels import triton_sparse
-
-            hubs = pattern.chunks("row").hubs
-            weights = triton_sparse.row_softmax(pattern.row_starts, hubs, logits)
-        else:
-            peak = logits.new_full((pattern.shape[0],), -torch.inf)
-            peak.scatter_reduce_(0, pattern.rows.long(), logits, "amax")
-            weights = torch.exp(logits - peak.index_select(0, pattern.rows))
-            weights /= _row_sums(pattern, weights).index_select(0, pattern.rows)
+        peak = logits.new_full((pattern.shape[0],), -torch.inf)
+        peak.scatter_reduce_(0, pattern.rows.long(), logits, "amax")
+        weights = torch.exp(logits - peak.index_select(0, pattern.rows))
+        weights /= _row_sums(pattern, weights).index_select(0, pattern.rows)
         ctx.save_for_backward(weights)
         return weights
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         (weights,) = ctx.saved_tensors
-        if kernels.uses_triton(weights):
-            from emea.encoders.kernels import triton_sparse
-
-            starts = ctx.pattern.row_starts
-            return triton_sparse.row_softmax_backward(starts, weights, grads[0]), None
         weighted = weights * grads[0]
         total = _row_sums(ctx.pattern, weighted).index_select(0, ctx.pattern.rows)
         return weighted - weights * total, None

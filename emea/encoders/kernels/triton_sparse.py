@@ -6,12 +6,11 @@ each kernel. Only then can the compiler assume that rows are aligned and read fo
 time. The module can only be imported if Triton is installed.
 """
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from emea.encoders.kernels.edge_orders import EDGES_PER_CHUNK, RowChunks
+from emea.encoders.kernels.edge_orders import RowChunks
 
 EDGES_PER_TILE = 8
 """Edges read side by side by one program."""
@@ -19,7 +18,6 @@ EDGES_PER_TILE = 8
 
 MATMUL_WARPS = 1
 DOTS_WARPS = 4
-SOFTMAX_BLOCK, SOFTMAX_ROWS = 64, 16
 DOTS_PER_TILE = 16
 """Dot products taken side by side by one program."""
 
@@ -28,7 +26,7 @@ MAX_WIDTH = 128
 """Columns one program holds at a time; a wider tile does not fit into registers."""
 
 
-SIZES = ("num_rows", "num_edges", "num_pairs", "num_true", "size")
+SIZES = ("num_rows", "num_edges", "num_pairs")
 """Numbers that depend on the data. Without this list, Triton would compile a kernel again for
 multiples of 16, which does not make it faster."""
 
@@ -137,96 +135,6 @@ def matmul(
             WIDTH=width,
             num_warps=MATMUL_WARPS,
         )
-    return out
-
-
-@triton.jit(do_not_specialize=SIZES)
-def short_softmax_kernel(starts, logits, out, num_rows, ROWS: tl.constexpr, LONGEST: tl.constexpr):
-    """Compute the softmax of short rows; one program per tile of rows."""
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    begin = tl.load(starts + row, mask=row < num_rows, other=0)
-    end = tl.load(starts + row + 1, mask=row < num_rows, other=0)
-    place = begin[:, None] + tl.arange(0, LONGEST)[None, :]
-    inside = (place < end[:, None]) & (end - begin <= LONGEST)[:, None]
-    value = tl.load(logits + place, mask=inside, other=-1e38)
-    weight = tl.where(inside, tl.exp(value - tl.max(value, axis=1)[:, None]), 0.0)
-    total = tl.sum(weight, axis=1)[:, None]
-    tl.store(out + place, weight / tl.where(total > 0.0, total, 1.0), mask=inside)
-
-
-@triton.jit
-def hub_softmax_kernel(hubs, starts, logits, out, BLOCK: tl.constexpr):
-    """Compute the softmax of long rows; one program per row."""
-    row = tl.load(hubs + tl.program_id(0))
-    begin = tl.load(starts + row)
-    end = tl.load(starts + row + 1)
-    lane = tl.arange(0, BLOCK)
-    peak = -float("inf")
-    for offset in range(begin, end, BLOCK):
-        value = tl.load(logits + offset + lane, mask=offset + lane < end, other=-float("inf"))
-        peak = tl.maximum(peak, tl.max(value, axis=0))
-    total = 0.0
-    for offset in range(begin, end, BLOCK):
-        value = tl.load(logits + offset + lane, mask=offset + lane < end, other=-float("inf"))
-        total += tl.sum(tl.exp(value - peak), axis=0)
-    for offset in range(begin, end, BLOCK):
-        inside = offset + lane < end
-        value = tl.load(logits + offset + lane, mask=inside, other=-float("inf"))
-        tl.store(out + offset + lane, tl.exp(value - peak) / total, mask=inside)
-
-
-def row_softmax(starts: Tensor, hubs: Tensor, logits: Tensor) -> Tensor:
-    """Return the softmax of the logits along each row.
-
-    Args:
-        starts: Position of each row's first edge.
-        hubs: Rows that have more edges than fit into a chunk.
-        logits: ``[edges]`` logits.
-    """
-    logits = logits.contiguous()
-    out = torch.empty_like(logits)
-    num_rows = len(starts) - 1
-    if num_rows:
-        short_softmax_kernel[(-(-num_rows // SOFTMAX_ROWS),)](
-            starts,
-            logits,
-            out,
-            num_rows,
-            ROWS=SOFTMAX_ROWS,
-            LONGEST=power_of_two(EDGES_PER_CHUNK),
-        )
-    if len(hubs):
-        hub_softmax_kernel[(len(hubs),)](
-            hubs, starts, logits, out, BLOCK=SOFTMAX_BLOCK, num_warps=1
-        )
-    return out
-
-
-@triton.jit
-def row_softmax_backward_kernel(starts, weights, grad, out, BLOCK: tl.constexpr):
-    """Compute ``w * (g - sum(w * g))``; one program per row."""
-    row = tl.program_id(0)
-    begin = tl.load(starts + row)
-    end = tl.load(starts + row + 1)
-    lane = tl.arange(0, BLOCK)
-    total = 0.0
-    for offset in range(begin, end, BLOCK):
-        inside = offset + lane < end
-        weight = tl.load(weights + offset + lane, mask=inside, other=0.0)
-        total += tl.sum(weight * tl.load(grad + offset + lane, mask=inside, other=0.0), axis=0)
-    for offset in range(begin, end, BLOCK):
-        inside = offset + lane < end
-        weight = tl.load(weights + offset + lane, mask=inside, other=0.0)
-        value = tl.load(grad + offset + lane, mask=inside, other=0.0)
-        tl.store(out + offset + lane, weight * (value - total), mask=inside)
-
-
-def row_softmax_backward(starts: Tensor, weights: Tensor, grad: Tensor) -> Tensor:
-    """Return the gradient of the row softmax."""
-    out = torch.empty_like(weights)
-    row_softmax_backward_kernel[(len(starts) - 1,)](
-        starts, weights, grad.contiguous(), out, BLOCK=SOFTMAX_BLOCK, num_warps=1
-    )
     return out
 
 
