@@ -430,6 +430,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: graph_of("a.nt"), r"read_graph\('a.nt'\) to read a file"),
     (lambda: graph_of(None), "triples must be a list of tuples, got None"),
     (lambda: read_graph(GRAPH), "must be a path, got KnowledgeGraph"),
+    (lambda: read_graph("http://x.org/a.nt"), r"Download http://x.org/a.nt first"),
 ]
 
 

@@ -24,7 +24,7 @@ from .sweeping import called_here
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-NOT_OURS = {".", "conda", "export", "git", "mlflow", "python3", "ssh"}
+NOT_OURS = {".", "conda", "curl", "export", "git", "mlflow", "python3", "ssh"}
 """Programs whose arguments are not checked."""
 
 SHORT = (
@@ -135,7 +135,6 @@ def check_align(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = [PUBLIC_FILE.sub("docs/examples/seeds.tsv", word) for word in arguments]
     options = align_command._parser().parse_intermixed_args(arguments)
     options.out = Path("no_such_folder")
-    align_command._check(options)
     has_links = options.links is not None
     usual = align_command.CPU_SETTINGS if has_links else align_command.NO_LINKS_SETTINGS
     align_command._config(options, usual)

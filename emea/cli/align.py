@@ -44,9 +44,9 @@ HIGH_THRESHOLD = 0.999
 
 DESCRIPTION = """Align two graphs: find the counterpart in TARGET of each entity of SOURCE.
 
-Graphs are N-Triples, Turtle, RDF/XML, TSV or CSV (also .gz), Parquet, or SPARQL endpoints
-(http://...). Links are pairs of known counterparts: two columns, owl:sameAs triples or SSSOM. They
-are optional if the graphs have labels or other literals in common."""
+Graphs are N-Triples, Turtle, RDF/XML, TSV or CSV (also .gz), or Parquet. Links are pairs of
+known counterparts: two columns, owl:sameAs triples or SSSOM. They are optional if the graphs have
+labels or other literals in common."""
 
 EXAMPLES = """examples:
   emea align atlas.nt karte.ttl --links seeds.tsv
@@ -230,7 +230,7 @@ def _others(folder: Path) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = command_parser("align", DESCRIPTION, EXAMPLES)
     for side in ("source", "target"):
-        help = f"file or SPARQL endpoint of the {side} graph"
+        help = f"file of the {side} graph"
         parser.add_argument(side, metavar=side.upper(), help=help)
     # without a default, argparse calls them required if another argument is missing
     parser.add_argument(

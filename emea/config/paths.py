@@ -23,9 +23,18 @@ NO_SEEDS = (
 )
 
 
-def is_endpoint(name: object) -> bool:
-    """Return whether a name is the address of a SPARQL endpoint and not a file."""
-    return isinstance(name, str) and name.lower().startswith(("http://", "https://"))
+def check_local(name: object, what: str) -> None:
+    """Raise an error if a name is a web address and not a file.
+
+    Args:
+        name: The name of a file.
+        what: What the error message calls it.
+
+    Raises:
+        ConfigError: If it is an address.
+    """
+    if str(name).lower().startswith(("http://", "https://")):
+        raise ConfigError(f"{what} must be a file. Download {name} first (docs/own_graphs.md).")
 
 
 def check_paths(config: DictConfig) -> None:
@@ -39,8 +48,6 @@ def check_paths(config: DictConfig) -> None:
     keys = (*NEEDED, "data.links", "data.test_links", "data.rejected") if reads_files else ()
     for key in (*keys, "initial_from"):
         value = OmegaConf.select(config, key)
-        if key in NEEDED and is_endpoint(value):
-            continue
         if value is not None:
             _check_file(key, str(value))
         elif key in NEEDED:
@@ -74,6 +81,7 @@ def check_modules(trust: Sequence[str]) -> None:
 
 
 def _check_file(key: str, name: str) -> None:
+    check_local(name, key)
     path = Path(name).expanduser()
     if path.is_dir():
         raise ConfigError(f"{key} must be a file, but {name} is a folder.")

@@ -12,8 +12,6 @@ from emea.cli.arguments import check_output_folder
 from emea.cli.main import main
 from emea.errors import UserError
 
-from ..data.sources.endpoint import Endpoint, serving
-
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 FILES = [str(EXAMPLES / name) for name in ("atlas.nt", "karte.ttl")]
 LINKS = ["--links", str(EXAMPLES / "seeds.tsv")]
@@ -131,21 +129,6 @@ def test_few_links_suggest_a_command_that_uses_literals(
     assert "9 pairs share an unambiguous equal literal" in shown.out
     assert "on 1 validation link, held out from training." in shown.out
     assert "With literals, too" not in shown.out and "use them as evidence" not in shown.err
-
-
-@pytest.mark.slow
-def test_an_endpoint_is_aligned_with_a_file_and_loaded_without_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    out = str(tmp_path / "result")
-    with serving(Endpoint((EXAMPLES / "atlas.nt").read_text(encoding="utf-8"))) as endpoint:
-        assert main(["align", endpoint.url, FILES[1], *LINKS, "--out", out, *QUICK]) == 0
-    assert "Matched 50 of 50 source entities" in capsys.readouterr().out
-    assert main(["predict", out]) == 0
-    missing = [endpoint.url, FILES[1], *LINKS, "--out", f"{out}2", "data.page_size=7"]
-    assert main(["align", *missing]) == 1
-    assert "cannot be read (" in capsys.readouterr().err.strip().splitlines()[-1]
 
 
 @pytest.mark.parametrize(

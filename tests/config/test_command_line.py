@@ -78,6 +78,10 @@ def test_good_command_lines_pass(arguments: list[str]) -> None:
         (["em=dual", "rule=avoid_conflict"], "needs rule=paris, got rule=avoid_conflict"),
         (["data=files", "data.links=run.py"], "data.source must name a file: data=files data.s"),
         (["data=files", "data.source=no.nt"], "data.source: there is no file no.nt"),
+        (
+            ["data=files", "data.source=https://x.org/sparql"],
+            "data.source must be a file. Download https://x.org/sparql first",
+        ),
         (["data=files", "data.source=conf"], "data.source must be a file, but conf is a folder"),
         (["initial_from=no.safetensors"], "initial_from: there is no file no.safetensors"),
         (

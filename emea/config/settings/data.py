@@ -103,8 +103,8 @@ class ReadingLimits:
 class OwnFilesSettings(LiteralsKept):
     """Two graph files and a file of links (docs/own_graphs.md)."""
 
-    source: str | None = setting(None, "file or SPARQL endpoint (http://...) of the source graph")
-    target: str | None = setting(None, "file or SPARQL endpoint of the target graph")
+    source: str | None = setting(None, "file of the source graph")
+    target: str | None = setting(None, "file of the target graph")
     links: str | None = setting(
         None, "file of the links to learn from; null: start from literals (literals=equal)"
     )
@@ -147,17 +147,6 @@ class OwnFilesSettings(LiteralsKept):
     label_language: str | None = setting(
         None, "preferred language of the labels in results; null: no preference", example="de"
     )
-    source_query: str | None = setting(
-        None,
-        "query for a source endpoint, or a .rq file that contains it; null: all triples",
-        example="select.rq",
-    )
-    target_query: str | None = setting(
-        None,
-        "query for a target endpoint, or a .rq file that contains it; null: all triples",
-        example="select.rq",
-    )
-    page_size: int = setting(10_000, "rows to request at once from an endpoint", up_to(10_000_000))
     limits: ReadingLimits = ReadingLimits()
 
 

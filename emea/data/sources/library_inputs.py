@@ -1,4 +1,4 @@
-"""Graphs and links as the Python API gets them: from files, endpoints and objects in memory.
+"""Graphs and links as the Python API gets them: from files and objects in memory.
 
 Objects of rdflib, pandas and PyKEEN are recognised by their attributes, so none of these libraries
 is required.
@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from emea.config.paths import is_endpoint
+from emea.config.paths import check_local
 from emea.data.arrays import IntArray
 from emea.data.attributes import Kind
 from emea.data.formats.graph_file import TRIPLE_COLUMNS, from_rows, read_graph_file
@@ -21,7 +21,6 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit, sorted_links
 from emea.data.links import EntityFinder, LinkListing, LinkResolver, check_rejected
 from emea.data.names import Prefixes
-from emea.data.sources.sparql import endpoint_copy
 from emea.errors import DataError
 
 MOST_UNKNOWN = 5
@@ -29,29 +28,17 @@ MOST_UNKNOWN = 5
 
 
 def read_graph(
-    path: str | Path,
-    literals: bool = False,
-    query: str | None = None,
-    attributes: Sequence[str] = (),
+    path: str | Path, literals: bool = False, attributes: Sequence[str] = ()
 ) -> KnowledgeGraph:
-    """Read a graph file, or the graph of a SPARQL endpoint.
-
-    Files are N-Triples, Turtle, RDF/XML, TSV or CSV (also ``.gz``), or Parquet. The triples of an
-    endpoint are copied to a local file, which is used again for the same query.
+    """Read a graph file: N-Triples, Turtle, RDF/XML, TSV or CSV (also ``.gz``), or Parquet.
 
     Args:
-        path: The file, or the address of an endpoint (``http://...``).
+        path: The file.
         literals: Keep literals, for an ``Aligner`` with the setting ``literals=equal`` or
             ``literals=similar``.
-        query: For an endpoint: a SELECT query with three variables, a CONSTRUCT query, or a
-            ``.rq`` file with one. The default selects all triples.
         attributes: For TSV, CSV and Parquet: relations whose tail is a literal, and further columns
             that contain a literal of the head. Their literals are kept.
     """
-    if is_endpoint(path):
-        return read_graph_file(endpoint_copy(str(path), query), keep_literals=literals)[0]
-    if query is not None:
-        raise DataError("Only a SPARQL endpoint can be read with a query, not a file.")
     keep = literals or bool(attributes)
     file = checked_path(path, "the file of a graph")
     return read_graph_file(file, keep_literals=keep, attributes=attributes)[0]
@@ -182,6 +169,7 @@ def checked_path(value: str | Path, what: str) -> Path:
     """Return a path that the caller gave as an argument; error messages call it ``what``."""
     if not isinstance(value, str | Path) or not str(value):
         raise DataError(f"{what} must be a path, got {described(value)}.")
+    check_local(value, what)
     return Path(value)
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from emea.config.paths import NO_SEEDS, is_endpoint
+from emea.config.paths import NO_SEEDS, check_local
 from emea.config.settings.data import OwnFilesSettings, ReadingLimits
 from emea.data.arrays import IntArray
 from emea.data.formats.graph_file import read_graph_file
@@ -25,7 +25,6 @@ from emea.data.graph_pair import (
 )
 from emea.data.links import EntityFinder, LinkListing, LinkResolver, check_rejected
 from emea.data.names import Prefixes, with_iri_names
-from emea.data.sources.sparql import endpoint_copy, endpoint_name
 from emea.errors import ConfigError, DataError
 
 log = logging.getLogger(__name__)
@@ -56,9 +55,8 @@ def read_own_files(
     result has random entity ids. The same triples give the same ids, in any format.
 
     Args:
-        source: The file of the source graph (see ``read_graph_file``), or the address of a SPARQL
-            endpoint (see ``endpoint_copy``).
-        target: The file or endpoint of the target graph.
+        source: The file of the source graph (see ``read_graph_file``).
+        target: The file of the target graph.
         links: The file of the links to learn from (see ``read_link_file``). It may be ``None`` if
             literals are kept, which can take the place of links.
         test_links: The file of links that are only used for the evaluation, if there is one.
@@ -98,14 +96,10 @@ def read_own_files(
 def _read_graphs(settings: OwnFilesSettings) -> list[tuple[KnowledgeGraph, GraphReading]]:
     """Return both graphs with counts of what was read."""
     read = []
-    for place, query in (
-        (settings.source, settings.source_query),
-        (settings.target, settings.target_query),
-    ):
-        path, file_format = _located(str(place), query, settings)
+    for place in (settings.source, settings.target):
         graph, reading = read_graph_file(
-            path,
-            file_format,
+            Path(str(place)).expanduser(),
+            settings.format,
             settings.on_error,
             settings.keep_isolated,
             settings.keep_literals,
@@ -163,21 +157,11 @@ def _warn_of_unused(attributes: Sequence[str], *graphs: KnowledgeGraph) -> None:
         )
 
 
-def _located(place: str, query: str | None, settings: OwnFilesSettings) -> tuple[Path, str | None]:
-    """Return the file of a graph and its format. An endpoint is copied to a file first."""
-    if is_endpoint(place):
-        return endpoint_copy(place, query, settings.page_size), "ntriples"
-    if query is not None:
-        raise ConfigError(
-            f"{place} is a file. Only the graph of a SPARQL endpoint can have a query."
-        )
-    return Path(place).expanduser(), settings.format
-
-
 def _check_given(settings: OwnFilesSettings) -> None:
-    missing = [name for name in ("source", "target") if getattr(settings, name) is None]
-    if missing:
-        raise ConfigError(f"data.{missing[0]} must name a file")
+    for key, name in {"data.source": settings.source, "data.target": settings.target}.items():
+        if name is None:
+            raise ConfigError(f"{key} must name a file")
+        check_local(name, key)
     if settings.links is None and not settings.keep_literals:
         raise ConfigError(f"There is nothing to start from. {NO_SEEDS}")
 
@@ -208,8 +192,6 @@ def _resolved(
 
 
 def _stem(place: str) -> str:
-    """Return the name of a file without its suffixes, or the host of an endpoint."""
-    if is_endpoint(place):
-        return endpoint_name(place)
+    """Return the name of a file without its suffixes."""
     path = Path(place)
     return (path.with_suffix("") if is_gzipped(path) else path).stem
