@@ -1,5 +1,6 @@
 """Reads and checks the beliefs and labels of a finished run."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
 from emea.errors import DataError
 from emea.matching.beliefs import Beliefs
-from emea.record.checked_files import read_checked_arrays
+from emea.record.checked_files import damaged, read_checked_arrays, reading
 from emea.record.run_folder import RANKS_FILE
 
 ROUNDING = 1e-3
@@ -45,58 +46,41 @@ def read_beliefs(path: Path, pair: GraphPair) -> StoredBeliefs:
     Raises:
         DataError: If the file cannot be read, or belongs to other graphs.
     """
-    arrays = _read_tensors(path)
-    found = {name: _beliefs(arrays, name) for name in ("neural", "joint")}
-    beliefs = [one for one in found.values() if one is not None]
-    labels = arrays.get("labels")
-    if not beliefs:
-        raise DataError(f"{path} is damaged: it contains no beliefs")
-    if not all(_fit(one, pair) for one in beliefs):
-        raise DataError(f"{path} is damaged: its beliefs are not about {pair.name}")
-    if labels is not None and not _are_links(labels, pair):
-        raise DataError(f"{path} is damaged: its labels are not links of {pair.name}")
-    return StoredBeliefs(found["neural"], found["joint"], labels)
-
-
-def _read_tensors(path: Path) -> dict[str, Tensor]:
     arrays = read_checked_arrays(path)
-    try:
-        return {name: torch.from_numpy(array) for name, array in arrays.items()}
-    except (TypeError, ValueError) as error:  # the array contains text or has another byte order
-        raise DataError(f"{path} cannot be read: {error}") from error
+    with reading(path):
+        neural, joint = (_beliefs(arrays, name, pair) for name in ("neural", "joint"))
+        if neural is None and joint is None:
+            raise ValueError("it contains no beliefs")
+        labels = arrays.get("labels")
+        sizes = np.array([pair.source.num_entities, pair.target.num_entities])
+        if labels is not None and not (labels.shape[1:] == (2,) and _are_ids(labels, sizes)):
+            raise ValueError(f"its labels are not links of {pair.name}")
+        return StoredBeliefs(neural, joint, None if labels is None else torch.from_numpy(labels))
 
 
-def _beliefs(arrays: dict[str, Tensor], name: str) -> Beliefs | None:
+def _beliefs(arrays: Mapping[str, np.ndarray], name: str, pair: GraphPair) -> Beliefs | None:
+    """Return beliefs; every source entity needs valid candidates and probabilities."""
     probs = arrays.get(f"{name}_probs")
     targets = arrays.get(f"{name}_targets", arrays.get("targets"))
-    return None if probs is None or targets is None else Beliefs(targets, probs)
-
-
-def _fit(beliefs: Beliefs, pair: GraphPair) -> bool:
-    """Return whether every source entity has valid candidates and probabilities."""
-    targets, probs = beliefs.targets, beliefs.probs
-    if targets.shape != probs.shape or targets.ndim != 2 or not targets.shape[1]:
-        return False
-    is_prob = (probs >= 0) & (probs <= 1 + ROUNDING)
-    return (
-        len(targets) == pair.source.num_entities
-        and probs.is_floating_point()
-        and bool(is_prob.all())
-        and _are_ids(targets, pair.target.num_entities)
+    if probs is None or targets is None:
+        return None
+    is_valid = (
+        targets.shape == probs.shape
+        and targets.shape[:1] == (pair.source.num_entities,)
+        and targets.shape[1:] != (0,)
+        and _are_ids(targets, np.array(pair.target.num_entities))
+        and probs.dtype.kind == "f"
+        and bool(((probs >= 0) & (probs <= 1 + ROUNDING)).all())
     )
+    if not is_valid:
+        raise ValueError(f"its beliefs are not about {pair.name}")
+    return Beliefs(torch.from_numpy(targets), torch.from_numpy(probs))
 
 
-def _are_links(labels: Tensor, pair: GraphPair) -> bool:
-    return (
-        labels.ndim == 2
-        and labels.shape[1] == 2
-        and _are_ids(labels[:, 0], pair.source.num_entities)
-        and _are_ids(labels[:, 1], pair.target.num_entities)
-    )
-
-
-def _are_ids(ids: Tensor, size: int) -> bool:
-    return ids.dtype == torch.int64 and bool(((ids >= 0) & (ids < size)).all())
+def _are_ids(ids: np.ndarray, sizes: IntArray) -> bool:
+    """Return whether a matrix contains ids below the size, or below the size of their column."""
+    is_matrix = ids.ndim == 2 and ids.dtype == np.int64
+    return is_matrix and bool(((ids >= 0) & (ids < sizes)).all())
 
 
 def check_parts(folder: Path, split: Split, labels: IntArray | None) -> None:
@@ -112,28 +96,20 @@ def check_parts(folder: Path, split: Split, labels: IntArray | None) -> None:
     Raises:
         DataError: If the links changed, or the file of ranks cannot be read.
     """
-    test = _test_links(folder)
-    same = test is None or _as_set(test) == _as_set(split.test)
+    path, test, same = folder / RANKS_FILE, _as_set(split.test), True
+    if path.exists():
+        ranked = read_checked_arrays(path).get("links")
+        if ranked is None or ranked.dtype != np.int64 or ranked.shape[1:] != (2,):
+            raise damaged(path, "it contains no links")
+        same = _as_set(ranked) == test
     if labels is not None:
         # with protocol=released, AvoidConf also gives some test links probability 1
-        trained = _as_set(labels) - _as_set(split.test)
-        same = same and trained == _as_set(split.supervision.train)
+        same = same and _as_set(labels) - test == _as_set(split.supervision.train)
     if not same:
         raise DataError(
             f"Train or test links changed since the run in {folder}. Restore the link files or "
             "run it again."
         )
-
-
-def _test_links(folder: Path) -> IntArray | None:
-    """Return the test links that the run ranked; ``None`` if it has no file of ranks."""
-    path = folder / RANKS_FILE
-    if not path.exists():
-        return None
-    links = read_checked_arrays(path).get("links")
-    if links is None or links.dtype != np.int64 or links.ndim != 2 or links.shape[1] != 2:
-        raise DataError(f"{path} is damaged: it contains no links")
-    return links
 
 
 def _as_set(links: IntArray) -> set[tuple[int, ...]]:

@@ -7,7 +7,6 @@ bytes and their lengths, so reading it cannot execute code.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from omegaconf import DictConfig
@@ -109,13 +108,7 @@ def read_pair(path: Path) -> GraphPair:
         rejected = _numbers(arrays, "rejected", 2) if "rejected" in arrays else None
         links = _numbers(arrays, "links", 2)
         return GraphPair(
-            name,
-            source,
-            target,
-            links,
-            official,
-            num_absent=num_absent,
-            rejected=rejected,
+            name, source, target, links, official, num_absent=num_absent, rejected=rejected
         )
     # DataError means that an id is outside its graph, or that an entity has several links
     except (DataError, LookupError, TypeError, ValueError) as error:
@@ -124,35 +117,31 @@ def read_pair(path: Path) -> GraphPair:
 
 def _graph(arrays: Arrays, side: str) -> KnowledgeGraph:
     num_entities, num_relations = map(int, _numbers(arrays, f"{side}_size", 0))
-    named: dict[str, Any] = {}
-    for what, number in (("entities", num_entities), ("relations", num_relations)):
-        key = f"{side}_{what}"
-        named[what] = _texts(arrays, key) if f"{key}_lengths" in arrays else None
-        if named[what] is not None and len(named[what]) != number:
-            raise ValueError(f"it has {len(named[what])} names of {number} {side} {what}")
-    triples = _numbers(arrays, f"{side}_triples", 3)
-    labels = None
-    if f"{side}_labels_lengths" in arrays:
-        labels = _texts(arrays, f"{side}_labels")
-        if len(labels) != num_entities:
-            raise ValueError(f"it has {len(labels)} labels of {num_entities} {side} entities")
+    sizes = {"entities": num_entities, "relations": num_relations, "labels": num_entities}
+    named: dict[str, list[str] | None] = dict.fromkeys(sizes)
+    for what, size in sizes.items():
+        if f"{side}_{what}_lengths" in arrays:
+            named[what] = texts = _texts(arrays, f"{side}_{what}")
+            if len(texts) != size:
+                raise ValueError(f"it has {len(texts)} names for {size} {side} {what}")
     attributes = None
     if f"{side}_literals" in arrays:
+        parts = _texts(arrays, f"{side}_kind_names")  # languages and datatypes alternate
         attributes = AttributeTriples(
             _numbers(arrays, f"{side}_literals", 3),
             _texts(arrays, f"{side}_attributes"),
             _texts(arrays, f"{side}_values"),
             _numbers(arrays, f"{side}_kinds", 0),
-            _kinds(_texts(arrays, f"{side}_kind_names")),
+            [Kind(*both) for both in zip(parts[::2], parts[1::2], strict=True)],
         )
     return KnowledgeGraph(
-        triples,
+        _numbers(arrays, f"{side}_triples", 3),
         num_entities,
         num_relations,
         named["entities"],
         named["relations"],
         attributes,
-        labels,
+        named["labels"],
     )
 
 
@@ -167,20 +156,11 @@ def _attribute_arrays(side: str, attributes: AttributeTriples) -> dict[str, np.n
     }
 
 
-def _kinds(parts: list[str]) -> list[Kind]:
-    """Return the languages and datatypes, which alternate in the file."""
-    return [Kind(*both) for both in zip(parts[::2], parts[1::2], strict=True)]
-
-
 def _numbers(arrays: Arrays, key: str, columns: int) -> IntArray:
     """Return an array of integers with this many columns; 0 means that it has one dimension."""
     array = arrays[key]
-    columns_found = array.shape[1:]
-    if (
-        array.ndim < 1
-        or array.dtype.kind != "i"
-        or columns_found != ((columns,) if columns else ())
-    ):
+    has_shape = array.ndim >= 1 and array.shape[1:] == ((columns,) if columns else ())
+    if array.dtype.kind != "i" or not has_shape:
         raise ValueError(f"{key} has the wrong type or shape")
     return array.astype(np.int64)
 

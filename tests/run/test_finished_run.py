@@ -104,9 +104,9 @@ def folder(whole: Path, tmp_path: Path) -> Path:
         ("metrics.json", b"[]", r"metrics\.json is damaged: it contains no JSON object"),
         ("metrics.json", b"{}", r"metrics\.json is damaged: it lacks the history"),
         ("metrics.json", None, r"metrics\.json cannot be read: No such file"),
-        ("beliefs.npz", b"", r"beliefs\.npz cannot be read: "),
-        ("beliefs.npz", b"PK\x03\x04", r"beliefs\.npz cannot be read: File is not a zip file"),
-        ("beliefs.npz", b"\x93NUMPY", r"beliefs\.npz cannot be read: "),
+        ("beliefs.npz", b"", r"beliefs\.npz is damaged: "),
+        ("beliefs.npz", b"PK\x03\x04", r"beliefs\.npz is damaged: File is not a zip file"),
+        ("beliefs.npz", b"\x93NUMPY", r"beliefs\.npz is damaged: "),
     ],
 )
 def test_a_damaged_file_is_reported(
@@ -129,7 +129,7 @@ def test_a_damaged_file_is_reported(
         ("targets", lambda array: array + 0.5, "its beliefs are not about synthetic"),
         ("neural_probs", lambda array: array * np.nan, "its beliefs are not about synthetic"),
         ("neural_probs", lambda array: array[:, :1], "its beliefs are not about synthetic"),
-        ("neural_probs", lambda array: np.array(["x"]), "cannot be read"),
+        ("neural_probs", lambda array: np.array(["x"]), "its beliefs are not about synthetic"),
         ("neural_probs", None, "it contains no beliefs"),
         ("labels", lambda array: array[:, 0], "its labels are not links of synthetic"),
         ("labels", lambda array: array - 10**6, "its labels are not links of synthetic"),
