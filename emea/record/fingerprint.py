@@ -20,16 +20,7 @@ from emea.errors import DataError
 from emea.record.checked_files import write_atomic
 
 PACKAGE = Path(__file__).resolve().parents[1]
-TELLS_ONLY = (
-    "record",
-    "reporting",
-    "compare",
-    "explain",
-    "cli",
-    "bench",
-    "aligner.py",
-    "__main__.py",
-)
+TELLS_ONLY = ("record", "results", "explain", "cli", "aligner.py", "__main__.py")
 """Packages and files that record and show results, but do not change them."""
 
 NO_MATTER = ("data", "tracking", "trainer", "study", "skip_recorded", "initial_from", "trust")

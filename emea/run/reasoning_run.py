@@ -10,9 +10,7 @@ from torch import Tensor
 
 from emea.baselines.reasoner import Reasoner, ReasoningReport
 from emea.config.instantiate import factory
-from emea.config.run_config import RunConfig
 from emea.data.graph_pair import GraphPair
-from emea.data.protocol import Visible
 from emea.data.split import Split
 from emea.em.reports import IterationReport
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
@@ -24,7 +22,6 @@ from emea.evaluation.ranks import (
     matched_metrics,
     matched_ranks,
 )
-from emea.fit.alignment_module import Loss
 from emea.fit.checkpoint import save_matching
 from emea.fit.fitting import announce, fit
 from emea.matching.beliefs import Matching
@@ -142,56 +139,41 @@ class Embedder:
     The encoder is built at the first call, because a method that only reasons does not need one.
 
     Args:
-        settings: The settings of the run.
-        pair: The graphs without links.
-        visible: The links that the run may use.
+        inputs: Settings, graphs, links and device of the run.
         observer: Its ``embedding_seconds`` are increased by the time of each training.
-        device: The device to compute on.
 
     Attributes:
         parts: The encoder and its labels, once there is one.
     """
 
-    def __init__(
-        self,
-        settings: RunConfig,
-        pair: GraphPair,
-        visible: Visible,
-        observer: ReasoningObserver,
-        device: torch.device,
-    ) -> None:
-        self.settings = settings
-        self.pair = pair
-        self.visible = visible
+    def __init__(self, inputs: RunInputs, observer: ReasoningObserver) -> None:
+        self.inputs = inputs
         self.observer = observer
-        self.device = device
         self.parts: Parts | None = None
 
     def __call__(self, links: Tensor) -> Similarity:
         """Return the similarity of the entities after training on the links."""
-        start = time.perf_counter()
+        start, device = time.perf_counter(), self.inputs.device
         parts = self._renewed()
         parts.data.relabel(links.cpu().numpy())
-        num_epochs = self.settings.models[0].initial_epochs
+        num_epochs = self.inputs.settings.models[0].initial_epochs
         num_steps = num_epochs * parts.module.steps_per_epoch(len(links))
-        announce(parts, num_steps, self.device)
+        announce(parts, num_steps, device)
         with StepProgress(num_steps) as progress:
             progress.say("training the embedding")
-            fit(parts, num_epochs, self.device, [progress])
+            fit(parts, num_epochs, device, [progress])
         parts.module.release_graphs()  # reasoning follows, and perhaps no other fit
-        similarity = parts.em.decoder(*parts.module.to(self.device).embeddings())
+        similarity = parts.em.decoder(*parts.module.to(device).embeddings())
         self.observer.embedding_seconds += time.perf_counter() - start
         return similarity
 
-    @property
-    def losses(self) -> list[Loss]:
-        """The loss curve of the training so far."""
-        return [] if self.parts is None else self.parts.module.losses
-
     def _renewed(self) -> Parts:
         """Return the parts with new weights."""
+        given = self.inputs
         if self.parts is None:
-            self.parts = build_parts(self.settings, self.pair, self.visible, _ignore, self.device)
+            self.parts = build_parts(
+                given.settings, given.graphs, given.visible, _ignore, given.device
+            )
         else:
             self.parts.restart()
         return self.parts
@@ -209,15 +191,13 @@ class ReasoningRun:
     """
 
     def __init__(self, inputs: RunInputs) -> None:
-        settings, graphs, device = inputs.settings, inputs.graphs, inputs.device
         self.split = inputs.split
-        self.device = device
+        self.device = device = inputs.device
         self.seeds = torch.from_numpy(inputs.visible.train.copy()).to(device)
         self.observer = ReasoningObserver(inputs.split, inputs.log)
-        self.reasoner: Reasoner = factory(settings.nodes.method.reasoner)(
-            pair=graphs, device=device
-        )
-        self.embedder = Embedder(settings, graphs, inputs.visible, self.observer, device)
+        make_reasoner = factory(inputs.settings.nodes.method.reasoner)
+        self.reasoner: Reasoner = make_reasoner(pair=inputs.graphs, device=device)
+        self.embedder = Embedder(inputs, self.observer)
         self.matching: Matching | None = None
 
     def train(self, folder: Path, resume_from: Path | None) -> None:
@@ -239,7 +219,7 @@ class ReasoningRun:
             judged=self.split,
             ranks=observer.ranks(),
             scores=self._scores(pair, self.matching, observer.final_ranks),
-            losses=self.embedder.losses,
+            losses=self.embedder.parts.module.losses if self.embedder.parts else [],
         )
 
     def _scores(self, pair: GraphPair, matching: Matching, ranks: Ranks) -> Numbers:

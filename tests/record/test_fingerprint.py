@@ -196,7 +196,7 @@ def test_bodies_of_text_alone_stay_bodies() -> None:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for room in ("em", "record", "reporting"):
+    for room in ("em", "record", "results"):
         (tmp_path / room).mkdir()
         (tmp_path / room / "code.py").write_text("x = 1\n")
     monkeypatch.setattr(module, "PACKAGE", tmp_path)
@@ -211,7 +211,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("em/code.py", "x = 2\n", False),
         ("em/more.py", "x = 1\n", False),
         ("record/code.py", "x = 2\n", True),
-        ("reporting/code.py", "x = 2\n", True),
+        ("results/code.py", "x = 2\n", True),
         ("em/notes.md", "x = 2\n", True),
     ],
 )
