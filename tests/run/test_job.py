@@ -1,17 +1,21 @@
 import errno
 import json
 import math
+import threading
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from omegaconf import DictConfig
 
+from emea.config.composition import option_names
 from emea.data.sources.synthetic import synthetic_pair
 from emea.errors import ConfigError, DataError, DivergedError, UserError
+from emea.record import run_folder
 from emea.record.run_folder import finite, read_metrics
 from emea.record.run_header import without_secrets
 from emea.record.run_record import read_closing, read_header, read_series
@@ -243,3 +247,77 @@ def test_small_graphs_and_gpus_need_one_thread(
             assert torch.get_num_threads() == expected
     finally:
         torch.set_num_threads(before)
+
+
+ARRAYS = (run_folder.RANKS_FILE, run_folder.BELIEFS_FILE)
+
+
+def full_disk(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_failed_write_ends_the_run_without_metrics(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_config("em=none")
+    with monkeypatch.context() as patch, pytest.raises(UserError, match="disk is full"):
+        patch.setattr(run_folder, "write_beliefs", full_disk)
+        run_job(config, tmp_path)
+    assert not (tmp_path / run_folder.METRICS_FILE).exists()
+    run_job(config, tmp_path, resumes=True)
+    assert all((tmp_path / name).exists() for name in (*ARRAYS, run_folder.METRICS_FILE))
+
+
+def test_a_failed_answer_lets_the_write_end(
+    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_failed, write_ranks = threading.Event(), run_folder.write_ranks
+
+    def write_late(*arguments: Any) -> None:
+        assert has_failed.wait(60)
+        write_ranks(*arguments)
+
+    def fail(*_: object) -> None:
+        has_failed.set()
+        raise ArithmeticError("no answer")
+
+    config = tiny_config("em=none")
+    with monkeypatch.context() as patch, pytest.raises(ArithmeticError, match="no answer"):
+        patch.setattr(run_folder, "write_ranks", write_late)
+        patch.setattr(job, "decide", fail)
+        run_job(config, tmp_path)
+    assert all((tmp_path / name).exists() for name in ARRAYS)
+    assert not (tmp_path / run_folder.METRICS_FILE).exists()
+    run_job(config, tmp_path, resumes=True)
+    assert (tmp_path / run_folder.METRICS_FILE).exists()
+
+
+SHORT = ("data.num_entities=100", "model.initial_epochs=4", "model.epochs_per_iteration=2")
+FILES = ("alignment.tsv", "ranks.npz", "beliefs.npz", "checkpoint.safetensors")
+
+
+def bits(config: DictConfig, folder: Path) -> list[bytes]:
+    run_job(config, folder)
+    assert not torch.are_deterministic_algorithms_enabled()
+    return [(folder / name).read_bytes() for name in FILES]
+
+
+@pytest.mark.parametrize("em", ["paper", "dual"])
+def test_a_cpu_gives_the_same_bits_again(em: str, tiny_config: Configs, tmp_path: Path) -> None:
+    config = tiny_config(*SHORT, f"em={em}", "em.iterations=1")
+    first, again = (bits(config, tmp_path / name) for name in ("first", "again"))
+    assert first == again
+    config.trainer.deterministic = True  # asks for nothing that a CPU does not do anyway
+    assert bits(config, tmp_path / "deterministic") == first
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("model", option_names("model"))
+@pytest.mark.parametrize("em", ["paper", "dual"])
+def test_a_gpu_gives_the_same_bits_again_where_asked(
+    model: str, em: str, tiny_config: Configs, tmp_path: Path
+) -> None:
+    config = tiny_config(f"model={model}", f"em={em}", "em.iterations=1")
+    config.trainer.update(accelerator="gpu", deterministic=True)
+    first, again = (bits(config, tmp_path / name) for name in ("first", "again"))
+    assert first == again

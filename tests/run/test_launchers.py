@@ -1,6 +1,7 @@
 """Sweeps in other processes, and searches: with Hydra's own plugins, for real."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from emea.record.mlflow_store import MlflowStore
 
 from ..record.run_copies import assert_holds_only
+from ..record.serving import mlflow_server
 from ..sweeping import run_folders, sweep
 
 pytestmark = pytest.mark.slow
@@ -47,3 +49,26 @@ def test_a_search_maximises_a_number_of_the_validation_links(tmp_path: Path) -> 
     best = float(told.read_text().split("best_value:")[1].split()[0])
     found = [json.loads(path.read_text()) for path in (tmp_path / "multirun").rglob("metrics.json")]
     assert best == max(metrics["history"][-1]["validation"]["mrr"] for metrics in found)
+
+
+SEEDS = "seed=0,1,2,3"
+LAUNCHERS = {"basic": [], "joblib": ["hydra/launcher=joblib", "hydra.launcher.n_jobs=4"]}
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("server")
+    with mlflow_server(f"sqlite:///{folder}/mlflow.db", folder) as server:
+        yield server.address
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_server_takes_the_whole_sweep(address: str, launcher: str, tmp_path: Path) -> None:
+    if launcher == "joblib":
+        pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+    arguments = [*LAUNCHERS[launcher], SEEDS, f"study={launcher}", f"tracking.uri={address}"]
+    done = sweep(tmp_path, *arguments)
+    assert done.returncode == 0, done.stderr
+    folders = run_folders(tmp_path)
+    assert len(folders) == 4
+    assert_holds_only(MlflowStore(address), launcher, folders)

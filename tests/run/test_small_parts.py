@@ -2,11 +2,8 @@
 
 from collections.abc import Callable
 from io import StringIO
-from itertools import count
 from pathlib import Path
-from unittest.mock import patch
 
-import numpy as np
 import pytest
 import torch
 from omegaconf import DictConfig, open_dict
@@ -16,7 +13,6 @@ from emea.config.composition import option_names
 from emea.config.paths import check_paths
 from emea.config.run_config import RunConfig
 from emea.data.protocol import Strict
-from emea.errors import ConfigError
 from emea.fit.fitting import seconds_per_step
 from emea.record.pair_file import load_pair
 from emea.record.run_folder import finite
@@ -25,14 +21,6 @@ from emea.record.run_record import flat_params
 from emea.run.observer import flattened
 from emea.run.parts import build_parts, draw_split
 from emea.run.result_table import prediction_lines, result_table
-from emea.runtime import device
-from emea.runtime.console import duration
-from emea.runtime.device import (
-    choose_device,
-    deterministic_mode,
-    forget_peak_memory,
-    peak_memory_mb,
-)
 
 Configs = Callable[..., DictConfig]
 
@@ -65,13 +53,6 @@ def test_json_gets_none_for_what_is_no_number() -> None:
     assert finite(node) == {"a": [1.5, None], "b": {"c": None}, "d": "text"}
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(12.4, "12 s"), (150, "2 min"), (7200, "2.0 h"), (89, "89 s")]
-)
-def test_durations_as_people_say_them(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
-
-
 @pytest.mark.parametrize("model", option_names("model"))
 def test_the_estimate_leaves_no_trace(model: str, tiny_config: Configs) -> None:
     config = tiny_config(f"model={model}")
@@ -85,32 +66,6 @@ def test_the_estimate_leaves_no_trace(model: str, tiny_config: Configs) -> None:
     assert all(parameter.grad is None for parameter in parts.module.parameters())
     for name, value in parts.module.state_dict().items():
         assert torch.equal(value, weights[name])
-
-
-def test_a_gpu_is_used_only_where_there_is_one() -> None:
-    if torch.cuda.is_available():
-        assert choose_device("auto").type == "cuda"
-        return
-    assert choose_device("auto").type == "cpu"
-    with pytest.raises(ConfigError, match="trainer=cpu"):
-        choose_device("gpu")
-
-
-def test_peak_memory_is_reset() -> None:
-    cpu = torch.device("cpu")
-    block = np.ones(60_000_000)
-    high = peak_memory_mb(cpu)
-    del block
-    forget_peak_memory(cpu)
-    assert peak_memory_mb(cpu) < high - 300
-
-
-def test_only_earlier_jobs_leave_something_to_collect(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "_JOBS", count())
-    with patch.object(device.gc, "collect") as collect:
-        for num_earlier in range(3):
-            forget_peak_memory(torch.device("cpu"))
-            assert collect.call_count == num_earlier
 
 
 NAMES = {"method": "emea", "model": "rrea", "data": "zh"}
@@ -137,21 +92,6 @@ def test_without_test_links_the_score_of_the_kept_iteration_is_shown() -> None:
     for kept, shown in (({}, "0.5000"), ({"kept_iteration": 1}, "0.7500")):
         metrics = {**others, **kept, "history": history}
         assert f"validation Hit@1 {shown}" in prediction_lines(metrics)
-
-
-def test_what_is_wanted_of_torch_ends_with_the_run() -> None:
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    try:
-        with deterministic_mode(False):
-            assert torch.is_deterministic_algorithms_warn_only_enabled()
-        with deterministic_mode(True):
-            assert not torch.is_deterministic_algorithms_warn_only_enabled()
-        assert torch.is_deterministic_algorithms_warn_only_enabled()
-    finally:
-        torch.use_deterministic_algorithms(False)
-    with deterministic_mode(True):
-        assert torch.are_deterministic_algorithms_enabled()
-    assert not torch.are_deterministic_algorithms_enabled()
 
 
 def test_what_another_reader_calls_a_source_need_be_no_file(tiny_config: Configs) -> None:
