@@ -3,10 +3,10 @@
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from emea.config.settings.groups import OPTIONAL
-from emea.record.run_name import swept_values
 from emea.record.run_record import ParamValue
 
 if TYPE_CHECKING:
@@ -76,10 +76,24 @@ def save_view(client: "MlflowClient", experiment_id: str) -> None:
 
 def columns(runs: "Iterable[Run]") -> list[str]:
     """Return the columns of the table: results, usual settings and every setting that differs."""
-    found = swept_values([run.data.params for run in runs])
-    swept = list(dict.fromkeys(key for one in found for key in one))
+    swept = swept_keys([run.data.params for run in runs])
     others = [key for key in swept if key not in PARAMS][:MAX_SWEPT]
     return [
         *(f"metrics.`{name}`" for name in METRICS),
         *(f"params.`{name}`" for name in (*PARAMS, *others)),
     ]
+
+
+def swept_keys(runs: Sequence[Mapping[str, ParamValue]]) -> list[str]:
+    """Return the settings that differ between runs that chose the same option of their group.
+
+    A setting that only follows from the option of its group, such as a learning rate that differs
+    because the model does, is left out.
+    """
+    values: dict[str, dict[object, set[str]]] = {key: {} for key in chain.from_iterable(runs)}
+    for run in runs:
+        for key, value in run.items():
+            group = f"{key.partition('.')[0]}.name"
+            option = None if key == group else run.get(group)
+            values[key].setdefault(option, set()).add(str(value))
+    return [key for key, by in values.items() if any(len(found) > 1 for found in by.values())]

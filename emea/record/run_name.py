@@ -1,7 +1,6 @@
 """Names of runs, which start with the settings that differ within a sweep."""
 
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Mapping
 
 from emea.record.run_record import ParamValue
 
@@ -13,8 +12,8 @@ SHORT = {"em.num_candidates": "K"}
 USUAL = {"training": "sup", "em": "paper", "rule": "paris", "protocol": "strict"}
 """Options that a name only mentions if they were swept."""
 
-FIRST, LAST = ("data", "ratio", "split"), ("split_seed", "seed")
-"""Settings at the beginning and at the end of a name, in this order."""
+PLACES = {"data": -3, "ratio": -2, "split": -1, "split_seed": 1, "seed": 2}
+"""Settings at the beginning and at the end of a name; others keep their order between them."""
 
 
 def run_name(params: Params, swept: Mapping[str, str] | None = None) -> str:
@@ -28,35 +27,11 @@ def run_name(params: Params, swept: Mapping[str, str] | None = None) -> str:
         swept: Values of the settings that differ within its sweep, by key.
     """
     swept = {_group_of(key): value for key, value in (swept or {}).items()}
-    differing = [_text(key, params, swept) for key in _ordered(swept)]
-    constant = [
-        _text(key, params, swept)
-        for key in _ordered(["data", "ratio", *_described(params), "split_seed", "seed"])
-        if key not in swept and not (key == "seed" and not params.get("seed"))
-    ]
-    return " ".join(dict.fromkeys(filter(None, [*differing, *constant])))
-
-
-def swept_values(runs: Sequence[Params]) -> list[dict[str, str]]:
-    """Return, for each run, the settings that differ between the runs.
-
-    A setting that only follows from the option of its group, such as a learning rate that differs
-    because the model does, is left out.
-    """
-    keys = list(dict.fromkeys(chain.from_iterable(runs)))
-    varying = [key for key in keys if _varies(key, runs)]
-    return [{key: str(run[key]) for key in varying if run.get(key) is not None} for run in runs]
-
-
-def _varies(key: str, runs: Sequence[Params]) -> bool:
-    """Return whether runs that chose the same option of the key's group have different values."""
-    group = f"{key.partition('.')[0]}.name"
-    by_option: dict[object, set[str]] = {}
-    for run in runs:
-        if key in run:
-            option = None if key == group else run.get(group)
-            by_option.setdefault(option, set()).add(str(run[key]))
-    return any(len(values) > 1 for values in by_option.values())
+    described = ["data", "ratio", *_described(params), "split_seed"]
+    described += ["seed"] if params.get("seed") else []
+    constant = (key for key in described if key not in swept)
+    texts = [_text(key, params, swept) for key in (*_ordered(swept), *_ordered(constant))]
+    return " ".join(dict.fromkeys(filter(None, texts)))
 
 
 def _described(params: Params) -> list[str]:
@@ -72,13 +47,8 @@ def _described(params: Params) -> list[str]:
     return [group for group in groups if group != "rule" or params.get("em.iterations") != 0]
 
 
-def _ordered(keys: Mapping[str, str] | list[str]) -> list[str]:
-    between = [key for key in keys if key not in (*FIRST, *LAST)]
-    return [
-        *(key for key in FIRST if key in keys),
-        *between,
-        *(key for key in LAST if key in keys),
-    ]
+def _ordered(keys: Iterable[str]) -> list[str]:
+    return sorted(keys, key=lambda key: PLACES.get(key, 0))
 
 
 def _group_of(key: str) -> str:
@@ -96,7 +66,7 @@ def _text(key: str, params: Params, swept: Mapping[str, str]) -> str:
         return _share(params)
     if key == "split":
         return "" if params.get("split.name") == "random" and "ratio" in swept else _share(params)
-    if key in LAST:
+    if key in ("split_seed", "seed"):
         return f"{'s' if key == 'split_seed' else 'seed'}{value}"
     if "." not in key:
         return f"no {'EM' if key == 'em' else key}" if value == "none" else str(value)

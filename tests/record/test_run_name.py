@@ -6,7 +6,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from emea.config.composition import composed
-from emea.record.run_name import run_name, swept_values
+from emea.record.mlflow_view import swept_keys
+from emea.record.run_name import run_name
 from emea.record.run_record import flat_params
 
 
@@ -63,10 +64,8 @@ def test_names_within_a_sweep_are_unique() -> None:
     keys = ("data.name", "ratio.value", "em.num_candidates", "rule.name", "split_seed")
     options = (("a", "b"), (0.01, 0.05), (5, 10), ("paris", "avoid_conflict"), (0, 1))
     runs = [dict(zip(keys, values, strict=True)) for values in product(*options)]
-    names = {
-        run_name(run, swept)  # type: ignore[arg-type]
-        for run, swept in zip(runs, swept_values(runs), strict=True)  # type: ignore[arg-type]
-    }
+    assert swept_keys(runs) == list(keys)  # type: ignore[arg-type]
+    names = {run_name(run, {key: str(run[key]) for key in keys}) for run in runs}  # type: ignore
     assert len(names) == len(runs)
 
 
@@ -76,6 +75,6 @@ def test_what_follows_from_an_option_is_not_swept() -> None:
         {"model.name": "lightea", "model.dim": 64, "em.k": 5},
         {"model.name": "lightea", "model.dim": 64, "em.k": 5},
     ]
-    assert swept_values(runs)[0] == {"model.name": "rrea"}
+    assert swept_keys(runs) == ["model.name"]
     runs.append({"model.name": "rrea", "model.dim": 200, "em.k": 5})
-    assert swept_values(runs)[1] == {"model.name": "lightea", "model.dim": "64"}
+    assert swept_keys(runs) == ["model.name", "model.dim"]
