@@ -3,7 +3,7 @@
 import logging
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, TypeVar
 from filelock import FileLock
 
 from emea.config.settings.execution import MlflowSettings
+from emea.config.settings.groups import OPTIONAL
 from emea.record.description import describe_run
-from emea.record.mlflow_view import compared_params
 from emea.record.run_folder import run_files
 from emea.record.run_record import (
     COMMAND_TAG,
     FINGERPRINT_TAG,
     USER_TAG,
     MetricPoint,
+    ParamValue,
     RunClosing,
     RunHeader,
     read_header,
@@ -66,6 +67,25 @@ MAX_TAG_LENGTH = 5000
 PARAMS_PER_BATCH = 100
 METRICS_PER_BATCH = 1000
 
+HIDDEN = (
+    "data.download",
+    "data.root",
+    "export.formats",
+    "export.top_k",
+    "hydra",
+    "initial_from",
+    "method.label",
+    "method.uses",
+    "skip_recorded",
+    "split.ratio",
+    "split.seed",
+    "study",
+    "tracking",
+    "trainer",
+    "trust",
+)
+"""Places on a machine, repetitions of other keys, and how a run is carried out and recorded."""
+
 _FORBIDDEN = re.compile(r"[^\w./ -]")
 
 
@@ -101,6 +121,24 @@ def metric_name(name: str) -> str:
     # MLflow treats names as paths and rejects those that are not normalised
     parts = [part for part in allowed.split("/") if part not in ("", ".", "..")]
     return "/".join(parts)[:MAX_NAME_LENGTH] or "_"
+
+
+def compared_params(params: Mapping[str, ParamValue]) -> dict[str, ParamValue]:
+    """Return the parameters that can make the numbers of one run differ from those of another.
+
+    Args:
+        params: All parameters, as in ``run.json``; ``method.uses`` is a list as text.
+    """
+    uses = params.get("method.uses")
+    unused = [] if uses is None else [group for group in OPTIONAL if f"'{group}'" not in str(uses)]
+    hidden = (*HIDDEN, *unused)
+    return {key: value for key, value in params.items() if not _is_hidden(key, hidden)}
+
+
+def _is_hidden(key: str, hidden: Sequence[str]) -> bool:
+    # _target_ and _partial_ are for Hydra; the name of the option contains the same information
+    is_machinery = key.rpartition(".")[2].startswith("_")
+    return is_machinery or any(key == name or key.startswith(f"{name}.") for name in hidden)
 
 
 def cut(value: object, length: int = MAX_TAG_LENGTH) -> str:

@@ -1,18 +1,23 @@
-"""The MLflow UI, served on this machine only."""
+"""The MLflow UI, served on this machine only, with the results of a study as columns."""
 
+import json
 import logging
 import os
 import socket
 import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from emea.errors import UserError
 from emea.record.mlflow_store import open_client
-from emea.record.mlflow_view import VIEW_KEY, save_view
+from emea.record.run_record import ParamValue
 from emea.record.store_uri import absolute_uri, artifact_location, shown_uri, sqlite_path
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+    from mlflow.entities import Run
 
 logger = logging.getLogger(__name__)
 
@@ -21,6 +26,20 @@ HOST = "127.0.0.1"
 
 TRAINING_VIEW = "workflowType=machine_learning"
 """Without this part of the address, the UI opens its pages for chats and prompts."""
+
+VIEW_KEY = "emea"
+VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
+"""The tag of an experiment in which MLflow keeps a shared view, by its key."""
+
+KIND_TAG, KIND = "mlflow.experimentKind", "custom_model_development"
+"""The tag by which MLflow knows that a study trains models."""
+
+BEST_FIRST = {"orderByKey": "metrics.`run/final/hit_at_1`", "orderByAsc": False}
+METRICS = ("run/initial/hit_at_1", "run/final/hit_at_1", "run/final/mrr")
+PARAMS = ("data.name", "ratio.value", "model.name", "em.name", "rule.name", "protocol.name")
+
+MAX_SWEPT = 12
+"""At most so many columns of swept settings: a study of many sweeps varies almost everything."""
 
 
 def server_command(uri: str, artifact_root: str, port: int) -> list[str]:
@@ -60,6 +79,40 @@ def results_address(client: "MlflowClient", server: str, study: str | None = Non
     logger.info("Study %s. --study NAME opens another one.", names[experiment])
     view = f"{TRAINING_VIEW}&viewStateShareKey={VIEW_KEY}"
     return f"{server}/#/experiments/{experiment}/runs?{view}"
+
+
+def save_view(client: "MlflowClient", experiment_id: str) -> None:
+    """Store the columns of a study and the order of its runs as a shared view."""
+    now = int(time.time() * 1000)
+    state = {"selectedColumns": columns(client.search_runs([experiment_id])), **BEST_FIRST}
+    view = {"name": "Results", "createdAt": now, "updatedAt": now, "state": json.dumps(state)}
+    client.set_experiment_tag(experiment_id, VIEW_TAG, json.dumps(view))
+    client.set_experiment_tag(experiment_id, KIND_TAG, KIND)
+
+
+def columns(runs: "Iterable[Run]") -> list[str]:
+    """Return the columns of the table: results, usual settings and every setting that differs."""
+    swept = swept_keys([run.data.params for run in runs])
+    others = [key for key in swept if key not in PARAMS][:MAX_SWEPT]
+    return [
+        *(f"metrics.`{name}`" for name in METRICS),
+        *(f"params.`{name}`" for name in (*PARAMS, *others)),
+    ]
+
+
+def swept_keys(runs: Sequence[Mapping[str, ParamValue]]) -> list[str]:
+    """Return the settings that differ between runs that chose the same option of their group.
+
+    A setting that only follows from the option of its group, such as a learning rate that differs
+    because the model does, is left out.
+    """
+    values: dict[str, dict[object, set[str]]] = {key: {} for key in chain.from_iterable(runs)}
+    for run in runs:
+        for key, value in run.items():
+            group = f"{key.partition('.')[0]}.name"
+            option = None if key == group else run.get(group)
+            values[key].setdefault(option, set()).add(str(value))
+    return [key for key, by in values.items() if any(len(found) > 1 for found in by.values())]
 
 
 def serve_ui(uri: str, artifact_root: str, port: int, study: str | None = None) -> None:

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from emea.record.mlflow_store import MlflowStore, metric_name
-from emea.record.mlflow_view import compared_params
+from emea.record.mlflow_store import MlflowStore, compared_params, metric_name
 from emea.record.run_folder import run_files
 from emea.record.run_record import read_closing, read_header, read_series
 

@@ -16,6 +16,7 @@ from emea.record.mlflow_store import (
     MAX_PARAM_LENGTH,
     MAX_TAG_LENGTH,
     MlflowStore,
+    compared_params,
     load_mlflow,
     metric_name,
     open_client,
@@ -162,3 +163,24 @@ def test_large_files_are_not_copied_but_named(
     assert read.data.tags["emea.skipped_files"] == "checkpoint.safetensors"
     assert read.data.tags["emea.reason"] == "oom"
     assert (read.info.status, read.info.end_time) == ("FAILED", 1_700_000_009_000)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["data._target_", "model.optimizer._partial_", "data.root", "tracking.uri", "hydra.job.num"],
+)
+def test_uninformative_parameters_are_left_out(key: str) -> None:
+    assert compared_params({key: "x", "seed": 0}) == {"seed": 0}
+
+
+def test_what_can_make_a_difference_stays() -> None:
+    keys = ("data.name", "em.iterations", "model.encoder.dim", "ratio.value", "studying")
+    assert compared_params(dict.fromkeys(keys)) == dict.fromkeys(keys)
+
+
+def test_groups_that_the_method_does_not_use_are_left_out() -> None:
+    groups = {"model.name": "rrea", "em.iterations": 10, "similarity.k": 10, "data.name": "x"}
+    prase = groups | {"method.uses": "['model', 'similarity', 'search']"}
+    assert set(compared_params(prase)) == {"model.name", "similarity.k", "data.name"}
+    assert set(compared_params(groups | {"method.uses": "[]"})) == {"data.name"}
+    assert compared_params(groups) == groups

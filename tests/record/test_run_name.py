@@ -6,9 +6,9 @@ import pytest
 from omegaconf import OmegaConf
 
 from emea.config.composition import composed
-from emea.record.mlflow_view import swept_keys
 from emea.record.run_name import run_name
 from emea.record.run_record import flat_params
+from emea.record.ui import swept_keys
 
 
 def params(*overrides: str) -> dict[str, object]:
@@ -67,14 +67,3 @@ def test_names_within_a_sweep_are_unique() -> None:
     assert swept_keys(runs) == list(keys)  # type: ignore[arg-type]
     names = {run_name(run, {key: str(run[key]) for key in keys}) for run in runs}  # type: ignore
     assert len(names) == len(runs)
-
-
-def test_what_follows_from_an_option_is_not_swept() -> None:
-    runs = [
-        {"model.name": "rrea", "model.dim": 100, "em.k": 5},
-        {"model.name": "lightea", "model.dim": 64, "em.k": 5},
-        {"model.name": "lightea", "model.dim": 64, "em.k": 5},
-    ]
-    assert swept_keys(runs) == ["model.name"]
-    runs.append({"model.name": "rrea", "model.dim": 200, "em.k": 5})
-    assert swept_keys(runs) == ["model.name", "model.dim"]

@@ -11,9 +11,20 @@ import pytest
 from emea.errors import UserError
 from emea.record import ui
 from emea.record.mlflow_store import MlflowStore
+from emea.record.run_record import RunHeader
 from emea.record.sync import sync
-from emea.record.ui import HOST, results_address, serve_ui, server_command
+from emea.record.tracker import NoTracker
+from emea.record.ui import (
+    HOST,
+    VIEW_TAG,
+    results_address,
+    save_view,
+    serve_ui,
+    server_command,
+    swept_keys,
+)
 
+from .conftest import MakeHeader
 from .serving import LOG_FILE, ask, free_port, served
 
 
@@ -115,3 +126,67 @@ def test_a_server_is_only_given_its_address(
     monkeypatch.setattr(ui, "open_client", lambda uri: store.client)
     serve_ui("http://host:5000/", "mlruns", 5001)
     assert caplog.messages[-1].startswith("Open http://host:5000/#/experiments/")
+
+
+TAGS = {"commit": "abc", "user": "ada", "command": "emea run data=zh", "sweep": "day/time"}
+
+
+def job(folder: Path, header: RunHeader, hit: float, status: str = "FINISHED") -> Path:
+    tracker = NoTracker()
+    tracker.start(header, folder)
+    tracker.log({"run/initial/hit@1": 0.1, "run/final/hit@1": hit, "run/final/mrr": hit}, step=0)
+    tracker.finish(status, reason="" if status == "FINISHED" else "ValueError: no")
+    return folder
+
+
+@pytest.fixture
+def folders(tmp_path: Path, make_header: MakeHeader) -> list[Path]:
+    """Two jobs of a sweep over K, the second of which failed."""
+    return [
+        job(
+            tmp_path / "multirun" / str(k),
+            make_header(str(k) * 32, name=f"K={k}", params={"em.num_candidates": k}, tags=TAGS),
+            k / 10,
+            status,
+        )
+        for k, status in ((5, "FINISHED"), (7, "FAILED"))
+    ]
+
+
+def test_the_columns_of_mlflow_are_filled_in(store: MlflowStore, folders: list[Path]) -> None:
+    sync(folders, store)
+    runs = {
+        run.info.run_name: run for run in store.client.search_runs([store.experiment_id("tests")])
+    }
+    run = runs["K=5"]
+    assert run.data.tags["mlflow.user"] == "ada"
+    assert run.data.tags["mlflow.source.name"] == "emea run data=zh"
+    assert run.data.tags["mlflow.source.git.commit"] == "abc"
+    assert "ValueError: no" in runs["K=7"].data.tags["mlflow.note.content"]
+
+
+def test_the_view_has_results_and_what_was_swept(store: MlflowStore, folders: list[Path]) -> None:
+    sync(folders, store)
+    save_view(store.client, store.experiment_id("tests"))
+    tags = store.client.get_experiment(store.experiment_id("tests")).tags
+    assert tags["mlflow.experimentKind"] == "custom_model_development"
+    state = json.loads(json.loads(tags[VIEW_TAG])["state"])
+    assert state["selectedColumns"][:3] == [
+        "metrics.`run/initial/hit_at_1`",
+        "metrics.`run/final/hit_at_1`",
+        "metrics.`run/final/mrr`",
+    ]
+    # metrics of different protocols are not comparable
+    assert state["selectedColumns"][-2:] == ["params.`protocol.name`", "params.`em.num_candidates`"]
+    assert state["orderByKey"] == "metrics.`run/final/hit_at_1`"
+
+
+def test_what_follows_from_an_option_is_not_swept() -> None:
+    runs = [
+        {"model.name": "rrea", "model.dim": 100, "em.k": 5},
+        {"model.name": "lightea", "model.dim": 64, "em.k": 5},
+        {"model.name": "lightea", "model.dim": 64, "em.k": 5},
+    ]
+    assert swept_keys(runs) == ["model.name"]
+    runs.append({"model.name": "rrea", "model.dim": 200, "em.k": 5})
+    assert swept_keys(runs) == ["model.name", "model.dim"]
