@@ -52,8 +52,6 @@ def _problems(config: DictConfig) -> Iterator[str]:
         yield f"em=none has no iterations, got em.iterations={config.em.iterations}. Use em=paper."
     if value_of(config, "em.patience") and value_of(config, "split.num_validation") == 0:
         yield "em.patience needs validation links. Increase split.num_validation."
-    if value_of(config, "em.keep") == "best" and value_of(config, "split.num_validation") == 0:
-        yield "em.keep=best needs validation links. Increase split.num_validation."
     yield from _training_problems(config)
     yield from _ensemble_problems(config)
     yield from _export_problems(config)

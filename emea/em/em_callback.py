@@ -16,14 +16,7 @@ from emea.data.arrays import IntArray
 from emea.data.protocol import Visible
 from emea.em.joint import JointStep, links_on
 from emea.em.normaliser import Normaliser
-from emea.em.reports import (
-    PREFIX,
-    IterationReport,
-    JointReport,
-    NeuralBeliefs,
-    kept_report,
-    kept_state,
-)
+from emea.em.reports import IterationReport, JointReport, NeuralBeliefs
 from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
 from emea.evaluation.ranks import Ranks, link_ranks, ranking_metrics
 from emea.fit.alignment_module import AlignmentModule
@@ -77,7 +70,6 @@ class EMCallback(BetweenFits):
         self.observer = observer
         self.on_phase: Callable[[str], None] = lambda phase: None
         self.settings = settings
-        self._kept: dict[str, Any] = {}
         self.iteration = 0
         self.best_mrr = -1.0
         self.num_idle = 0
@@ -109,7 +101,7 @@ class EMCallback(BetweenFits):
         joint = self._joint(similarity, neural, data) if self.step.reasons else None
         seconds = {"search": searched - start, "joint": _clock(source) - searched}
         of_answer = self._answer_validation(similarity, joint, ranks)
-        is_best = self._watch((of_answer or validation)["mrr"])
+        self._watch((of_answer or validation)["mrr"])
         report = IterationReport(
             self.iteration,
             similarity,
@@ -121,8 +113,6 @@ class EMCallback(BetweenFits):
             recall,
             seconds,
         )
-        if self.settings.keep == "best" and is_best:
-            self._kept = kept_state(report, source, target)
         self.iteration += 1
         self.on_phase(EVALUATION)
         self.observer(report)
@@ -136,10 +126,6 @@ class EMCallback(BetweenFits):
     def phases(self) -> tuple[str, ...]:
         """Return the names of the phases after each fit, in order."""
         return (SEARCH, *((REASONING,) if self.step.reasons else ()), EVALUATION)
-
-    def kept(self, device: torch.device) -> IterationReport | None:
-        """Return the iteration to answer with; ``None`` means the last one."""
-        return kept_report(self._kept, self.decoder, device) if self._kept else None
 
     @property
     def converged(self) -> bool:
@@ -155,7 +141,6 @@ class EMCallback(BetweenFits):
             "best_mrr": self.best_mrr,
             "num_idle": self.num_idle,
             "normaliser": self.normaliser.parameters(),
-            **self._kept,
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -164,21 +149,15 @@ class EMCallback(BetweenFits):
         self.best_mrr = float(state_dict["best_mrr"])
         self.num_idle = int(state_dict["num_idle"])
         self.normaliser.restore(dict(state_dict["normaliser"]))
-        self._kept = {
-            name: value
-            for name, value in state_dict.items()
-            if name == "best" or name.startswith(PREFIX)
-        }
         self.step.load_state_dict(state_dict)
 
-    def _watch(self, mrr: float) -> bool:
-        """Update the count of iterations without a better MRR; return whether this is the best."""
+    def _watch(self, mrr: float) -> None:
+        """Update the count of iterations without a better MRR."""
         if math.isnan(mrr):  # without validation links, convergence cannot be measured
-            return False
+            return
         better = mrr > self.best_mrr
         self.best_mrr = mrr if better else self.best_mrr
         self.num_idle = 0 if better else self.num_idle + 1
-        return better
 
     def _answer_validation(
         self, similarity: Similarity, joint: JointReport | None, neural: Ranks

@@ -1,18 +1,15 @@
-"""The reports of a joint step and of an iteration, and the state of an iteration that is kept."""
+"""The reports of a joint step and of an iteration."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
 
-import torch
 from torch import Tensor
 
 from emea.data.arrays import IntArray
 from emea.em.local import LocalUpdate
 from emea.em.normaliser import FittedSearch
 from emea.matching.beliefs import Beliefs, DenseBeliefs
-from emea.matching.pair_table import PairRanking, PairTable
-from emea.matching.similarity import Decoder, Similarity
+from emea.matching.pair_table import PairRanking
+from emea.matching.similarity import Similarity
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,76 +108,3 @@ class IterationReport:
     def answer_ranking(self) -> PairRanking | None:
         """The joint ranking, which precedes the neural ranking; ``None`` if there is none."""
         return self.joint.ranking if self.joint is not None and self.joint.is_answer else None
-
-
-PREFIX = "best."
-"""Beginning of the names of a kept report's tensors in a checkpoint."""
-
-NESTED = {"beliefs": Beliefs, "joint": JointReport, "ranking": PairRanking, "table": PairTable}
-"""Fields of reports that are objects with tensors."""
-
-COMPUTED = ("similarity", "members")
-"""Fields that are not kept: embeddings determine the similarity, and labels are set already."""
-
-
-def kept_state(report: IterationReport, source: Tensor, target: Tensor) -> dict[str, Any]:
-    """Return a report as plain values and CPU tensors, by name.
-
-    Args:
-        report: The report of the iteration.
-        source: ``[num_source, dim]`` embeddings; ``kept_report`` computes the similarity.
-        target: ``[num_target, dim]`` embeddings.
-    """
-    values = {"source": source, "target": target, **_flattened(report)}
-    if report.joint is not None:
-        values["joint.labels"] = torch.from_numpy(report.joint.labels)
-    tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
-    plain = {name: value for name, value in values.items() if name not in tensors}
-    kept = {f"{PREFIX}{name}": value.detach().cpu().clone() for name, value in tensors.items()}
-    return {"best": plain, **kept}
-
-
-def kept_report(
-    state: Mapping[str, Any], decoder: Decoder, device: torch.device
-) -> IterationReport:
-    """Return the report from which ``kept_state`` created a state.
-
-    Args:
-        state: The return value of ``kept_state``.
-        decoder: Computes the similarity from embeddings.
-        device: The device of the report's tensors.
-    """
-    tensors = {
-        name.removeprefix(PREFIX): value.to(device)
-        for name, value in state.items()
-        if name.startswith(PREFIX)
-    }
-    similarity = decoder(tensors.pop("source"), tensors.pop("target"))
-    values = {**state["best"], **tensors}
-    if "joint.labels" in values:
-        values["joint.labels"] = values["joint.labels"].cpu().numpy()
-    report: IterationReport = _restored(IterationReport, {"similarity": similarity, **values})
-    return report
-
-
-def _flattened(report: Any) -> dict[str, Any]:
-    """Return the fields of a report and of the objects in it, by their path."""
-    found: dict[str, Any] = {}
-    for name in (one.name for one in fields(report) if one.name not in COMPUTED):
-        value = getattr(report, name)
-        if name in NESTED and value is not None:
-            found |= {f"{name}.{inner}": part for inner, part in _flattened(value).items()}
-        else:
-            found[name] = value
-    return found
-
-
-def _restored(kind: type, values: Mapping[str, Any]) -> Any:
-    """Return an object from its fields by path."""
-    own: dict[str, Any] = {name: value for name, value in values.items() if "." not in name}
-    for name, nested in NESTED.items():
-        start = f"{name}."
-        inner = {key.removeprefix(start): values[key] for key in values if key.startswith(start)}
-        if inner:
-            own[name] = _restored(nested, inner)
-    return kind(**own)

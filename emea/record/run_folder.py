@@ -167,10 +167,8 @@ def write_beliefs(
 
 
 def answered_entry(metrics: dict[str, Any]) -> dict[str, Any]:
-    """Return the history entry of the iteration that a run answers with; empty if it has none."""
-    history = metrics.get("history") or [{}]
-    kept = metrics.get("kept_iteration")
-    entry: dict[str, Any] = history[-1 if kept is None else kept]
+    """Return the history entry of the last iteration, with which a run answers, or nothing."""
+    entry: dict[str, Any] = (metrics.get("history") or [{}])[-1]
     return entry
 
 

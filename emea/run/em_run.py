@@ -94,8 +94,7 @@ class EMRun:
     def outcome(self, pair: GraphPair) -> Outcome:
         """Return the last beliefs, measured on all test links."""
         observer, certain = self.observer, self.parts.em.certain
-        kept = self.parts.em.kept(self.device)
-        answered = observer.finish(kept)
+        answered = observer.finish()
         report = observer.last
         assert report is not None and observer.initial_ranks and observer.final_ranks
         judged = self.split.with_labels(certain)
@@ -106,7 +105,7 @@ class EMRun:
             labels=torch.from_numpy(np.array(certain)).to(report.answer.targets.device),
             judged=judged,
             ranks={"initial": observer.initial_ranks, "final": observer.final_ranks},
-            scores=self._scores(pair, judged, report, observer.final_ranks, kept is not None),
+            scores=self._scores(pair, judged, report, observer.final_ranks),
             losses=self.parts.module.losses,
             warnings=self._warnings(report, answered, observer.final_ranks),
         )
@@ -124,26 +123,20 @@ class EMRun:
         return [text for text in found if text is not None]
 
     def _scores(
-        self,
-        pair: GraphPair,
-        judged: Split,
-        report: IterationReport,
-        ranks: Ranks,
-        was_chosen: bool,
+        self, pair: GraphPair, judged: Split, report: IterationReport, ranks: Ranks
     ) -> Numbers:
         """Return the sections of ``metrics.json`` that the run measures.
 
         Args:
             pair: The graphs and all their links.
             judged: The split without the test links that the run used as labels.
-            report: The report of the iteration that the run answers with.
+            report: The report of the last iteration.
             ranks: The ranks of the test links in the result.
-            was_chosen: Whether the iteration was chosen by its validation score.
         """
         observer, ranked = self.observer, self.observer.ranked
         assert observer.initial_mapping is not None
         mappings = {"initial": observer.initial_mapping, "final": hard_mapping(report.answer)}
-        extra: Numbers = {"kept_iteration": report.iteration} if was_chosen else {}
+        extra: Numbers = {}
         if self.parts.local is not None:
             extra["recomputed"] = self.parts.local.local.numbers()
         if self.knows_pool and report.answer_ranking is not None:

@@ -223,14 +223,9 @@ def score_warning(
         # without links the value is NaN, and comparisons with NaN are false
         if before is None or after is None or not before - after > _error(before, after, number):
             continue
-        best = max(history, key=lambda entry: _validation(entry) or 0.0)
-        keep = ""
-        if links == "validation" and (_validation(best) or 0.0) > after:
-            keep = f"em.keep=best answers with iteration {best['iteration']}, "
-            keep += f"whose score is {_validation(best):.4f}. "
         return (
             f"EM made the result worse: Hit@1 on the {links} links fell from {before:.4f} to "
-            f"{after:.4f}. {keep}Try more iterations (em.iterations), a larger model.encoder.dim, "
+            f"{after:.4f}. Try more iterations (em.iterations), a larger model.encoder.dim, "
             "or em=none, which keeps the model of the first training."
         )
     return None

@@ -196,20 +196,11 @@ class EvaluationObserver:
         self.log(flattened(entry), entry["iteration"])
         logger.info(self._line(entry))
 
-    def finish(self, kept: IterationReport | None = None) -> Numbers:
-        """Rank all test links by the iteration that the run answers with.
-
-        Args:
-            kept: The report of that iteration; ``None`` means the last one.
-
-        Returns:
-            The entry of this iteration in the history.
-        """
-        assert self.last is not None
-        is_last = kept is None or kept.iteration == self.last.iteration
-        self.last = report = kept or self.last
-        entry = self.history[report.iteration]
-        if is_last and entry["num_observed"] == len(self.ranked):
+    def finish(self) -> Numbers:
+        """Rank all test links by the last iteration, and return its entry in the history."""
+        report, entry = self.last, self.history[-1]
+        assert report is not None
+        if entry["num_observed"] == len(self.ranked):
             return entry
         links, pool = self.ranked, self.test[:, 1]
         self.neural_ranks = neural = link_ranks(report.similarity, links, pool)

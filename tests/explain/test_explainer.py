@@ -101,14 +101,6 @@ def test_supporters_of_two_hubs_are_compared_in_linear_time(finished: Finished) 
     assert num_compared < 10 * num_shared
 
 
-def test_weights_are_those_of_the_iteration_that_the_run_answers_with(finished: Finished) -> None:
-    run = finished("paper")
-    history = [{**run.metrics["history"][-1], "weights": {"paris": one}} for one in (2.0, 3.0)]
-    for kept, weight in ((0, 2.0), (None, 3.0)):
-        metrics = {**run.metrics, "history": history, "kept_iteration": kept}
-        assert Explainer(replace(run, metrics=metrics)).weights == {"paris": weight}
-
-
 @pytest.mark.parametrize("kind", ["paper", "released", "expected"])
 def test_weights_and_evidence_give_the_joint_distribution(kind: str, finished: Finished) -> None:
     run = finished(kind)

@@ -1,8 +1,7 @@
-"""Runs that judge themselves: each warning by its criterion, and ``em.keep=best``."""
+"""Runs that judge themselves: each warning by its criterion."""
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,6 @@ from emea.data.arrays import NO_MATCH
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, GraphReading, PairReading
 from emea.data.split import Split, Supervision
-from emea.em.em_callback import EMCallback
-from emea.fit import training_loop
-from emea.record.checked_files import read_checked_arrays
-from emea.record.run_folder import answered_entry, read_metrics, sweep_objective
-from emea.run.job import run_job
 from emea.run.judgement import (
     candidate_warning,
     data_warnings,
@@ -41,7 +35,6 @@ def entry(iteration: int, hit: float, test: float = 0.5, **others: Any) -> dict[
     [
         ([entry(0, 0.5), entry(1, 0.6)], 0.5, []),
         ([entry(0, 0.5), entry(1, 0.4)], 0.9, ["validation links fell", "0.5000 to 0.4000"]),
-        ([entry(0, 0.5), entry(1, 0.7), entry(2, 0.4)], 0.5, ["em.keep=best", "iteration 1"]),
         ([entry(0, 0.5), entry(1, 0.5)], 0.4, ["test links fell from 0.5000 to 0.4000"]),
         ([entry(0, 0.5), entry(1, 0.6, validation_answer={"hit@1": 0.2})], 0.5, ["to 0.2000"]),
         ([entry(0, 0.5), entry(1, 0.4, validation_answer={"hit@1": 0.6})], 0.5, []),
@@ -153,58 +146,3 @@ def test_literals_are_suggested_where_there_can_be_some(
     (text,) = data_warnings(pair, split, 10)
     assert text.endswith(f"with {' '.join(settings)}." if settings else "if you can.")
     assert not data_warnings(pair, split, 10, uses_literals=True)
-
-
-class KilledError(Exception):
-    """Raised to simulate a killed process."""
-
-
-def best_is_iteration_one(em: EMCallback, mrr: float) -> bool:
-    return em.iteration <= 1
-
-
-@pytest.mark.parametrize("em", ["paper", pytest.param("dual", marks=pytest.mark.slow)])
-def test_keep_best_answers_with_that_iteration_also_after_resuming(
-    em: str, tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(EMCallback, "_watch", best_is_iteration_one)
-    short = tiny_config(*QUICK, f"em={em}", "em.iterations=1")
-    config = tiny_config(*QUICK, f"em={em}", "em.iterations=3", "em.keep=best")
-    run_job(short, tmp_path / "short")
-    run_job(config, tmp_path / "whole")
-    expected, found = read_metrics(tmp_path / "short"), read_metrics(tmp_path / "whole")
-    assert found["kept_iteration"] == 1 and len(found["history"]) == 4
-    for key in ("final", "final_reverse", "mapping", "answer", "calibration"):
-        assert found[key] == expected[key]
-    for name in ("beliefs.npz", "ranks.npz"):
-        arrays, others = (read_checked_arrays(tmp_path / run / name) for run in ("whole", "short"))
-        assert set(arrays) == set(others)
-        assert all(np.array_equal(arrays[key], others[key]) for key in arrays)
-
-    save = training_loop.save_checkpoint
-
-    def save_and_die(*arguments: Any, **named: Any) -> None:
-        save(*arguments, **named)
-        if arguments[-1] and arguments[-1].num_stages == 3:
-            raise KilledError
-
-    with monkeypatch.context() as patch, pytest.raises(KilledError):
-        patch.setattr(training_loop, "save_checkpoint", save_and_die)
-        run_job(config, tmp_path / "half")
-    run_job(config, tmp_path / "half")
-    for name in ("alignment.tsv", "ranks.npz", "beliefs.npz"):
-        assert (tmp_path / "half" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    assert read_metrics(tmp_path / "half")["final"] == found["final"]
-
-
-@pytest.mark.slow
-def test_the_best_iteration_is_that_of_the_best_validation_score(
-    tiny_config: Configs, tmp_path: Path
-) -> None:
-    config = tiny_config(*QUICK, "em=dual", "em.iterations=2", "em.keep=best")
-    metrics = run_job(config, tmp_path).metrics
-    scores = [one["validation_answer"]["mrr"] for one in metrics["history"]]
-    assert metrics["kept_iteration"] == int(np.argmax(scores))
-    assert sweep_objective(metrics) == max(scores)
-    assert answered_entry(metrics)["iteration"] == metrics["kept_iteration"]
-    assert isinstance(metrics["warnings"], list)

@@ -95,14 +95,6 @@ class PaperEMSettings:
         source="ours",
         idle=[NO_ITERATIONS],
     )
-    keep: str = setting(
-        "last",
-        "last: answer with the last iteration; best: with the iteration whose answer has the best "
-        "MRR on the validation links",
-        ("last", "best"),
-        source="ours",
-        idle=[NO_EM],
-    )
 
 
 @dataclass(frozen=True)
