@@ -1,13 +1,8 @@
 """The fingerprint of a run: a digest of its settings, its data and the code."""
 
-import ast
 import hashlib
 import json
-import os
-import re
-import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +12,6 @@ from omegaconf import DictConfig, OmegaConf
 from emea.config.settings.execution import lightning_options
 from emea.data.graph_pair import GraphPair
 from emea.errors import DataError
-from emea.record.checked_files import write_atomic
 
 PACKAGE = Path(__file__).resolve().parents[1]
 TELLS_ONLY = ("record", "results", "explain", "cli", "aligner.py", "__main__.py")
@@ -31,7 +25,7 @@ data, the weights, and the code of trusted modules."""
 def fingerprint(config: DictConfig, pair: GraphPair) -> str:
     """Return a digest that is equal for runs that compute the same.
 
-    Comments, paths and the device do not change it.
+    Paths and the device do not change it. Any change of a file that computes does.
     """
     settings = OmegaConf.to_container(config, resolve=True)
     assert isinstance(settings, dict)
@@ -53,31 +47,10 @@ def _lightning(config: DictConfig) -> dict[str, object]:
 
 @cache
 def code_digest() -> str:
-    """Return a digest of the package's code that computes, without comments and docstrings.
-
-    Parsing the sources takes seconds. The digest is therefore kept in a cache file, next to a
-    digest of the unchanged files.
-    """
-    files = sorted(
-        path
-        for path in PACKAGE.rglob("*.py")
-        if path.relative_to(PACKAGE).parts[0] not in TELLS_ONLY
-    )
-    written = hashlib.sha256(sys.version.encode())
-    for path in files:
-        content = path.read_bytes()
-        written.update(f"{path.relative_to(PACKAGE).as_posix()} {len(content)}\n".encode())
-        written.update(content)
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    place = Path(base) / "emea" / f"code-{written.hexdigest()[:32]}"
-    with suppress(OSError, ValueError):
-        known = place.read_text("ascii")
-        if re.fullmatch("[0-9a-f]{64}", known):
-            return known
-    digest = _digest(PACKAGE, files)
-    with suppress(OSError):  # without a cache file, the next run computes it again
-        write_atomic(place, digest)
-    return digest
+    """Return a digest of the files of the package that compute."""
+    files = PACKAGE.rglob("*.py")
+    parts = {path: path.relative_to(PACKAGE).parts for path in files}
+    return _digest(PACKAGE, [path for path in parts if parts[path][0] not in TELLS_ONLY])
 
 
 def trusted_code(module: str) -> str | None:
@@ -96,24 +69,10 @@ def trusted_code(module: str) -> str | None:
 def _digest(folder: Path, files: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in sorted(files):
-        place = path.relative_to(folder).as_posix()
-        digest.update(f"{place}\n{bare_code(path.read_text('utf-8'))}\n".encode())
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(folder).as_posix()} {len(content)}\n".encode())
+        digest.update(content)
     return digest.hexdigest()
-
-
-def bare_code(source: str) -> str:
-    """Return the source without comments and docstrings."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            body[:] = [line for line in body if not _is_text(line)] or [ast.Pass()]
-    return ast.unparse(tree)
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    value = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _official_parts(config: DictConfig, pair: GraphPair) -> str | None:
