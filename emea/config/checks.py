@@ -50,8 +50,6 @@ def _problems(config: DictConfig) -> Iterator[str]:
     yield from _two_way_problems(config)
     if config.em.name == "none" and config.em.iterations:
         yield f"em=none has no iterations, got em.iterations={config.em.iterations}. Use em=paper."
-    if value_of(config, "em.patience") and value_of(config, "split.num_validation") == 0:
-        yield "em.patience needs validation links. Increase split.num_validation."
     yield from _training_problems(config)
     yield from _ensemble_problems(config)
     yield from _export_problems(config)

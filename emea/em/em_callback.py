@@ -1,6 +1,5 @@
 """The Lightning callback that runs the M-step and the E-step after each fit."""
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -71,8 +70,6 @@ class EMCallback(BetweenFits):
         self.on_phase: Callable[[str], None] = lambda phase: None
         self.settings = settings
         self.iteration = 0
-        self.best_mrr = -1.0
-        self.num_idle = 0
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Run both EM steps and set the labels of the next fit.
@@ -101,7 +98,6 @@ class EMCallback(BetweenFits):
         joint = self._joint(similarity, neural, data) if self.step.reasons else None
         seconds = {"search": searched - start, "joint": _clock(source) - searched}
         of_answer = self._answer_validation(similarity, joint, ranks)
-        self._watch((of_answer or validation)["mrr"])
         report = IterationReport(
             self.iteration,
             similarity,
@@ -127,37 +123,19 @@ class EMCallback(BetweenFits):
         """Return the names of the phases after each fit, in order."""
         return (SEARCH, *((REASONING,) if self.step.reasons else ()), EVALUATION)
 
-    @property
-    def converged(self) -> bool:
-        """Whether the MRR on the validation links has not improved for ``patience`` iterations."""
-        patience = self.settings.patience
-        return patience is not None and self.num_idle >= patience
-
     def state_dict(self) -> dict[str, Any]:
         """Return everything the next iteration depends on, as plain values and tensors."""
         return {
             **self.step.state_dict(),
             "iteration": self.iteration,
-            "best_mrr": self.best_mrr,
-            "num_idle": self.num_idle,
             "normaliser": self.normaliser.parameters(),
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Restore a saved state."""
         self.iteration = int(state_dict["iteration"])
-        self.best_mrr = float(state_dict["best_mrr"])
-        self.num_idle = int(state_dict["num_idle"])
         self.normaliser.restore(dict(state_dict["normaliser"]))
         self.step.load_state_dict(state_dict)
-
-    def _watch(self, mrr: float) -> None:
-        """Update the count of iterations without a better MRR."""
-        if math.isnan(mrr):  # without validation links, convergence cannot be measured
-            return
-        better = mrr > self.best_mrr
-        self.best_mrr = mrr if better else self.best_mrr
-        self.num_idle = 0 if better else self.num_idle + 1
 
     def _answer_validation(
         self, similarity: Similarity, joint: JointReport | None, neural: Ranks

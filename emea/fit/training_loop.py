@@ -100,9 +100,6 @@ class TrainingLoop:
                 self.observer.log_iteration(time.perf_counter() - start - elsewhere, num_epochs)
                 start, epochs = time.perf_counter(), module.num_epochs_done
                 self._save(None if num_after == len(plan) else num_after)
-                if parts.em.converged:
-                    logger.info("Converged: the MRR on the validation links stopped improving.")
-                    break
         module.release_graphs()
 
     def _trained(self, stage: Stage, progress: StepProgress) -> bool:
@@ -140,7 +137,7 @@ class TrainingLoop:
     def _save(self, num_stages: int | None) -> None:
         """Save the state after so many stages; ``None`` means after the last one."""
         progress = None
-        if num_stages is not None and not self.parts.em.converged:
+        if num_stages is not None:
             progress = Progress(num_stages, *self.observer.state())
         save_checkpoint(self.checkpoint, self.parts, progress, self.writer)
 

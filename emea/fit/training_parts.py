@@ -32,11 +32,6 @@ class BetweenFits(pl.Callback):
     def phases(self) -> tuple[str, ...]:
         """The names of the phases after each fit, in order."""
 
-    @property
-    @abstractmethod
-    def converged(self) -> bool:
-        """Whether no further fit is needed."""
-
     @abstractmethod
     def between_fits(self, module: AlignmentModule, data: LabelDataModule) -> None:
         """Evaluate the trained module and set the labels of the next fit."""

@@ -60,7 +60,6 @@ def test_good_command_lines_pass(arguments: list[str]) -> None:
         (["em=paper,none", "em.ridge=0.1"], "There is no key em.ridge"),
         (["data=glob(dbp*)"], "List the options, separated by commas"),
         (["em=none", "em.iterations=3"], "em=none has no iterations"),
-        (["em.patience=1", "split.num_validation=0"], "em.patience needs validation links"),
         (
             ["model.early_stopping={every:10,patience:2}", "split.num_validation=0"],
             "model.early_stopping needs validation links",

@@ -29,7 +29,7 @@ def test_the_page_is_current() -> None:
         "| `model.encoder.dims` | `[500,400,300]` | a list of whole numbers from 1 to 16,384 |",
         "| `trainer.accelerator` | `gpu` | one of auto, cpu, gpu | device",
         "| `data.folder` | `dbp15k/zh_en` | text | folder",
-        "| `em.patience` | `null` | a whole number from 1 to 10,000 or null | stop after",
+        "| `observed_links` | `null` | a whole number from 1 to 1,000,000,000 or null | test links",
     ],
 )
 def test_a_row_has_default_range_and_meaning(row: str) -> None:

@@ -242,19 +242,6 @@ def test_iterations_are_counted_and_reported(run: Run) -> None:
     assert em.iteration == 3
 
 
-def test_patience_ends_when_validation_rests(run: Run) -> None:
-    em, _, _ = run(PrefersTarget(4), times=1, patience=2)
-    assert not em.converged
-    em, _, _ = run(PrefersTarget(4), times=3, patience=2)
-    assert em.converged
-
-
-def test_without_validation_links_nothing_converges(run: Run) -> None:
-    nothing = make_visible(validation=VALIDATION[:0], normaliser_links=VALIDATION[:0])
-    em, _, _ = run(PrefersTarget(4), nothing, times=4, patience=1)
-    assert not em.converged
-
-
 def test_state_survives(run: Run) -> None:
     em, _, _ = run(PrefersTarget(4), times=2, sampling="sample", seed=5)
     other, _, _ = run(PrefersTarget(4), times=0, sampling="sample", seed=9)

@@ -28,7 +28,6 @@ ALL_FEATURES = (*FEATURES, "rare_coverage", "relation_overlap")
 
 ITERATIONS = up_to(10_000, least=0)
 CANDIDATES = up_to(100_000)
-PATIENCE_HELP = "stop after so many iterations without a better MRR on the validation links"
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,6 @@ class PaperEMSettings:
         source="ours: candidates",
         idle=[NO_EM, REPLACED, NO_NEIGHBOURS],
     )
-    patience: int | None = setting(None, PATIENCE_HELP, up_to(10_000), source="ours", idle=[NO_EM])
     restart_every: int | None = setting(
         None,
         "train an encoder from new weights in every n-th EM iteration; the members of an ensemble "
@@ -106,7 +104,6 @@ class NoEMSettings:
     num_candidates: int = setting(
         10, "candidates whose probabilities are kept in the results", CANDIDATES
     )
-    patience: int | None = setting(None, PATIENCE_HELP, up_to(10_000), idle=[NO_EM])
 
 
 @dataclass(frozen=True)
