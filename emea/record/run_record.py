@@ -4,11 +4,12 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, TypeVar, get_args, get_origin
 
 from emea.errors import DataError, UserError
 from emea.record.checked_files import (
@@ -21,70 +22,13 @@ from emea.record.checked_files import (
 logger = logging.getLogger(__name__)
 
 
-LARGEST = 2**63
-"""Integers from here on do not fit into a database column."""
-
-LAST_TIME = 253_402_300_800_000
-"""The year 10000 in milliseconds since the epoch; dates end before it."""
-
-
-def field_problem(content: Mapping[str, Any], names: Iterable[str]) -> str | None:
-    """Describe the first field that is missing or invalid; ``None`` if all are valid."""
-    for name in names:
-        if name not in content:
-            return f"it lacks {name!r}"
-        if not CHECKS[name](content[name]):
-            return f"its {name!r} cannot be used"
-    return None
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_whole_number(value: Any) -> bool:
-    # bool is a subclass of int, but JSON's true is not a number
-    return isinstance(value, int) and not isinstance(value, bool) and -LARGEST <= value < LARGEST
-
-
-def _is_time(value: Any) -> bool:
-    return _is_whole_number(value) and 0 <= value < LAST_TIME
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, float) or _is_whole_number(value)
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float)
-
-
-def _mapping_of(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
-
-
-CHECKS: dict[str, Callable[[Any], bool]] = {
-    "run_id": _is_text,
-    "name": _is_text,
-    "experiment": _is_text,
-    "params": _mapping_of(_is_plain),
-    "tags": _mapping_of(_is_text),
-    "start_time": _is_time,
-    "status": _is_text,
-    "end_time": _is_time,
-    "reason": _is_text,
-    "step": _is_whole_number,
-    "time": _is_time,
-    "metrics": _mapping_of(_is_number),
-}
-
-
 LOCK_FILE = ".running"
 """The lock that a process holds while it works in a run's folder."""
 
 RUN_FILE = "run.json"
 SERIES_FILE = "series.jsonl"
 STATUSES = ("FINISHED", "FAILED", "KILLED")
+UNFINISHED = {"status": "RUNNING", "end_time": None, "reason": ""}
 COMMAND_TAG, USER_TAG = "command", "user"
 FINGERPRINT_TAG, SWEEP_TAG = "fingerprint", "sweep"
 
@@ -130,6 +74,52 @@ class MetricPoint:
     metrics: dict[str, float]
 
 
+LARGEST = 2**63
+"""Integers from here on do not fit into a database column."""
+
+LAST_TIME = 253_402_300_800_000
+"""The year 10000 in milliseconds since the epoch; dates end before it."""
+
+Record = TypeVar("Record", RunHeader, RunClosing, MetricPoint)
+
+
+def _is_whole(value: Any) -> bool:
+    # bool is a subclass of int, but JSON's true is not a number
+    return type(value) is int and -LARGEST <= value < LARGEST
+
+
+CHECKS: dict[Any, Callable[[Any], bool]] = {
+    str: lambda value: isinstance(value, str),
+    int: _is_whole,
+    float: lambda value: isinstance(value, float) or _is_whole(value),
+    ParamValue: lambda value: value is None or isinstance(value, str | int | float),
+}
+"""What JSON may contain for a type of the records; dictionaries are checked value by value."""
+
+
+def _parsed(kind: type[Record], content: Mapping[str, Any]) -> Record:
+    """Return a record; unknown fields of later versions are ignored.
+
+    Raises:
+        ValueError: If a field is missing or cannot be used.
+    """
+    found = {}
+    for item in fields(kind):
+        if item.name not in content:
+            raise ValueError(f"it lacks {item.name!r}")
+        found[item.name] = value = content[item.name]
+        inner = get_args(item.type) if get_origin(item.type) is dict else ()
+        if inner:
+            is_valid = isinstance(value, dict) and all(map(CHECKS[inner[1]], value.values()))
+        else:
+            is_valid = CHECKS[item.type](value)
+        if item.name.endswith("time"):
+            is_valid = is_valid and 0 <= value < LAST_TIME
+        if not is_valid:
+            raise ValueError(f"its {item.name!r} cannot be used")
+    return kind(**found)
+
+
 def flat_params(node: Any, prefix: str = "") -> dict[str, ParamValue]:
     """Return a nested configuration with dotted keys; lists become text."""
     if not isinstance(node, dict):
@@ -160,7 +150,7 @@ class RunRecord:
         """Write the header. Points of another run in this folder are removed."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._clean_series(header.run_id)
-        write_checked_json(self.folder / RUN_FILE, asdict(header) | _closing_fields(None))
+        write_checked_json(self.folder / RUN_FILE, asdict(header) | UNFINISHED)
 
     def log(self, metrics: Mapping[str, float], step: int) -> MetricPoint:
         """Append one line of metrics and return it."""
@@ -177,7 +167,7 @@ class RunRecord:
             raise ValueError(f"status must be one of {', '.join(STATUSES)}, not {status!r}")
         closing = RunClosing(status, now_ms() if end_time is None else end_time, reason)
         header = read_header(self.folder)
-        write_checked_json(self.folder / RUN_FILE, asdict(header) | _closing_fields(closing))
+        write_checked_json(self.folder / RUN_FILE, asdict(header) | asdict(closing))
         return closing
 
     def _clean_series(self, run_id: str) -> None:
@@ -213,12 +203,8 @@ def read_header(folder: Path | str) -> RunHeader:
     Raises:
         UserError: If the folder has no valid `run.json`.
     """
-    return parsed_header(read_run_file(Path(folder)), Path(folder) / RUN_FILE)
-
-
-def parsed_header(content: Mapping[str, Any], path: Path) -> RunHeader:
-    """Return the header in the content of a `run.json`; errors name the path."""
-    return RunHeader(**_fields_of(RunHeader, path, content))
+    with _valid(folder):
+        return _parsed(RunHeader, read_run_file(Path(folder)))
 
 
 def read_closing(folder: Path | str) -> RunClosing | None:
@@ -227,14 +213,21 @@ def read_closing(folder: Path | str) -> RunClosing | None:
     Raises:
         UserError: If the folder has no valid `run.json`.
     """
-    return parsed_closing(read_run_file(Path(folder)), Path(folder) / RUN_FILE)
-
-
-def parsed_closing(content: Mapping[str, Any], path: Path) -> RunClosing | None:
-    """Return the closing in the content of a `run.json`; errors name the path."""
+    content = read_run_file(Path(folder))
     if content.get("status") not in STATUSES:
         return None
-    return RunClosing(**_fields_of(RunClosing, path, {"reason": "", **content}))
+    with _valid(folder):
+        return _parsed(RunClosing, {"reason": "", **content})
+
+
+@contextmanager
+def _valid(folder: Path | str) -> Iterator[None]:
+    """Report an unusable field as an error that names the file."""
+    try:
+        yield
+    except ValueError as error:
+        path = Path(folder) / RUN_FILE
+        raise UserError(f"{path} is not a valid run record: {error}.") from error
 
 
 def is_finished(folder: Path | str) -> bool:
@@ -305,12 +298,6 @@ def read_series(folder: Path | str) -> list[MetricPoint]:
     return points
 
 
-def _closing_fields(closing: RunClosing | None) -> dict[str, Any]:
-    if closing is None:
-        return {"status": "RUNNING", "end_time": None, "reason": ""}
-    return asdict(closing)
-
-
 def read_run_file(folder: Path) -> dict[str, Any]:
     """Return the content of a run's header file, unchecked.
 
@@ -322,23 +309,8 @@ def read_run_file(folder: Path) -> dict[str, Any]:
     return read_checked_json(folder / RUN_FILE)
 
 
-def _fields_of(
-    kind: type[RunHeader | RunClosing], path: Path, content: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the fields of a record of this type; unknown fields of later versions are ignored."""
-    names = [item.name for item in fields(kind)]
-    problem = field_problem(content, names)
-    if problem is not None:
-        raise UserError(f"{path} is not a valid run record: {problem}.")
-    return {name: content[name] for name in names}
-
-
 def _parse_point(line: bytes) -> MetricPoint | None:
     try:
-        content = json_object(line)
+        return _parsed(MetricPoint, json_object(line))
     except ValueError:
         return None
-    names = [item.name for item in fields(MetricPoint)]
-    if field_problem(content, names) is not None:
-        return None
-    return MetricPoint(**{name: content[name] for name in names})
