@@ -16,9 +16,9 @@ def main(arguments: Sequence[str]) -> int:
     """Print the comparison, write the requested files and return the exit status."""
     options = _parser().parse_args(arguments)
     from emea.record.checked_files import write_atomic
-    from emea.results.compared_run import load_compared_run
     from emea.results.comparison import compare
     from emea.results.comparison_page import as_csv, as_html, as_text
+    from emea.results.recorded_run import load_compared_run
 
     runs = [load_compared_run(place) for place in options.runs]
     comparison = compare(runs, options.examples)

@@ -1,17 +1,16 @@
 """What differs between runs: settings, metrics and test links."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from emea.data.arrays import FloatArray
 from emea.data.protocol import seen_links
-from emea.errors import DataError
+from emea.errors import DataError, UserError
 from emea.evaluation.metrics import link_scores, paired_p
-from emea.results.compared_run import ComparedRun, names_or_reason
-from emea.results.recorded_run import number_at
+from emea.results.recorded_run import RecordedRun, number_at
 
 NO_EFFECT = ("tracking.", "skip_recorded", "study", "data.root", "trust", "initial_from")
 """Beginnings of settings that do not change results."""
@@ -32,16 +31,14 @@ METRICS = (
 """Paths into ``metrics.json`` that are compared."""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One value per run; ``None`` if a run does not have it."""
 
     name: str
     values: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(NamedTuple):
     """A test link that only one of two runs ranks first.
 
     Args:
@@ -63,28 +60,20 @@ class PairedTest:
         label: The run that is compared with the first.
         problem: Why the runs cannot be paired; empty if they can.
         num_links: The number of test links, including those whose entities are not in the graphs.
-        differences: By how much each metric is higher than in the first run.
-        p_values: Of a paired two-tailed t-test, by metric.
-        num_won: Links that only this run ranks first.
-        num_lost: Links that only the first run ranks first.
-        num_both: Links that both rank first.
-        num_neither: Links that neither ranks first.
-        won: Examples of links won, those with the largest change first.
-        lost: Examples of links lost.
+        changes: By how much each metric is higher than in the first run, and the p-value of a
+            paired two-tailed t-test.
+        counts: The numbers of links that only this run (won), only the first run (lost), both and
+            neither of them rank first.
+        examples: Examples of links won and lost, those with the largest change first.
         no_examples: Why there are no names of examples; empty if there are.
     """
 
     label: str
     problem: str = ""
     num_links: int = 0
-    differences: Mapping[str, float] | None = None
-    p_values: Mapping[str, float] | None = None
-    num_won: int = 0
-    num_lost: int = 0
-    num_both: int = 0
-    num_neither: int = 0
-    won: tuple[Example, ...] = ()
-    lost: tuple[Example, ...] = ()
+    changes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    examples: Mapping[str, Sequence[Example]] = field(default_factory=dict)
     no_examples: str = ""
 
 
@@ -109,7 +98,7 @@ class Comparison:
     protocols: tuple[str, ...]
 
 
-def compare(runs: Sequence[ComparedRun], num_examples: int = 5) -> Comparison:
+def compare(runs: Sequence[RecordedRun], num_examples: int = 5) -> Comparison:
     """Compare runs with the first of them.
 
     Args:
@@ -121,18 +110,18 @@ def compare(runs: Sequence[ComparedRun], num_examples: int = 5) -> Comparison:
     """
     if len(runs) < 2:
         raise DataError("A comparison needs at least two runs.")
-    settings = [_effective(run.settings) for run in runs]
+    settings = [_effective(run.header["params"]) for run in runs]
     return Comparison(
-        labels=_distinct([run.label for run in runs]),
+        labels=_distinct([run.name for run in runs]),
         settings=_differing(settings, sorted({key for one in settings for key in one})),
-        provenance=_differing([_short(run.tags) for run in runs], PROVENANCE),
+        provenance=_differing([_short(run.header["tags"]) for run in runs], PROVENANCE),
         metrics=_metrics([run.metrics for run in runs]),
         tests=tuple(paired_test(runs[0], run, num_examples) for run in runs[1:]),
         protocols=tuple(_protocol(run) for run in runs),
     )
 
 
-def _protocol(run: ComparedRun) -> str:
+def _protocol(run: RecordedRun) -> str:
     """Return the protocol of a run, and whether it used test links."""
     name = str(run.metrics.get("protocol", "unknown"))
     return f"{name} ({seen_links(name)})"
@@ -167,62 +156,66 @@ def _metrics(metrics: Sequence[Mapping[str, Any]]) -> tuple[Row, ...]:
     return tuple(row for row in rows if any(value is not None for value in row.values))
 
 
-def paired_test(first: ComparedRun, other: ComparedRun, num_examples: int = 5) -> PairedTest:
+def paired_test(first: RecordedRun, other: RecordedRun, num_examples: int = 5) -> PairedTest:
     """Compare two runs link by link, if they ranked the same test links in the same order."""
-    problem = _pairing_problem(first, other)
+    ranks = first.ranks(), other.ranks()
+    problem = _pairing_problem((first, other), ranks)
     if problem:
-        return PairedTest(other.label, problem)
-    before, after = (_all_ranks(run) for run in (first, other))
-    scores = {
-        name: [link_scores(one, name) for one in (before, after)] for name in ("hit@1", "mrr")
-    }
+        return PairedTest(other.name, problem)
+    before, after = (_all_ranks(run, one) for run, one in zip((first, other), ranks, strict=True))
+    changes = {}
+    for name in ("hit@1", "mrr"):
+        old, new = link_scores(before, name), link_scores(after, name)
+        changes[name] = float((new - old).mean()), paired_p(new, old)
     was_right, is_right = before <= 1, after <= 1
-    won, lost = is_right & ~was_right, was_right & ~is_right
-    examples: dict[str, Any] = {}
+    kinds = {
+        "won": is_right & ~was_right,
+        "lost": was_right & ~is_right,
+        "both": was_right & is_right,
+        "neither": ~was_right & ~is_right,
+    }
+    examples, reason = {}, ""
     if num_examples:
-        names, reason = names_or_reason(first)
-        examples["no_examples"] = reason
-        if names is not None:
-            for kind, chosen in (("won", won), ("lost", lost)):
-                examples[kind] = tuple(
-                    Example(names.source[one], names.target[one], (before[one], after[one]))
-                    for one in _largest_changes(before, after, chosen)[:num_examples]
-                )
-    return PairedTest(
-        label=other.label,
-        num_links=len(before),
-        differences={name: float((new - old).mean()) for name, (old, new) in scores.items()},
-        p_values={name: paired_p(new, old) for name, (old, new) in scores.items()},
-        num_won=int(won.sum()),
-        num_lost=int(lost.sum()),
-        num_both=int((was_right & is_right).sum()),
-        num_neither=int((~was_right & ~is_right).sum()),
-        **examples,
-    )
+        try:
+            names = first.read_names()
+            for kind in ("won", "lost"):
+                chosen = _largest_changes(before, after, kinds[kind])[:num_examples]
+                examples[kind] = [
+                    Example(names[0][link], names[1][link], (before[link], after[link]))
+                    for link in chosen
+                ]
+        except (UserError, OSError) as error:
+            reason = str(error)
+    counts = {kind: int(links.sum()) for kind, links in kinds.items()}
+    return PairedTest(other.name, "", len(before), changes, counts, examples, reason)
 
 
-def _all_ranks(run: ComparedRun) -> FloatArray:
+def _all_ranks(run: RecordedRun, ranks: FloatArray | None) -> FloatArray:
     """Return the ranks of all test links; those that no method can find are infinite and last."""
-    ranks, num_missed = run.ranks["final"], number_at(run.metrics, "num_links.missed") or 0
+    assert ranks is not None, "only runs with ranks are paired"
+    num_missed = number_at(run.metrics, "num_links.missed") or 0
     share = len(ranks) / (number_at(run.metrics, "num_links.test") or len(ranks))
     return np.append(ranks, np.full(round(share * num_missed), np.inf))
 
 
-def _pairing_problem(first: ComparedRun, other: ComparedRun) -> str:
-    for run in (first, other):
-        if "final" not in run.ranks:
-            return f"{run.label} has no ranks of test links"
-        if run.links_checksum is None:
-            return f"the test links of {run.label} are unknown"
-    same_data = first.tags.get("data_checksum") == other.tags.get("data_checksum")
-    if first.links_checksum != other.links_checksum or not same_data:
+def _pairing_problem(
+    runs: tuple[RecordedRun, RecordedRun], ranks: tuple[FloatArray | None, FloatArray | None]
+) -> str:
+    """Return why the links of two runs cannot be compared; empty if they can."""
+    links = [run.tested_links() for run in runs]
+    for run, found, tested in zip(runs, ranks, links, strict=True):
+        if found is None:
+            return f"{run.name} has no ranks of test links"
+        if tested is None:
+            return f"the test links of {run.name} are unknown"
+    if links[0] != links[1]:
         return "they were tested on different links (other data, ratio or split)"
-    if len(first.ranks["final"]) != len(other.ranks["final"]):
+    if len({len(found) for found in ranks if found is not None}) > 1:
         return "they have ranks for different numbers of test links"
     return ""
 
 
-def _largest_changes(before: FloatArray, after: FloatArray, chosen: Any) -> list[int]:
+def _largest_changes(before: FloatArray, after: FloatArray, chosen: np.ndarray) -> list[int]:
     """Return the chosen links, those that the worse run ranks lowest first; ties by position."""
     places = np.flatnonzero(chosen)
     worse = np.maximum(before[places], after[places])

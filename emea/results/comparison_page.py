@@ -4,12 +4,12 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from emea.results.comparison import Comparison, Example, PairedTest, Row
+from emea.results.page import template_environment
 
-TEMPLATE = "comparison.html"
+TITLES = {"hit@1": "Hit@1", "mrr": "MRR"}
 CAUTION = (
     "The t-test treats test links as independent. Neighbouring entities are not, so do not rely on "
     "a p-value close to its threshold."
@@ -45,17 +45,14 @@ def protocols_text(comparison: Comparison) -> str:
 def _test_text(test: PairedTest) -> str:
     if test.problem:
         return f"{test.label}: not paired with the first run, because {test.problem}"
-    assert test.differences is not None and test.p_values is not None
     lines = [f"{test.label}: {test.num_links} test links, paired"]
-    for metric, title in (("hit@1", "Hit@1"), ("mrr", "MRR")):
-        change, p = test.differences[metric], test.p_values[metric]
-        lines.append(f"  {title} {change:+.4f}, {shown_p(p)}")
+    for metric, (change, p) in test.changes.items():
+        lines.append(f"  {TITLES[metric]} {change:+.4f}, {shown_p(p)}")
     lines.append(
-        f"  links won {test.num_won}, lost {test.num_lost}, both right {test.num_both}, "
-        f"neither {test.num_neither}"
+        "  links won {won}, lost {lost}, both right {both}, neither {neither}".format(**test.counts)
     )
-    for title, examples in (("won", test.won), ("lost", test.lost)):
-        lines += [f"  {title}: {example_text(example)}" for example in examples]
+    for kind, examples in test.examples.items():
+        lines += [f"  {kind}: {example_text(example)}" for example in examples]
     if test.no_examples:
         lines.append(f"  no examples: {test.no_examples}")
     return "\n".join([*lines, f"  {CAUTION}"])
@@ -79,55 +76,42 @@ def as_csv(comparison: Comparison) -> str:
         "metric": comparison.metrics,
     }
     for section, rows in sections.items():
-        writer.writerows(_cells(section, rows, comparison.labels))
+        for row in rows:
+            for label, value in zip(comparison.labels, row.values, strict=True):
+                writer.writerow((section, row.name, label, value))
     for test, label in zip(comparison.tests, comparison.labels[1:], strict=True):
         writer.writerows((*cells[:2], label, cells[2]) for cells in _test_cells(test))
     return buffer.getvalue()
-
-
-def _cells(
-    section: str, rows: Iterable[Row], labels: Sequence[str]
-) -> Iterable[tuple[str, str, str, Any]]:
-    for row in rows:
-        for label, value in zip(labels, row.values, strict=True):
-            yield section, row.name, label, value
 
 
 def _test_cells(test: PairedTest) -> Iterable[tuple[str, str, Any]]:
     if test.problem:
         yield "test", "problem", test.problem
         return
-    for name, values in (("difference", test.differences), ("p", test.p_values)):
-        yield from (("test", f"{name} {metric}", value) for metric, value in (values or {}).items())
+    for place, name in enumerate(("difference", "p")):
+        for metric, values in test.changes.items():
+            yield "test", f"{name} {metric}", values[place]
     yield "links", "number", test.num_links
-    for name in ("won", "lost", "both", "neither"):
-        yield "links", name, getattr(test, f"num_{name}")
-    for name, examples in (("won", test.won), ("lost", test.lost)):
-        yield from (("example", name, example_text(example)) for example in examples)
+    yield from (("links", kind, count) for kind, count in test.counts.items())
+    for kind, examples in test.examples.items():
+        yield from (("example", kind, example_text(example)) for example in examples)
 
 
 def as_html(comparison: Comparison) -> str:
     """Return the comparison as one HTML page without any other file."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = template_environment("emea.results")
     environment.filters |= {
         "value": shown_value,
         "number": shown_number,
         "rank": shown_rank,
         "p": shown_p,
     }
-    page = environment.get_template(TEMPLATE)
+    page = environment.get_template("comparison.html")
     shown = page.render(
         comparison=comparison,
         best=best_columns,
         caution=CAUTION,
+        titles=TITLES,
         protocols=protocols_text(comparison),
     )
     return shown + "\n"

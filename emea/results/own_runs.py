@@ -7,8 +7,7 @@ from emea.errors import writing
 from emea.record.checked_files import write_atomic
 from emea.results.page import report_page
 from emea.results.recorded_run import RecordedRun, number_at
-from emea.results.render import report_markdown
-from emea.results.report import Part, Report, text_table
+from emea.results.report import Part, Report, report_markdown, text_table
 
 PAGE = "report.html"
 COLUMNS = {

@@ -13,8 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from emea.results.render import left_out
-from emea.results.report import Entry, Part, Report, Table
+from emea.results.report import Entry, Part, Report, Table, left_out
 
 VERDICTS = {
     "not upheld": "bad",
@@ -32,9 +31,15 @@ LONG_CELL = 40
 
 
 @cache
-def _environment() -> Environment:
-    loader = PackageLoader("emea.results")
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+def template_environment(package: str) -> Environment:
+    """Return the environment of a package's templates, which escapes all text by default."""
+    return Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 @cache
@@ -64,7 +69,7 @@ def html_document(
     )
     if scripts:
         policy += "; script-src " + " ".join(f"'{_digest(script)}'" for script in scripts)
-    frame = _environment().get_template("frame.html")
+    frame = template_environment("emea.results").get_template("frame.html")
     return frame.render(
         title=title, policy=policy, body=Markup(body), style=style, scripts=scripts, kind=kind
     )
@@ -92,7 +97,7 @@ def report_page(title: str, reports: Sequence[Report], lead: Sequence[str] = ())
         lead: Sentences that open the summary.
     """
     sections = [_section(report, lead if not place else ()) for place, report in enumerate(reports)]
-    template = _environment().get_template("report.html")
+    template = template_environment("emea.results").get_template("report.html")
     body = template.render(title=title, sections=sections)
     scripts = [_resource("page.js")]
     if any(report.chart is not None for report in reports):

@@ -1,7 +1,8 @@
 """Finished runs of a user: those in run folders and in an MLflow store."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,14 @@ import numpy as np
 from emea.data.arrays import FloatArray
 from emea.errors import DataError
 from emea.record.mlflow_store import open_client
-from emea.record.run_folder import RANKS_FILE, read_metrics, read_ranks
-from emea.record.run_record import read_run_file
+from emea.record.run_folder import (
+    RANKS_FILE,
+    links_checksum,
+    read_config,
+    read_metrics,
+    read_ranks,
+)
+from emea.record.run_record import check_finished, read_run_file
 from emea.record.store_uri import DEFAULT_URI, shown_uri, sqlite_path, without_login
 
 if TYPE_CHECKING:
@@ -21,6 +28,9 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 RUN_FILES = ("metrics.json", "run.json")
+LinkNames = tuple[list[str], list[str]]
+"""Names of the source and the target entities of the test links, in the order of their ranks."""
+
 FINISHED, PAGE = "attributes.status = 'FINISHED'", 1000
 
 
@@ -35,6 +45,7 @@ class RecordedRun:
         header: The content of ``run.json``.
         read_ranks: Reads the ranks of the test links at a stage, if they were recorded.
         read_links: Reads the checksum of the test links, if it was recorded.
+        read_names: Reads the names of the test links' entities, which needs the data set.
     """
 
     name: str
@@ -43,6 +54,7 @@ class RecordedRun:
     header: dict[str, Any]
     read_ranks: Callable[[str], FloatArray | None] = field(default=lambda stage: None, repr=False)
     read_links: Callable[[], str | None] = field(default=lambda: None, repr=False)
+    read_names: Callable[[], LinkNames] = field(default=lambda: ([], []), repr=False)
 
     @property
     def run_id(self) -> str:
@@ -73,7 +85,7 @@ class RecordedRun:
     def ranks(self, stage: str = "final") -> FloatArray | None:
         """Return the rank of each test link's target among test targets, if it was recorded."""
         # without EM, the initial and the final ranking are the same
-        return self.read_ranks("final" if self.metrics["method"] == "neural" else stage)
+        return self.read_ranks("final" if self.metrics.get("method") == "neural" else stage)
 
     def tested_links(self) -> tuple[str, str] | None:
         """Return the checksums of the data and of the test links that the ranks belong to.
@@ -101,12 +113,58 @@ def load_run(folder: Path) -> RecordedRun:
     """Read a run folder."""
     metrics, header = read_metrics(folder), read_run_file(folder)
     name, study = str(header.get("name", "")), str(header["params"].get("study", ""))
-    ranks, links = partial(_ranks_in, folder), partial(_links_in, folder)
-    return RecordedRun(name, study, metrics, header, ranks, links)
+    return RecordedRun(
+        name,
+        study,
+        metrics,
+        header,
+        partial(_ranks_in, folder),
+        partial(_links_in, folder),
+        partial(_names_in, folder),
+    )
+
+
+def load_compared_run(folder: Path) -> RecordedRun:
+    """Return the finished run in a folder, named after the folder.
+
+    Raises:
+        UserError: If there is no run, or it is unfinished or damaged.
+    """
+    check_finished(folder)
+    return replace(load_run(folder), name=folder.resolve().name)
 
 
 def _links_in(folder: Path) -> str | None:
     return read_ranks(folder)[1] if (folder / RANKS_FILE).exists() else None
+
+
+def _names_in(folder: Path) -> LinkNames:
+    """Return the names of a run's test links, read from its data.
+
+    Raises:
+        UserError: If the data is missing, or has other links.
+    """
+    from emea.config.instantiate import factory
+    from emea.record.pair_file import pair_of_run
+
+    config = read_config(folder)
+    config.trust = []
+    if "root" in config.data and not Path(config.data.root).exists():
+        config.data.root = os.environ.get("EMEA_DATA", "data")
+    pair = pair_of_run(folder, config)
+    if pair.checksum() != read_run_file(folder)["tags"].get("data_checksum"):
+        raise DataError(f"the data of {pair.name} changed since the run")
+    arrays, checksum = read_ranks(folder)
+    links = arrays.get("links")
+    if links is None:  # a run restored from an archive has only their checksum
+        links = factory(config.split)(pair).test
+    if checksum is None or links_checksum(links) != checksum:
+        raise DataError(f"the test links of {pair.name} changed since the run")
+    source, target = (
+        [graph.entity_name(entity) for entity in entities.tolist()]
+        for graph, entities in zip((pair.source, pair.target), links.T, strict=True)
+    )
+    return source, target
 
 
 def _ranks_in(folder: Path, stage: str) -> FloatArray | None:

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from emea.errors import writing
@@ -11,8 +12,7 @@ from emea.results.charts import svg
 from emea.results.own_runs import NOTE, PAGE, runs_report
 from emea.results.page import report_page
 from emea.results.recorded_run import RecordedRun
-from emea.results.render import as_markdown, part_texts, report_markdown
-from emea.results.report import Cell, Entry, Report
+from emea.results.report import Cell, Entry, Report, as_markdown, part_texts, report_markdown
 from experiments.archive.study import EXPERIMENTS
 from experiments.report.claims import claim_rows
 from experiments.report.columns import verdict
@@ -157,7 +157,7 @@ def write_own_runs(runs: Sequence[RecordedRun], out: Path) -> list[str]:
         DataError: If the folder is not writable.
     """
     table = run_table(runs)
-    known = [report.with_runs_only() for report in made_reports(table)]
+    known = [with_runs_only(report) for report in made_reports(table)]
     reports = [runs_report(runs, OWN_NOTE), *(report for report in known if report is not None)]
     claims = claim_rows(table, only_run=True)
     shown = [*reports[:1], *([claims_report(claims)] if claims else []), *reports[1:]]
@@ -166,6 +166,17 @@ def write_own_runs(runs: Sequence[RecordedRun], out: Path) -> list[str]:
             write_report(report, out / report.name)
         write_atomic(out / PAGE, report_page("Recorded runs", shown))
     return [report.name for report in reports]
+
+
+def with_runs_only(report: Report) -> Report | None:
+    """Return the report without tables that have no run; ``None`` if no table is left."""
+    kept = []
+    for part in report.parts:
+        table = part.table.reduced() if part.table else None
+        if table and table.rows:
+            ours = tuple(entry for entry in part.entries if entry.cell is not None)
+            kept.append(replace(part, table=table, entries=ours))
+    return replace(report, parts=tuple(kept)) if kept else None
 
 
 def write_report(report: Report, folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Runs are compared setting by setting, metric by metric and link by link."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,26 +9,38 @@ import pytest
 from scipy import stats
 
 from emea.errors import DataError
-from emea.results.compared_run import ComparedRun, NamedLinks
 from emea.results.comparison import compare, paired_test
+from emea.results.recorded_run import LinkNames, RecordedRun
+
+SETTINGS = {"em.name": "paper", "seed": 0}
+TAGS = {"commit": "c", "data_checksum": "d"}
+METRICS = {"final": {"hit@1": 0.5, "mrr": None}, "seconds": {"total": 3}}
 
 
-def made(label: str = "a", given: list[float] | None = None, **changes: Any) -> ComparedRun:
-    final = np.array([1, 2, 1, 5] if given is None else given, dtype=np.float64)
-    names = NamedLinks([f"s{i}" for i in range(len(final))], [f"t{i}" for i in range(len(final))])
-    values: dict[str, Any] = {
-        "settings": {"em.name": "paper", "seed": 0, "tracking.uri": label, "data.root": label},
-        "tags": {"commit": "c", "data_checksum": "d"},
-        "metrics": {"final": {"hit@1": 0.5, "mrr": None}, "seconds": {"total": 3}},
-        "ranks": {"final": final},
-        "links_checksum": "l",
-        "read_links": lambda: names,
-    }
-    return ComparedRun(label, **(values | changes))
+def made(
+    name: str = "a",
+    given: Sequence[float] | None = (1, 2, 1, 5),
+    settings: dict[str, Any] = SETTINGS,
+    tags: dict[str, str] = TAGS,
+    metrics: dict[str, Any] = METRICS,
+    links: str | None = "l",
+) -> RecordedRun:
+    params = {"tracking.uri": name, "data.root": name, **settings}
+    final = None if given is None else np.array(given, dtype=np.float64)
+    names = tuple([f"{side}{number}" for number in range(200)] for side in "st")
+    return RecordedRun(
+        name,
+        "",
+        {"method": "emea", **metrics},
+        {"params": params, "tags": tags},
+        lambda stage: final,
+        lambda: links,
+        lambda: (names[0], names[1]),
+    )
 
 
 def test_only_settings_that_differ_are_shown() -> None:
-    other = made("b", settings={"em.name": "dual", "seed": 0, "tracking.uri": "x", "new": None})
+    other = made("b", settings={"em.name": "dual", "seed": 0, "new": None})
     found = compare([made(), other])
     assert [(row.name, row.values) for row in found.settings] == [("em.name", ("paper", "dual"))]
     assert found.provenance == ()
@@ -54,9 +66,8 @@ def test_the_protocol_is_named_although_it_is_the_same() -> None:
 
 def test_links_are_won_and_lost() -> None:
     test = paired_test(made(), made("b", [1, 1, 7, np.inf]))
-    assert (test.num_won, test.num_lost, test.num_both, test.num_neither) == (1, 1, 1, 1)
-    assert [(one.source, one.target, one.ranks) for one in test.won] == [("s1", "t1", (2, 1))]
-    assert [(one.source, one.target, one.ranks) for one in test.lost] == [("s2", "t2", (1, 7))]
+    assert test.counts == {"won": 1, "lost": 1, "both": 1, "neither": 1}
+    assert test.examples == {"won": [("s1", "t1", (2, 1))], "lost": [("s2", "t2", (1, 7))]}
     assert test.problem == test.no_examples == ""
 
 
@@ -64,13 +75,12 @@ def test_the_test_is_the_one_of_scipy() -> None:
     rng = np.random.default_rng(0)
     before, after = rng.integers(1, 6, 200) / 2 + 0.5, rng.integers(1, 9, 200) / 2 + 0.5
     test = paired_test(made("a", list(before)), made("b", list(after)))
-    hits = stats.ttest_rel(1.0 * (after <= 1), 1.0 * (before <= 1))
-    reciprocal = stats.ttest_rel(1 / after, 1 / before)
-    assert test.p_values is not None and test.differences is not None
-    assert test.p_values["hit@1"] == pytest.approx(hits.pvalue)
-    assert test.p_values["mrr"] == pytest.approx(reciprocal.pvalue)
-    assert test.differences["hit@1"] == pytest.approx(np.mean(after <= 1) - np.mean(before <= 1))
-    assert test.differences["mrr"] == pytest.approx(np.mean(1 / after) - np.mean(1 / before))
+    for metric, (old, new) in {
+        "hit@1": (1.0 * (before <= 1), 1.0 * (after <= 1)),
+        "mrr": (1 / before, 1 / after),
+    }.items():
+        expected = np.mean(new) - np.mean(old), stats.ttest_rel(new, old).pvalue
+        assert test.changes[metric] == pytest.approx(expected)
 
 
 def test_links_that_no_run_can_find_count() -> None:
@@ -79,37 +89,35 @@ def test_links_that_no_run_can_find_count() -> None:
         made("b", [1, 1, 1, 2], metrics={"num_links": {"test": 4, "missed": 4}}),
     ]
     test = paired_test(*runs)
-    assert (test.num_links, test.num_won, test.num_neither) == (8, 2, 5)
-    assert test.differences == {"hit@1": 0.25, "mrr": 0.125}
-    assert test.p_values is not None
+    assert (test.num_links, test.counts["won"], test.counts["neither"]) == (8, 2, 5)
+    assert [change for change, _ in test.changes.values()] == [0.25, 0.125]
     gains = np.array([0, 1, 1, 0, 0, 0, 0, 0])
-    assert test.p_values["hit@1"] == pytest.approx(stats.ttest_1samp(gains, 0).pvalue)
-    assert [one.source for one in test.won] == ["s1", "s2"]
+    assert test.changes["hit@1"][1] == pytest.approx(stats.ttest_1samp(gains, 0).pvalue)
+    assert [one.source for one in test.examples["won"]] == ["s1", "s2"]
 
 
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"links_checksum": "other"}, "tested on different links"),
+        ({"links": "other"}, "tested on different links"),
         ({"tags": {"data_checksum": "other"}}, "tested on different links"),
-        ({"links_checksum": None}, "the test links of b are unknown"),
-        ({"ranks": {}}, "b has no ranks"),
-        ({"ranks": {"final": np.ones(3)}}, "different numbers"),
+        ({"links": None}, "the test links of b are unknown"),
+        ({"given": None}, "b has no ranks"),
+        ({"given": [1, 1, 1]}, "different numbers"),
     ],
 )
 def test_runs_on_other_links_are_not_paired(changes: dict[str, Any], problem: str) -> None:
     for pair in ((made(), made("b", **changes)), (made("b", **changes), made())):
         test = paired_test(*pair)
         assert problem in test.problem
-        assert test.p_values is None and not test.num_won
+        assert not test.changes and not test.counts
 
 
 def test_without_data_there_are_numbers_but_no_names() -> None:
-    def fail() -> NamedLinks:
+    def fail() -> LinkNames:
         raise DataError("no data")
 
-    other = made("b", [1, 1, 7, 1])
-    test = paired_test(replace(made(), read_links=fail), other)
-    assert (test.num_won, test.won, test.no_examples) == (2, (), "no data")
-    unread: Callable[[], NamedLinks] = lambda: pytest.fail("read")  # noqa: E731
-    assert paired_test(replace(made(), read_links=unread), other, 0).no_examples == ""
+    first, other = replace(made(), read_names=fail), made("b", [1, 1, 7, 1])
+    test = paired_test(first, other)
+    assert (test.counts["won"], test.examples, test.no_examples) == (2, {}, "no data")
+    assert paired_test(first, other, 0).no_examples == ""

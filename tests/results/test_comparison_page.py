@@ -18,14 +18,12 @@ ODD = "<script>alert('x')</script>"
 TEST = PairedTest(
     "b",
     num_links=4,
-    differences={"hit@1": 0.25, "mrr": -0.5},
-    p_values={"hit@1": 0.04, "mrr": 1e-9},
-    num_won=2,
-    num_lost=1,
-    num_both=0,
-    num_neither=1,
-    won=(Example(ODD, "t, 1", (np.inf, 1)),),
-    lost=(Example("s2", "t2", (1, 2.5)),),
+    changes={"hit@1": (0.25, 0.04), "mrr": (-0.5, 1e-9)},
+    counts={"won": 2, "lost": 1, "both": 0, "neither": 1},
+    examples={
+        "won": [Example(ODD, "t, 1", (np.inf, 1))],
+        "lost": [Example("s2", "t2", (1, 2.5))],
+    },
 )
 COMPARISON = Comparison(
     labels=("a", ODD),

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from emea.results.render import as_markdown
-from emea.results.report import Cell, Entry, Part, Report, Table
+from emea.results.report import Cell, Entry, Part, Report, Table, as_markdown
 from experiments.report.columns import Difference, Measured, Printed, verdict
 from experiments.report.methods import EMEA, PARIS, RREA, Method
 from experiments.report.records import PaperNumbers

@@ -5,12 +5,17 @@ from typing import Any
 
 import pytest
 
-from emea.results.render import report_markdown
-from emea.results.report import NOT_RUN, Part, Report, text_table
+from emea.results.report import NOT_RUN, Part, Report, report_markdown, text_table
 from experiments.report.filling import made_report, made_reports
 from experiments.report.run_table import run_table
 from experiments.report.studies import STUDIES
-from experiments.report.write import BLOCKS, with_block, write_own_runs, write_report
+from experiments.report.write import (
+    BLOCKS,
+    with_block,
+    with_runs_only,
+    write_own_runs,
+    write_report,
+)
 
 from .fabricated import made
 
@@ -49,7 +54,7 @@ def test_a_block_is_replaced_and_nothing_else() -> None:
 @pytest.mark.slow
 def test_only_runs_of_the_paper_are_compared_with_it(tmp_path: Path) -> None:
     runs = [made("mine", "", data="mine", seconds={"total": 12.3})]
-    assert not any(report.with_runs_only() for report in made_reports(run_table(runs)))
+    assert not any(with_runs_only(report) for report in made_reports(run_table(runs)))
     assert write_own_runs(runs, tmp_path) == ["runs"]
     content = (tmp_path / "report.html").read_text().split("<main>")[1].split("</main>")[0]
     assert 'id="claims"' not in content and NOT_RUN not in content
