@@ -83,7 +83,7 @@ class JointStep(ABC):
 
 
 class NoStep(JointStep):
-    """Stands for the joint step of a run without EM, which answers with the neural model."""
+    """The joint step of a run without EM, which answers with the neural model."""
 
     reasons = False
 

@@ -72,7 +72,7 @@ class Idle:
     """A condition under which a setting has no effect.
 
     Args:
-        reason: Why, for the user; ``{config.em.name}`` stands for a value of the config.
+        reason: Why, for the user; ``{config.em.name}`` becomes that value of the config.
         holds: Whether it applies to a composed config.
     """
 

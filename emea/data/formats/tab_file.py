@@ -160,9 +160,6 @@ DIGITS, TAB, NEWLINE = b"0123456789", ord("\t"), ord("\n")
 MAX_DIGITS = 18
 """Numbers with at most this many digits fit in 64 bits."""
 
-SPARSE = 8
-"""A table from ids to numbers may have this many slots for each id."""
-
 
 @dataclass(frozen=True, eq=False)
 class IdTable(TableRows):
@@ -228,15 +225,8 @@ class IdNumbers:
         self.keys = keys
         self._what = what
         self._home = home
-        self._first, self._last = int(keys.min()), int(keys.max())
-        span = self._last - self._first + 1
-        self._is_dense = span <= SPARSE * len(keys)
-        if self._is_dense:
-            self._table = np.full(span, -1, dtype=np.int64)
-            self._table[keys - self._first] = np.arange(len(keys))
-        else:
-            self._order = np.argsort(keys)
-            self._sorted = keys[self._order]
+        self._order = np.argsort(keys)
+        self._sorted = keys[self._order]
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -247,15 +237,9 @@ class IdNumbers:
         Raises:
             DataError: An id is unknown. The error names its line.
         """
-        is_known = (ids >= self._first) & (ids <= self._last)
-        # unknown ids are looked up as the first one
-        inside = np.where(is_known, ids, self._first)
-        numbers: IntArray
-        if self._is_dense:
-            numbers = self._table[inside - self._first]
-        else:
-            numbers = self._order[np.searchsorted(self._sorted, inside)]
-        is_known &= self.keys[numbers] == ids
+        places = np.searchsorted(self._sorted, ids).clip(max=len(self.keys) - 1)
+        numbers: IntArray = self._order[places]
+        is_known = self.keys[numbers] == ids
         if not is_known.all():
             row = int(np.argmin(is_known))
             raise table.error(row, f"unknown {self._what} {ids[row]} (not in {self._home})")

@@ -80,15 +80,19 @@ def read_openea_format(
             num_absent,
             len(links),
         )
-    parts = _read_fold(path, folds, fold, register)
     official = None
-    if parts is not None:
-        (train, _), (validation, _), (test, num_missed) = (
-            _ids(part, source, target) for part in parts
-        )
-        official = OfficialSplit(train, validation, test, num_missed)
+    if (parts := _read_fold(path, folds, fold, register)) is not None:
+        official = _official(parts, source, target)
     pair = GraphPair(name or path.name, source, target, known, official, num_absent=num_absent)
     return pair.shuffled()
+
+
+def _official(
+    parts: list[TabTable], source: KnowledgeGraph, target: KnowledgeGraph
+) -> OfficialSplit:
+    """Return the official split; test links whose source or target has no triple are missed."""
+    (train, _), (validation, _), (test, num_missed) = (_ids(part, source, target) for part in parts)
+    return OfficialSplit(train, validation, test, num_missed)
 
 
 def _read_side(path: Path, number: int, keep_literals: bool) -> KnowledgeGraph:
