@@ -10,7 +10,7 @@ def stages(settings: RunConfig) -> list[Stage]:
     for iteration in range(settings.em.iterations + 1):
         name = f"EM iteration {iteration}" if iteration else "first training"
         for member, model in enumerate(models):
-            restart = iteration > 0 and restarts(settings, iteration, member)
+            restart = iteration > 0 and model.restart
             num_epochs = model.epochs_per_iteration
             if restart or not iteration:
                 num_epochs = model.initial_epochs
@@ -39,17 +39,3 @@ def local_stages(settings: RunConfig) -> list[Stage]:
     num_epochs = 0 if model.optimizer else model.initial_epochs
     numbers = range(1, iterations + 1) if iterations else (1,)
     return [Stage(f"update {number}", num_epochs, num_turns=0, restart=False) for number in numbers]
-
-
-def restarts(settings: RunConfig, iteration: int, member: int) -> bool:
-    """Return whether an encoder starts an EM iteration with new weights.
-
-    With ``em.restart_every`` the members of an ensemble take turns, so one of them is renewed at
-    a time.
-    """
-    if settings.models[member].restart:
-        return True
-    every = settings.em.restart_every
-    if not every or iteration % every:
-        return False
-    return (iteration // every - 1) % len(settings.models) == member

@@ -61,33 +61,10 @@ def test_models_keep_their_own_schedules(tiny_config: Configs) -> None:
     assert [stage.members for stage in without] == [(0,), (1,)]
 
 
-@pytest.mark.parametrize(
-    ("overrides", "restarted"),
-    [
-        (("em.restart_every=2",), {(2, 0), (4, 0)}),
-        (("em.restart_every=1", "ensemble=seeds"), {(1, 0), (2, 1), (3, 2), (4, 0)}),
-        (("em.restart_every=2", "ensemble=seeds"), {(2, 0), (4, 1)}),
-        ((), set()),
-    ],
-)
-def test_members_restart_in_turn(
-    overrides: tuple[str, ...], restarted: set[tuple[int, int]], tiny_config: Configs
-) -> None:
-    plan = stages(RunConfig.of(tiny_config(*EPOCHS, "em.iterations=4", *overrides)))
-    num_members = 1 + max(stage.members[0] for stage in plan)
-    found = {
-        (number // num_members, *stage.members)
-        for number, stage in enumerate(plan)
-        if stage.restart
-    }
-    assert found == restarted
-    assert all(stage.num_epochs == (12 if stage.restart else 4) for stage in plan[num_members:])
-
-
 def test_a_run_with_several_encoders(tiny_config: Configs, tmp_path: Path) -> None:
-    config = tiny_config(*SMALL, "ensemble=seeds", "ensemble.num_members=2", "em.restart_every=1")
+    config = tiny_config(*SMALL, "ensemble=seeds", "ensemble.num_members=2")
     metrics = run_job(config, tmp_path).metrics
-    assert [entry["epochs"] for entry in metrics["history"]] == [24, 16, 16]
+    assert [entry["epochs"] for entry in metrics["history"]] == [24, 8, 8]
     weights = load_file(tmp_path / "checkpoint.safetensors")
     members = [weights[f"module.encoder.members.{number}.entities"] for number in (0, 1)]
     assert members[0].shape == members[1].shape and not members[0].equal(members[1])
@@ -181,12 +158,7 @@ def assert_same_results(one: Path, other: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "overrides",
-    [
-        ("ensemble=independent",),
-        # the first member starts from new weights, the others follow
-        ("ensemble=seeds", "em.restart_every=1"),
-    ],
+    "overrides", [("ensemble=independent",), ("ensemble=seeds", "model.restart=true")]
 )
 def test_a_run_killed_in_an_iteration_ends_as_if_never_stopped(
     overrides: tuple[str, ...],

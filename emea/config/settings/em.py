@@ -85,14 +85,6 @@ class PaperEMSettings:
         source="ours: candidates",
         idle=[NO_EM, REPLACED, NO_NEIGHBOURS],
     )
-    restart_every: int | None = setting(
-        None,
-        "train an encoder from new weights in every n-th EM iteration; the members of an ensemble "
-        "take turns",
-        up_to(10_000),
-        source="ours",
-        idle=[NO_ITERATIONS],
-    )
 
 
 @dataclass(frozen=True)
