@@ -27,7 +27,7 @@ def _defaults(schema: type, prefix: str, *names: str) -> dict[str, Any]:
 
 USUAL: dict[str, Any] = {
     **_defaults(PaperEMSettings, "em", "iterations", "num_candidates", "m_step", "sampling"),
-    **_defaults(PaperEMSettings, "em", "ridge", "evidence", "patience"),
+    **_defaults(PaperEMSettings, "em", "ridge", "evidence"),
     "em.normaliser._target_": "SoftmaxNormaliser",
     **_defaults(TwoWaySettings, "em.two_way", "tolerance", "max_candidates", "ridge"),
     **_defaults(ParisRuleSettings, "rule", "markov_blanket", "subsumption_from"),
