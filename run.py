@@ -1,7 +1,10 @@
 """``python run.py [-m] key=value ...`` is ``emea run [-m] key=value ...``."""
 
+import sys
+
 try:
-    from emea.cli.run import main
+    import emea.cli.run  # noqa: F401 (imports the packages that a run needs)
+    from emea.cli.main import main
 except ModuleNotFoundError as error:
     raise SystemExit(
         f"error: this Python has no {error.name}. Activate the project's environment "
@@ -9,4 +12,4 @@ except ModuleNotFoundError as error:
     ) from None
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main(["run", *sys.argv[1:]]))

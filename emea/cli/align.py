@@ -215,15 +215,15 @@ def _rows(path: Path, given: Collection[str]) -> list[tuple[str, str, float]]:
 
 
 def _others(folder: Path) -> str:
+    from emea.answer.exporting import ALIGNMENT_FILE
     from emea.answer.schema import RELATIONS_FILE
 
-    others = [path.name for path in sorted(folder.glob("alignment.*")) if path.suffix != ".tsv"]
-    sssom = folder / "alignment.sssom.tsv"
-    others += [sssom.name] if sssom.exists() else []
-    unmatched = folder / "unmatched.tsv"
-    others += [f"{unmatched.name} (entities without a match)"] if unmatched.exists() else []
-    relations = folder / RELATIONS_FILE
-    others += [f"{relations.name} (relations that correspond)"] if relations.exists() else []
+    described = {
+        "unmatched.tsv": "entities without a match",
+        RELATIONS_FILE: "relations that correspond",
+    }
+    others = sorted(path.name for path in folder.glob("alignment.*") if path.name != ALIGNMENT_FILE)
+    others += [f"{name} ({text})" for name, text in described.items() if (folder / name).exists()]
     return f"; also {', '.join(others)}" if others else ""
 
 

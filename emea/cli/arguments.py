@@ -41,8 +41,8 @@ FIRST_FILES = {LOCK_FILE, LOG_FILE, CONFIG_FILE, PAIR_FILE}
 """Files that a run may have written before its record; a killed run leaves them."""
 
 
-def command_parser(name: str, description: str, examples: str) -> argparse.ArgumentParser:
-    """Return the parser of a command whose help ends with examples."""
+def command_parser(name: str, description: str, examples: str = "") -> argparse.ArgumentParser:
+    """Return the parser of a command; its help may end with examples."""
     return argparse.ArgumentParser(
         prog=f"emea {name}",
         description=description,

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from emea.cli.arguments import command_parser
 from emea.errors import writing
 
 DESCRIPTION = """Compares finished runs with the first one: settings that differ, metrics side by
@@ -32,11 +33,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="emea compare",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("compare", DESCRIPTION)
     parser.add_argument(
         "runs", nargs="+", type=Path, metavar="RUN", help="two or more finished runs"
     )

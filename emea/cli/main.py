@@ -7,39 +7,27 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import NamedTuple
 
 from emea import __version__
 from emea.errors import UserError, paths_checked
 
-
-class Command(NamedTuple):
-    """A subcommand.
-
-    Args:
-        target: Module of ``emea.cli`` and function that run it.
-        summary: One line for the overview.
-    """
-
-    target: str
-    summary: str
-
-
 COMMANDS = {
-    "align": Command("align:main", "align two graph files: emea align SOURCE TARGET --links FILE"),
-    "run": Command(
-        "run:main", "run an experiment, or a sweep with -m: emea run data=zh ratio=0.05"
-    ),
-    "predict": Command("predict:main", "write the alignment of a finished run, without training"),
-    "explain": Command("explain:main", "show why a finished run matches two entities"),
-    "suggest": Command("suggest:main", "rank the entities whose label would help most"),
-    "update": Command("update:main", "align new versions of the graphs of a finished run"),
-    "report": Command("report:main", "write tables of finished runs"),
-    "compare": Command("compare:main", "compare finished runs: emea compare RUN RUN"),
-    "data": Command("data:main", "print the statistics of a data set"),
-    "ui": Command("tracking:ui", "open the MLflow UI on this machine"),
-    "sync": Command("tracking:sync", "import run folders into an MLflow store"),
+    "align": "align two graph files: emea align SOURCE TARGET --links FILE",
+    "run": "run an experiment, or a sweep with -m: emea run data=zh ratio=0.05",
+    "predict": "write the alignment of a finished run, without training",
+    "explain": "show why a finished run matches two entities",
+    "suggest": "rank the entities whose label would help most",
+    "update": "align new versions of the graphs of a finished run",
+    "report": "write tables of finished runs",
+    "compare": "compare finished runs: emea compare RUN RUN",
+    "data": "print the statistics of a data set",
+    "ui": "open the MLflow UI on this machine",
+    "sync": "import run folders into an MLflow store",
 }
+"""Summaries of the subcommands."""
+
+TARGETS = {"ui": ("tracking", "ui"), "sync": ("tracking", "sync")}
+"""Module and function of a subcommand; others are ``main`` of the module of their name."""
 
 OVERVIEW = """usage: emea COMMAND [arguments]
 
@@ -79,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with suppress(AttributeError):  # stdout is not a text file
         # names that the terminal's encoding does not have are escaped
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    module, _, function = COMMANDS[name].target.partition(":")
+    module, function = TARGETS.get(name, (name, "main"))
     try:
         with paths_checked():
             status: int = getattr(import_module(f"emea.cli.{module}"), function)(rest)
@@ -99,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def overview() -> str:
     """List the commands, one line each."""
     width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    lines = [f"  {name:<{width}}  {summary}" for name, summary in COMMANDS.items()]
     return OVERVIEW.format(commands="\n".join(lines))
 
 

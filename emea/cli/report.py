@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from emea.cli.arguments import command_parser
 from emea.record.store_uri import DEFAULT_URI, STORE_VARIABLE
 
 DESCRIPTION = f"""Write tables of finished runs as Markdown and as an HTML page: all runs, and the
@@ -38,11 +39,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="emea report",
-        description=DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("report", DESCRIPTION)
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--runs",

@@ -2,7 +2,6 @@
 
 import logging
 import math
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from emea.config.composition import CONF, quote_numeric_choices, register_schema
 from emea.config.paths import check_modules, check_run_folder
 from emea.config.reference import group_help, help_text
 from emea.config.settings.groups import GROUPS
-from emea.errors import DataError, UserError, paths_checked
+from emea.errors import DataError, UserError
 from emea.record.pair_file import load_pair
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_header import Launch
@@ -40,31 +39,19 @@ PRINT_ONLY = ("--hydra-help", "--version", "-c", "--cfg", "--info", "-sc")
 """Flags with which Hydra only prints; some are written ``--flag=value``."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Check the command line, then start or resume a run, or start a sweep.
-
-    Args:
-        arguments: The arguments after ``emea run``; ``None`` means those of this process.
-
-    Returns:
-        The exit status.
-    """
-    typed = sys.argv[1:] if arguments is None else arguments
-    if any(argument in HELP for argument in typed):
-        return _print_help(typed)
+def main(arguments: Sequence[str]) -> int:
+    """Check the command line, then start or resume a run, or start a sweep."""
+    if any(argument in HELP for argument in arguments):
+        group = next((argument for argument in arguments if argument in GROUPS), None)
+        print(help_text() if group is None else group_help(group), flush=True)
+        return 0
     register_schema()
     try:
-        with paths_checked():
-            _start(typed)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+        _start(arguments)
     except KeyboardInterrupt:
-        from emea.runtime.signals import exit_status
-
         if any(argument in SWEEP_FLAGS for argument in sys.argv[1:]):
             print(SWEEP_ADVICE, file=sys.stderr)
-        return exit_status()
+        raise
     return 0
 
 
@@ -81,16 +68,6 @@ def _start(typed: Sequence[str]) -> None:
         check_overrides(sys.argv[1:])
         check_run_folder(sys.argv[1:])
     hydra.main(str(CONF), "config", version_base="1.3")(job)()
-
-
-def _print_help(arguments: Sequence[str]) -> int:
-    """Print the settings of the named group, or an overview of all groups."""
-    group = next((argument for argument in arguments if argument in GROUPS), None)
-    try:
-        print(help_text() if group is None else group_help(group), flush=True)
-    except BrokenPipeError:  # the reader, such as head, closed the pipe
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (Python flushes it at the end)
-    return 0
 
 
 def job(config: DictConfig) -> float:

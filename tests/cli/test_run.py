@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hydra.core.hydra_config import HydraConfig
 
-from emea.cli.run import main
+from emea.cli.main import main
 from emea.config.composition import compose_config, composed
 from emea.data.sources.synthetic import synthetic_pair
 from emea.record.run_record import read_header
@@ -173,10 +173,9 @@ import sys
 import run
 arguments = sys.argv[1:]
 for argument in arguments:
-    sys.argv = ["run.py", argument]
-    assert run.main() == 1
-sys.argv = ["run.py", "--help"]
-assert run.main() == 0
+    sys.argv = ["run.py"]
+    assert run.main(["run", argument]) == 1
+assert run.main(["run", "--help"]) == 0
 print(sorted(set(sys.modules) & set({heavy!r})))
 """
 REFUSALS = {
@@ -221,7 +220,7 @@ def test_an_interrupted_sweep_says_how_to_continue(
 
     monkeypatch.setattr(sys, "argv", ["emea"])
     monkeypatch.setattr("emea.cli.run.hydra.main", interrupted)
-    assert main(["-m", "seed=0,1"]) == 130
+    assert main(["run", "-m", "seed=0,1"]) == 130
     assert "repeat the command with skip_recorded=true" in capsys.readouterr().err
 
 
