@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from emea.answer.exporting import cell
+from emea.answer.exporting import ALIGNMENT_FILE, answered_pairs, cell
 from emea.data.graph import KnowledgeGraph
 from emea.data.names import EntityIndex
 from emea.errors import DataError
@@ -13,6 +13,7 @@ from emea.explain.explanation import Entity, Relation
 from emea.matching.beliefs import Beliefs
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.support import neighbours_of, relations_between
+from emea.run.finished_run import FinishedRun
 
 
 def ranked_targets(beliefs: Beliefs, source: int) -> list[int]:
@@ -64,35 +65,26 @@ class GraphSide:
 
     Args:
         graph: The graph.
+        shown: The graph in which the evidence is shown, with values of literals as nodes.
         triples: Its triples in both directions.
-        what: What messages call its entities, for example "source entity".
-        shown: The graph with the values of its literals as nodes; ``None`` means ``graph``.
+        side: ``source`` or ``target``, for messages.
     """
 
     def __init__(
-        self,
-        graph: KnowledgeGraph,
-        triples: DirectedTriples,
-        what: str,
-        shown: KnowledgeGraph | None = None,
+        self, graph: KnowledgeGraph, shown: KnowledgeGraph, triples: DirectedTriples, side: str
     ) -> None:
         self.graph = graph
-        self.shown = shown or graph
+        self.shown = shown
         self.triples = triples
-        self.what = what
+        self.side = side
 
     @cached_property
     def _index(self) -> EntityIndex:
-        return EntityIndex(self.graph, self.what)
+        return EntityIndex(self.graph, f"{self.side} entity")
 
     def find(self, name: str) -> int:
         """Find an entity by name (see :meth:`EntityIndex.find`)."""
         return self._index.find(name)
-
-    @property
-    def by_cell(self) -> dict[str, int]:
-        """Return the entities by their names in tab-separated files."""
-        return {cell(name): entity for entity, name in enumerate(self._index.names)}
 
     def entity(self, entity: int) -> Entity:
         """Return an entity with its name."""
@@ -110,6 +102,31 @@ class GraphSide:
     def relations(self, head: int, tail: int) -> tuple[Relation, ...]:
         """Return the relations from one entity to another."""
         return tuple(map(self.relation, relations_between(self.triples, head, tail)))
+
+
+def run_answers(run: FinishedRun) -> dict[int, tuple[int, float]]:
+    """Return target and probability by source entity, as in the run's alignment."""
+    if run.decision is not None:
+        return answered_pairs(run.decision)
+    path = run.folder / ALIGNMENT_FILE
+    source_of, target_of = (
+        {cell(name): entity for entity, name in enumerate(graph.all_entity_names)}
+        for graph in (run.pair.source, run.pair.target)
+    )
+    try:
+        # Not splitlines(): a name can contain other Unicode line separators.
+        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")[1:]
+        return {
+            source_of[source]: (target_of[target], float(prob))
+            for source, target, prob in (line.split("\t") for line in lines)
+        }
+    except KeyError as error:
+        raise DataError(
+            f"{path} contains an entity that is not in the graphs: {error}. "
+            "Restore the files of the run."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} is damaged: {error}. Write it again: emea run.") from error
 
 
 def listed_pairs(path: Path, source: GraphSide, target: GraphSide) -> list[tuple[int, int]]:

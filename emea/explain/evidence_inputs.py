@@ -24,7 +24,7 @@ from emea.rules.pair_evidence import (
     matched_probs,
 )
 from emea.rules.paris import PARIS
-from emea.rules.rule import Composed, Rule, RuleView
+from emea.rules.rule import Composed, RuleView
 from emea.rules.subsumption import Subsumption
 from emea.rules.support import Grounds, Support
 from emea.run.finished_run import FinishedRun
@@ -49,7 +49,9 @@ class Coverage:
         worth: dict[int, float] = {}
         for piece in support.pieces:
             one = max(piece.source_in_target, piece.target_in_source) * piece.prob
-            one *= self._weight(piece.neighbour, piece.counterpart)
+            if self.weights is not None:
+                weights = self.weights[0][piece.neighbour] * self.weights[1][piece.counterpart]
+                one *= math.sqrt(float(weights))
             worth[piece.neighbour] = max(worth.get(piece.neighbour, 0.0), one)
         mean = 1.0 if self.weights is None else float(self.weights[0].mean())
         of_source, of_target = (
@@ -59,10 +61,9 @@ class Coverage:
         found = sum(worth.values()) + FOUND_PRIOR * mean
         return min(1.0, found / math.sqrt(of_source * of_target))
 
-    def _weight(self, neighbour: int, counterpart: int) -> float:
-        if self.weights is None:
-            return 1.0
-        return math.sqrt(float(self.weights[0][neighbour] * self.weights[1][counterpart]))
+
+Feature = Callable[[Support, int, int], float]
+"""Computes a feature of a pair, given its evidence, its source and its target entity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +76,7 @@ class RunGrounds:
         used: Whether the run itself reasoned with the rule. If not, it is shown for information.
         both_sides: Whether a belief is the product of the choices of both sides.
         sees_q: Whether the feature ``similarity`` of a pair is the recorded q.
-        coverages: The coverages that the run uses, by the name of the feature.
-        overlap: Computes the overlap of two entities' relations; ``None`` if the run does not use
-            it.
+        features: Further features that the run uses, by name.
         last: The reasoner of PARIS or PRASE and its last matching; ``None`` for other methods.
     """
 
@@ -86,8 +85,7 @@ class RunGrounds:
     used: bool = True
     both_sides: bool = False
     sees_q: bool = True
-    coverages: Mapping[str, Coverage] = field(default_factory=dict)
-    overlap: Callable[[int, int], float] | None = None
+    features: Mapping[str, Feature] = field(default_factory=dict)
     last: tuple[ParisReasoner, Matching] | None = None
 
 
@@ -111,24 +109,14 @@ def run_grounds(run: FinishedRun, pair: GraphPair) -> RunGrounds:
     if run.neural is None:
         return _of_baseline(run, pair)
     rule = factory(run.config.rule)(pair=pair, device="cpu") if run.joint is not None else None
-    paris = _paris_part(rule)
+    parts = rule.parts if isinstance(rule, Composed) else [rule]
+    paris = next((part for part in parts if isinstance(part, PARIS)), None)
     if paris is None:
         return _of_rule(run, PARIS(run.pair, **asdict(ParisRuleSettings())), used=False)
-    step = _two_way(run, paris)
-    return _of_rule(run, paris) if step is None else _of_two_way(run, step)
-
-
-def _paris_part(rule: Rule | None) -> PARIS | None:
-    parts = rule.parts if isinstance(rule, Composed) else [rule]
-    return next((part for part in parts if isinstance(part, PARIS)), None)
-
-
-def _two_way(run: FinishedRun, rule: PARIS) -> TwoWayStep | None:
     if two_way_is_off(run.config):
-        return None
+        return _of_rule(run, paris)
     em = run.config.em
-    step: TwoWayStep = factory(em.two_way)(rule=rule, num_candidates=em.num_candidates)
-    return step
+    return _of_two_way(run, factory(em.two_way)(rule=paris, num_candidates=em.num_candidates))
 
 
 def _of_rule(run: FinishedRun, rule: PARIS, used: bool = True) -> RunGrounds:
@@ -164,29 +152,25 @@ def _of_two_way(run: FinishedRun, step: TwoWayStep) -> RunGrounds:
         f"two-way compatibility (em={run.config.em.name}) with the PARIS rule (Eq. 19)",
         both_sides=step.model.both and not step.settings.one_to_one,
         sees_q=not step.settings.memory and not step.settings.one_to_one,
-        coverages=_coverages(model, included, matched_probs(table, beliefs.probs)),
-        overlap=_overlap(model, included),
+        features=_features(model, included, matched_probs(table, beliefs.probs)),
     )
 
 
-def _coverages(
+def _features(
     model: EvidenceModel, included: Subsumption, matched: tuple[Tensor, Tensor]
-) -> dict[str, Coverage]:
-    coverages = {"coverage": Coverage(model.expected(included, matched))}
+) -> dict[str, Feature]:
+    """Return the features of the run that depend on the neighbours of a pair."""
+    features: dict[str, Feature] = {"coverage": Coverage(model.expected(included, matched))}
     if model.rarity is not None:
         of_source, of_target = model.rarity
         weighted = matched[0] * of_source, matched[1] * of_target
-        coverages["rare_coverage"] = Coverage(model.expected(included, weighted), model.rarity)
-    return coverages
-
-
-def _overlap(model: EvidenceModel, included: Subsumption) -> Callable[[int, int], float] | None:
+        features["rare_coverage"] = Coverage(model.expected(included, weighted), model.rarity)
     overlap = model.overlap
-    if overlap is None:
-        return None
-    return lambda source, target: float(
-        overlap.of_pairs(torch.tensor([source]), torch.tensor([target]), included)
-    )
+    if overlap is not None:
+        features["relation_overlap"] = lambda _, source, target: float(
+            overlap.of_pairs(torch.tensor([source]), torch.tensor([target]), included)
+        )
+    return features
 
 
 def _of_baseline(run: FinishedRun, pair: GraphPair) -> RunGrounds:

@@ -7,9 +7,6 @@ from typing import Any
 
 import torch
 
-from emea.answer.exporting import ALIGNMENT_FILE, answered_pairs
-from emea.data.graph_pair import GraphPair
-from emea.errors import DataError
 from emea.explain.entities import (
     GraphSide,
     believed_back,
@@ -17,6 +14,7 @@ from emea.explain.entities import (
     prob_of,
     rank_of,
     ranked_targets,
+    run_answers,
     slot_of,
 )
 from emea.explain.evidence_inputs import run_grounds
@@ -32,7 +30,7 @@ from emea.explain.explanation import (
 from emea.matching.beliefs import Beliefs
 from emea.record.run_folder import answered_entry
 from emea.rules.literal_rows import with_values
-from emea.rules.support import Grounds, Piece, Support, support_of
+from emea.rules.support import Piece, Support, support_of
 from emea.run.finished_run import FinishedRun
 from emea.run.parts import with_literals
 
@@ -56,11 +54,6 @@ MEANINGS = {
 """Meaning of the values that the weights of rules and features multiply."""
 
 
-def explain(run: FinishedRun, source: int, target: int) -> Explanation:
-    """Explain why the run matched a source entity to a target entity, or did not."""
-    return Explainer(run)(source, target)
-
-
 class Explainer:
     """Explains pairs of one run.
 
@@ -78,13 +71,11 @@ class Explainer:
         pair = with_literals(run.config, run.pair)
         self.reasoning = run_grounds(run, pair)
         self.grounds = self.reasoning.grounds
-        with_nodes = with_values(pair) if _holds_values(self.grounds, pair) else pair
-        self.source = GraphSide(
-            run.pair.source, self.grounds.source, "source entity", with_nodes.source
-        )
-        self.target = GraphSide(
-            run.pair.target, self.grounds.target, "target entity", with_nodes.target
-        )
+        # the values of literals may be neighbours in the evidence
+        has_values = self.grounds.source.num_entities > pair.source.num_entities
+        shown = with_values(pair) if has_values else pair
+        self.source = GraphSide(run.pair.source, shown.source, self.grounds.source, "source")
+        self.target = GraphSide(run.pair.target, shown.target, self.grounds.target, "target")
         self.weights: dict[str, float] = answered_entry(run.metrics).get("weights") or {}
         known = run.split.supervision
         parts = {"train": known.train, "validation": known.validation, "test": run.split.test}
@@ -131,24 +122,7 @@ class Explainer:
     @cached_property
     def answers(self) -> dict[int, tuple[int, float]]:
         """Target and probability by source entity, as in the run's alignment."""
-        if self.run.decision is not None:
-            return answered_pairs(self.run.decision)
-        path = self.run.folder / ALIGNMENT_FILE
-        try:
-            # Not splitlines(): a name can contain other Unicode line separators.
-            lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")[1:]
-            source_of, target_of = self.source.by_cell, self.target.by_cell
-            return {
-                source_of[source]: (target_of[target], float(prob))
-                for source, target, prob in (line.split("\t") for line in lines)
-            }
-        except KeyError as error:
-            raise DataError(
-                f"{path} contains an entity that is not in the graphs: {error}. "
-                "Restore the files of the run."
-            ) from None
-        except (OSError, ValueError) as error:
-            raise DataError(f"{path} is damaged: {error}. Write it again: emea run.") from error
+        return run_answers(self.run)
 
     @cached_property
     def _believed_back(self) -> Beliefs:
@@ -159,11 +133,9 @@ class Explainer:
         claims = self._claims(source, target)
         neural_prob = prob_of(run.neural, source, target)
         features = {
-            name: coverage(support, source, target)
-            for name, coverage in self.reasoning.coverages.items()
+            name: feature(support, source, target)
+            for name, feature in self.reasoning.features.items()
         }
-        if self.reasoning.overlap is not None:
-            features["relation_overlap"] = self.reasoning.overlap(source, target)
         return Case(
             target=self.target.entity(target),
             rank=rank_of(run.beliefs, source, target),
@@ -297,11 +269,6 @@ class Explainer:
             if is_best or prob >= LEAST_CLAIM
         ]
         return sorted(claims, key=lambda claim: -claim.prob)
-
-
-def _holds_values(grounds: Grounds, pair: GraphPair) -> bool:
-    """Return whether the values of literals are neighbours in the evidence."""
-    return grounds.source.num_entities > pair.source.num_entities
 
 
 def _supporters(case: Case | None) -> dict[Entity, None]:

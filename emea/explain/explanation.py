@@ -124,6 +124,11 @@ class Term:
     weight: float
     value: float | None
 
+    @property
+    def product(self) -> float | None:
+        """Weight times value, if the value is known."""
+        return None if self.value is None else self.weight * self.value
+
 
 @dataclass(frozen=True)
 class Case:

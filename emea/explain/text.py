@@ -121,18 +121,14 @@ def _piece(piece: Contribution) -> Text:
 
 
 def _silent(case: Case) -> Iterator[RenderableType]:
-    sides = (
-        ("Neighbours of the source that do not support it", case.unmatched),
-        ("Neighbours of the target that do not support it", case.target_unmatched),
-    )
-    for title, found in sides:
+    for side, found in (("source", case.unmatched), ("target", case.target_unmatched)):
         if not found:
             continue
-        yield Text(f"\n{title}: {len(found)}", style="bold")
-        for one in found[:MOST_SILENT]:
-            yield Padding(Text(wording.silent(one), overflow="fold"), (0, 0, 0, 2))
+        title = f"\nNeighbours of the {side} that do not support it: {len(found)}"
+        lines = [Text(wording.silent(one), overflow="fold") for one in found[:MOST_SILENT]]
         if len(found) > MOST_SILENT:
-            yield Padding(Text(f"and {len(found) - MOST_SILENT} more", style="dim"), (0, 0, 0, 2))
+            lines.append(Text(f"and {len(found) - MOST_SILENT} more", style="dim"))
+        yield Group(Text(title, style="bold"), Padding(Group(*lines), (0, 0, 0, 2)))
 
 
 def _without_empty(fields: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from emea.data.names import local_name
 from emea.explain.explanation import (
@@ -14,6 +14,7 @@ from emea.explain.explanation import (
     Term,
     Unmatched,
 )
+from emea.results import page
 
 MOST_LISTED = 5
 NOTHING = "-"
@@ -33,14 +34,8 @@ USES = {
 
 
 def template_environment(package: str) -> Environment:
-    """Return an environment for a package's templates, which escapes all text by default."""
-    environment = Environment(
-        loader=PackageLoader(package),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    """Return the environment of a package's templates, with the numbers of explanations."""
+    environment = page.template_environment(package)
     environment.filters |= {"number": number, "percent": percent}
     return environment
 
@@ -117,10 +112,13 @@ def comparison(explanation: Explanation) -> list[tuple[str, str, str]]:
         ("coverage", *(number(case.coverage) for case in cases)),
     ]
     rows += [
-        (f"{term.weight:.2f} * {term.name}", *(_product(case.terms[index]) for case in cases))
+        (
+            f"{term.weight:.2f} * {term.name}",
+            *(_signed(case.terms[index].product) for case in cases),
+        )
         for index, term in enumerate(explanation.asked.terms)
     ]
-    rows.append(("weighted sum", *(_weighted_sum(case.terms) for case in cases)))
+    rows.append(("weighted sum", *(_signed(_weighted_sum(case.terms)) for case in cases)))
     filled = [row for row in rows if any(cell != NOTHING for cell in row[1:])]
     return [(row[0], row[1], row[2] if len(row) > 2 else "") for row in filled]
 
@@ -231,22 +229,14 @@ def _supporters(case: Case) -> str:
     return f"{found} of {found + len(case.unmatched)}"
 
 
-def _product(term: Term) -> str:
-    return NOTHING if term.value is None else _signed(term.weight * term.value)
-
-
-def _weighted_sum(terms: Sequence[Term]) -> str:
-    products = [
-        None if term.value is None else term.weight * term.value
-        for term in terms
-        if term.name != UNMATCHED
-    ]
+def _weighted_sum(terms: Sequence[Term]) -> float | None:
+    products = [term.product for term in terms if term.name != UNMATCHED]
     known = [product for product in products if product is not None]
-    return NOTHING if len(known) < len(products) or len(known) < 2 else _signed(sum(known))
+    return None if len(known) < len(products) or len(known) < 2 else sum(known)
 
 
-def _signed(value: float) -> str:
-    return f"{value + 0.0:+.2f}".replace("-0.00", "+0.00")
+def _signed(value: float | None) -> str:
+    return NOTHING if value is None else f"{value + 0.0:+.2f}".replace("-0.00", "+0.00")
 
 
 def _claim(claim: Claim) -> str:

@@ -15,7 +15,7 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.links import check_rejected
 from emea.errors import DataError
-from emea.explain.explainer import Explainer
+from emea.explain.entities import run_answers
 from emea.fit.checkpoint import read_module
 from emea.matching.beliefs import Matching
 from emea.record.checked_files import write_atomic
@@ -207,7 +207,7 @@ def copy_run(run: FinishedRun, folder: Path) -> None:
 
 def answers_before(run: FinishedRun) -> Answers:
     """Return the matches of the run's alignment, by name."""
-    return _named(run.pair, Explainer(run).answers)
+    return _named(run.pair, run_answers(run))
 
 
 def answers_after(result: RunResult) -> Answers:

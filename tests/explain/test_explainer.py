@@ -13,7 +13,7 @@ import torch
 from emea.baselines.paris_reasoner import ParisReasoner
 from emea.config.instantiate import factory
 from emea.errors import DataError
-from emea.explain.explainer import Explainer, explain
+from emea.explain.explainer import Explainer
 from emea.explain.explanation import Case, Entity
 from emea.matching.pair_table import PairTable
 from emea.rules.directed_triples import DirectedTriples
@@ -163,14 +163,14 @@ def _relation_pairs(twin: LiteralEvidence, e: int, e2: int) -> list[tuple[int, i
 
 def test_terms_are_the_weights_of_the_last_m_step(finished: Finished) -> None:
     run = finished("dual")
-    found = explain(run, 0, int(run.beliefs.targets[0, 0]))
+    found = Explainer(run)(0, int(run.beliefs.targets[0, 0]))
     weights = run.metrics["history"][-1]["weights"]
     assert {term.name: term.weight for term in found.asked.terms} == weights
     values = {term.name: term.value for term in found.asked.terms}
     assert values["noisy_or"] == found.asked.value
     assert values["evidence"] == pytest.approx(math.log1p(found.asked.evidence))
     assert values["unmatched"] is None
-    both = explain(finished("both_rules"), 0, 0).asked.terms
+    both = Explainer(finished("both_rules"))(0, 0).asked.terms
     assert [term.name for term in both] == ["paris", "follow_neural", "unique"]
     assert both[1].value is None
 

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from emea.answer.schema import Schema, TermMatch
-from emea.explain.drawing import neighbourhood
 from emea.explain.explainer import Explainer
 from emea.explain.explanation import Entity, Explanation
-from emea.explain.page import MOST_ROWS, explanation_page
+from emea.explain.page import MOST_ROWS, explanation_page, neighbourhood
 from emea.run.finished_run import FinishedRun
 
 from ..finished_runs import Finished
