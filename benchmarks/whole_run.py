@@ -100,7 +100,7 @@ def shortened(config: Any) -> Any:
     """Return a config with few epochs, at most one EM iteration and one turn of self-training."""
     short = config.copy()
     limits = [(short.em, "iterations", 1), (short.training, "epochs_per_turn", FEW_EPOCHS)]
-    limits += [(short.training, name, 1) for name in ("turns", "turns_per_iteration")]
+    limits += [(short.training, "turns", 1)]
     for model in member_nodes(short):
         limits += [(model, name, FEW_EPOCHS) for name in EPOCHS]
     for section, name, most in limits:

@@ -103,7 +103,7 @@ def _ensemble_problems(config: DictConfig) -> Iterator[str]:
         return
     if "model" not in config.method.uses or "em" not in config.method.uses:
         yield f"method={config.method.name} cannot use several encoders. Use ensemble=none."
-    if config.training.turns or value_of(config, "training.turns_per_iteration"):
+    if config.training.turns:
         yield "An ensemble cannot mine labels during training. Use training=sup or ensemble=none."
     if value_of(config, "initial_from"):
         yield "initial_from has the weights of a single encoder. Use ensemble=none."

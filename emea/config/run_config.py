@@ -74,7 +74,6 @@ class RunConfig:
         em: EM without its steps.
         models: The encoder, or each member of an ensemble.
         turns: Additions of mined pairs in the first training.
-        turns_per_iteration: The same in each EM iteration.
         num_shared_fits: The last fits in which independent encoders share their labels; ``None``
             if encoders are not independent.
     """
@@ -85,7 +84,6 @@ class RunConfig:
     em: PaperEMSettings
     models: tuple[ModelConfig, ...]
     turns: int
-    turns_per_iteration: int
     num_shared_fits: int | None
 
     @classmethod
@@ -101,7 +99,6 @@ class RunConfig:
             em=typed(PaperEMSettings, config.em),
             models=tuple(map(ModelConfig.of, member_nodes(config))),
             turns=config.training.turns,
-            turns_per_iteration=config.training.get("turns_per_iteration", 0),
             num_shared_fits=ensemble.get("shared_fits", 0) if is_independent else None,
         )
 

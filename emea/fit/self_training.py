@@ -28,8 +28,6 @@ class SelfTraining(pl.Callback):
         visible: Which entities may be paired under the protocol.
         decoder: Maps embeddings to a similarity.
         turns: Number of turns after the first training.
-        turns_per_iteration: Number of turns after the fit of an EM iteration, for entities that
-            q* left unlabelled.
         epochs_per_turn: Number of epochs per turn.
     """
 
@@ -38,13 +36,11 @@ class SelfTraining(pl.Callback):
         visible: Visible,
         decoder: Decoder,
         turns: int,
-        turns_per_iteration: int = 0,
         epochs_per_turn: int = 100,
     ) -> None:
         self.visible = visible
         self.decoder = decoder
         self.turns = turns
-        self.turns_per_iteration = turns_per_iteration
         self.epochs_per_turn = epochs_per_turn
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

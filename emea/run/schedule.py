@@ -20,7 +20,7 @@ def stages(settings: RunConfig) -> list[Stage]:
                 Stage(
                     name,
                     num_epochs,
-                    settings.turns_per_iteration if iteration else settings.turns,
+                    0 if iteration else settings.turns,
                     restart,
                     (member,),
                     is_last=member == len(models) - 1,

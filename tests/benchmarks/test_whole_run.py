@@ -39,7 +39,6 @@ def test_the_shares_add_up() -> None:
     ("options", "num_fits"),
     [
         (["training=semi"], 2),
-        (["training=semi", "training.turns=0", "training.turns_per_iteration=3"], 2),
         (["ensemble=models"], 6),
         (["ensemble=seeds", "model=lightea"], 2),
     ],

@@ -54,18 +54,12 @@ def load_state(folder: Path, parts: Parts) -> None:
             )
             for model in option_names("model")
         ),
-        pytest.param(
-            ("training=semi", "training.epochs_per_turn=5", "training.turns_per_iteration=1"),
-            marks=pytest.mark.slow,
-        ),
+        pytest.param(("training=semi", "training.epochs_per_turn=5"), marks=pytest.mark.slow),
         pytest.param(
             ("model.restart=true", "model.early_stopping={every:4,patience:1}"),
             marks=pytest.mark.slow,
         ),
-        (
-            *("em=dual", "training=semi", "training.epochs_per_turn=1"),
-            "training.turns_per_iteration=1",
-        ),
+        ("em=dual", "training=semi", "training.epochs_per_turn=1"),
     ],
 )
 def test_resuming_from_a_checkpoint_equals_never_stopping(

@@ -38,10 +38,6 @@ def links(folder: Path) -> torch.Tensor:
         ((), [(12, 0, False), (4, 0, False), (4, 0, False)]),
         (("model.restart=true",), [(12, 0, False), (12, 0, True), (12, 0, True)]),
         (("training=semi",), [(12, 4, False), (4, 0, False), (4, 0, False)]),
-        (
-            ("training=semi", "training.turns_per_iteration=2", "training.turns=1"),
-            [(12, 1, False), (4, 2, False), (4, 2, False)],
-        ),
         (("initial_from=file",), [(0, 0, False), (4, 0, False), (4, 0, False)]),
         (("em=none",), [(12, 0, False)]),
     ],
@@ -104,13 +100,6 @@ def test_em_replaces_mined_labels(tiny_config: Configs, tmp_path: Path) -> None:
     # every unlabelled source entity has one label, by q*
     sources = links(tmp_path)[:, 0]
     assert sorted(sources.tolist()) == list(range(150))
-
-
-@pytest.mark.slow
-def test_iterations_may_have_turns_of_their_own(tiny_config: Configs, tmp_path: Path) -> None:
-    options = (*EPOCHS, "em.iterations=1", "training=semi", "training.epochs_per_turn=2")
-    run_job(tiny_config(*options, "training.turns_per_iteration=3"), tmp_path)
-    assert [entry["epochs"] for entry in history(tmp_path)] == [20, 10]
 
 
 def test_early_stopping_ends_fits_and_keeps_the_best(tiny_config: Configs, tmp_path: Path) -> None:

@@ -45,11 +45,6 @@ def uses_two_way(config: DictConfig) -> bool:
     return is_ours and has_iterations(config) and not two_way_is_off(config)
 
 
-def _has_turns(config: DictConfig) -> bool:
-    later = value_of(config, "training.turns_per_iteration") and config.em.iterations
-    return "em" in config.method.uses and bool(config.training.turns or later)
-
-
 def _replaces_first_training(config: DictConfig) -> bool:
     trains_again = value_of(config, "model.restart") and config.em.iterations
     return bool(config.initial_from) and not trains_again
@@ -95,7 +90,7 @@ RESTARTS = Idle(
 OTHER_WEIGHTS = Idle("initial_from replaces the first training", _replaces_first_training)
 NO_TURNS = Idle(
     "training={config.training.name} has no turns with mined labels",
-    lambda config: not _has_turns(config),
+    lambda config: "em" not in config.method.uses or not config.training.turns,
 )
 NO_RATIO = Idle(
     "split={config.split.name} does not use a ratio",

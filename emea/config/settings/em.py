@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from emea.config.settings.conditions import (
     NO_EM,
-    NO_ITERATIONS,
     NO_NEIGHBOURS,
     NO_TURNS,
     ONE_SWEEP,
@@ -200,13 +199,6 @@ class SemiSettings:
         "additions of mined pairs in the first training; all pairs are kept",
         TURNS,
         source="released EMEA",
-    )
-    turns_per_iteration: int = setting(
-        0,
-        "additions of mined pairs in each EM iteration",
-        TURNS,
-        source="released EMEA: there, q* labels all entities instead",
-        idle=[NO_ITERATIONS],
     )
     epochs_per_turn: int = setting(
         "${oc.select:model.epochs_per_turn,100}",
