@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from emea.record.checked_files import write_json
-from emea.record.provenance import machine_of, provenance, short_commit
+from emea.record.provenance import provenance
 from experiments.archive.measurements import read_measurements
 from experiments.archive.study import EXPERIMENTS
+from experiments.origins import machine_of, short_commit
 
 
 def bench_parser(

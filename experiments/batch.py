@@ -26,11 +26,12 @@ from omegaconf import DictConfig, OmegaConf
 from emea.config.command_line import assignments, with_sweep
 from emea.config.composition import composed, quote_numeric_choices
 from emea.errors import UserError
-from emea.record.provenance import code_state, is_of_committed_code
+from emea.record.provenance import code_state
 from emea.record.run_folder import CHECKPOINT_FILE, CONFIG_FILE, METRICS_FILE
 from experiments.archive.packing import packed_runs
 from experiments.archive.study import add_runs
 from experiments.archive.study_files import PackedRun
+from experiments.origins import is_of_committed_code
 
 logger = logging.getLogger("experiments.batch")
 

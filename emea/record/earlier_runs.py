@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -37,26 +37,18 @@ def earlier_runs(fingerprint: str, roots: Iterable[Path]) -> EarlierRuns:
     An unfinished run was interrupted or failed, and no process works in its folder.
     """
     finished, unfinished = None, None
-    for folder, ended in _folders(fingerprint, roots):
-        if ended:
-            finished = finished or folder
-        elif unfinished is None and not is_locked(folder / LOCK_FILE):
-            unfinished = folder
-    return EarlierRuns(finished, unfinished)
-
-
-def _folders(fingerprint: str, roots: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
-    """Yield the run folders with this fingerprint and whether their runs finished."""
     for folder in find_run_folders(root for root in roots if root.is_dir()):
         try:
             written = (folder / RUN_FILE).stat().st_mtime_ns
             if _fingerprint(folder.resolve(), written) != fingerprint:
                 continue
-            ended = is_finished(folder)
+            if is_finished(folder):
+                finished = finished or folder
+            elif unfinished is None and not is_locked(folder / LOCK_FILE):
+                unfinished = folder
         except (UserError, OSError) as error:
             logger.debug("%s is not a usable run folder: %s", folder, error)
-            continue
-        yield folder, ended
+    return EarlierRuns(finished, unfinished)
 
 
 @lru_cache(maxsize=100_000)

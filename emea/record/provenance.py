@@ -3,10 +3,8 @@
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from emea import __version__
 
@@ -29,25 +27,6 @@ def provenance() -> dict[str, str]:
         "cpu_count": _num_cpus(),
         **_gpu(),
     }
-
-
-def is_of_committed_code(tags: Mapping[str, str]) -> bool:
-    """Return whether a run used committed code without changes. Reports only show such runs."""
-    return tags["commit"] != UNKNOWN and tags["dirty"] == "false"
-
-
-def machine_of(tags: Mapping[str, Any]) -> str:
-    """Return the GPU, or the number of CPU cores, or ``unknown`` if it was not recorded."""
-    if tags.get("gpu"):
-        return str(tags["gpu"])
-    if "cpu_count" not in tags:
-        return "unknown"
-    return f"{tags['cpu_count']} {tags['machine']} cores"
-
-
-def short_commit(tags: Mapping[str, Any]) -> str:
-    """Return the first ten digits of the commit."""
-    return str(tags["commit"])[:10]
 
 
 def code_state() -> dict[str, str]:

@@ -184,27 +184,13 @@ def sweep_objective(metrics: dict[str, Any]) -> float:
 
 
 RUN_FILES = (
-    "config.yaml",
-    "metrics.json",
-    "run.json",
-    "series.jsonl",
-    "alignment.tsv",
-    "alignment.nt",
-    "alignment.sssom.tsv",
-    "alignment.jsonl",
-    "unmatched.tsv",
-    "relations.tsv",
-    "classes.tsv",
-    "schema.nt",
-    "schema.sssom.tsv",
-    "ranks.npz",
-    "beliefs.npz",
-    "pair.npz",
-    "checkpoint.safetensors",
-    "run.log",
-    ".hydra/*.yaml",
+    *("config.yaml", "metrics.json", "run.json", "series.jsonl", "run.log", ".hydra/*.yaml"),
+    *("alignment.tsv", "alignment.nt", "alignment.sssom.tsv", "alignment.jsonl", "unmatched.tsv"),
+    *("relations.tsv", "classes.tsv", "schema.nt", "schema.sssom.tsv"),
+    *("ranks.npz", "beliefs.npz", "pair.npz", "checkpoint.safetensors"),
 )
-"""The files that a run writes."""
+"""The files that a run writes. They are selected by name, because the folder may also contain other
+files of the user."""
 
 
 def run_files(folder: Path, max_mb: float) -> tuple[list[Path], list[Path]]:
@@ -216,15 +202,10 @@ def run_files(folder: Path, max_mb: float) -> tuple[list[Path], list[Path]]:
     """
     small: list[Path] = []
     large: list[Path] = []
-    for path in sorted(_own_files(folder)):
-        fits = path.stat().st_size <= max_mb * 1e6
-        (small if fits else large).append(path)
-    return small, large
-
-
-def _own_files(folder: Path) -> list[Path]:
-    # Selected by name, because the folder may also contain other files of the user.
-    found = [path for pattern in RUN_FILES for path in folder.glob(pattern)]
-    # A broken link, or a pipe, has nothing to copy. Other links may lead to files of the user.
     inside = folder.resolve()
-    return [path for path in found if path.is_file() and path.resolve().is_relative_to(inside)]
+    for path in sorted(path for pattern in RUN_FILES for path in folder.glob(pattern)):
+        # A broken link, or a pipe, has nothing to copy. Other links may lead to files of the user.
+        if path.is_file() and path.resolve().is_relative_to(inside):
+            fits = path.stat().st_size <= max_mb * 1e6
+            (small if fits else large).append(path)
+    return small, large

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from emea.errors import DataError, writing
-from emea.record.provenance import is_of_committed_code
 from emea.record.run_record import RUN_FILE, is_run_folder
 from experiments.archive.measurements import add_measurements
 from experiments.archive.packing import packed_runs, restore_run
@@ -20,6 +19,7 @@ from experiments.archive.study import (
     study_folder,
 )
 from experiments.archive.study_files import PackedRun
+from experiments.origins import is_of_committed_code
 
 DESCRIPTION = """Keeps finished runs in a study: a folder with two files, runs.jsonl (one line per
 run) and details.zip (histories, series and ranks of test links).

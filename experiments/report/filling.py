@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from emea.record.provenance import short_commit
 from emea.results.charts import stacked
 from emea.results.report import Entry, Part, Report, Table
 from experiments.archive.study import EXPERIMENTS
+from experiments.origins import short_commit
 from experiments.report.line_charts import lines, points
 from experiments.report.records import PaperNumbers, load_paper_numbers
 from experiments.report.run_table import Runs

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 
 from emea.errors import DataError
-from emea.record.provenance import is_of_committed_code
 from emea.results.recorded_run import RecordedRun, load_run_folders
 from experiments.archive.study import find_studies, is_study, read_study
+from experiments.origins import is_of_committed_code
 
 logger = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from emea.record.provenance import machine_of
 from emea.results.recorded_run import RecordedRun
 from emea.results.report import Cell
+from experiments.origins import machine_of
 from experiments.report.methods import (
     BENCHMARK,
     COMMON,
