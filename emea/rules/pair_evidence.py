@@ -11,7 +11,7 @@ from emea.rules.directed_triples import DirectedTriples
 from emea.rules.literal_rows import LiteralRows
 from emea.rules.neighbour_join import NeighbourJoin, join_neighbours
 from emea.rules.relation_overlap import RelationOverlap
-from emea.rules.subsumption import Subsumption, estimate_subsumption, matched_sizes
+from emea.rules.subsumption import SMOOTHING, Subsumption, estimate_subsumption, matched_sizes
 
 SURE = 1 - 1e-7
 """Largest probability of one piece of evidence, so that its logarithm is finite."""
@@ -128,23 +128,26 @@ class EvidenceModel:
     Args:
         source: The source graph.
         target: The target graph.
-        num_carriers: Number of a neighbour's most probable candidates that may carry evidence.
-        least_belief: Pairs with a smaller belief carry no evidence.
-        smoothing: Number added to the matched triples of each relation.
         of_matched: Take inclusions from matched triples; if false, from all triples.
         literals: Matched values, which count as neighbours like matched entities. With ``None``
             only entities are used. The graphs must be extended by the values.
         rare_coverage: Compute the coverage weighted by rarity, too.
         relation_overlap: Compute the overlap of relations, too.
+
+    Attributes:
+        num_carriers: Number of a neighbour's most probable candidates that may carry evidence.
+        least_belief: Pairs with a smaller belief carry no evidence.
+        smoothing: Number added to the matched triples of each relation.
     """
+
+    num_carriers = 6
+    least_belief = 0.01
+    smoothing = SMOOTHING
 
     def __init__(
         self,
         source: DirectedTriples,
         target: DirectedTriples,
-        num_carriers: int = 6,
-        least_belief: float = 0.01,
-        smoothing: float = 0.5,
         of_matched: bool = True,
         literals: LiteralRows | None = None,
         rare_coverage: bool = False,
@@ -153,9 +156,6 @@ class EvidenceModel:
         self.literals = literals
         self.source = source
         self.target = target
-        self.num_carriers = num_carriers
-        self.least_belief = least_belief
-        self.smoothing = smoothing
         self.of_matched = of_matched
         self.rarity = (rarity(source), rarity(target)) if rare_coverage else None
         self.overlap = RelationOverlap(source, target) if relation_overlap else None
@@ -173,11 +173,7 @@ class EvidenceModel:
         beliefs = Beliefs(table.targets, probs)
         carriers = self.carriers(beliefs)
         join = join_neighbours(
-            self.source,
-            self.target,
-            beliefs,
-            neighbours=carriers,
-            filled=table.filled,
+            self.source, self.target, beliefs, neighbours=carriers, filled=table.filled
         )
         matched = matched_probs(table, probs)
         subsumption = self._subsumption(join, beliefs, carriers, matched)

@@ -20,7 +20,6 @@ from emea.config.settings.execution import PASSED_ON, REASONS, lightning_options
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.encoders.joint_graph import join_graphs
-from emea.encoders.rmsprop import RMSprop
 from emea.encoders.rrea import RREA, MarginObjective
 from emea.errors import ConfigError
 from emea.fit import lightning_trainer as lightning_settings
@@ -300,7 +299,7 @@ def make_module() -> Callable[[], AlignmentModule]:
     def make() -> AlignmentModule:
         torch.manual_seed(0)
         encoder = usual(RREA, join_graphs(pair), dim=4, dropout=0.0)
-        optimizer = partial(RMSprop, lr=0.005, alpha=0.9, eps=1e-7)
+        optimizer = partial(torch.optim.RMSprop, lr=0.005, alpha=0.9, eps=1e-7)
         return AlignmentModule(
             encoder, usual(MarginObjective), optimizer, num_source=9, num_target=10
         )

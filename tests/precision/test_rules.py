@@ -127,7 +127,8 @@ def test_compatibility_of_a_mapping(num_leaves: int) -> None:
 def evidence_of(pair: GraphPair, table: PairTable, smoothing: float = 0.5) -> PairEvidence:
     graphs = DirectedTriples(pair.source), DirectedTriples(pair.target)
     graphs = in_precision(graphs, table.scores.dtype)
-    model = EvidenceModel(*graphs, least_belief=0.0, smoothing=smoothing)
+    model = EvidenceModel(*graphs)
+    model.least_belief, model.smoothing = 0.0, smoothing
     return model(table, table.scores)
 
 

@@ -23,7 +23,9 @@ from .literal_paris import Inclusions, pairs
 
 def evidence_of(pair: GraphPair, table: PairTable, probs: Tensor, **options: float) -> PairEvidence:
     source, target = DirectedTriples(pair.source), DirectedTriples(pair.target)
+    chosen = {name: options.pop(name) for name in options.keys() & vars(EvidenceModel).keys()}
     model = EvidenceModel(source, target, **options)  # type: ignore[arg-type]
+    vars(model).update(chosen)
     return model(table, probs)
 
 
