@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from emea.matching.beliefs import Beliefs
-from emea.matching.candidates import top_candidates
+from emea.matching.candidates import Candidates, top_candidates
 from emea.matching.pair_table import PairTable, ScoredPairs
 from emea.matching.similarity import Similarity
-from emea.matching.two_sided import OneSided, Subset, TwoSided, one_sided
+from emea.matching.two_sided import Subset, TwoSided
 
 TINY = 1e-30
 """Smallest probability whose logarithm is taken."""
@@ -232,7 +232,7 @@ class LocalSearch:
     def _forth(self, rows: Tensor) -> ScoredPairs:
         """Search the targets of some source entities."""
         part = Subset(self.whole.source & rows, self.whole.target)
-        found = one_sided(part.similarity(self.similarity), self.k, self.sharpness[0])
+        found = top_candidates(part.similarity(self.similarity), self.k, self.sharpness[0])
         self.of_source[part.source] = torch.where(found.log_mass > -torch.inf, found.log_mass, 0.0)
         return _numbered(found, part.source, part.target)
 
@@ -242,14 +242,14 @@ class LocalSearch:
         if not bool(part.target.any()):
             return self.pairs.kept(torch.zeros_like(self.pairs.sources, dtype=torch.bool))
         reverse = part.similarity(self.similarity).reversed()
-        found = one_sided(reverse, self.k, self.sharpness[1])
+        found = top_candidates(reverse, self.k, self.sharpness[1])
         self.is_known = self.is_known | part.target
         self.of_target[part.target] = torch.where(found.log_mass > -torch.inf, found.log_mass, 0.0)
         targets, sources, scores = _numbered(found, part.target, part.source)
         return ScoredPairs(sources, targets, scores)
 
 
-def _numbered(found: OneSided, rows: Tensor, columns: Tensor) -> ScoredPairs:
+def _numbered(found: Candidates, rows: Tensor, columns: Tensor) -> ScoredPairs:
     """Return the pairs of a search among some entities, with their original numbers."""
     pairs = found.pairs()
     pairs = pairs.kept(pairs.scores > -torch.inf)

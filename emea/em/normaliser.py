@@ -10,10 +10,9 @@ from torch import Tensor
 from emea.matching import scanned_search
 from emea.matching.beliefs import Beliefs, DenseBeliefs
 from emea.matching.best_scores import log_sums
-from emea.matching.candidates import top_candidates
+from emea.matching.candidates import Candidates, top_candidates
 from emea.matching.pair_table import PairTable
 from emea.matching.similarity import Similarity
-from emea.matching.two_sided import OneSided, one_sided
 from emea.runtime.block_memory import in_smaller_blocks
 
 logger = logging.getLogger(__name__)
@@ -45,7 +44,7 @@ class FittedSearch:
         expected: Sharpness of the softmax if there are no links.
     """
 
-    side: OneSided
+    side: Candidates
     links: Tensor
     expected: float
 
@@ -138,15 +137,15 @@ class SoftmaxNormaliser(Normaliser):
     @in_smaller_blocks
     def _searched(
         self, similarity: Similarity, num_candidates: int, with_mass: bool
-    ) -> tuple[Beliefs, OneSided]:
+    ) -> tuple[Beliefs, Candidates]:
         """Return q and its search; the search's denominators are empty unless requested.
 
         There are two kinds of denominators: those of q are relative to the best score, those of
-        ``OneSided`` are not. Neither can be computed from the other without rounding.
+        ``Candidates`` are not. Neither can be computed from the other without rounding.
         """
         k = min(num_candidates, similarity.num_target)
         if scanned_search.usable(similarity, k):
-            side = one_sided(similarity, k, self.sharpness)
+            side = top_candidates(similarity, k, self.sharpness)
             probs = torch.exp(self.sharpness * side.scores - side.log_mass.unsqueeze(1))
             return Beliefs(side.targets, probs), side
         scores = similarity.source.new_empty(similarity.num_source, k)
@@ -163,7 +162,7 @@ class SoftmaxNormaliser(Normaliser):
             if with_mass:
                 most = self.sharpness * best[:, 0]
                 mass[block.rows] = log_sums(self.sharpness * block.scores, most)
-        return Beliefs(targets, probs), OneSided(targets, scores, self.sharpness, mass)
+        return Beliefs(targets, probs), Candidates(targets, scores, mass, self.sharpness)
 
     def parameters(self) -> dict[str, float]:
         """Return the sharpness beta."""
@@ -212,7 +211,7 @@ def sharpness_of(
 
 
 def fitted_sharpness(
-    similarity: Similarity, links: Tensor, forth: OneSided | None = None
+    similarity: Similarity, links: Tensor, forth: Candidates | None = None
 ) -> tuple[float, float]:
     """Return the sharpness of the softmaxes over targets and sources, fitted on links (Eq. 3).
 
@@ -223,7 +222,9 @@ def fitted_sharpness(
     """
     if not len(links):
         return DEFAULT_SHARPNESS, DEFAULT_SHARPNESS
-    first = sharpness_of(similarity, links) if forth is None else forth.sharpness
+    first = None if forth is None else forth.sharpness
+    if first is None:
+        first = sharpness_of(similarity, links)
     return first, sharpness_of(similarity.reversed(), links.flip(1))
 
 

@@ -265,11 +265,11 @@ class IPTransEObjective(Objective):
         if not len(source) or not len(target):
             return
         similarity = Cosine()(rows[source], rows[target])
-        forward = top_candidates(similarity, 1)
-        backward = top_candidates(similarity.reversed(), 1)
-        taken = mutual_best(forward, backward) & (forward.scores[:, 0] > self.threshold)
-        source, target = source[taken], target[forward.targets[taken, 0]]
-        scores = forward.scores[taken, 0].to(self.soft_weight.dtype)
+        found = top_candidates(similarity, 1)
+        best, cosines = found.targets[:, 0], found.scores[:, 0]
+        taken = mutual_best(best, similarity) & (cosines > self.threshold)
+        source, target = source[taken], target[best[taken]]
+        scores = cosines[taken].to(self.soft_weight.dtype)
         for one, other in ((source, target), (target, source)):
             self.soft_partner[one] = other
             self.soft_weight[one] = scores

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from emea.matching import scanned_search
 from emea.matching.best_scores import log_sums
+from emea.matching.pair_table import ScoredPairs
 from emea.matching.similarity import Similarity
 from emea.runtime.block_memory import in_smaller_blocks
 
@@ -22,46 +23,39 @@ ROUNDING_STEPS = 8
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Holds the best targets of each source entity, best first.
+    """Holds the best targets of each source entity, and the softmax over the compared targets.
 
     Args:
-        targets: ``[num_source, k]`` target ids.
+        targets: ``[num_source, k]`` target ids, best first.
         scores: ``[num_source, k]`` their scores.
+        log_mass: ``[num_source]`` logarithm of the softmax's denominator, if it has a sharpness.
+        sharpness: Sharpness of the softmax.
     """
 
     targets: Tensor
     scores: Tensor
+    log_mass: Tensor
+    sharpness: float | None
 
-    @property
-    def num_candidates(self) -> int:
-        """Number of targets per source entity."""
-        return self.targets.shape[1]
-
-
-def top_candidates(similarity: Similarity, k: int) -> Candidates:
-    """Return the k best targets of every source entity that the search finds."""
-    targets, scores, _ = best_targets(similarity, k)
-    return Candidates(targets, scores)
+    def pairs(self) -> ScoredPairs:
+        """Return every entity with each of its candidates."""
+        num_source, k = self.targets.shape
+        rows = torch.arange(num_source, device=self.targets.device).repeat_interleave(k)
+        return ScoredPairs(rows, self.targets.flatten(), self.scores.flatten())
 
 
 @in_smaller_blocks
-def best_targets(
-    similarity: Similarity, k: int, sharpness: float | None = None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Search the best targets of every source entity, best first.
+def top_candidates(similarity: Similarity, k: int, sharpness: float | None = None) -> Candidates:
+    """Return the k best targets of every source entity that the search finds.
 
     Args:
         similarity: Scores all pairs and chooses the targets to compare.
         k: Number of targets per entity.
         sharpness: Sharpness of the softmax; ``None`` to skip its denominator.
-
-    Returns:
-        ``[num_source, k]`` targets, their scores, and ``[num_source]`` logarithms of the softmax's
-        denominator over the compared targets.
     """
     k = min(k, similarity.num_target)
     if scanned_search.usable(similarity, k):
-        return scanned_search.scanned(similarity, k, sharpness)
+        return Candidates(*scanned_search.scanned(similarity, k, sharpness), sharpness)
     scores = similarity.source.new_empty(similarity.num_source, k)
     targets = torch.empty(scores.shape, dtype=torch.int64, device=scores.device)
     log_mass = similarity.source.new_full((similarity.num_source,), -torch.inf)
@@ -70,7 +64,7 @@ def best_targets(
         scores[block.rows] = best
         if sharpness is not None:
             log_mass[block.rows] = log_sums(sharpness * block.scores, sharpness * best[:, 0])
-    return targets, scores, log_mass
+    return Candidates(targets, scores, log_mass, sharpness)
 
 
 @in_smaller_blocks
@@ -107,16 +101,14 @@ def warn_of_low_recall(recall: float) -> None:
         )
 
 
-def mutual_best(forward: Candidates, backward: Candidates) -> Tensor:
+def mutual_best(best: Tensor, similarity: Similarity) -> Tensor:
     """Return ``[num_source]`` bool: whether the best target of a source entity chooses it back."""
-    best = forward.targets[:, 0]
-    back = backward.targets[:, 0].index_select(0, best)
+    back = top_candidates(similarity.reversed(), 1).targets[:, 0].index_select(0, best)
     return back == torch.arange(len(best), device=best.device)
 
 
 def mutual_pairs(similarity: Similarity) -> Tensor:
     """Return ``[num_pairs, 2]`` source and target entities that are each other's best."""
-    forward = top_candidates(similarity, 1)
-    mutual = mutual_best(forward, top_candidates(similarity.reversed(), 1))
-    sources = mutual.nonzero().squeeze(1)
-    return torch.stack([sources, forward.targets[sources, 0]], dim=1)
+    best = top_candidates(similarity, 1).targets[:, 0]
+    sources = mutual_best(best, similarity).nonzero().squeeze(1)
+    return torch.stack([sources, best[sources]], dim=1)

@@ -6,36 +6,13 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from emea.matching.candidates import best_targets
+from emea.matching.candidates import Candidates, top_candidates
 from emea.matching.pair_table import OUT_OF_THE_QUESTION, PairTable, ScoredPairs
 from emea.matching.search import Scope, SearchGroup
 from emea.matching.similarity import Similarity
 
 NOTHING_LEFT = 1e-6
 """Smallest probability of entities that are not candidates, so that its log is finite."""
-
-
-@dataclass(frozen=True, eq=False)
-class OneSided:
-    """Holds the candidates of every entity of one side, and the softmax over the other side.
-
-    Args:
-        targets: ``[num_source, k]`` the best targets, best first.
-        scores: ``[num_source, k]`` their scores.
-        sharpness: Sharpness of the softmax.
-        log_mass: ``[num_source]`` logarithm of the softmax's denominator.
-    """
-
-    targets: Tensor
-    scores: Tensor
-    sharpness: float
-    log_mass: Tensor
-
-    def pairs(self) -> ScoredPairs:
-        """Return every entity with each of its candidates."""
-        num_source, k = self.targets.shape
-        rows = torch.arange(num_source, device=self.targets.device).repeat_interleave(k)
-        return ScoredPairs(rows, self.targets.flatten(), self.scores.flatten())
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +65,7 @@ def two_sided(
     k: int,
     sharpness: tuple[float, float],
     both: bool = True,
-    forth: OneSided | None = None,
+    forth: Candidates | None = None,
 ) -> TwoSided:
     """Search candidates from both sides.
 
@@ -100,19 +77,13 @@ def two_sided(
         forth: An earlier search from the source side with the same settings.
     """
     if forth is None:
-        forth = one_sided(similarity, k, sharpness[0])
-    back = one_sided(similarity.reversed(), k, sharpness[1])
+        forth = top_candidates(similarity, k, sharpness[0])
+    back = top_candidates(similarity.reversed(), k, sharpness[1])
     pairs = forth.pairs()
     if both:
         found = back.pairs()
         pairs = pairs.joined(ScoredPairs(found.targets, found.sources, found.scores))
     return TwoSided(pairs, sharpness, (forth.log_mass, back.log_mass))
-
-
-def one_sided(similarity: Similarity, k: int, sharpness: float) -> OneSided:
-    """Return the k best targets of every source entity, and its softmax denominator."""
-    targets, scores, log_mass = best_targets(similarity, k, sharpness)
-    return OneSided(targets, scores, sharpness, log_mass)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from emea.evaluation.joint_ranks import fused_ranks, pool_assignment
 from emea.evaluation.metrics import accuracy_by_degree, mapping_metrics
 from emea.evaluation.ranks import Ranks, both_pools, link_ranks
 from emea.fit.training_loop import TrainingLoop
-from emea.matching.candidates import Candidates, mutual_best, top_candidates
+from emea.matching.candidates import mutual_best
 from emea.matching.pair_table import PairRanking
 from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.judgement import candidate_warning, score_warning
@@ -176,7 +176,7 @@ def _reverse_ranks(report: IterationReport, ranked: IntArray, test: IntArray) ->
 def _mapping(split: Split, report: IterationReport) -> dict[str, dict[str, float]]:
     """Return precision, recall and F1 over unlabelled source entities, and of mutual pairs."""
     best, probs = report.answer.best_targets(), report.answer.probs.max(1).values
-    mutual = _chosen_back(report, best, probs).cpu().numpy()
+    mutual = _chosen_back(report, best).cpu().numpy()
     known = np.concatenate([split.supervision.train, split.supervision.validation])[:, 0]
     # a ranking may leave entities without an answer
     sources = np.setdiff1d(np.flatnonzero(probs.cpu().numpy() > 0), known)
@@ -187,13 +187,12 @@ def _mapping(split: Split, report: IterationReport) -> dict[str, dict[str, float
     }
 
 
-def _chosen_back(report: IterationReport, best: Tensor, probs: Tensor) -> Tensor:
+def _chosen_back(report: IterationReport, best: Tensor) -> Tensor:
     """Return whether the best source of an entity's answer is that entity, ``[num_source]``."""
     ranking = report.answer_ranking
     if ranking is None:
         # no search is needed: an unlabelled entity's most probable candidate is its nearest
-        forward = Candidates(best.unsqueeze(1), probs.unsqueeze(1))
-        return mutual_best(forward, top_candidates(report.similarity.reversed(), 1))
+        return mutual_best(best, report.similarity)
     table, scores = ranking.table, ranking.scores
     lowest = scores.new_full((table.num_target,), -torch.inf)
     return scores.max(1).values >= table.max_by_target(scores, lowest)[best]

@@ -14,7 +14,6 @@ from emea.matching import csls, scanned_search
 from emea.matching.candidates import top_candidates
 from emea.matching.scanned_search import GROUP, TILE, scanned
 from emea.matching.similarity import Similarity
-from emea.matching.two_sided import one_sided
 
 
 def random_similarity(
@@ -131,7 +130,7 @@ def test_searches_use_it_where_it_is_usable(monkeypatch: pytest.MonkeyPatch, k: 
     normaliser = SoftmaxNormaliser(7.0)
     plain = (
         top_candidates(similarity, k),
-        one_sided(similarity, k, 7.0),
+        top_candidates(similarity, k, 7.0),
         csls.neighbourhood_means(similarity, k),
         normaliser.search(similarity, k)[0],
     )
@@ -140,7 +139,7 @@ def test_searches_use_it_where_it_is_usable(monkeypatch: pytest.MonkeyPatch, k: 
     monkeypatch.setattr(scanned_search, "usable", lambda searched, number: True)
     found = top_candidates(similarity, k)
     torch.testing.assert_close(found.scores, plain[0].scores, rtol=0, atol=1e-6)
-    side = one_sided(similarity, k, 7.0)
+    side = top_candidates(similarity, k, 7.0)
     torch.testing.assert_close(side.scores, plain[1].scores, rtol=0, atol=1e-6)
     torch.testing.assert_close(side.log_mass, plain[1].log_mass, rtol=0, atol=2e-3)
     for left, right in zip(csls.neighbourhood_means(similarity, k), plain[2], strict=True):
