@@ -2,24 +2,26 @@
 
 import logging
 import math
+import os
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from traceback import walk_tb
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from emea.config.checks import check_config, unused_settings
 from emea.config.command_line import SWEEP_FLAGS, check_flags, check_overrides, sweep_flag_first
-from emea.config.composition import CONF, quote_numeric_choices, register_schema
-from emea.config.paths import check_modules, check_run_folder
-from emea.config.reference import group_help, help_text
-from emea.config.settings.groups import GROUPS
-from emea.errors import DataError, UserError
+from emea.config.composition import CONF, error_text, quote_numeric_choices, register_schema
+from emea.config.paths import check_modules, check_writable
+from emea.config.reference import help_text
+from emea.errors import ConfigError, DataError, UserError
 from emea.record.pair_file import load_pair
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_header import Launch
@@ -35,6 +37,7 @@ SWEEP_ADVICE = (
     "The sweep was interrupted. To run the remaining jobs, repeat the command with "
     "skip_recorded=true."
 )
+FOLDERS = ("hydra.run.dir", "hydra.sweep.dir")
 PRINT_ONLY = ("--hydra-help", "--version", "-c", "--cfg", "--info", "-sc")
 """Flags with which Hydra only prints; some are written ``--flag=value``."""
 
@@ -42,8 +45,7 @@ PRINT_ONLY = ("--hydra-help", "--version", "-c", "--cfg", "--info", "-sc")
 def main(arguments: Sequence[str]) -> int:
     """Check the command line, then start or resume a run, or start a sweep."""
     if any(argument in HELP for argument in arguments):
-        group = next((argument for argument in arguments if argument in GROUPS), None)
-        print(help_text() if group is None else group_help(group), flush=True)
+        print(help_text(), flush=True)
         return 0
     register_schema()
     try:
@@ -61,13 +63,35 @@ def _start(typed: Sequence[str]) -> None:
     sys.argv[1:] = sweep_flag_first(quote_numeric_choices(typed))
     resume = resumed_folder(sys.argv[1:])
     if resume is not None:
-        check_run_folder(sys.argv[1:])
         resume_run(*resume)
         return
     if not any(argument.split("=")[0] in PRINT_ONLY for argument in sys.argv[1:]):
         check_overrides(sys.argv[1:])
-        check_run_folder(sys.argv[1:])
-    hydra.main(str(CONF), "config", version_base="1.3")(job)()
+        for key, _, folder in (argument.lstrip("+").partition("=") for argument in sys.argv[1:]):
+            if key in FOLDERS and "${" not in folder:
+                check_writable(Path(folder.strip("'\"")))
+    _run_hydra()
+
+
+def _run_hydra() -> None:
+    """Compose and start the jobs. Errors outside of a job, such as for a folder, become sentences.
+
+    Raises:
+        ConfigError: If Hydra cannot compose its own settings, such as a launcher.
+        DataError: If Hydra cannot create the folder of the run or sweep.
+    """
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors are raised here, not printed with a traceback
+    try:
+        hydra.main(str(CONF), "config", version_base="1.3")(job)()
+    except HydraException as error:
+        raise ConfigError(error_text(error)) from error
+    except OSError as error:
+        if any(frame.f_code is job.__code__ for frame, _ in walk_tb(error.__traceback__)):
+            raise
+        raise DataError(
+            f"The run folder cannot be created: {error}. Choose another with "
+            f"{' or, in a sweep, '.join(f'{key}=FOLDER' for key in FOLDERS)}."
+        ) from error
 
 
 def job(config: DictConfig) -> float:

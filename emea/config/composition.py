@@ -33,7 +33,7 @@ def composed(overrides: Sequence[str]) -> DictConfig:
     """
     try:
         return compose_config(quote_numeric_choices(overrides))
-    except (HydraException, OmegaConfBaseException, ValueError) as error:
+    except (HydraException, OmegaConfBaseException, ValueError, RecursionError) as error:
         raise ConfigError(error_text(error)) from error
 
 

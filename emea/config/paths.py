@@ -10,7 +10,6 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
-from emea.config.composition import CONF
 from emea.errors import ConfigError, DataError
 
 READER = "emea.data.sources.own_files.read_own_files"
@@ -89,58 +88,19 @@ def _check_file(key: str, name: str) -> None:
         raise ConfigError(f"{key}: there is no file {name}. Check the path.")
 
 
-def check_run_folder(arguments: Sequence[str]) -> None:
-    """Raise an error if a run folder or sweep folder is not writable.
+def check_writable(folder: Path) -> None:
+    """Test whether a run folder can be created, or written if it exists.
 
-    Hydra creates the folder before the run starts and would report an error with a traceback.
-
-    Args:
-        arguments: The command line.
+    Hydra writes into ``.hydra`` before a run starts, also through symbolic links. The run itself
+    replaces links.
 
     Raises:
-        DataError: If the folder is not writable. The message explains how to choose another one.
-    """
-    given = dict(argument.lstrip("+").partition("=")[::2] for argument in arguments)
-    if "resume" in given:
-        folder, advice = given["resume"], "Resume a copy of it in a folder that you can write to."
-        if not Path(folder).is_dir():
-            return  # resuming the run reports the error
-    else:
-        is_sweep = any(flag in given for flag in ("-m", "--multirun"))
-        key = "hydra.sweep.dir" if is_sweep else "hydra.run.dir"
-        usual = OmegaConf.to_container(OmegaConf.load(CONF / "config.yaml"))
-        assert isinstance(usual, dict)
-        default = usual["hydra"]["sweep" if is_sweep else "run"]["dir"]
-        folder, advice = given.get(key, default).strip("'\""), f"Choose another with {key}=FOLDER."
-        if not folder:
-            raise DataError(f"{key} is empty. Choose a folder with {key}=FOLDER.")
-    # parts that Hydra fills in, such as the time, are new folders
-    known = folder.split("${")[0]
-    path = Path(known if known == folder else known.rpartition("/")[0])
-    try:
-        check_writable(path)
-        _check_links(path)
-    except DataError as error:
-        raise DataError(f"{error} {advice}") from error
-
-
-def _check_links(folder: Path) -> None:
-    """Raise an error if Hydra would write its files through a symbolic link.
-
-    Hydra writes into ``.hydra`` before a run starts. The run itself replaces links.
+        DataError: If the folder cannot be created or written, or if Hydra would write elsewhere.
     """
     for hydra in (folder / ".hydra", *folder.glob("*/.hydra")):
         for path in (hydra, *hydra.glob("*.yaml")):
             if path.is_symlink():
                 raise DataError(f"{path} is a symbolic link, so a run would write elsewhere.")
-
-
-def check_writable(folder: Path) -> None:
-    """Test whether a folder can be created, or written if it exists.
-
-    Raises:
-        DataError: If the folder cannot be created or written. The message contains the reason.
-    """
     nearest = folder.absolute()
     try:
         nearest.lstat()

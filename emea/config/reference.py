@@ -1,18 +1,15 @@
-"""The text of ``emea run --help``, from the schemas and the options."""
+"""The text of ``emea run --help``, from the groups and their options."""
 
 import textwrap
 
 from emea.config.composition import option_names
-from emea.config.settings.execution import ExportSettings
 from emea.config.settings.groups import GROUPS
-from emea.config.settings.setting import settings_of, typed
 
 USAGE = """emea: entity alignment guided by compatibility (Liu et al., EMNLP 2022)
 
 usage: emea run [key=value ...]       one run
        emea run -m [key=a,b,c ...]    a sweep over all combinations
        emea run resume=FOLDER         resume an interrupted run
-       emea run --help GROUP          list the settings of a group, such as em
 
 `python run.py` is the same as `emea run`."""
 
@@ -35,31 +32,11 @@ WIDTH = 98
 
 
 def help_text() -> str:
-    """Return the groups with their options, and the settings of the answer."""
+    """Return the groups with their options."""
     lines = ["Groups (group=option):", ""]
     for name, group in GROUPS.items():
         lines.append(f"  {name:<10}  {group.help}")
         options = ", ".join(one for one in option_names(name) if "/" not in one)
-        lines += _indented(options, 14)
-    lines += ["", "The answer and its files:", ""]
-    for one in settings_of(ExportSettings, "export."):
-        lines += _indented(f"{one.key}={typed(one.default)}  {one.help}", 2)
+        indent = " " * 14
+        lines += textwrap.wrap(options, WIDTH, initial_indent=indent, subsequent_indent=indent)
     return "\n".join([USAGE, "", *lines, "", EXAMPLES])
-
-
-def group_help(name: str) -> str:
-    """Return the settings of a group: default, meaning and allowed values."""
-    group = GROUPS[name]
-    lines = [f"{name}: {group.help}", f"options: {', '.join(option_names(name))}"]
-    for schema, settings in group.schemas.items():
-        lines += ["", f"{name}={schema}" if schema in option_names(name) else f"{name} ({schema})"]
-        for one in settings_of(settings, f"{name}."):
-            if one.help:
-                lines += _indented(f"{one.key}={typed(one.default)}", 2)
-                lines += _indented(f"{one.help} ({one.described()})", 6)
-    return "\n".join(lines)
-
-
-def _indented(text: str, width: int) -> list[str]:
-    indent = " " * width
-    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent)

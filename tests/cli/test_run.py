@@ -143,7 +143,7 @@ def test_help_lists_groups_and_examples(tmp_path: Path) -> None:
         ("+colour=3", "There is no key colour"),
         ("em.iterations=x", "em.iterations must be a whole number"),
         ("model.epochs_per_turn=5", "model.epochs_per_turn has no effect here: training=sup"),
-        ("seed=1,2", "which need the flag -m"),
+        ("seed=1,2", "seed=1,2 has several values. Add the flag -m"),
         ("initial_from=nowhere", "initial_from: there is no file nowhere"),
     ],
 )

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-from emea.config.paths import check_modules, check_run_folder
+from emea.config.paths import check_modules, check_writable
 from emea.errors import ConfigError, DataError, UserError
 from emea.run.resuming import locked_folder
 
@@ -21,28 +21,6 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("below", ["", "/run", "/deep/run", "/${now:%Y}/run"])
-@pytest.mark.parametrize(
-    ("flags", "key"), [([], "hydra.run.dir"), (["-m"], "hydra.sweep.dir"), ([], "+hydra.run.dir")]
-)
-def test_a_file_in_the_path_is_refused(flags: list[str], key: str, below: str, file: Path) -> None:
-    plain = key.lstrip("+")
-    with pytest.raises(DataError, match=rf"{file} is not a folder. Choose .* {plain}=FOLDER"):
-        check_run_folder([*flags, f"{key}={file}{below}", "data=zh"])
-
-
-@pytest.mark.parametrize(("flags", "folder"), [([], "outputs"), (["-m"], "multirun")])
-def test_the_default_folder_is_checked(
-    flags: list[str], folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    check_run_folder(flags)
-    assert not list(tmp_path.iterdir())  # nothing is left behind
-    Path(folder).touch()
-    with pytest.raises(DataError, match=f"The run folder {folder} cannot be created"):
-        check_run_folder(flags)
-
-
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS])
 def test_a_folder_without_permission_is_refused(
     code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -51,20 +29,11 @@ def test_a_folder_without_permission_is_refused(
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(os, "mkdir", refused)
-    with pytest.raises(DataError, match=f"{tmp_path}: {os.strerror(code)}. Choose another"):
-        check_run_folder([f"hydra.run.dir={tmp_path}/new/run"])
-    with pytest.raises(DataError, match="Resume a copy of it"):
-        check_run_folder([f"resume={tmp_path}"])
+    with pytest.raises(DataError, match=f"{tmp_path}: {os.strerror(code)}"):
+        check_writable(tmp_path / "new" / "run")
     sentence = f"cannot be written: {os.strerror(code)}"
     with pytest.raises(UserError, match=sentence), locked_folder(tmp_path / "new"):
         pass
-
-
-def test_good_folders_pass(tmp_path: Path) -> None:
-    for folder in (tmp_path, tmp_path / "new" / "run", f"'{tmp_path}/quoted'"):
-        check_run_folder([f"hydra.run.dir={folder}"])
-    check_run_folder(["resume=nowhere"])  # refused where the run is read
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_cannot_be_held_below_a_file(file: Path) -> None:
@@ -73,10 +42,25 @@ def test_a_run_cannot_be_held_below_a_file(file: Path) -> None:
             pass
 
 
-def test_the_command_ends_with_one_sentence(file: Path) -> None:
-    done = called_here(file.parent, f"hydra.run.dir={file}/run")
+@pytest.mark.parametrize("flags", [[], ["-m", "seed=1,2"]])
+def test_the_command_ends_with_one_sentence(flags: list[str], file: Path) -> None:
+    key = "hydra.sweep.dir" if flags else "hydra.run.dir"
+    done = called_here(file.parent, *flags, f"{key}={file}/run")
     assert done.returncode == 1
     assert done.stderr.startswith("error: The run folder") and done.stderr.count("\n") == 1
+
+
+def test_an_error_of_hydra_ends_with_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "outputs").touch()
+    done = called_here(tmp_path)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("error: The run folder cannot be created: ")
+    assert done.stderr.endswith(
+        "Choose another with hydra.run.dir=FOLDER or, in a sweep, hydra.sweep.dir=FOLDER.\n"
+    )
+    done = called_here(tmp_path, "hydra/launcher=nobody")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "Could not find 'hydra/launcher/nobody'" in done.stderr
 
 
 @pytest.mark.parametrize("trust", [["not_there"], ["os", "not_there.inside"], [".a"], [""]])
