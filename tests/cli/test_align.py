@@ -148,12 +148,6 @@ def test_mistakes_in_settings(
     assert not out.exists()
 
 
-def test_a_threshold_out_of_range(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["align", *FILES, "--threshold", "2"])
-    assert "--threshold: must be a number from 0 to 1, got 2" in capsys.readouterr().err
-
-
 def test_settings_are_not_called_required(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["align", FILES[0]])

@@ -119,10 +119,3 @@ def test_mistakes_of_a_file_have_their_line(
     asked.write_bytes(text if isinstance(text, bytes) else text.encode())
     assert main([str(finished("paper").folder), "--pairs", str(asked)]) == 1
     assert said in capsys.readouterr().err
-
-
-def test_no_run_no_explanation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path), "--entity", "3"]) == 1
-    assert "not a run's folder" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main([str(tmp_path)])

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -53,31 +51,6 @@ def test_formats_and_numbers_can_be_chosen(
     assert recorded["protocol"] == "strict"
 
 
-@pytest.mark.slow
-def test_the_command_in_a_process_of_its_own(run: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "emea",
-            "predict",
-            str(run),
-            *FORMATS,
-            "--out",
-            str(tmp_path / "out"),
-        ],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert set(os.listdir(tmp_path / "out")) == WRITTEN
-    assert "Matched 128 of 128 source entities without a given link (100.0%)" in done.stdout
-    assert "alignment.sssom.tsv" in done.stdout
-
-
 def test_what_is_not_given_is_as_the_run_had_it(run: Path) -> None:
     assert main([str(run)]) == 0
     for file in ("alignment.tsv", "unmatched.tsv", "alignment.nt"):
@@ -99,11 +72,3 @@ def test_errors_are_one_sentence(
     assert "above 0 and at most 1" in refused([str(run), "--least-inclusion", "x"], capsys)
     assert "at least 1" in refused([str(run), "--top-k", "0"], capsys)
     assert "invalid choice" in refused([str(run), "--decoding", "magic"], capsys)
-
-
-def test_help_helps(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    told = capsys.readouterr().out
-    for text in ("--target-precision", "{tsv,nt,sssom,jsonl}", "examples:", "RUN/predictions"):
-        assert text in told

@@ -112,21 +112,12 @@ def test_folders_are_called_by_what_was_chosen(
     assert re.fullmatch(r"\d\d-\d\d-\d\d-\d{6}" + re.escape(end), time)
 
 
-@pytest.mark.parametrize(
-    ("argument", "sentence"),
-    [
-        ("ratio.value=1.5", "ratio.value must be a number above 0 and below 1"),
-        ("sede=3", "There is no key sede"),
-        ("data=dbp15k_zh", "zh_en"),
-    ],
-)
-def test_errors_are_one_sentence(argument: str, sentence: str, tmp_path: Path) -> None:
-    broken = "http://127.0.0.1:9"  # nobody listens: as on a machine without network
-    extra = [f"+data.base_url={broken}"] if argument.startswith("data=") else []
-    done = called_here(tmp_path, argument, *extra, *QUICK, EMEA_DATA=str(tmp_path / "empty"))
+def test_a_failed_download_is_one_sentence(tmp_path: Path) -> None:
+    server = "+data.base_url=http://127.0.0.1:9"  # as on a machine without network
+    chosen = ("data=dbp15k_zh", server)
+    done = called_here(tmp_path, *chosen, *QUICK, EMEA_DATA=str(tmp_path / "empty"))
     assert done.returncode == 1
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr
+    assert "zh_en" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_help_lists_groups_and_examples(tmp_path: Path) -> None:
@@ -142,6 +133,7 @@ def test_help_lists_groups_and_examples(tmp_path: Path) -> None:
         ("em.iteratons=3", "There is no key em.iteratons (nearest: em.iterations"),
         ("+colour=3", "There is no key colour"),
         ("em.iterations=x", "em.iterations must be a whole number"),
+        ("ratio.value=1.5", "ratio.value must be a number above 0 and below 1"),
         ("model.epochs_per_turn=5", "model.epochs_per_turn has no effect here: training=sup"),
         ("seed=1,2", "seed=1,2 has several values. Add the flag -m"),
         ("initial_from=nowhere", "initial_from: there is no file nowhere"),

@@ -41,11 +41,6 @@ def test_unusable_store_is_one_sentence(
     assert "cannot be opened" in capsys.readouterr().err
 
 
-def test_missing_folder_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sync", str(tmp_path / "nowhere")]) == 1
-    assert "is not a folder" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("port", ["-1", "0", "65536", "http"])
 def test_a_port_out_of_range_is_one_sentence(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

@@ -103,17 +103,6 @@ def test_an_update_starts_from_the_matches_of_the_run(place: Path) -> None:
     assert {"encoder.embedding", "encoder.draw_seeds"} <= start.encoder.keys()
 
 
-@pytest.mark.parametrize(("option", "least"), [("--iterations", 1), ("--hops", 0)])
-def test_numbers_out_of_range_are_refused(
-    option: str, least: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as left:
-        emea(["update", str(tmp_path), "--links", "l.tsv", option, str(least - 1)])
-    assert left.value.code == 2
-    sentence = f"{option}: must be a whole number of at least {least}, got {least - 1}"
-    assert sentence in capsys.readouterr().err
-
-
 def test_a_run_without_links_is_updated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def graph(name: str, size: int) -> str:
         path = tmp_path / f"{name}{size}.nt"

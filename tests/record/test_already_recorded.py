@@ -1,7 +1,6 @@
 """Runs that are recorded are passed over."""
 
 import json
-import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from omegaconf import DictConfig
 from emea.errors import DivergedError
 from emea.record.earlier_runs import AlreadyRecordedError
 from emea.record.run_record import read_closing
-from emea.record.tracker import NoTracker
 from emea.run.job import run_job
 
 from ..unsigned_files import unsigned
@@ -42,12 +40,6 @@ def test_asked_for_it_runs_again(tiny_config: Configs) -> None:
     assert Path("multirun/1/metrics.json").exists()
 
 
-def test_another_setting_is_another_run(tiny_config: Configs) -> None:
-    run_job(tiny_config(*QUICK), Path("multirun/0"))
-    run_job(tiny_config(*QUICK, "split_seed=1"), Path("multirun/1"))
-    assert Path("multirun/1/metrics.json").exists()
-
-
 def test_a_run_that_failed_is_not_recorded(
     tiny_config: Configs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,22 +63,3 @@ def test_a_run_that_did_not_end_is_not_recorded(status: str, tiny_config: Config
     result = run_job(tiny_config(*QUICK), Path("multirun/1"))
     closing = read_closing(result.folder)
     assert closing is not None and closing.status == "FINISHED"
-
-
-def test_the_tracker_is_asked_where_no_folder_is_left(
-    tiny_config: Configs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-
-    def recorded(_: NoTracker, fingerprint: str) -> str:
-        asked.append(fingerprint)
-        return "a name (an id)"
-
-    monkeypatch.setattr(NoTracker, "recorded", recorded)
-    with pytest.raises(AlreadyRecordedError, match=r"MLflow run a name \(an id\)") as told:
-        run_job(tiny_config(*QUICK), Path("multirun/0"))
-    assert math.isnan(told.value.objective)
-    assert [len(fingerprint) for fingerprint in asked] == [64]
-    run_job(tiny_config(*QUICK, "skip_recorded=false"), Path("multirun/0"))
-    header = json.loads(unsigned(Path("multirun/0/run.json")))
-    assert header["tags"]["fingerprint"] == asked[0]

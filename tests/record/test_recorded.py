@@ -1,6 +1,5 @@
 """Earlier runs are found by their fingerprint, in folders and in MLflow."""
 
-import logging
 import shutil
 from pathlib import Path
 
@@ -40,14 +39,6 @@ def test_a_finished_run_is_found_below_its_root(tmp_path: Path, header: RunHeade
     assert earlier_runs(PRINT, roots).finished == folder
     assert earlier_runs("e" * 64, roots).finished is None
     assert earlier_runs(PRINT, []).finished is None
-
-
-@pytest.mark.parametrize("status", ["FAILED", "KILLED"])
-def test_runs_that_did_not_finish_are_passed_over(
-    status: str, tmp_path: Path, header: RunHeader
-) -> None:
-    finished(NoTracker(), header, tmp_path / "a", status)
-    assert earlier_runs(PRINT, [tmp_path]).finished is None
 
 
 def test_damaged_records_and_runs_without_a_fingerprint_are_passed_over(
@@ -138,15 +129,3 @@ def test_a_sweep_elsewhere_is_looked_at_too(
     assert refuse_recorded(header, NoTracker()) is None
     with pytest.raises(AlreadyRecordedError, match="scratch"):
         refuse_recorded(header, NoTracker(), [tmp_path / "scratch"])
-
-
-def test_a_store_in_trouble_has_nothing_and_says_so_once(
-    tmp_path: Path, header: RunHeader, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "mlflow.db").write_bytes(b"this is no database" * 100)
-    tracker = make_tracker(f"sqlite:///{tmp_path}/mlflow.db")
-    with caplog.at_level(logging.WARNING, "emea"):
-        assert tracker.recorded(PRINT) is None
-        finished(tracker, header, tmp_path / "run")
-    [told] = [record.getMessage() for record in caplog.records]
-    assert "emea sync FOLDER" in told

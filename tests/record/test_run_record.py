@@ -89,16 +89,6 @@ def test_torn_last_line_is_dropped_with_a_warning(
     assert "incomplete last line 2" in caplog.text
 
 
-def test_whole_series_warns_of_nothing(
-    tmp_path: Path, make_header: MakeHeader, caplog: pytest.LogCaptureFixture
-) -> None:
-    record = RunRecord(tmp_path)
-    record.start(make_header())
-    record.log({"loss": 1.0}, step=0)
-    assert len(read_series(tmp_path)) == 1
-    assert not caplog.records
-
-
 def test_damage_inside_the_series_is_reported(tmp_path: Path, make_header: MakeHeader) -> None:
     record = RunRecord(tmp_path)
     record.start(make_header())

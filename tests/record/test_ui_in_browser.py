@@ -111,25 +111,3 @@ def test_the_table_opens_on_results_and_a_run_on_its_description(ui: Served, sho
         assert ui.runs[name].data.params["ratio.value"] in texts
     shown.get_by_role("link", name="5% synthetic rrea s0", exact=True).click()
     shown.get_by_text("before EM").first.wait_for()
-
-
-def test_runs_are_compared_side_by_side(ui: Served, shown: Any) -> None:
-    search = shown.get_by_placeholder("metrics.rmse")
-    search.fill("tags.sweep = 'day/time'")
-    search.press("Enter")
-    shown.get_by_label("Select all runs").click()
-    shown.get_by_role("button", name="Compare").click()
-    shown.get_by_text("Comparing 2 Runs from 1 Experiment").wait_for()
-    names = row(shown, shown.get_by_text("Run Name:"))[1:]
-    assert set(names) == NAMES
-    runs = [ui.runs[name] for name in names]
-    for key in ("ratio.value", "em.iterations", "model.encoder.dropout"):
-        label = shown.get_by_role("rowheader", name=key, exact=True)
-        label.scroll_into_view_if_needed()
-        assert row(shown, label)[1:] == [run.data.params[key] for run in runs]
-    # the metrics are a window that scrolls by itself, so these are of those it opens on
-    shown.get_by_role("button", name="Artifacts").scroll_into_view_if_needed()
-    for key in ("compatibility", "joint/all_targets/hit_at_1", "joint/all_targets/hit_at_5"):
-        label = shown.get_by_role("link", name=key, exact=True)
-        expected = [run.data.metrics[key] for run in runs]
-        assert numbers(row(shown, label)) == pytest.approx(expected, abs=6e-4)
