@@ -152,7 +152,7 @@ def prepare(config: DictConfig, folder: Path, pair: GraphPair | None, resumes: b
     graphs = replace(pair, links=pair.links[:0], official=None, reading=None)
     graphs = with_literals(config, graphs)
     warnings = log_data(config, pair, split)
-    check_memory(settings, graphs, device, len(split.supervision.train))
+    check_memory(settings, graphs, device)
     tracker: Tracker = factory(config.tracking)()
     return Job(settings, pair, graphs, split, visible, device, tracker, warnings)
 

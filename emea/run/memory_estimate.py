@@ -6,7 +6,6 @@ of runs with 500 to 240,000 entities on CPUs and GPUs. Tests compare the estimat
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -25,12 +24,14 @@ from emea.runtime.device import available_memory, memory_in_use
 
 logger = logging.getLogger(__name__)
 
+DUAL_AMN = "emea.encoders.dual_amn.DualAMN"
+
 MIB, GIB = 2**20, 2**30
 FLOAT = 4
 
 ACCURACY = 1.5
-"""Estimates and measured peaks differ by at most this factor, so a run is refused only if its
-estimate exceeds the available memory by more."""
+"""Estimates and measured peaks differ by at most this factor, except for upper bounds. A run is
+refused only if its estimate exceeds the available memory by more."""
 
 LIBRARIES = 60 * MIB
 """Memory of modules that a run imports while it trains and evaluates."""
@@ -45,64 +46,21 @@ NUM_COPIES = 3
 """Copies of the embeddings in memory during a search: as computed, detached and normalised."""
 
 BYTES_PER_JOIN_ROW = {"paper": 450, "dual": 180}
-"""Memory of the neighbour join of a rule, for each candidate of each pair of neighbours."""
-
-IPTRANSE_JOIN = {"one": (0.3, 4.5), "more": (0.5, 8.5)}
-"""The share of the neighbour join that candidates of IPTransE fill: without labels, and its growth
-with the share of labelled entities, for one and for more EM iterations. With few labels, its
-candidates share few neighbours; pseudo-labels let them share more."""
+"""Memory of the neighbour join of a rule, for each candidate of each pair of neighbours. Candidates
+of IPTransE share few neighbours if there are few labels; its estimate is an upper bound."""
 
 BYTES_PER_TRIPLE = 1200
 """Memory of the PARIS baseline."""
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Holds what memory depends on: the graphs, the device and the labels.
+class Sizes(NamedTuple):
+    """Holds what memory depends on: the sizes of the graphs, and the device."""
 
-    Args:
-        pair: The graphs, of which only the numbers of entities and triples are used.
-        device: The device that computes.
-        num_labels: Number of training links; ``None`` if it is unknown.
-        num_iterations: Number of EM iterations.
-    """
-
-    pair: GraphPair
+    num_source: int
+    num_target: int
+    num_entities: int
+    num_triples: int
     device: torch.device
-    num_labels: int | None
-    num_iterations: int
-
-    @property
-    def num_source(self) -> int:
-        """Number of source entities."""
-        return self.pair.source.num_entities
-
-    @property
-    def num_target(self) -> int:
-        """Number of target entities."""
-        return self.pair.target.num_entities
-
-    @property
-    def num_entities(self) -> int:
-        """Number of entities of both graphs."""
-        return self.num_source + self.num_target
-
-    @property
-    def num_triples(self) -> int:
-        """Number of triples of both graphs; each has two ordered pairs of neighbours at most."""
-        return self.pair.source.num_triples + self.pair.target.num_triples
-
-    @property
-    def is_cpu(self) -> bool:
-        """Whether the run computes in host memory."""
-        return self.device.type == "cpu"
-
-    @property
-    def block(self) -> int:
-        """Bytes of one block of scores."""
-        return min(
-            block_budget(BLOCK_BYTES, self.device), FLOAT * self.num_source * self.num_target
-        )
 
 
 class EncoderMemory(NamedTuple):
@@ -112,13 +70,11 @@ class EncoderMemory(NamedTuple):
         width: Width of its embeddings.
         training: Peak of its training.
         kept: Weights and states that stay in memory after the training.
-        join_share: The share of the neighbour join that its candidates fill.
     """
 
     width: int
     training: float
     kept: float
-    join_share: float = 1.0
 
 
 class Phase(NamedTuple):
@@ -129,16 +85,14 @@ class Phase(NamedTuple):
     advice: str
 
 
-def check_memory(
-    settings: RunConfig, pair: GraphPair, device: torch.device, num_labels: int | None = None
-) -> None:
+def check_memory(settings: RunConfig, pair: GraphPair, device: torch.device) -> None:
     """Log an estimate of a run's memory, and raise an error if it cannot fit.
 
     Raises:
         ConfigError: If a phase needs more memory than there is. The message names the setting to
             change. ``trainer.memory_check=false`` only warns.
     """
-    phases = estimate_memory(settings, pair, device, num_labels)
+    phases = estimate_memory(settings, pair, device)
     if phases is None:
         return
     used, available = memory_in_use(device), available_memory(device)
@@ -164,79 +118,76 @@ def largest(phases: tuple[Phase, ...]) -> Phase:
 
 
 def estimate_memory(
-    settings: RunConfig, pair: GraphPair, device: torch.device, num_labels: int | None = None
+    settings: RunConfig, pair: GraphPair, device: torch.device
 ) -> tuple[Phase, ...] | None:
     """Return the estimate of each phase, without the memory that is in use already.
 
     Returns:
         The phases of the run; ``None`` if it uses an encoder that is not from emea.
     """
-    sizes = Sizes(pair, device, num_labels, settings.em.iterations)
+    source, target = pair.source, pair.target
+    num_entities = source.num_entities + target.num_entities
+    num_triples = source.num_triples + target.num_triples
     if not settings.uses("model"):
-        return (Phase("reasoning", BYTES_PER_TRIPLE * sizes.num_triples, "use smaller graphs"),)
+        return (Phase("reasoning", BYTES_PER_TRIPLE * num_triples, "use smaller graphs"),)
+    sizes = Sizes(source.num_entities, target.num_entities, num_entities, num_triples, device)
     models = []
     for model in settings.models:
         estimate = ENCODERS.get(str(model.encoder.get("_target_")))
         if estimate is None:
             return None
         models.append(estimate(model, sizes))
-    return tuple(_phases(settings, sizes, models))
+    return tuple(_phases(settings, sizes, source.num_triples, models))
 
 
-def _phases(settings: RunConfig, sizes: Sizes, models: list[EncoderMemory]) -> Iterator[Phase]:
+def _phases(
+    settings: RunConfig, sizes: Sizes, num_joined: int, models: list[EncoderMemory]
+) -> Iterator[Phase]:
+    is_cpu = sizes.device.type == "cpu"
     kept = sum(model.kept for model in models)
     # on a GPU, members of an ensemble may train side by side
-    num_joint = 1 if sizes.is_cpu else max(1, MAX_JOINT_ENTITIES // max(1, sizes.num_entities))
+    num_joint = 1 if is_cpu else max(1, MAX_JOINT_ENTITIES // max(1, sizes.num_entities))
     added = sorted((model.training - model.kept for model in models), reverse=True)
     training = kept + sum(added[:num_joint])
     yield Phase("training", training + LIBRARIES, "use a smaller model.encoder.dim")
     embeddings = FLOAT * sizes.num_entities * sum(model.width for model in models)
     searching = kept + NUM_COPIES * embeddings
     # on a CPU, the allocator keeps what the training freed, and blocks rarely fit into its gaps
-    before = max(searching, training) if sizes.is_cpu else searching
-    searching = before + _score_blocks(sizes)
-    yield Phase("search", searching + LIBRARIES, "use a smaller model.encoder.dim")
+    before = max(searching, training) if is_cpu else searching
+    scores = FLOAT * sizes.num_source * sizes.num_target
+    block = min(block_budget(BLOCK_BYTES, sizes.device), scores)
+    blocks = NUM_BLOCKS * block
+    if not is_cpu:  # shortlists of approximate searches are small
+        num_rows = min(block_budget(block_rows(sizes.num_target), sizes.device), sizes.num_source)
+        blocks = max(blocks, FLOAT * num_rows * sizes.num_target)
+    yield Phase("search", before + blocks + LIBRARIES, "use a smaller model.encoder.dim")
     if not has_joint_steps(settings.nodes):
         return
     kind, key, most = "paper", "em.num_candidates", settings.em.num_candidates
     if uses_two_way(settings.nodes):
         kind, key = "dual", "em.two_way.max_candidates"
         most = typed(TwoWaySettings, settings.nodes.em.two_way).max_candidates
-    share = max(model.join_share for model in models)
-    rows = 2 * sizes.pair.source.num_triples * min(most, sizes.num_target) * share
-    joined = rows * BYTES_PER_JOIN_ROW[kind]
+    # a triple has two ordered pairs of neighbours
+    joined = 2 * num_joined * min(most, sizes.num_target) * BYTES_PER_JOIN_ROW[kind]
     reasoning = kept + (NUM_COPIES - 1) * embeddings + joined
-    if sizes.is_cpu:
-        reasoning = max(reasoning, before) + sizes.block
+    if is_cpu:
+        reasoning = max(reasoning, before) + block
     yield Phase("reasoning", reasoning + LIBRARIES, f"use a smaller {key}")
 
 
-def _score_blocks(sizes: Sizes) -> float:
-    """Return the memory of the blocks of scores; shortlists of approximate searches are small."""
-    blocks = NUM_BLOCKS * sizes.block
-    if sizes.is_cpu:
-        return blocks
-    num_rows = min(block_budget(block_rows(sizes.num_target), sizes.device), sizes.num_source)
-    return max(blocks, FLOAT * num_rows * sizes.num_target)
-
-
-def _rrea(model: ModelConfig, sizes: Sizes) -> EncoderMemory:
-    return _reflections(model, sizes, 7.0 if sizes.is_cpu else 4.0)
-
-
-def _dual_amn(model: ModelConfig, sizes: Sizes) -> EncoderMemory:
-    batch = model.objective.get("batch_size", 1024)
-    distances = 2 * FLOAT * min(VALUES_PER_BLOCK, 2 * batch * sizes.num_entities)
-    found = _reflections(model, sizes, 11.0 if sizes.is_cpu else 10.0)
-    return found._replace(training=found.training + distances)
-
-
-def _reflections(model: ModelConfig, sizes: Sizes, num_copies: float) -> EncoderMemory:
-    """Return the memory of an encoder with reflection layers and two channels."""
+def _reflections(model: ModelConfig, sizes: Sizes) -> EncoderMemory:
+    """Return the memory of RREA or Dual-AMN: reflection layers and two channels."""
+    is_cpu, others = sizes.device.type == "cpu", 0
+    num_copies = 7.0 if is_cpu else 4.0
+    if model.encoder.get("_target_") == DUAL_AMN:
+        num_copies = 11.0 if is_cpu else 10.0
+        batch = model.objective.get("batch_size", 1024)
+        others = 2 * FLOAT * min(VALUES_PER_BLOCK, 2 * batch * sizes.num_entities)
     width = 2 * (model.encoder.depth + 1) * model.encoder.dim
     activations = num_copies * FLOAT * sizes.num_entities * width
+    edges = 2 * BYTES_PER_EDGE * sizes.num_triples
     kept = 3 * FLOAT * sizes.num_entities * model.encoder.dim
-    return EncoderMemory(width, activations + 2 * BYTES_PER_EDGE * sizes.num_triples, kept)
+    return EncoderMemory(width, activations + edges + others, kept)
 
 
 def _light_ea(model: ModelConfig, sizes: Sizes) -> EncoderMemory:
@@ -254,18 +205,13 @@ def _alinet(model: ModelConfig, sizes: Sizes) -> EncoderMemory:
 def _iptranse(model: ModelConfig, sizes: Sizes) -> EncoderMemory:
     dim, batch = model.encoder.dim, model.objective.get("batch_size", 5000)
     weights = 4 * FLOAT * sizes.num_entities * dim
-    share = 1.0
-    if sizes.num_labels is not None:
-        labelled = sizes.num_labels / min(sizes.num_source, sizes.num_target)
-        least, growth = IPTRANSE_JOIN["more" if sizes.num_iterations > 1 else "one"]
-        share = min(1.0, least + growth * labelled)
     negatives = 40 * FLOAT * min(batch, 2 * sizes.num_triples) * dim
-    return EncoderMemory(dim, weights + negatives, weights, share)
+    return EncoderMemory(dim, weights + negatives, weights)
 
 
 ENCODERS: dict[str, Callable[[Any, Sizes], EncoderMemory]] = {
-    "emea.encoders.rrea.RREA": _rrea,
-    "emea.encoders.dual_amn.DualAMN": _dual_amn,
+    "emea.encoders.rrea.RREA": _reflections,
+    DUAL_AMN: _reflections,
     "emea.encoders.light_ea.LightEA": _light_ea,
     "emea.encoders.alinet.AliNet": _alinet,
     "emea.encoders.iptranse.IPTransE": _iptranse,

@@ -1,10 +1,10 @@
 """The estimated memory of a run is close to the measured one, and what cannot fit is refused."""
 
 import json
-import logging
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 import torch
 from omegaconf import DictConfig
 
+from emea.config.composition import composed
 from emea.config.run_config import RunConfig
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
@@ -69,19 +70,6 @@ def test_wide_embeddings_are_refused_before_training(
     assert not (tmp_path / "run").exists()
 
 
-def test_the_user_can_insist(
-    tiny_config: Configs,
-    pair: GraphPair,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    monkeypatch.setattr(memory_estimate, "available_memory", lambda device: 1.0)
-    with caplog.at_level(logging.INFO):
-        check_memory(RunConfig.of(tiny_config("trainer.memory_check=false")), pair, CPU)
-    assert "Estimated peak memory: " in caplog.text
-    assert "It may run out of memory. To reduce it, use" in caplog.text
-
-
 def test_a_doubtful_estimate_only_warns(
     tiny_config: Configs,
     pair: GraphPair,
@@ -100,6 +88,10 @@ def test_a_doubtful_estimate_only_warns(
     )
     with pytest.raises(ConfigError, match="to try anyway"):
         check_memory(RunConfig.of(config), pair, CPU)
+    config.trainer.memory_check = False
+    caplog.clear()
+    check_memory(RunConfig.of(config), pair, CPU)
+    assert "It may run out of memory. To reduce it, use" in caplog.text
 
 
 def larger(pair: GraphPair, factor: int) -> GraphPair:
@@ -148,28 +140,28 @@ def test_members_train_side_by_side_on_a_gpu_unless_graphs_are_large(
     assert training("cuda") < on_gpu and training("cpu") == on_cpu
 
 
-def test_candidates_of_iptranse_fill_a_part_of_the_join(tiny_config: Configs) -> None:
-    """Compare the estimates with recorded peaks on a GPU, from 150 to 4,500 labels of zh-en."""
+def test_estimates_are_close_to_recorded_peaks_on_a_gpu() -> None:
+    """The join of IPTransE with few labels stays below its estimate, which is an upper bound."""
     sizes = ((19388, 70414), (19572, 95142))
     graphs = [KnowledgeGraph(np.zeros((rows, 3), int), size, 1) for size, rows in sizes]
     zh = GraphPair("zh", *graphs, np.zeros((0, 2), int))
-    config = tiny_config("model=iptranse", "em=paper", "em.num_candidates=50", "em.iterations=1")
-    config.model.encoder.dim = 100
-    num_runs = set()
+
+    @cache
+    def estimated(model: str, num_candidates: int, iterations: int) -> float:
+        em = [f"em.num_candidates={num_candidates}", f"em.iterations={iterations}"]
+        config = composed([f"model={model}", "em=paper", *em])
+        return largest(phases_of(config, zh, torch.device("cuda"))).num_bytes / 2**20
+
+    models = set()
     for run in read_study(EXPERIMENTS / "figure4"):
-        params, scores = run.header["params"], run.scores
-        if params["model.name"] == "iptranse" and params["em.num_candidates"] == 50:
-            labels = scores["num_links"]["train"]
-            config.em.iterations = params["em.iterations"]
-            num_runs.add((labels, params["em.iterations"]))
-            estimate = estimate_memory(RunConfig.of(config), zh, torch.device("cuda"), labels)
-            assert estimate is not None and largest(estimate).name == "reasoning"
-            ratio = largest(estimate).num_bytes / 2**20 / scores["peak_memory_mb"]
-            assert 1 / ACCURACY <= ratio <= ACCURACY, (labels, ratio)
-    assert len({labels for labels, iterations in num_runs if iterations == 1}) == 5
-    assert len({labels for labels, iterations in num_runs if iterations > 1}) > 1
-    unknown = estimate_memory(RunConfig.of(config), zh, torch.device("cuda"))
-    assert unknown is not None and largest(unknown).num_bytes / 2**20 > ACCURACY * 1100
+        params, labels = run.header["params"], run.scores["num_links"]["train"]
+        model = params["model.name"]
+        estimate = estimated(model, params["em.num_candidates"], params["em.iterations"])
+        ratio = estimate / run.scores["peak_memory_mb"]
+        is_bound = model == "iptranse" and labels <= 1500
+        assert 1 / ACCURACY <= ratio <= (3.0 if is_bound else ACCURACY), (model, labels, ratio)
+        models.add(model)
+    assert models >= {"alinet", "dual_amn", "iptranse", "lightea"}
 
 
 def test_all_encoders_are_known_and_others_have_no_estimate(
@@ -196,6 +188,7 @@ from pathlib import Path
 from emea.record.pair_file import load_pair
 from emea.config.composition import composed
 from emea.runtime.device import memory_in_use
+from emea.config.composition import composed
 from emea.config.run_config import RunConfig
 from emea.run.job import run_job
 from emea.run.memory_estimate import estimate_memory, largest
