@@ -1,28 +1,16 @@
-"""One fit by Lightning, and an estimate of its time on a CPU."""
+"""One fit by Lightning."""
 
 import logging
 import signal
 import threading
-import time
 import warnings
 from collections.abc import Sequence
 
 import pytorch_lightning as pl
 import torch
 
-from emea.fit.alignment_module import AlignmentModule
 from emea.fit.lightning_trainer import placement
-from emea.fit.step_block import LabelDataModule
 from emea.fit.training_parts import TrainingParts
-from emea.runtime.console import duration
-
-logger = logging.getLogger(__name__)
-
-LONG_RUN_SECONDS = 60
-"""The duration of runs that take longer is announced."""
-
-FEW_STEPS = 50
-"""Shorter runs are not measured beforehand: the measurement takes two steps itself."""
 
 
 def fit(
@@ -83,37 +71,3 @@ def quieten_lightning() -> None:
         ".*GPU available.*",
     ):
         warnings.filterwarnings("ignore", message)
-
-
-def seconds_per_step(module: AlignmentModule, data: LabelDataModule) -> float:
-    """Return the time of a forward and backward pass on the CPU, without changing any state."""
-    state = torch.get_rng_state()
-    # a step without an optimiser stores what it derives from the links
-    buffers = [(buffer, buffer.clone()) for buffer in module.buffers()]
-    times = []
-    objective, encoder = module.trained()[0]
-    objective.before_step(encoder, data.links, 0)
-    for _ in range(2):  # the first time may include the compilation of kernels
-        start = time.perf_counter()
-        loss = objective(encoder, data.links)
-        if loss.requires_grad:
-            loss.backward()
-        times.append(time.perf_counter() - start)
-    module.zero_grad(set_to_none=True)
-    for buffer, before in buffers:
-        buffer.copy_(before)
-    torch.set_rng_state(state)
-    return min(times)
-
-
-def announce(parts: TrainingParts, num_steps: int, device: torch.device) -> None:
-    """Log how long training will take, if it takes long."""
-    if device.type == "cpu" and num_steps >= FEW_STEPS:
-        expected = num_steps * seconds_per_step(parts.module, parts.data)
-        if expected > LONG_RUN_SECONDS:
-            logger.info(
-                "Training for %d steps takes %s %s on this CPU. A GPU takes seconds.",
-                num_steps,
-                "at most" if parts.stopping else "about",
-                duration(expected),
-            )

@@ -19,7 +19,7 @@ from emea.fit.checkpoint import (
     load_weights,
     save_checkpoint,
 )
-from emea.fit.fitting import announce, fit
+from emea.fit.fitting import fit
 from emea.fit.stages import Stage, fits
 from emea.fit.tensor_file import checkpoint_errors
 from emea.fit.training_parts import TrainingParts
@@ -80,7 +80,6 @@ class TrainingLoop:
         num_done = 0 if resume_from is None else self._restored(resume_from)
         # estimated with the current links; more labels can only make an epoch longer
         expected = [_expected_steps(stage, parts) for stage in plan]
-        announce(parts, sum(expected[num_done:]), self.device)
         num_left = sum(stage.is_last for stage in plan[num_done:])
         with StepProgress(sum(expected), num_left, parts.em.phases) as progress:
             parts.em.on_phase = progress.phase

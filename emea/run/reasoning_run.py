@@ -23,7 +23,7 @@ from emea.evaluation.ranks import (
     matched_ranks,
 )
 from emea.fit.checkpoint import save_matching
-from emea.fit.fitting import announce, fit
+from emea.fit.fitting import fit
 from emea.matching.beliefs import Matching
 from emea.matching.similarity import Similarity
 from emea.record.run_folder import CHECKPOINT_FILE
@@ -158,7 +158,6 @@ class Embedder:
         parts.data.relabel(links.cpu().numpy())
         num_epochs = self.inputs.settings.models[0].initial_epochs
         num_steps = num_epochs * parts.module.steps_per_epoch(len(links))
-        announce(parts, num_steps, device)
         with StepProgress(num_steps) as progress:
             progress.say("training the embedding")
             fit(parts, num_epochs, device, [progress])

@@ -116,17 +116,6 @@ def test_series_and_run_id_go_on(
     assert names[0] == names[1]
 
 
-def test_what_is_left_is_announced(
-    tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = tiny_config("em.iterations=2", "data.num_entities=100")
-    killed_after(2, config, tmp_path, monkeypatch)
-    told: list[int] = []
-    monkeypatch.setattr(training_loop, "announce", lambda parts, steps, device: told.append(steps))
-    run_job(config, tmp_path)
-    assert told == [config.model.epochs_per_iteration]
-
-
 def test_the_log_continues(
     tiny_config: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,25 +1,18 @@
-"""Names, tables, estimates and the machine."""
+"""Names and tables."""
 
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
 import pytest
-import torch
 from omegaconf import DictConfig, open_dict
 from rich.console import Console
 
-from emea.config.composition import option_names
 from emea.config.paths import check_paths
-from emea.config.run_config import RunConfig
-from emea.data.protocol import Strict
-from emea.fit.fitting import seconds_per_step
-from emea.record.pair_file import load_pair
 from emea.record.run_folder import finite
 from emea.record.run_header import sweep_name
 from emea.record.run_record import flat_params
 from emea.run.observer import flattened
-from emea.run.parts import build_parts, draw_split
 from emea.run.result_table import prediction_lines, result_table
 
 Configs = Callable[..., DictConfig]
@@ -51,21 +44,6 @@ def test_numbers_are_flattened_by_path() -> None:
 def test_json_gets_none_for_what_is_no_number() -> None:
     node = {"a": [1.5, float("nan")], "b": {"c": float("inf")}, "d": "text"}
     assert finite(node) == {"a": [1.5, None], "b": {"c": None}, "d": "text"}
-
-
-@pytest.mark.parametrize("model", option_names("model"))
-def test_the_estimate_leaves_no_trace(model: str, tiny_config: Configs) -> None:
-    config = tiny_config(f"model={model}")
-    pair = load_pair(config)
-    visible = Strict()(draw_split(config, pair))
-    parts = build_parts(RunConfig.of(config), pair, visible, lambda _: None, torch.device("cpu"))
-    weights = {name: value.clone() for name, value in parts.module.state_dict().items()}
-    state = torch.get_rng_state()
-    assert seconds_per_step(parts.module, parts.data) > 0
-    assert torch.equal(torch.get_rng_state(), state)
-    assert all(parameter.grad is None for parameter in parts.module.parameters())
-    for name, value in parts.module.state_dict().items():
-        assert torch.equal(value, weights[name])
 
 
 NAMES = {"method": "emea", "model": "rrea", "data": "zh"}
