@@ -3,6 +3,7 @@
 import argparse
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +21,11 @@ from emea.config.run_config import typed
 from emea.config.settings.data import OwnFilesSettings
 from emea.config.settings.setting import Range
 from emea.data.arrays import IntArray
-from emea.data.formats.graph_file import read_graph_file
 from emea.data.formats.link_file import read_link_file
 from emea.data.graph import KnowledgeGraph
 from emea.data.links import EntityFinder, LinkResolver
-from emea.data.names import Prefixes, with_iri_names
+from emea.data.names import Prefixes
+from emea.data.sources.own_files import read_own_graph
 from emea.errors import UserError
 from emea.record.run_folder import LOG_FILE
 from emea.record.run_record import check_finished
@@ -68,16 +69,16 @@ def main(arguments: Sequence[str]) -> int:
         plan = plan_update(update, options.complete, options.hops)
         before = answers_before(run)
         after, recomputed = _updated(update, plan, folder, options.iterations)
-    changes = changes_between(before, after, update.differences())
+    changes = changes_between(before, after, update.versions)
     summary = {
         "updated_from": run.header.run_id,
         "seconds": round(time.perf_counter() - began, 1),
         "graphs": {
-            side: _size(one)
+            side: one.size()
             for side, one in zip(("source", "target"), update.versions, strict=True)
         },
         "recomputed": plan.summary(recomputed),
-        "matches": counts(before, after, changes),
+        "matches": counts(before, changes),
     }
     write_changes(folder, changes, summary)
     print(_text(summary, folder))
@@ -132,7 +133,9 @@ def _read(options: argparse.Namespace, run: "FinishedRun") -> "Update":
 
     settings = typed(OwnFilesSettings, run.config.data)
     source, target = (
-        old if path is None else _graph(path, old, settings)
+        old
+        if path is None
+        else read_own_graph(path, replace(settings, keep_literals=old.attributes is not None))[0]
         for path, old in ((options.source, run.pair.source), (options.target, run.pair.target))
     )
     links, rejected = (
@@ -142,19 +145,6 @@ def _read(options: argparse.Namespace, run: "FinishedRun") -> "Update":
         for path, one_to_one in ((options.links, True), (options.rejected, False))
     )
     return Update.of(run, source, target, links, rejected)
-
-
-def _graph(path: Path, old: KnowledgeGraph, settings: OwnFilesSettings) -> KnowledgeGraph:
-    graph, _ = read_graph_file(
-        path,
-        settings.format,
-        settings.on_error,
-        settings.keep_isolated,
-        old.attributes is not None,
-        settings.attributes,
-        settings.label_language,
-    )
-    return with_iri_names(graph) if old.attributes is not None and settings.iri_names else graph
 
 
 def _links(
@@ -171,15 +161,6 @@ def _links(
     resolver = LinkResolver(*finders, Prefixes(settings.prefixes), settings.on_error)
     listing = read_link_file(path, settings.links_format, settings.on_error)
     return resolver.resolve(listing)[0] if one_to_one else resolver.pairs(listing)
-
-
-def _size(versions: Any) -> dict[str, int]:
-    return {
-        "new_entities": int((versions.old_entities < 0).sum()),
-        "gone_entities": int((versions.new_entities < 0).sum()),
-        "added_triples": len(versions.added),
-        "removed_triples": len(versions.removed),
-    }
 
 
 def _text(summary: dict[str, Any], folder: Path) -> str:

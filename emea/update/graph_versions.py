@@ -41,23 +41,38 @@ class GraphVersions:
     @classmethod
     def of(cls, old: KnowledgeGraph, new: KnowledgeGraph) -> "GraphVersions":
         """Compare two versions."""
-        old_entities = places_by_name(new.all_entity_names, old.all_entity_names)
-        new_entities = places_by_name(old.all_entity_names, new.all_entity_names)
         names = [
             [graph.relation_name(relation) for relation in range(graph.num_relations)]
             for graph in (old, new)
         ]
+        old_entities = places_by_name(new.all_entity_names, old.all_entity_names)
+        new_entities = places_by_name(old.all_entity_names, new.all_entity_names)
         old_relations = places_by_name(names[1], names[0])
-        new_relations = places_by_name(names[0], names[1])
-        return cls(
-            old,
-            new,
-            new_entities,
-            old_entities,
-            old_relations,
-            _only_first(new, old, old_entities, old_relations),
-            _only_first(old, new, new_entities, new_relations),
+        added = _only_first(new, old, old_entities, old_relations)
+        removed = _only_first(old, new, new_entities, places_by_name(*names))
+        return cls(old, new, new_entities, old_entities, old_relations, added, removed)
+
+    def size(self) -> dict[str, int]:
+        """Return how many entities and triples are new and gone."""
+        return {
+            "new_entities": int((self.old_entities == NO_MATCH).sum()),
+            "gone_entities": int((self.new_entities == NO_MATCH).sum()),
+            "added_triples": len(self.added),
+            "removed_triples": len(self.removed),
+        }
+
+    def differing_names(self) -> tuple[set[str], set[str], set[str]]:
+        """Return the names of new and of gone entities, and of those with other triples."""
+        sides = (
+            (self.new, self.old_entities == NO_MATCH),
+            (self.old, self.new_entities == NO_MATCH),
+            (self.new, self.is_changed()),
         )
+        new, gone, changed = (
+            {graph.entity_name(entity) for entity in np.flatnonzero(chosen).tolist()}
+            for graph, chosen in sides
+        )
+        return new, gone, changed
 
     def is_changed(self) -> np.ndarray:
         """Return whether an entity of the later version is new or has other triples than before."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -27,14 +28,8 @@ FORMER_PROB = 0.1
 NOTHING, LOCAL, COMPLETE = "nothing", "local", "complete"
 
 
-@dataclass(frozen=True, eq=False)
-class Affected:
-    """Marks the entities of the new graphs that a change affects.
-
-    Args:
-        source: ``[num_source]`` bool.
-        target: ``[num_target]`` bool.
-    """
+class Affected(NamedTuple):
+    """Marks the source and the target entities of the new graphs that a change affects."""
 
     source: np.ndarray
     target: np.ndarray
@@ -47,17 +42,14 @@ class Affected:
 
     def joined(self, links: IntArray) -> "Affected":
         """Return these entities and those of the links."""
-        source, target = self.source.copy(), self.target.copy()
-        source[links[:, 0]] = True
-        target[links[:, 1]] = True
-        return Affected(source, target)
+        joined = Affected(self.source.copy(), self.target.copy())
+        for side, entities in zip(joined, links.T, strict=True):
+            side[entities] = True
+        return joined
 
 
 def affected_entities(
-    versions: Versions,
-    beliefs: Beliefs,
-    pairs: IntArray,
-    hops: int = 0,
+    versions: Versions, beliefs: Beliefs, pairs: IntArray, hops: int = 0
 ) -> Affected:
     """Return the entities whose evidence a change of the graphs or labels touches.
 

@@ -23,7 +23,7 @@ from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.finished_run import FinishedRun, read_records, write_records, write_run
 from emea.run.result import RunResult
 from emea.run.warm_start import RowMap, WarmStart, joint_rows
-from emea.update.changes import Answers, Differences
+from emea.update.changes import Answers
 from emea.update.graph_versions import GraphVersions, Versions
 
 READING = (
@@ -137,18 +137,6 @@ class Update:
             parts.append((known.train[:0] if before is None else before, self.pair.rejected))
         return np.concatenate([_only(now, _moved(old, self.versions)) for old, now in parts])
 
-    def differences(self) -> Differences:
-        """Return which entities are new, gone or have other triples."""
-        source, target = (
-            (
-                _names(one.new, one.old_entities == NO_MATCH),
-                _names(one.old, one.new_entities == NO_MATCH),
-                _names(one.new, one.is_changed()),
-            )
-            for one in self.versions
-        )
-        return Differences(*zip(source, target, strict=True))
-
 
 def update_config(run: FinishedRun, iterations: int = 1, is_local: bool = False) -> Any:
     """Return the settings of an update: few iterations and a short first training.
@@ -174,10 +162,6 @@ def update_config(run: FinishedRun, iterations: int = 1, is_local: bool = False)
     if has_weights and run.neural is not None and not config.model.get("restart"):
         config.model.initial_epochs = config.model.epochs_per_iteration
     return config
-
-
-def _names(graph: KnowledgeGraph, chosen: np.ndarray) -> frozenset[str]:
-    return frozenset(graph.entity_name(entity) for entity in np.flatnonzero(chosen).tolist())
 
 
 def mutual_matches(run: FinishedRun) -> tuple[Tensor, Tensor]:

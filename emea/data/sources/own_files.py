@@ -95,23 +95,26 @@ def read_own_files(
 
 def _read_graphs(settings: OwnFilesSettings) -> list[tuple[KnowledgeGraph, GraphReading]]:
     """Return both graphs with counts of what was read."""
-    read = []
-    for place in (settings.source, settings.target):
-        graph, reading = read_graph_file(
-            Path(str(place)).expanduser(),
-            settings.format,
-            settings.on_error,
-            settings.keep_isolated,
-            settings.keep_literals,
-            settings.attributes,
-            settings.label_language,
-        )
-        read.append((graph, reading))
+    places = (settings.source, settings.target)
+    read = [read_own_graph(Path(str(place)).expanduser(), settings) for place in places]
     if settings.keep_literals:
         _warn_of_unused(settings.attributes, *(graph for graph, _ in read))
-    if settings.keep_literals and settings.iri_names:
-        return [(with_iri_names(graph), reading) for graph, reading in read]
     return read
+
+
+def read_own_graph(path: Path, settings: OwnFilesSettings) -> tuple[KnowledgeGraph, GraphReading]:
+    """Return the graph of a file, with names made from IRIs if they are wanted."""
+    graph, reading = read_graph_file(
+        path,
+        settings.format,
+        settings.on_error,
+        settings.keep_isolated,
+        settings.keep_literals,
+        settings.attributes,
+        settings.label_language,
+    )
+    is_named = settings.keep_literals and settings.iri_names
+    return (with_iri_names(graph) if is_named else graph), reading
 
 
 def _read_links(
