@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
-from importlib import resources
 from typing import NamedTuple
 
 from jinja2 import Environment
@@ -71,9 +70,9 @@ def explanation_page(
         most_rows=MOST_ROWS,
         terms=[] if schema is None else _terms(schema),
     )
-    style = resources.files("emea.explain").joinpath("explanation.css").read_text(encoding="utf-8")
+    style = page_style("emea.explain", "explanation.css")
     title = wording.listed(list(map(wording.heading, explanations)))
-    return html_document(title, body, page_style() + style, kind="explanation")
+    return html_document(title, body, style, kind="explanation")
 
 
 def _terms(schema: Schema) -> list[tuple[str, str, list[TermMatch]]]:

@@ -75,13 +75,14 @@ def html_document(
     )
 
 
-def page_style() -> str:
-    """Return the style sheet that all pages share."""
-    return _resource("page.css")
+def page_style(package: str | None = None, name: str = "") -> str:
+    """Return the style sheet that all pages share, followed by one of a package."""
+    return resource("emea.results", "page.css") + (resource(package, name) if package else "")
 
 
-def _resource(name: str) -> str:
-    return resources.files("emea.results").joinpath(name).read_text(encoding="utf-8")
+def resource(package: str, name: str) -> str:
+    """Return the text of a file of a package."""
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:
@@ -99,7 +100,7 @@ def report_page(title: str, reports: Sequence[Report], lead: Sequence[str] = ())
     sections = [_section(report, lead if not place else ()) for place, report in enumerate(reports)]
     template = template_environment("emea.results").get_template("report.html")
     body = template.render(title=title, sections=sections)
-    scripts = [_resource("page.js")]
+    scripts = [resource("emea.results", "page.js")]
     if any(report.chart is not None for report in reports):
         scripts.insert(0, vega_bundle())
     return html_document(title, body, page_style(), scripts)

@@ -2,11 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from functools import cache
-from importlib import resources
 from pathlib import Path
-
-from jinja2 import Environment
 
 from emea.answer.exporting import DIGITS, cell
 from emea.data.graph_pair import GraphPair
@@ -15,7 +11,7 @@ from emea.explain.explainer import Explainer
 from emea.explain.explanation import Case, Contribution, Unmatched
 from emea.explain.text import card_text
 from emea.record.checked_files import write_lines
-from emea.results.page import html_document, page_style
+from emea.results.page import html_document, page_style, resource
 from emea.suggest.suggestion import Suggestion
 
 TSV_FILE, JSON_FILE, PAGE_FILE = "suggestions.tsv", "suggestions.jsonl", "review.html"
@@ -61,14 +57,6 @@ def _objects(pair: GraphPair, suggestions: Sequence[Suggestion]) -> Iterator[dic
         }
 
 
-@cache
-def _environment() -> Environment:
-    """Return the template environment, which escapes all text by default."""
-    environment = wording.template_environment("emea.suggest")
-    environment.filters |= {"paths": wording.paths, "cell": cell}
-    return environment
-
-
 def review_page(explainer: Explainer, suggestions: Sequence[Suggestion]) -> str:
     """Return the page: each suggestion with its candidates, their evidence and a choice.
 
@@ -84,8 +72,9 @@ def review_page(explainer: Explainer, suggestions: Sequence[Suggestion]) -> str:
     known = [*run.labels.tolist(), *run.split.supervision.validation.tolist()]
     names = run.pair.source.entity_name, run.pair.target.entity_name
     labels = [f"{cell(names[0](source))}\t{cell(names[1](target))}" for source, target in known]
-    template = _environment().get_template("review.html")
-    body = template.render(
+    environment = wording.template_environment("emea.suggest")
+    environment.filters |= {"paths": wording.paths, "cell": cell}
+    body = environment.get_template("review.html").render(
         card=card_text(run),
         sections=sections,
         labels=labels,
@@ -93,8 +82,8 @@ def review_page(explainer: Explainer, suggestions: Sequence[Suggestion]) -> str:
         key=run.header.run_id,
     )
     title = f"Review of {len(sections)} suggestions"
-    style = page_style() + _resource("review.css")
-    return html_document(title, body, style, [_resource("review.js")], kind="review")
+    style, script = page_style("emea.suggest", "review.css"), resource("emea.suggest", "review.js")
+    return html_document(title, body, style, [script], kind="review")
 
 
 def _section(explainer: Explainer, suggestion: Suggestion, place: int) -> dict[str, object]:
@@ -116,12 +105,10 @@ def _section(explainer: Explainer, suggestion: Suggestion, place: int) -> dict[s
 
 def _all_neighbours(cases: Sequence[Case]) -> list[Contribution | Unmatched]:
     """Return the neighbours of the source entity once each; every case contains all of them."""
-    if not cases:
-        return []
-    everyone: list[Contribution | Unmatched] = [*cases[0].contributions, *cases[0].unmatched]
     found: dict[int, Contribution | Unmatched] = {}
-    for one in everyone:
-        found.setdefault(one.neighbour.id, one)
+    for case in cases[:1]:
+        for one in (*case.contributions, *case.unmatched):
+            found.setdefault(one.neighbour.id, one)
     return list(found.values())
 
 
@@ -132,7 +119,3 @@ def _named(neighbours: Sequence[Contribution | Unmatched]) -> list[str]:
         relations = (one.relation,) if isinstance(one, Contribution) else one.relations
         named.append(f"{', '.join(map(wording.relation, relations))} {one.neighbour.short}")
     return named
-
-
-def _resource(name: str) -> str:
-    return resources.files("emea.suggest").joinpath(name).read_text(encoding="utf-8")

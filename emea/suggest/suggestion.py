@@ -73,17 +73,13 @@ def suggest(explainer: Explainer, count: int, among: IntArray | None = None) -> 
     around = influence.on_others(uncertainty)
     degrees = run.pair.source.degrees()
     targets, probs = top_candidates(run.beliefs, NUM_ALTERNATIVES)
-    return [
-        Suggestion(
-            entity,
-            _positive(targets[entity], probs[entity]),
-            score,
-            float(uncertainty[entity]),
-            float(around[entity]),
-            int(degrees[entity]),
-        )
-        for entity, score in chosen
-    ]
+    suggestions = []
+    for entity, score in chosen:
+        both = zip(targets[entity].tolist(), probs[entity].tolist(), strict=True)
+        candidates = tuple((target, prob) for target, prob in both if prob > 0)
+        values = float(uncertainty[entity]), float(around[entity]), int(degrees[entity])
+        suggestions.append(Suggestion(entity, candidates, score, *values))
+    return suggestions
 
 
 def _unlabelled(run: FinishedRun) -> Tensor:
@@ -92,11 +88,6 @@ def _unlabelled(run: FinishedRun) -> Tensor:
     is_open = torch.ones(run.pair.source.num_entities, dtype=torch.bool)
     is_open[known[:, 0]] = False
     return is_open
-
-
-def _positive(targets: IntArray, probs: np.ndarray) -> tuple[tuple[int, float], ...]:
-    both = zip(targets.tolist(), probs.tolist(), strict=True)
-    return tuple((target, prob) for target, prob in both if prob > 0)
 
 
 def uncertainties(beliefs: Beliefs) -> Tensor:
