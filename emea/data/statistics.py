@@ -1,7 +1,6 @@
 """Summarises the sizes and degrees of a pair in a table."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -9,50 +8,11 @@ from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, PairReading
 
 
-@dataclass(frozen=True)
-class GraphStatistics:
-    """Sizes and degrees of one graph."""
-
-    num_entities: int
-    num_relations: int
-    num_triples: int
-    mean_degree: float
-    median_degree: float
-    max_degree: int
-    num_without_triple: int
-
-
-def graph_statistics(graph: KnowledgeGraph) -> GraphStatistics:
-    """Return the sizes and degrees of a graph."""
-    degrees = graph.degrees() if graph.num_entities else np.zeros(1, dtype=np.int64)
-    return GraphStatistics(
-        num_entities=graph.num_entities,
-        num_relations=graph.num_relations,
-        num_triples=graph.num_triples,
-        mean_degree=float(degrees.mean()),
-        median_degree=float(np.median(degrees)),
-        max_degree=int(degrees.max()),
-        num_without_triple=int((degrees == 0).sum()) if graph.num_entities else 0,
-    )
-
-
 def statistics_table(pair: GraphPair) -> str:
     """Return the statistics of a pair as a text table."""
-    sides = graph_statistics(pair.source), graph_statistics(pair.target)
-    shown: dict[str, Callable[[GraphStatistics], str]] = {
-        "entities": lambda graph: f"{graph.num_entities:,}",
-        "relations": lambda graph: f"{graph.num_relations:,}",
-        "triples": lambda graph: f"{graph.num_triples:,}",
-        "mean degree": lambda graph: f"{graph.mean_degree:.2f}",
-        "median degree": lambda graph: f"{graph.median_degree:g}",
-        "max degree": lambda graph: f"{graph.max_degree:,}",
-        "entities without triple": lambda graph: f"{graph.num_without_triple:,}",
-        "share of entities linked": lambda graph: (
-            f"{len(pair.links) / max(1, graph.num_entities):.1%}"
-        ),
-    }
+    sides = [_counts(graph, len(pair.links)) for graph in (pair.source, pair.target)]
     rows = [(pair.name, "source", "target")]
-    rows += [(what, show(sides[0]), show(sides[1])) for what, show in shown.items()]
+    rows += [(what, left, sides[1][what]) for what, left in sides[0].items()]
     if pair.reading is not None:
         rows += _left_out(pair.reading, pair.source.attributes is not None)
     facts = [
@@ -63,6 +23,22 @@ def statistics_table(pair: GraphPair) -> str:
     if pair.num_absent and not pair.reading:
         facts.insert(1, ("links without triples", f"{pair.num_absent:,}"))
     return "\n".join([*_aligned(rows), "", *_listed(facts, rows)])
+
+
+def _counts(graph: KnowledgeGraph, num_links: int) -> dict[str, str]:
+    """Return the sizes and degrees of a graph by their names in the table."""
+    degrees = graph.degrees() if graph.num_entities else np.zeros(1, dtype=np.int64)
+    num_without_triple = int((degrees == 0).sum()) if graph.num_entities else 0
+    return {
+        "entities": f"{graph.num_entities:,}",
+        "relations": f"{graph.num_relations:,}",
+        "triples": f"{graph.num_triples:,}",
+        "mean degree": f"{degrees.mean():.2f}",
+        "median degree": f"{np.median(degrees):g}",
+        "max degree": f"{degrees.max():,}",
+        "entities without triple": f"{num_without_triple:,}",
+        "share of entities linked": f"{num_links / max(1, graph.num_entities):.1%}",
+    }
 
 
 def _left_out(reading: PairReading, kept: bool) -> list[tuple[str, str, str]]:
