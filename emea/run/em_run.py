@@ -94,7 +94,7 @@ class EMRun:
     def outcome(self, pair: GraphPair) -> Outcome:
         """Return the last beliefs, measured on all test links."""
         observer, certain = self.observer, self.parts.em.certain
-        answered = observer.finish()
+        observer.finish()
         report = observer.last
         assert report is not None and observer.initial_ranks and observer.final_ranks
         judged = self.split.with_labels(certain)
@@ -107,10 +107,10 @@ class EMRun:
             ranks={"initial": observer.initial_ranks, "final": observer.final_ranks},
             scores=self._scores(pair, judged, report, observer.final_ranks),
             losses=self.parts.module.losses,
-            warnings=self._warnings(report, answered, observer.final_ranks),
+            warnings=self._warnings(report, observer.final_ranks),
         )
 
-    def _warnings(self, report: IterationReport, answered: Numbers, ranks: Ranks) -> list[str]:
+    def _warnings(self, report: IterationReport, ranks: Ranks) -> list[str]:
         """Return warnings that follow from the scores and the candidates."""
         history = self.observer.history
         missed = self.observer.missed(report)
@@ -119,7 +119,7 @@ class EMRun:
         found = [candidate_warning(candidates, self.split.supervision.validation)]
         if len(history) > 1:
             numbers = len(self.split.supervision.validation), len(self.observer.ranked)
-            found.insert(0, score_warning(history, answered, hit, *numbers))
+            found.insert(0, score_warning(history, hit, *numbers))
         return [text for text in found if text is not None]
 
     def _scores(

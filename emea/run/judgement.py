@@ -195,11 +195,7 @@ def _edges(heads: IntArray, tails: IntArray, num_entities: int) -> IntArray:
 
 
 def score_warning(
-    history: list[Numbers],
-    answered: Numbers,
-    test_hit: float,
-    num_validation: int,
-    num_test: int,
+    history: list[Numbers], test_hit: float, num_validation: int, num_test: int
 ) -> str | None:
     """Return a warning if EM lowered Hit@1 on the validation links, or else on the test links.
 
@@ -208,13 +204,12 @@ def score_warning(
 
     Args:
         history: One entry for each iteration.
-        answered: The entry of the iteration that the run answers with.
-        test_hit: Hit@1 of its answer on the test links; NaN without test links.
+        test_hit: Hit@1 of the answer on the test links; NaN without test links.
         num_validation: Number of validation links.
         num_test: Number of test links.
     """
-    first = history[0]
-    of_validation = (first.get("validation") or {}).get("hit@1"), _validation(answered)
+    first, last = history[0], history[-1]
+    of_validation = (first.get("validation") or {}).get("hit@1"), _validation(last)
     of_test = (first.get("neural") or {}).get("hit@1"), test_hit
     for links, (before, after), number in (
         ("validation", of_validation, num_validation),

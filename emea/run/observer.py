@@ -15,7 +15,7 @@ from emea.config.settings.method import ParisRuleSettings
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph_pair import GraphPair
 from emea.data.split import Split
-from emea.em.reports import IterationReport, JointReport
+from emea.em.reports import IterationReport
 from emea.evaluation.compatibility import compatibility_metrics, conflict_share
 from emea.evaluation.joint_ranks import fused_ranks, joint_ranks
 from emea.evaluation.metrics import mapping_metrics
@@ -131,31 +131,22 @@ class EvaluationObserver:
         start = time.perf_counter()
         self.last = report
         is_end = report.iteration in (0, self.num_iterations)
-        links = self.ranked if is_end else self._sample
-        self.neural_ranks = ranks = link_ranks(report.similarity, links, pool=self.test[:, 1])
-        self.initial_ranks = self.initial_ranks or ranks
+        measured = self._measured(report, self.ranked if is_end else self._sample)
+        self.initial_ranks = self.initial_ranks or self.neural_ranks
         if self.initial_mapping is None:
             self.initial_mapping = hard_mapping(report.beliefs)
         entry: Numbers = {
             "iteration": report.iteration,
-            "neural": both_pools(ranks, self.missed(report)),
-            "joint": None,
+            **measured,
             "validation": report.validation,
             "normaliser": report.normaliser,
             "conflicts": conflict_share(report.beliefs.best_targets().cpu().numpy()),
-            "num_observed": len(links),
             "seconds": dict(report.seconds),
         }
-        if report.joint is not None:
-            joint = _joint_ranks(report, report.joint, ranks, links, self.test[:, 1])
-            entry |= self._joint_entry(report, report.joint, joint)
-            if report.joint.is_answer:
-                ranks = joint
         if report.answer_validation is not None:
             entry["validation_answer"] = report.answer_validation
         if report.search_recall is not None:
             entry["search_recall"] = report.search_recall
-        self.final_ranks = ranks
         entry["seconds"]["evaluate"] = time.perf_counter() - start
         self.history.append(entry)
 
@@ -196,22 +187,11 @@ class EvaluationObserver:
         self.log(flattened(entry), entry["iteration"])
         logger.info(self._line(entry))
 
-    def finish(self) -> Numbers:
-        """Rank all test links by the last iteration, and return its entry in the history."""
-        report, entry = self.last, self.history[-1]
-        assert report is not None
-        if entry["num_observed"] == len(self.ranked):
-            return entry
-        links, pool = self.ranked, self.test[:, 1]
-        self.neural_ranks = neural = link_ranks(report.similarity, links, pool)
-        self.final_ranks = neural
-        entry["neural"] = both_pools(neural, self.missed(report))
-        entry["num_observed"] = len(links)
-        if report.joint is not None:
-            joint = _joint_ranks(report, report.joint, neural, links, pool)
-            entry |= self._joint_entry(report, report.joint, joint)
-            self.final_ranks = joint if report.joint.is_answer else neural
-        return entry
+    def finish(self) -> None:
+        """Rank all test links by the last iteration, if it ranked a sample only."""
+        assert self.last is not None
+        if self.history[-1]["num_observed"] < len(self.ranked):
+            self.history[-1] |= self._measured(self.last, self.ranked)
 
     def missed(self, report: IterationReport, reverse: bool = False) -> Missed:
         """Return the test links that no method can find, with their worst ranks.
@@ -225,9 +205,23 @@ class EvaluationObserver:
         share = self.num_missed / max(1, self.num_missed + len(self.test))
         return Missed(share, self._pool_sizes[side], max(1, num_all))
 
-    def _joint_entry(self, report: IterationReport, joint: JointReport, ranks: Ranks) -> Numbers:
+    def _measured(self, report: IterationReport, links: IntArray) -> Numbers:
+        """Rank test links by the encoder and by the joint step, and return what was measured."""
+        pool, joint = self.test[:, 1], report.joint
+        ranks = link_ranks(report.similarity, links, pool)
+        self.neural_ranks = self.final_ranks = ranks
+        neural = both_pools(ranks, self.missed(report))
+        entry: Numbers = {"neural": neural, "joint": None, "num_observed": len(links)}
+        if joint is None:
+            return entry
+        if joint.ranking is None:
+            ranks = joint_ranks(ranks, report.similarity, joint.beliefs, links, pool)
+        else:
+            ranks = fused_ranks(ranks, report.similarity, joint.ranking, links, pool)
+        if joint.is_answer:
+            self.final_ranks = ranks
         judged = joint.labels[~np.isin(joint.labels[:, 0], self.validation[:, 0])]
-        return {
+        return entry | {
             "joint": both_pools(ranks, self.missed(report)),
             "weights": joint.weights,
             "labels": {
@@ -259,14 +253,6 @@ class EvaluationObserver:
         parts.append(_spent(entry))
         stage = f"EM {number}/{self.num_iterations}" if number else self.first_stage
         return f"{stage}: {'; '.join(parts)} [protocol {self.protocol}]"
-
-
-def _joint_ranks(
-    report: IterationReport, joint: JointReport, neural: Ranks, links: IntArray, pool: IntArray
-) -> Ranks:
-    if joint.ranking is None:
-        return joint_ranks(neural, report.similarity, joint.beliefs, links, pool)
-    return fused_ranks(neural, report.similarity, joint.ranking, links, pool)
 
 
 def flattened(entry: Mapping[str, Any], prefix: str = "") -> dict[str, float]:

@@ -44,7 +44,7 @@ def entry(iteration: int, hit: float, test: float = 0.5, **others: Any) -> dict[
 def test_a_lower_score_is_a_warning(
     history: list[dict[str, Any]], test_hit: float, words: list[str]
 ) -> None:
-    found = score_warning(history, history[-1], test_hit, 10_000, 10_000)
+    found = score_warning(history, test_hit, 10_000, 10_000)
     assert bool(found) == bool(words)
     for word in words:
         assert found is not None and word in found
@@ -54,12 +54,12 @@ def test_a_lower_score_is_a_warning(
 
 def test_a_loss_within_the_noise_of_few_links_is_no_warning() -> None:
     history = [entry(0, 0.64), entry(1, 0.63)]  # one of 100 validation links
-    assert score_warning(history, history[-1], 0.7, 100, 10_000) is None
+    assert score_warning(history, 0.7, 100, 10_000) is None
     # sqrt((0.64 * 0.36 + 0.63 * 0.37) / n) < 0.01 from n = 4,635 on
-    assert score_warning(history, history[-1], 0.7, 4_634, 10_000) is None
-    assert score_warning(history, history[-1], 0.7, 4_636, 10_000) is not None
+    assert score_warning(history, 0.7, 4_634, 10_000) is None
+    assert score_warning(history, 0.7, 4_636, 10_000) is not None
     history = [entry(0, 0.64, test=0.71), entry(1, 0.63)]
-    found = score_warning(history, history[-1], 0.69, 100, 10_000)
+    found = score_warning(history, 0.69, 100, 10_000)
     assert found is not None and "test links fell" in found
 
 
