@@ -118,11 +118,6 @@ class EMCallback(BetweenFits):
         """``[num_links, 2]`` links that have probability 1 in q."""
         return self.step.certain_links(self.visible)
 
-    @property
-    def phases(self) -> tuple[str, ...]:
-        """Return the names of the phases after each fit, in order."""
-        return (SEARCH, *((REASONING,) if self.step.reasons else ()), EVALUATION)
-
     def state_dict(self) -> dict[str, Any]:
         """Return everything the next iteration depends on, as plain values and tensors."""
         return {

@@ -80,8 +80,7 @@ class TrainingLoop:
         num_done = 0 if resume_from is None else self._restored(resume_from)
         # estimated with the current links; more labels can only make an epoch longer
         expected = [_expected_steps(stage, parts) for stage in plan]
-        num_left = sum(stage.is_last for stage in plan[num_done:])
-        with StepProgress(sum(expected), num_left, parts.em.phases) as progress:
+        with StepProgress(sum(expected)) as progress:
             parts.em.on_phase = progress.phase
             progress.skip(sum(expected[:num_done]))
             start, epochs = time.perf_counter(), module.num_epochs_done

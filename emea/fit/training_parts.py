@@ -27,11 +27,6 @@ class BetweenFits(pl.Callback):
     iteration: int
     on_phase: Callable[[str], None]
 
-    @property
-    @abstractmethod
-    def phases(self) -> tuple[str, ...]:
-        """The names of the phases after each fit, in order."""
-
     @abstractmethod
     def between_fits(self, module: AlignmentModule, data: LabelDataModule) -> None:
         """Evaluate the trained module and set the labels of the next fit."""
