@@ -1,6 +1,5 @@
 """The run of an encoder with EM; with ``em=none`` only the encoder."""
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from emea.fit.training_loop import TrainingLoop
 from emea.matching.candidates import mutual_best
 from emea.matching.pair_table import PairRanking
 from emea.record.run_folder import CHECKPOINT_FILE
-from emea.run.judgement import candidate_warning, score_warning
+from emea.run.judgement import candidate_warning
 from emea.run.observer import EvaluationObserver, compatibility_section, hard_mapping
 from emea.run.outcome import Numbers, Outcome, RunInputs
 from emea.run.parts import build_parts
@@ -98,6 +97,8 @@ class EMRun:
         report = observer.last
         assert report is not None and observer.initial_ranks and observer.final_ranks
         judged = self.split.with_labels(certain)
+        candidates = report.answer.targets.cpu().numpy()
+        few = candidate_warning(candidates, self.split.supervision.validation)
         return Outcome(
             neural=report.beliefs,
             joint=report.joint.beliefs if report.joint else None,
@@ -107,20 +108,8 @@ class EMRun:
             ranks={"initial": observer.initial_ranks, "final": observer.final_ranks},
             scores=self._scores(pair, judged, report, observer.final_ranks),
             losses=self.parts.module.losses,
-            warnings=self._warnings(report, observer.final_ranks),
+            warnings=[] if few is None else [few],
         )
-
-    def _warnings(self, report: IterationReport, ranks: Ranks) -> list[str]:
-        """Return warnings that follow from the scores and the candidates."""
-        history = self.observer.history
-        missed = self.observer.missed(report)
-        hit = both_pools(ranks, missed)["hit@1"] if len(self.split.test) else math.nan
-        candidates = report.answer.targets.cpu().numpy()
-        found = [candidate_warning(candidates, self.split.supervision.validation)]
-        if len(history) > 1:
-            numbers = len(self.split.supervision.validation), len(self.observer.ranked)
-            found.insert(0, score_warning(history, hit, *numbers))
-        return [text for text in found if text is not None]
 
     def _scores(
         self, pair: GraphPair, judged: Split, report: IterationReport, ranks: Ranks

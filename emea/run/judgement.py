@@ -11,7 +11,7 @@ from emea.data.graph_pair import GraphPair
 from emea.data.split import MORE_VALIDATION, Split
 from emea.data.statistics import statistics_table
 from emea.run.observer import hard_mapping
-from emea.run.outcome import Numbers, Outcome
+from emea.run.outcome import Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -55,10 +55,13 @@ def log_data(config: DictConfig, pair: GraphPair, split: Split) -> list[str]:
         )
     if not len(split.test):
         logger.info("There are no test links: the run predicts matches and evaluates nothing.")
-    noticed = data_warnings(pair, split, config.em.num_candidates, uses_literals)
+    noticed = data_warnings(pair, split, uses_literals)
     # only EM and its encoders leave rejected pairs out
     if pair.rejected is not None and "em" not in config.method.uses:
-        noticed.append(rejected_warning(len(pair.rejected), config.method.name))
+        noticed.append(
+            f"method={config.method.name} does not use the {len(pair.rejected)} rejected pairs, so "
+            "its result may contain them. Use method=emea."
+        )
     for text in noticed:
         logger.warning("%s", text)
     return noticed
@@ -78,15 +81,12 @@ def judge(found: Outcome, pair: GraphPair) -> list[str]:
     return noticed
 
 
-def data_warnings(
-    pair: GraphPair, split: Split, num_candidates: int, uses_literals: bool = False
-) -> list[str]:
+def data_warnings(pair: GraphPair, split: Split, uses_literals: bool) -> list[str]:
     """Return the warnings that are known before training.
 
     Args:
         pair: The graphs.
         split: The split of the links; its test links are not used.
-        num_candidates: Number of candidates of each entity.
         uses_literals: Whether literals are evidence, so that few links can be enough.
     """
     known, found = split.supervision, []
@@ -100,11 +100,6 @@ def data_warnings(
             f"{_only(len(known.validation), 'validation')} Probabilities, thresholds "
             f"and validation scores are unreliable. {MORE_VALIDATION}"
         )
-    if num_candidates > pair.target.num_entities:
-        found.append(
-            f"em.num_candidates={num_candidates} exceeds the number of target entities. All "
-            f"{pair.target.num_entities} entities are candidates."
-        )
     links = np.concatenate([known.train, known.validation])
     mapping = np.full(pair.source.num_entities, NO_MATCH, dtype=np.int64)
     mapping[links[:, 0]] = links[:, 1]
@@ -115,14 +110,6 @@ def data_warnings(
             "source entities also connect their counterparts. Results from structure will be poor."
         )
     return found
-
-
-def rejected_warning(num_rejected: int, method: str) -> str:
-    """Return the warning that a method does not use rejected pairs."""
-    return (
-        f"method={method} does not use the {num_rejected} rejected pairs, so its result may "
-        "contain them. Use method=emea."
-    )
 
 
 def are_few_links(num_train: int, uses_literals: bool) -> bool:
@@ -192,49 +179,6 @@ def _edges(heads: IntArray, tails: IntArray, num_entities: int) -> IntArray:
     """Return one number for each undirected edge."""
     edges: IntArray = np.minimum(heads, tails) * num_entities + np.maximum(heads, tails)
     return edges
-
-
-def score_warning(
-    history: list[Numbers], test_hit: float, num_validation: int, num_test: int
-) -> str | None:
-    """Return a warning if EM lowered Hit@1 on the validation links, or else on the test links.
-
-    A loss counts if it exceeds the standard error of the difference between two independent
-    samples of as many links. Smaller losses on few links are common in runs that EM improved.
-
-    Args:
-        history: One entry for each iteration.
-        test_hit: Hit@1 of the answer on the test links; NaN without test links.
-        num_validation: Number of validation links.
-        num_test: Number of test links.
-    """
-    first, last = history[0], history[-1]
-    of_validation = (first.get("validation") or {}).get("hit@1"), _validation(last)
-    of_test = (first.get("neural") or {}).get("hit@1"), test_hit
-    for links, (before, after), number in (
-        ("validation", of_validation, num_validation),
-        ("test", of_test, num_test),
-    ):
-        # without links the value is NaN, and comparisons with NaN are false
-        if before is None or after is None or not before - after > _error(before, after, number):
-            continue
-        return (
-            f"EM made the result worse: Hit@1 on the {links} links fell from {before:.4f} to "
-            f"{after:.4f}. Try more iterations (em.iterations), a larger model.encoder.dim, "
-            "or em=none, which keeps the model of the first training."
-        )
-    return None
-
-
-def _error(first: float, second: float, num_links: int) -> float:
-    """Return the standard error of the difference between two shares of as many links."""
-    return float(np.sqrt((first * (1 - first) + second * (1 - second)) / max(1, num_links)))
-
-
-def _validation(entry: Numbers) -> float | None:
-    """Return Hit@1 of the validation links in the ranking that the run answers with."""
-    found = (entry.get("validation_answer") or entry.get("validation") or {}).get("hit@1")
-    return None if found is None else float(found)
 
 
 def candidate_warning(candidates: IntArray, validation: IntArray) -> str | None:
