@@ -201,7 +201,8 @@ def _steps(
     model = RREA(graph, **asdict(RREAEncoderSettings())).to(device)
     direct = DirectRREA(graph, model).to(device)
     objective = MarginObjective(**asdict(MarginSettings()))
-    links = torch.from_numpy(graph.joint_links(pair.links[: len(pair.links) // 20])).to(device)
+    joint = pair.links[: len(pair.links) // 20] + np.array([0, graph.num_source])
+    links = torch.from_numpy(joint).to(device)
     settings: dict[str, Any] = {"lr": 0.005, "alpha": 0.9, "eps": 1e-7}
     optimizer = torch.optim.RMSprop(model.parameters(), **settings)
     step = OptimisationStep(partial(objective, model, links), optimizer)

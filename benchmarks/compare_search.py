@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -85,7 +86,7 @@ def light_ea_embeddings(pair: GraphPair) -> tuple[Tensor, Tensor]:
     graph = join_graphs(pair)
     torch.manual_seed(0)
     model = LightEA(graph, **asdict(LightEAEncoderSettings()))
-    links = graph.joint_links(pair.links[: len(pair.links) // 5])
+    links = pair.links[: len(pair.links) // 5] + np.array([0, graph.num_source])
     model.propagate(torch.from_numpy(links))
     return model.embedding[: graph.num_source], model.embedding[graph.num_source :]
 

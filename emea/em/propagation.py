@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from emea.matching import compiled
 from emea.matching.beliefs import Matching
 from emea.matching.pair_table import group_sizes, group_starts, places_in_groups
 from emea.matching.similarity import Similarity
@@ -15,11 +14,7 @@ from emea.rules.implied_pairs import EVIDENCE_PER_BLOCK, ImpliedPairs, implied_p
 from emea.rules.literal_rows import LiteralRows
 from emea.rules.pair_evidence import log_doubt
 from emea.rules.subsumption import Subsumption
-from emea.runtime import kernels
 from emea.runtime.block_memory import block_budget, in_smaller_blocks
-
-SORTING = 32
-"""Operations per value if torch sorts values to find the smallest ones."""
 
 
 class Propagation:
@@ -147,8 +142,6 @@ def smallest_of_groups(
         place: The place, from 1 on.
         filler: Result for groups with fewer values; larger than all values.
     """
-    if kernels.uses_numba(values, SORTING * len(values)):
-        return compiled.smallest_of_groups(values, groups, num_groups, place, filler)
     if not len(values):
         return values.new_full((num_groups,), filler)
     order = torch.argsort(values, stable=True)

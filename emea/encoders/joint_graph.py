@@ -53,11 +53,6 @@ class JointGraph:
         """Number of distinct relation sets."""
         return int(self.edge_sets.max()) + 1 if self.num_edges else 0
 
-    def joint_links(self, links: IntArray) -> IntArray:
-        """Return the links (source id, target id) in the joint id space."""
-        shift: IntArray = np.array([0, self.num_source])
-        return links + shift
-
     def incident_relations(self, opposite: bool = False) -> tuple[IntArray, IntArray]:
         """Return the distinct (entity, directed relation) pairs, ascending.
 

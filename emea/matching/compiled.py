@@ -48,20 +48,6 @@ def triton_pair_dots(first: Tensor, second: Tensor, rows: Tensor, columns: Tenso
     return products
 
 
-def group_order(groups: Tensor, num_groups: int) -> Tensor:
-    """Return the places of the entries ordered by group, and in their order within a group."""
-    return torch.from_numpy(loops().grouped(*arrays(groups), num_groups))
-
-
-def smallest_of_groups(
-    values: Tensor, groups: Tensor, num_groups: int, place: int, filler: int
-) -> Tensor:
-    """Return the value of each group that has this place in ascending order, or the filler."""
-    smallest = torch.full((num_groups, place), filler, dtype=values.dtype)
-    loops().keep_smallest(*arrays(values, groups, smallest))
-    return smallest[:, -1]
-
-
 def loops() -> Any:
     """Return the module of the compiled loops."""
     from emea.matching import compiled_loops  # numba takes half a second to import

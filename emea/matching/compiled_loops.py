@@ -24,35 +24,6 @@ def pair_dots(start, stop, first, second, rows, columns, out):
 
 
 @exact
-def grouped(groups, num_groups):
-    """Return the places of the entries ordered by group, and in their order within a group."""
-    ends = np.zeros(num_groups + 1, np.int64)
-    for place in range(len(groups)):
-        ends[groups[place] + 1] += 1
-    for group in range(num_groups):
-        ends[group + 1] += ends[group]
-    order = np.empty(len(groups), np.int64)
-    for place in range(len(groups)):
-        order[ends[groups[place]]] = place
-        ends[groups[place]] += 1
-    return order
-
-
-@exact
-def keep_smallest(values, groups, smallest):
-    """Insert the values of each group into its list of the smallest ones, which is ascending."""
-    last = smallest.shape[1] - 1
-    for k in range(len(values)):
-        group, place = groups[k], last
-        if values[k] >= smallest[group, last]:
-            continue
-        while place > 0 and smallest[group, place - 1] > values[k]:
-            smallest[group, place] = smallest[group, place - 1]
-            place -= 1
-        smallest[group, place] = values[k]
-
-
-@exact
 def other_sums(start, stop, groups, terms, out):
     """Write 1 + the sum of the other terms of its entity for each pair of some entities.
 

@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from emea.matching.compiled import arrays, group_order, loops
+from emea.matching.compiled import arrays, loops
 from emea.matching.pair_table import PairTable, group_starts
 from emea.runtime import kernels
 from emea.runtime.threads import in_ranges
@@ -129,7 +129,7 @@ def _other_sums(table: PairTable) -> tuple[OtherSums, OtherSums]:
         return partial(_torch_sums, _sums_by_source), partial(_torch_sums, of_targets)
     places = table.filled.flatten().nonzero().squeeze(1)
     targets = table.targets.flatten()[places]
-    by_target = places[group_order(targets, table.num_target)]
+    by_target = places[torch.argsort(targets, stable=True)]
     of_source = group_starts(places // table.targets.shape[1], table.num_source), places
     of_target = group_starts(targets, table.num_target), by_target
     return partial(_compiled_sums, of_source), partial(_compiled_sums, of_target)

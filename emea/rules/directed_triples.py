@@ -113,10 +113,6 @@ class Edges:
     def __init__(self, triples: DirectedTriples) -> None:
         self.num_entities = triples.num_entities
         self.keys = triples.pair_heads * triples.num_entities + triples.pair_tails
-        size = 1 << min(26, max(10, (32 * len(self.keys)).bit_length()))
-        self._mask = size - 1
-        self._table = torch.zeros(size, dtype=torch.bool, device=self.keys.device)
-        self._table[self._hash(self.keys)] = True
         entities = torch.arange(self.num_entities, device=self.keys.device)
         self._bits = ((entities * _MIX) >> 40) & 63
         self._neighbours = self._signatures(triples)
@@ -148,13 +144,6 @@ class Edges:
     def as_lists(self) -> tuple[Tensor, ...]:
         """Return start of each entity's edges, their tails, and the bits of :meth:`may_join`."""
         return self._starts, self._tails, self._neighbours, self._bits
-
-    def _hash(self, keys: Tensor) -> Tensor:
-        return ((keys * _MIX) >> 36) & self._mask
-
-    def maybe(self, keys: Tensor) -> Tensor:
-        """Return whether a pair may be an edge; False is always correct."""
-        return self._table[self._hash(keys)]
 
     def find(self, keys: Tensor) -> Tensor:
         """Return the number of each pair among the edges, -1 if it is not an edge."""

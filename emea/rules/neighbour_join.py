@@ -133,11 +133,9 @@ def _join_block(
         possible &= filled[entity].unsqueeze(2)
     row, slot, neighbour_slot = possible.nonzero(as_tuple=True)
     keys = heads[row, slot] * edges.num_entities + tails[row, neighbour_slot]
-    maybe = edges.maybe(keys).nonzero().squeeze(1)
-    found = edges.find(keys[maybe])
-    is_edge = (found >= 0).nonzero().squeeze(1)
-    hit, found = maybe[is_edge], found[is_edge]
-    row, slot, neighbour_slot = row[hit], slot[hit], neighbour_slot[hit]
+    found = edges.find(keys)
+    hit = (found >= 0).nonzero().squeeze(1)
+    row, slot, neighbour_slot, found = row[hit], slot[hit], neighbour_slot[hit], found[hit]
     index, relation, target_relation = relation_products(source, target, row + pairs.start, found)
     row = row[index]
     return (

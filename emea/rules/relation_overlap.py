@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from emea.matching.compiled import arrays, group_order
+from emea.matching.compiled import arrays
 from emea.matching.pair_table import PairTable, chunks, expand_ranges, group_starts
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.neighbour_join import LOOKUPS_PER_BLOCK
@@ -157,7 +157,7 @@ def _compiled_found(
     from emea.rules import compiled_loops  # numba takes half a second to import
 
     found = torch.empty(len(pair[0]))
-    order = group_order(pair[1], len(there.starts) - 1)
+    order = torch.argsort(pair[1], stable=True)
     given = (
         *arrays(order),
         arrays(*pair),

@@ -164,7 +164,6 @@ def test_nothing_matched_implies_nothing() -> None:
     assert len(sources) == len(targets) == 0
 
 
-@pytest.mark.usefixtures("each_kernels")
 @pytest.mark.parametrize("place", [1, 3])
 def test_smallest_values_of_groups(place: int) -> None:
     rng = np.random.default_rng(0)

@@ -148,12 +148,6 @@ def test_triples_are_those_of_both_graphs(pair: GraphPair) -> None:
     assert triples == sorted(triples, key=lambda triple: (triple[0], triple[2], triple[1]))
 
 
-def test_joint_links_shift_targets_and_leave_the_given_links() -> None:
-    links = np.array([[0, 0], [3, 2]])
-    assert join_graphs(CROWDED).joint_links(links).tolist() == [[0, 4], [3, 6]]
-    assert links.tolist() == [[0, 0], [3, 2]]
-
-
 def test_partners_on_both_sides() -> None:
     assert counterparts(np.array([[0, 4], [2, 3]]), 6).tolist() == [4, -1, 3, 2, 0, -1]
 
