@@ -67,20 +67,6 @@ class ImpliedPairs(NamedTuple):
         return ImpliedPairs(*(column[places] for column in self))
 
 
-class _GroupEvidence(NamedTuple):
-    """Holds the evidence for whole groups: one row per pair of a source and a target group.
-
-    Args:
-        starts: Start of the rows of each source group.
-        target_groups: Target group of each row.
-        log_doubt: Log doubt in units of ``1 / FIXED_POINT``.
-    """
-
-    starts: Tensor
-    target_groups: Tensor
-    log_doubt: Tensor
-
-
 def implied_pairs(
     source: TailGroups,
     target: TailGroups,
@@ -99,12 +85,12 @@ def implied_pairs(
         doubt: Computes the log doubt that one piece of evidence leaves.
         least_evidence: Evidence of this probability or less is dropped.
     """
-    rows = _group_evidence(source, target, matching, doubt, least_evidence)
-    num_rows = torch.diff(rows.starts)[source.group_of_head]
+    starts, groups, doubts = _group_evidence(source, target, matching, doubt, least_evidence)
+    num_rows = torch.diff(starts)[source.group_of_head]
     triples = ((num_rows > 0) & wanted[source.heads]).nonzero().squeeze(1)
-    heads, first = source.heads[triples], rows.starts[source.group_of_head[triples]]
-    num_rows, num_members = num_rows[triples], target.num_members[rows.target_groups]
-    member_starts = target.member_starts[rows.target_groups]
+    heads, first = source.heads[triples], starts[source.group_of_head[triples]]
+    num_rows, num_members = num_rows[triples], target.num_members[groups]
+    member_starts = target.member_starts[groups]
     made = run_ends(num_members)
     for block in _blocks(heads, made[first + num_rows] - made[first]):
         triple, row = expand_ranges(first[block], num_rows[block])
@@ -112,13 +98,19 @@ def implied_pairs(
         index, member = expand_ranges(*members)
         keys = (heads[block] * matching.num_target).index_select(0, triple).index_select(0, index)
         keys += target.members.index_select(0, member)
-        log_doubt = rows.log_doubt.index_select(0, row).index_select(0, index)
+        log_doubt = doubts.index_select(0, row).index_select(0, index)
         yield _summed(keys, log_doubt, matching.num_target)
 
 
 def _group_evidence(
     source: TailGroups, target: TailGroups, matching: Matching, doubt: Doubt, least_evidence: float
-) -> _GroupEvidence:
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the evidence for whole groups: one row per pair of a source and a target group.
+
+    Returns:
+        Start of the rows of each source group, target group of each row, and its log doubt in units
+        of ``1 / FIXED_POINT``.
+    """
     counterparts = matching.targets[source.owners]
     is_small = source.num_members <= MAX_MEMBERS
     groups = ((counterparts >= 0) & is_small).nonzero().squeeze(1)
@@ -133,7 +125,7 @@ def _group_evidence(
     starts = run_ends(group_sizes(groups, len(source.owners), is_heard))
     heard = is_heard.nonzero().squeeze(1)
     fixed = (log[heard] * FIXED_POINT).round().long()
-    return _GroupEvidence(starts, target_groups[heard], fixed)
+    return starts, target_groups[heard], fixed
 
 
 def _blocks(heads: Tensor, num_pieces: Tensor) -> Iterator[slice]:

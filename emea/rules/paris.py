@@ -9,7 +9,7 @@ from emea.rules.dense_evidence import DenseEvidence
 from emea.rules.directed_triples import DirectedTriples
 from emea.rules.literal_rows import literal_rows, with_values
 from emea.rules.neighbour_join import NeighbourJoin, join_neighbours
-from emea.rules.pair_evidence import EvidenceModel, log_doubt
+from emea.rules.pair_evidence import EvidenceModel, log_remaining
 from emea.rules.rule import Rule, RuleView
 from emea.rules.subsumption import Subsumption, estimate_subsumption
 
@@ -59,10 +59,7 @@ class PARIS(Rule):
         self._dense = view.dense
         # the Markov blanket needs evidence of improbable candidates, so the join must contain them
         self._join = join_neighbours(
-            self.source,
-            self.target,
-            view.beliefs,
-            skip_impossible=not self.markov_blanket,
+            self.source, self.target, view.beliefs, skip_impossible=not self.markov_blanket
         )
         if view.relation_links is None:
             best = view.beliefs.hardened() if self.subsumption_from == "best" else view.beliefs
@@ -115,16 +112,9 @@ class PARIS(Rule):
 
     def _log_doubt(self, prob: Tensor) -> Tensor:
         """Return the log of the two factors of Eq. 19 per row of the join, given q(y_n = n')."""
-        assert self._join is not None and self._subsumption is not None
-        relation, target_relation = self._join.relation, self._join.target_relation
-        source_in_target, target_in_source = self._subsumption.of(relation, target_relation)
-        return log_doubt(
-            source_in_target,
-            target_in_source,
-            self.source.inverse_functionality[relation],
-            self.target.inverse_functionality[target_relation],
-            prob,
-        )
+        assert self._join is not None
+        by_source, by_target = self._factors(self._join.relation, self._join.target_relation)
+        return log_remaining(by_source * prob, by_target * prob)
 
     def _dense_support(self, dense: DenseBeliefs, targets: Tensor, of_join: Tensor) -> Tensor:
         """Return the log doubt given all of q; pairs of large hubs keep that of the join."""

@@ -163,26 +163,21 @@ def _product(
     """
     if not uses_bags(dense) or not len(cols):
         return _csr(starts, cols, values, shape) @ dense
-    return bags(dense, cols, starts, values)
+    # detached, because torch otherwise also prepares a gradient that is not used
+    sums: Tensor = torch.embedding_bag(
+        dense.detach(),
+        cols,
+        starts,
+        mode=0,
+        per_sample_weights=values.detach(),
+        include_last_offset=True,
+    )[0]
+    return sums
 
 
 def uses_bags(dense: Tensor) -> bool:
     """Return whether ``embedding_bag`` is the fastest way to add up rows of a matrix."""
     return dense.device.type == "cpu" and dense.dtype == torch.float32
-
-
-def bags(rows: Tensor, ids: Tensor, starts: Tensor, weights: Tensor) -> Tensor:
-    """Return weighted sums of rows; sum ``i`` is over ``ids[starts[i] : starts[i + 1]]``."""
-    # detached, because torch otherwise also prepares a gradient that is not used
-    sums: Tensor = torch.embedding_bag(
-        rows.detach(),
-        ids,
-        starts,
-        mode=0,
-        per_sample_weights=weights.detach(),
-        include_last_offset=True,
-    )[0]
-    return sums
 
 
 def _csr(starts: Tensor, cols: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
