@@ -233,7 +233,6 @@ class AliNetObjective(Objective):
 
     near_targets: Tensor
     near_sources: Tensor
-    partners: Tensor
 
     def __init__(
         self,
@@ -279,9 +278,9 @@ class AliNetObjective(Objective):
         false_targets = self._draw_near(self.near_targets, picked)
         false_sources = self._draw_near(self.near_sources, picked)
         # the nearest neighbours of a link's end may include its counterpart
-        unlinked = false_targets != self.partners[source].unsqueeze(1)
+        unlinked = false_targets != encoder.partners[source].unsqueeze(1)
         hinges = (self._hinge(rows, source, false_targets) * unlinked).sum()
-        unlinked = self.partners[false_sources] != target.unsqueeze(1)
+        unlinked = encoder.partners[false_sources] != target.unsqueeze(1)
         hinges = hinges + (self._hinge(rows, target, false_sources) * unlinked).sum()
         relational: Tensor = self._triples_per_relation(encoder) * encoder.consistency(rows)
         contrastive = apart.square().sum() + self.balance * hinges
@@ -312,8 +311,6 @@ class AliNetObjective(Objective):
 
     def _start(self, encoder: AliNet, links: Tensor) -> None:
         size, num_source, device = len(encoder.features), encoder.num_source, links.device
-        partners = counterparts(links.cpu().numpy(), size)
-        self.register_buffer("partners", torch.from_numpy(partners).to(device), persistent=False)
         for name, low, high in (
             ("near_targets", num_source, size),
             ("near_sources", 0, num_source),
