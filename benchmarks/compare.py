@@ -40,6 +40,7 @@ from emea.data.graph_pair import GraphPair
 from emea.data.sources.synthetic import synthetic_pair
 from emea.encoders.joint_graph import join_graphs
 from emea.encoders.kernels import sparse_pattern
+from emea.encoders.rmsprop import RMSprop
 from emea.encoders.rrea import RREA, MarginObjective
 from emea.fit.optimisation_step import GraphedStep, OptimisationStep
 from emea.matching.beliefs import Beliefs
@@ -204,7 +205,7 @@ def _steps(
     joint = pair.links[: len(pair.links) // 20] + np.array([0, graph.num_source])
     links = torch.from_numpy(joint).to(device)
     settings: dict[str, Any] = {"lr": 0.005, "alpha": 0.9, "eps": 1e-7}
-    optimizer = torch.optim.RMSprop(model.parameters(), **settings)
+    optimizer = RMSprop(model.parameters(), **settings)
     step = OptimisationStep(partial(objective, model, links), optimizer)
     ours = GraphedStep(step) if device.type == "cuda" else step
     usual = torch.optim.RMSprop(model.parameters(), **settings)

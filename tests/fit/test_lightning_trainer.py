@@ -4,6 +4,7 @@ import csv
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -20,6 +21,7 @@ from emea.config.settings.execution import PASSED_ON, REASONS, lightning_options
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair
 from emea.encoders.joint_graph import join_graphs
+from emea.encoders.rmsprop import RMSprop
 from emea.encoders.rrea import RREA, MarginObjective
 from emea.errors import ConfigError
 from emea.fit import lightning_trainer as lightning_settings
@@ -299,7 +301,7 @@ def make_module() -> Callable[[], AlignmentModule]:
     def make() -> AlignmentModule:
         torch.manual_seed(0)
         encoder = usual(RREA, join_graphs(pair), dim=4, dropout=0.0)
-        optimizer = partial(torch.optim.RMSprop, lr=0.005, alpha=0.9, eps=1e-7)
+        optimizer = partial(RMSprop, lr=0.005, alpha=0.9, eps=1e-7)
         return AlignmentModule(
             encoder, usual(MarginObjective), optimizer, num_source=9, num_target=10
         )
@@ -373,7 +375,10 @@ def test_fits_on_a_gpu_leave_the_module_there(
     devices = []
     for links in (LINKS, LINKS[:2], LINKS):
         data.relabel(links)
-        fit(module, data, 7, "gpu", [pl.Callback()])
+        parts: Any = SimpleNamespace(
+            module=module, data=data, stopping=None, lightning=LightningSettings()
+        )
+        fit(parts, 7, cuda, [pl.Callback()])
         devices.append(module.device.type)
     assert devices == [cuda.type] * 3
     assert module.num_steps_done == 21

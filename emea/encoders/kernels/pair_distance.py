@@ -94,6 +94,8 @@ def _differences(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
 def margin_loss(distances: Tensor, picked: Tensor | None, num_true: int, margin: float) -> Tensor:
     """Return the sum of ``max(0, margin + true - false)`` over all false pairs, per sampled link.
 
+    On CUDA, one kernel computes the loss and its gradient.
+
     Args:
         distances: ``[num_true + 2 * num_sampled]`` distances: of linked pairs, of the sampled links
             with a false target, and of the sampled links with a false source.
@@ -102,6 +104,9 @@ def margin_loss(distances: Tensor, picked: Tensor | None, num_true: int, margin:
         num_true: Number of linked pairs.
         margin: The margin.
     """
+    if _sums_atomically(distances):
+        loss = _MarginLoss.apply(distances, picked, num_true, margin)  # type: ignore[no-untyped-call]
+        return cast(Tensor, loss)
     true, false = distances[:num_true], distances[num_true:]
     size = len(false) // 2
     if picked is None:
@@ -109,3 +114,22 @@ def margin_loss(distances: Tensor, picked: Tensor | None, num_true: int, margin:
     else:
         positive = true.index_select(0, picked)
     return torch.relu(margin + positive.repeat(2) - false).sum() / size
+
+
+class _MarginLoss(torch.autograd.Function):
+    """Computes the gradient together with the loss, because it does not depend on its use."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, distances: Tensor, picked: Tensor | None, num_true: int, margin: float
+    ) -> Tensor:
+        from emea.encoders.kernels import triton_losses
+
+        loss, gradient = triton_losses.margin_loss(distances, picked, num_true, margin)
+        ctx.save_for_backward(gradient)
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+        (gradient,) = ctx.saved_tensors
+        return gradient * grads[0], None, None, None

@@ -1,4 +1,4 @@
-"""Triton kernels of row distances, with their launchers.
+"""Triton kernels of row distances, of the margin loss and of RMSprop, with their launchers.
 
 The module can only be imported if Triton is installed.
 """
@@ -17,6 +17,12 @@ PAIRS_PER_TILE = 8
 
 PAIRS_PER_GRADIENT = 32
 """Pairs of rows whose gradients one program adds up; at most 64, as they are marked by bits."""
+
+MARGIN_BLOCK = 1024
+"""Pairs of which one program adds up the loss."""
+
+RMSPROP_BLOCK = 1024
+"""Parameters updated by one program."""
 
 
 @triton.jit(do_not_specialize=SIZES)
@@ -127,3 +133,79 @@ def _launch_on_pairs(
     width = tile_width(dim)
     constants |= {"DIM": dim, "TILE": tile, "WIDTH": width}
     kernel[grid](rows, first, second, *rest, num_pairs, **constants)
+
+
+@triton.jit(do_not_specialize=SIZES)
+def margin_kernel(
+    distances,
+    picked,
+    loss,
+    grad,
+    num_true,
+    size,
+    margin,
+    WITH_PICKED: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Add ``max(0, margin + true - false) / size``, and its gradient; one program per block."""
+    pair = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = pair < 2 * size
+    link = pair % size
+    if WITH_PICKED:  # noqa: SIM108 - a constant
+        place = tl.load(picked + link, mask=inside, other=0)
+    else:
+        place = link % num_true
+    true = tl.load(distances + place, mask=inside, other=0.0)
+    value = margin + true - tl.load(distances + num_true + pair, mask=inside, other=0.0)
+    active = inside & ~(value <= 0.0)  # NaN is active, so that the loss shows it
+    share = 1.0 / size
+    tl.store(grad + num_true + pair, tl.where(active, -share, 0.0), mask=inside)
+    tl.atomic_add(grad + place, tl.where(active, share, 0.0), mask=active)
+    tl.atomic_add(loss, tl.sum(tl.where(active, value, 0.0), axis=0) * share)
+
+
+def margin_loss(
+    distances: Tensor, picked: Tensor | None, num_true: int, margin: float
+) -> tuple[Tensor, Tensor]:
+    """Return the loss of ``pair_distance.margin_loss`` and the gradient of the distances."""
+    size = (len(distances) - num_true) // 2
+    results = distances.new_empty(1 + len(distances))
+    results[: 1 + num_true].zero_()
+    loss, grad = results[0], results[1:]
+    margin_kernel[(-(-2 * size // MARGIN_BLOCK),)](
+        distances.contiguous(),
+        distances if picked is None else picked,
+        loss,
+        grad,
+        num_true,
+        size,
+        margin,
+        WITH_PICKED=picked is not None,
+        BLOCK=MARGIN_BLOCK,
+    )
+    return loss, grad
+
+
+@triton.jit  # a multiple of 16 lets it read four numbers at a time
+def rmsprop_kernel(parameters, grads, squares, size, rate, smoothing, epsilon, BLOCK: tl.constexpr):
+    """Update the mean square and the parameters; one program per block of parameters."""
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < size
+    grad = tl.load(grads + place, mask=inside, other=0.0)
+    square = tl.load(squares + place, mask=inside, other=0.0)
+    square = smoothing * square + (1.0 - smoothing) * grad * grad
+    value = tl.load(parameters + place, mask=inside, other=0.0)
+    tl.store(squares + place, square, mask=inside)
+    step = rate * grad / (tl.sqrt(square) + epsilon)
+    tl.store(parameters + place, value - step, mask=inside)
+
+
+def rmsprop(
+    parameter: Tensor, grad: Tensor, square: Tensor, rate: float, smoothing: float, epsilon: float
+) -> None:
+    """Run one step of RMSprop in place."""
+    size = parameter.numel()
+    grid = (max(1, -(-size // RMSPROP_BLOCK)),)
+    rmsprop_kernel[grid](
+        parameter, grad, square, size, rate, smoothing, epsilon, BLOCK=RMSPROP_BLOCK
+    )

@@ -26,7 +26,7 @@ MAX_WIDTH = 128
 """Columns one program holds at a time; a wider tile does not fit into registers."""
 
 
-SIZES = ("num_rows", "num_edges", "num_pairs")
+SIZES = ("num_rows", "num_edges", "num_pairs", "num_true", "size")
 """Numbers that depend on the data. Without this list, Triton would compile a kernel again for
 multiples of 16, which does not make it faster."""
 
