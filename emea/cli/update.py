@@ -56,10 +56,11 @@ def main(arguments: Sequence[str]) -> int:
     folder = options.out or options.run.with_name(f"{options.run.resolve().name}-updated")
     _check(options, folder)
     # torch is imported after the command line and the folder were checked.
+    from emea.explain.entities import run_answers
     from emea.run.finished_run import load_run
     from emea.update.changes import changes_between, counts, write_changes
     from emea.update.planning import plan_update
-    from emea.update.updating import answers_before
+    from emea.update.updating import named_answers
 
     folder.mkdir(parents=True, exist_ok=True)
     with logged(folder / LOG_FILE):
@@ -67,8 +68,8 @@ def main(arguments: Sequence[str]) -> int:
         update = _read(options, run)
         began = time.perf_counter()
         plan = plan_update(update, options.complete, options.hops)
-        before = answers_before(run)
-        after, recomputed = _updated(update, plan, folder, options.iterations)
+        before = named_answers(run.pair, run_answers(run))
+        after, recomputed = _updated(update, plan, before, folder, options.iterations)
     changes = changes_between(before, after, update.versions)
     summary = {
         "updated_from": run.header.run_id,
@@ -86,25 +87,27 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _updated(
-    update: "Update", plan: "Plan", folder: Path, iterations: int
+    update: "Update", plan: "Plan", before: "Answers", folder: Path, iterations: int
 ) -> tuple["Answers", Mapping[str, float]]:
     """Run the update, and return the answers and the numbers of recomputed entities.
 
     If nothing changed, the folder gets a copy of the run.
     """
+    from emea.answer.exporting import answered_pairs
     from emea.run.job import run_job
     from emea.update.planning import LOCAL, NOTHING
-    from emea.update.updating import answers_after, answers_before, copy_run, update_config
+    from emea.update.updating import copy_run, named_answers, update_config
 
     if plan.kind == NOTHING:
         copy_run(update.run, folder)
-        return answers_before(update.run), {"source": 0, "target": 0, "share": 0.0}
+        return before, {"source": 0, "target": 0, "share": 0.0}
     config = update_config(update.run, iterations, plan.kind == LOCAL)
     result = run_job(config, folder, pair=update.pair, start_from=plan.start)
     numbers: Any = result.metrics.get("recomputed")
     sizes = update.pair.source.num_entities, update.pair.target.num_entities
     everything = {"source": sizes[0], "target": sizes[1], "share": 1.0}
-    return answers_after(result), numbers or everything
+    after = named_answers(result.pair, answered_pairs(result.decision))
+    return after, numbers or everything
 
 
 def _check(options: argparse.Namespace, folder: Path) -> None:

@@ -67,10 +67,6 @@ class LocalUpdate:
         source[nearest] = True
         return replace(self, source=source)
 
-    def rows(self, similarity: Similarity) -> Similarity:
-        """Return the similarity of the recomputed source entities, numbered from 0."""
-        return Subset(self.source, torch.ones_like(self.target)).similarity(similarity)
-
     def neural_beliefs(
         self, similarity: Similarity, beliefs_of: Callable[[Similarity], Beliefs]
     ) -> Beliefs:
@@ -83,7 +79,8 @@ class LocalUpdate:
         kept = self.neural
         if not bool(self.source.any()):
             return kept
-        new = beliefs_of(self.rows(similarity))
+        part = Subset(self.source, torch.ones_like(self.target))
+        new = beliefs_of(part.similarity(similarity))
         width = max(new.num_candidates, kept.num_candidates)
         targets, probs = widened(kept.targets, width), widened(kept.probs, width)
         targets, probs = targets.clone(), probs.to(new.probs.dtype, copy=True)

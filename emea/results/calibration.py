@@ -26,23 +26,18 @@ def write_calibration(folder: Path, base: Path | None = None) -> list[Path]:
     base = base or folder / "reliability"
     if base.suffix in (".png", ".svg"):
         base = base.with_suffix("")
-    spec = calibration_chart(load_metrics(folder))
-    paths = [base.with_name(f"{base.name}.{ending}") for ending in ("png", "svg")]
-    with writing(base):
-        write_atomic(paths[0], png(spec))
-        write_atomic(paths[1], svg(spec))
-    return paths
-
-
-def load_metrics(folder: Path) -> dict[str, Any]:
-    """Return the metrics of a run that has a calibration."""
     metrics = read_metrics(folder)
     if not metrics.get("calibration", {}).get("bins"):
         raise DataError(
             f"{folder}/metrics.json has no calibration, because no test link has an answer. Choose "
             "a run with test links."
         )
-    return metrics
+    spec = calibration_chart(metrics)
+    paths = [base.with_name(f"{base.name}.{ending}") for ending in ("png", "svg")]
+    with writing(base):
+        write_atomic(paths[0], png(spec))
+        write_atomic(paths[1], svg(spec))
+    return paths
 
 
 def calibration_chart(metrics: dict[str, Any]) -> Spec:

@@ -1,7 +1,7 @@
 """Starts a run from the state of an earlier run on an earlier version of its graphs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -104,16 +104,6 @@ class WarmStart:
     encoder: Mapping[str, Tensor]
     maps: list[RowMap]
     local: LocalUpdate | None = None
-
-    def restricted(self, local: LocalUpdate, edges: IntArray) -> "WarmStart":
-        """Return the start of a run that recomputes some entities and trains no weights.
-
-        Args:
-            local: The entities that are recomputed.
-            edges: New entities and their neighbours that existed, see :class:`RowMap`.
-        """
-        entities, *others = self.maps
-        return replace(self, maps=[replace(entities, edges=edges), *others], local=local)
 
     def apply(self, parts: Parts) -> None:
         """Give the state to the objects of a run that has not started yet."""

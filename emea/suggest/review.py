@@ -107,7 +107,8 @@ def _all_neighbours(cases: Sequence[Case]) -> list[Contribution | Unmatched]:
     """Return the neighbours of the source entity once each; every case contains all of them."""
     found: dict[int, Contribution | Unmatched] = {}
     for case in cases[:1]:
-        for one in (*case.contributions, *case.unmatched):
+        neighbours: list[Contribution | Unmatched] = [*case.contributions, *case.unmatched]
+        for one in neighbours:
             found.setdefault(one.neighbour.id, one)
     return list(found.values())
 

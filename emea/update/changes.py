@@ -53,10 +53,10 @@ def changes_between(before: Answers, after: Answers, versions: Versions) -> list
             (True, "evidence from other entities changed"),
         )
         kind = "new" if old is None else "gone" if new is None else "changed"
-        targets = ("" if one is None else one[0] for one in (old, new))
-        probs = ("" if one is None else f"{one[1]:.6f}" for one in (old, new))
+        cells = [("", "") if one is None else (one[0], f"{one[1]:.6f}") for one in (old, new)]
+        targets, probs = zip(*cells, strict=True)
         reason = next(reason for is_true, reason in reasons if is_true)
-        found.append(Change(kind, source, *targets, *probs, reason))
+        found.append(Change(kind, source, targets[0], targets[1], probs[0], probs[1], reason))
     return sorted(found, key=lambda one: (KINDS.index(one.change), one.source))
 
 

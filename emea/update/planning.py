@@ -1,7 +1,7 @@
 """Decides what an update recomputes: nothing, the surroundings of the changes, or everything."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -172,7 +172,10 @@ def plan_update(update: Update, complete: bool = False, hops: int = 0) -> Plan:
         return Plan(COMPLETE, reason, affected, start)
     affected = affected.joined(_fitting_links(update))
     local = local_update(update, affected, start)
-    return Plan(LOCAL, "", affected, start.restricted(local, new_edges(update)))
+    # entities that exist already keep their embeddings; new ones start from their neighbours
+    entities = replace(start.maps[0], edges=new_edges(update))
+    start = replace(start, maps=[entities, *start.maps[1:]], local=local)
+    return Plan(LOCAL, "", affected, start)
 
 
 def _obstacle(run: FinishedRun) -> str:

@@ -1,5 +1,6 @@
 """Aligns new versions of the graphs of a finished run, starting from its state."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,20 +9,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from emea.answer.exporting import answered_pairs
 from emea.config.composition import composed
 from emea.data.arrays import NO_MATCH, IntArray
 from emea.data.graph import KnowledgeGraph
 from emea.data.graph_pair import GraphPair, OfficialSplit
 from emea.data.links import check_rejected
 from emea.errors import DataError
-from emea.explain.entities import run_answers
 from emea.fit.checkpoint import read_module
 from emea.matching.beliefs import Matching
 from emea.record.checked_files import write_atomic
 from emea.record.run_folder import CHECKPOINT_FILE
 from emea.run.finished_run import FinishedRun, read_records, write_records, write_run
-from emea.run.result import RunResult
 from emea.run.warm_start import RowMap, WarmStart, joint_rows
 from emea.update.changes import Answers
 from emea.update.graph_versions import GraphVersions, Versions
@@ -189,17 +187,8 @@ def copy_run(run: FinishedRun, folder: Path) -> None:
     write_run(folder, run, write_files)
 
 
-def answers_before(run: FinishedRun) -> Answers:
-    """Return the matches of the run's alignment, by name."""
-    return _named(run.pair, run_answers(run))
-
-
-def answers_after(result: RunResult) -> Answers:
-    """Return the matches of the updated run, by name."""
-    return _named(result.pair, answered_pairs(result.decision))
-
-
-def _named(pair: GraphPair, answers: dict[int, tuple[int, float]]) -> Answers:
+def named_answers(pair: GraphPair, answers: Mapping[int, tuple[int, float]]) -> Answers:
+    """Return the matches of a run by name."""
     source, target = pair.source.entity_name, pair.target.entity_name
     return {source(one): (target(other), prob) for one, (other, prob) in answers.items()}
 
