@@ -40,39 +40,35 @@ class ParisReasoner(Reasoner):
     Args:
         pair: The two graphs.
         theta: Equivalences and inclusions below this probability are ignored.
-        initial_inclusion: Inclusion of relations without evidence, in the first
-            ``initial_iterations``.
-        initial_iterations: Number of iterations that use it.
-        smoothing: Added to the denominator of Eq. 12, so that few matched triples count little.
-        retention: Share of a match's evidence that is kept for one iteration after the evidence
-            is gone. Without it, two halves of the graph can alternate and never converge. It does
-            not change the fixed points.
-        least_evidence: Weaker pieces of evidence are dropped, which limits the work for hubs.
         max_iterations: Maximum number of iterations.
         tolerance: Iterations stop when at most this share of the matched entities changes.
         device: Device to compute on.
     """
 
+    initial_inclusion = 0.1  # theta of the PARIS paper
+    """Inclusion of relations without evidence, in the first ``initial_iterations``."""
+
+    initial_iterations = 1  # PARIS paper; released PRASE: 2; released PARIS: literal relations only
+    retention = 0.9  # ours
+    """Share of a match's evidence that is kept for one iteration after the evidence is gone.
+
+    Without it, two halves of the graph can alternate and never converge. It does not change the
+    fixed points.
+    """
+
+    least_evidence = 0.01  # released PRASE; released PARIS drops relations of functionality < 0.1
+    """Weaker pieces of evidence are dropped, which limits the work for hubs."""
+
     def __init__(
         self,
         pair: GraphPair,
         theta: float,
-        initial_inclusion: float,
-        initial_iterations: int,
-        smoothing: float,
-        retention: float,
-        least_evidence: float,
         max_iterations: int,
         tolerance: float,
         device: torch.device | str = "cpu",
     ) -> None:
-        shares = {"theta": theta, "retention": retention, "tolerance": tolerance}
-        shares |= {"initial_inclusion": initial_inclusion, "least_evidence": least_evidence}
-        for name, share in shares.items():
-            if not 0 <= share <= 1:
-                raise ValueError(f"{name} must be between 0 and 1, got {share}")
-        if smoothing < 0 or theta == 0:
-            raise ValueError("theta must be greater than 0, and smoothing must not be negative")
+        if not 0 < theta <= 1 or not 0 <= tolerance <= 1:
+            raise ValueError("theta and tolerance must be between 0 and 1, and theta above 0")
         extended = with_values(pair)
         self.literals = literal_rows(pair, device)
         self.num_source, self.num_target = pair.source.num_entities, pair.target.num_entities
@@ -84,11 +80,6 @@ class ParisReasoner(Reasoner):
             self.target.inverse_functionality.double(),
         )
         self.theta = theta
-        self.initial_inclusion = initial_inclusion
-        self.initial_iterations = initial_iterations
-        self.smoothing = smoothing
-        self.retention = retention
-        self.least_evidence = least_evidence
         self.max_iterations = max_iterations
         self.tolerance = tolerance
 
@@ -161,14 +152,17 @@ class ParisReasoner(Reasoner):
             yield pairs.to_targets_below(self.num_target)
 
     def inclusions(self, matching: Matching) -> Subsumption:
-        """Estimate inclusions (Eq. 12): the share of the triples with matched ends that match."""
+        """Estimate inclusions (Eq. 12): the share of the triples with matched ends that match.
+
+        The released code of PRASE adds 10 to the number of triples with matched ends.
+        """
         if self.literals is not None:
             matching = self.literals.matching(matching)
         beliefs = matching.beliefs()
         join = join_neighbours(self.source, self.target, beliefs)
         sizes = (
-            matched_sizes(self.source, matching.probs) + self.smoothing,
-            matched_sizes(self.target, matching.target_probs()) + self.smoothing,
+            matched_sizes(self.source, matching.probs),
+            matched_sizes(self.target, matching.target_probs()),
         )
         return estimate_subsumption(join, beliefs, self.source, self.target, sizes)
 

@@ -24,7 +24,6 @@ class PRASE(Reasoner):
 
     Args:
         pair: The two graphs.
-        rounds: How often an encoder is trained.
         weight: Weight of the cosine in an equivalence.
         least_prob: Minimum probability of the pairs that the encoder is trained on, in addition
             to the seed links.
@@ -32,10 +31,12 @@ class PRASE(Reasoner):
         device: Device to compute on.
     """
 
+    rounds = 1  # released PRASE
+    """How often an encoder is trained."""
+
     def __init__(
         self,
         pair: GraphPair,
-        rounds: int,
         weight: float,
         least_prob: float,
         paris: Callable[..., ParisReasoner],
@@ -44,7 +45,6 @@ class PRASE(Reasoner):
         if not 0 <= weight <= 1 or not 0 <= least_prob <= 1:
             raise ValueError("weight and least_prob must be between 0 and 1")
         self.paris = paris(pair=pair, device=device)
-        self.rounds = rounds
         self.weight = weight
         self.least_prob = least_prob
 

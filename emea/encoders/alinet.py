@@ -222,13 +222,20 @@ class AliNetObjective(Objective):
         batch_size: Number of links per step, at most that of all links. They are sampled with
             replacement, in proportion to their weights if they have weights.
         num_negatives: Number of negative pairs per end of a link.
-        epsilon: Share of the other side's entities that are too far away to be sampled.
-        refresh_every: Number of epochs between searches for the nearest neighbours.
         relation_weight: Weight of the relation loss.
-        relation_window: Additional factor of the relation loss if a batch has fewer than two
-            triples per relation; otherwise that number is the factor. The released code samples
-            this many triples of each relation per step. This class uses all triples and gives them
-            the same total weight.
+    """
+
+    epsilon = 0.98  # OpenEA
+    """Share of the other side's entities that are too far away to be sampled."""
+
+    refresh_every = 10  # OpenEA
+    """Number of epochs between searches for the nearest neighbours."""
+
+    relation_window = 50  # OpenEA (min_rel_win)
+    """Additional factor of the relation loss if a batch has fewer than two triples per relation.
+
+    Otherwise that number is the factor. The released code samples this many triples of each
+    relation per step. This class uses all triples and gives them the same total weight.
     """
 
     near_targets: Tensor
@@ -240,20 +247,14 @@ class AliNetObjective(Objective):
         balance: float,
         batch_size: int,
         num_negatives: int,
-        epsilon: float,
-        refresh_every: int,
         relation_weight: float,
-        relation_window: int,
     ) -> None:
         super().__init__()
         self.margin = margin
         self.balance = balance
         self.batch_size = batch_size
         self.num_negatives = num_negatives
-        self.epsilon = epsilon
-        self.refresh_every = refresh_every
         self.relation_weight = relation_weight
-        self.relation_window = relation_window
 
     def steps_per_epoch(self, num_links: int) -> int:
         """Return the number of whole batches of links, at least one."""

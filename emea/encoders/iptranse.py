@@ -160,10 +160,11 @@ class IPTransEObjective(Objective):
         path_weight: Weight of the loss of paths.
         batch_size: Number of triples per step, sampled with replacement. The steps of an epoch
             sample as many triples as the graphs have.
-        bootstrap_every: Number of epochs between searches for soft alignments; ``None`` switches
-            them off.
         threshold: Least cosine of a soft alignment.
     """
+
+    bootstrap_every = 100  # OpenEA
+    """Number of epochs between searches for soft alignments."""
 
     soft_partner: Tensor
     soft_weight: Tensor
@@ -173,14 +174,12 @@ class IPTransEObjective(Objective):
         margin: float,
         path_weight: float,
         batch_size: int,
-        bootstrap_every: int | None,
         threshold: float,
     ) -> None:
         super().__init__()
         self.margin = margin
         self.path_weight = path_weight
         self.batch_size = batch_size
-        self.bootstrap_every = bootstrap_every
         self.threshold = threshold
         self.num_triples = 0
 
@@ -204,10 +203,8 @@ class IPTransEObjective(Objective):
         if step == 0:
             encoder.share(links)
             self.soft_weight.zero_()
-        elif self.bootstrap_every is not None:
-            interval = self.bootstrap_every * self.steps_per_epoch(len(links))
-            if step % interval == 0:
-                self._bootstrap(encoder, links)
+        elif step % (self.bootstrap_every * self.steps_per_epoch(len(links))) == 0:
+            self._bootstrap(encoder, links)
 
     def forward(self, encoder: nn.Module, links: Tensor) -> Tensor:
         """Return the loss of one step."""

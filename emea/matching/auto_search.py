@@ -27,8 +27,8 @@ class AutoSearch:
         max_exact_pairs_gpu: The same on a GPU.
     """
 
-    max_exact_pairs: int
-    max_exact_pairs_gpu: int
+    max_exact_pairs: int = 2_000_000_000  # about 45,000 entities per side
+    max_exact_pairs_gpu: int = 200_000_000_000  # about 450,000 entities per side
 
     def __call__(self, source: Tensor, target: Tensor) -> Scope | None:
         """Return the scope that suits two sets of unit vectors."""

@@ -15,7 +15,7 @@ Match = dict[int, tuple[int, float]]
 
 
 def one_way(
-    triples: set[Triple], others: set[Triple], match: Match, smoothing: float
+    triples: set[Triple], others: set[Triple], match: Match
 ) -> dict[tuple[int, int], float]:
     """Eq. 12: Pr(r in r') by (r, r')."""
     shared: dict[tuple[int, int], float] = defaultdict(float)
@@ -27,20 +27,20 @@ def one_way(
             for a, r2, b in others:
                 if (a, b) == (h2, t2):
                     shared[r, r2] += p * q
-    return {(r, r2): min(1.0, value / (total[r] + smoothing)) for (r, r2), value in shared.items()}
+    return {(r, r2): min(1.0, value / total[r]) for (r, r2), value in shared.items()}
 
 
 class LiteralPARIS:
-    def __init__(self, pair: GraphPair, theta: float, smoothing: float, retention: float) -> None:
+    def __init__(self, pair: GraphPair, theta: float, retention: float) -> None:
         self.source, self.target = both_directions(pair.source), both_directions(pair.target)
         self.num_target = pair.target.num_entities
-        self.theta, self.smoothing, self.retention = theta, smoothing, retention
+        self.theta, self.retention = theta, retention
 
     def equivalences(self, match: Match, default: float, least: float) -> dict:
         """Eq. 13 by (x, x'), for every pair with a matched pair of neighbours."""
         back = {y: (x, p) for x, (y, p) in match.items()}
-        forth = one_way(self.source, self.target, match, self.smoothing)
-        reverse = one_way(self.target, self.source, back, self.smoothing)
+        forth = one_way(self.source, self.target, match)
+        reverse = one_way(self.target, self.source, back)
         fun, fun2 = inverse_functionality(self.source), inverse_functionality(self.target)
         doubt: dict[tuple[int, int], float] = defaultdict(lambda: 1.0)
         for x, r, n in self.source:

@@ -65,7 +65,8 @@ def test_trains_on_seeds_and_sure_pairs_and_improves_on_paris() -> None:
     pair = synthetic_pair(num_entities=300)
     links = torch.from_numpy(pair.links[np.random.default_rng(0).permutation(len(pair.links))])
     seeds, asked, reports = links[:15], [], []
-    prase = usual(PRASE, pair, rounds=2, paris=PARIS)
+    prase = usual(PRASE, pair, paris=PARIS)
+    prase.rounds = 2
 
     def embed(labels: torch.Tensor) -> Similarity:
         asked.append(labels)
@@ -90,7 +91,9 @@ def test_without_rounds_it_is_paris() -> None:
     pair = synthetic_pair(num_entities=150)
     seeds = torch.from_numpy(pair.links[:15].copy())
     alone = usual(ParisReasoner, pair).align(seeds, lambda _: 1 / 0, lambda _: None)  # type: ignore[arg-type]
-    same = usual(PRASE, pair, rounds=0, paris=PARIS).align(seeds, lambda _: 1 / 0, lambda _: None)  # type: ignore[arg-type]
+    prase = usual(PRASE, pair, paris=PARIS)
+    prase.rounds = 0
+    same = prase.align(seeds, lambda _: 1 / 0, lambda _: None)  # type: ignore[arg-type]
     assert torch.equal(alone.targets, same.targets)
 
 

@@ -229,9 +229,9 @@ def test_loss_and_gradient(make_pair: Any, batch_size: int, relation_weight: flo
         AliNetObjective,
         batch_size=batch_size,
         num_negatives=4,
-        epsilon=0.5,
         relation_weight=relation_weight,
     )
+    objective.epsilon = 0.5
     objective.before_step(encoder, LINKS, 0)
     parameters = list(encoder.parameters())
     torch.manual_seed(5)
@@ -273,7 +273,8 @@ def test_links_are_no_negatives(make_pair: Any) -> None:
 
 def test_nearest_are_those_of_a_loop(make_pair: Any) -> None:
     encoder = make_encoder(make_pair)
-    objective = usual(AliNetObjective, epsilon=0.6, refresh_every=1)
+    objective = usual(AliNetObjective)
+    objective.epsilon, objective.refresh_every = 0.6, 1
     objective.before_step(encoder, LINKS, 0)
     kept = objective.near_targets, objective.near_sources
     objective.before_step(encoder, LINKS, 1)
@@ -289,7 +290,8 @@ def test_nearest_are_those_of_a_loop(make_pair: Any) -> None:
 
 def test_negatives_are_random_until_the_first_search(make_pair: Any) -> None:
     encoder = make_encoder(make_pair)
-    objective = usual(AliNetObjective, batch_size=2, refresh_every=2, epsilon=0.5)
+    objective = usual(AliNetObjective, batch_size=2)
+    objective.epsilon, objective.refresh_every = 0.5, 2
     objective.before_step(encoder, LINKS, 0)
     assert objective.near_targets.shape == (6, 5)
     assert set(objective.near_targets.flatten().tolist()) <= set(range(9, 19))
@@ -316,9 +318,8 @@ def test_captured_steps_see_what_is_written_between_them(
 ) -> None:
     torch.manual_seed(0)
     encoder = usual(AliNet, join_graphs(make_pair()), [5, 4, 3]).to(cuda)
-    objective = usual(
-        AliNetObjective, margin=10.0, balance=1.0, refresh_every=4, epsilon=0.5, relation_weight=0.0
-    )
+    objective = usual(AliNetObjective, margin=10.0, balance=1.0, relation_weight=0.0)
+    objective.epsilon, objective.refresh_every = 0.5, 4
     links = LINKS.to(cuda)
     optimizer = torch.optim.Adam(encoder.parameters(), lr=0.0)
     step = GraphedStep(OptimisationStep(partial(objective, encoder, links), optimizer))

@@ -190,9 +190,8 @@ def looped_alignments(encoder: IPTransE, threshold: float) -> dict[int, tuple[in
 
 @pytest.mark.parametrize("threshold", [-1.0, 0.5, 0.8])
 def test_soft_alignments_are_those_of_a_loop(make_pair: Any, threshold: float) -> None:
-    encoder, objective = make_both(
-        make_pair, batch_size=500, bootstrap_every=1, threshold=threshold
-    )
+    encoder, objective = make_both(make_pair, batch_size=500, threshold=threshold)
+    objective.bootstrap_every = 1
     align_softly(objective, [(2, 10, 0.75)])
     buffers = objective.soft_partner, objective.soft_weight
     objective.before_step(encoder, ONE_TO_ONE, 1)
@@ -209,14 +208,16 @@ def test_soft_alignments_are_those_of_a_loop(make_pair: Any, threshold: float) -
 
 
 def test_no_soft_alignment_without_free_entities(make_pair: Any) -> None:
-    encoder, objective = make_both(make_pair, batch_size=500, bootstrap_every=1, threshold=-1.0)
+    encoder, objective = make_both(make_pair, batch_size=500, threshold=-1.0)
+    objective.bootstrap_every = 1
     everyone = torch.stack([torch.arange(9), torch.arange(9) + 9], dim=1)
     objective.before_step(encoder, everyone, 1)
     assert not objective.soft_weight.any()
 
 
 def test_searches_come_at_their_interval_and_fits_start_without(make_pair: Any) -> None:
-    encoder, objective = make_both(make_pair, batch_size=20, bootstrap_every=2, threshold=-1.0)
+    encoder, objective = make_both(make_pair, batch_size=20, threshold=-1.0)
+    objective.bootstrap_every = 2
     steps = objective.steps_per_epoch(3)
     assert steps == -(-len(encoder.triples) // 20) > 1
     seen = []
@@ -230,13 +231,6 @@ def test_searches_come_at_their_interval_and_fits_start_without(make_pair: Any) 
     objective.before_step(encoder, ONE_TO_ONE[:1], 0)
     assert not objective.soft_weight.any()
     assert encoder.row_of.tolist() == [*range(12), 3, *range(13, 19)]
-
-
-def test_without_bootstrap_nothing_is_searched(make_pair: Any) -> None:
-    encoder, objective = make_both(make_pair, batch_size=500, bootstrap_every=None, threshold=-1.0)
-    for step in range(1, 300):
-        objective.before_step(encoder, ONE_TO_ONE, step)
-    assert not objective.soft_weight.any()
 
 
 def test_random_neighbours_are_of_the_own_graph() -> None:
@@ -266,10 +260,8 @@ def test_captured_steps_see_what_is_written_between_them(
 ) -> None:
     torch.manual_seed(0)
     encoder = usual(IPTransE, join_graphs(make_pair()), 4).to(cuda)
-    objective, links = (
-        usual(IPTransEObjective, bootstrap_every=4, threshold=-1.0),
-        ONE_TO_ONE.to(cuda),
-    )
+    objective, links = usual(IPTransEObjective, threshold=-1.0), ONE_TO_ONE.to(cuda)
+    objective.bootstrap_every = 4
     objective.attach(encoder)
     objective.to(cuda)
     optimizer = torch.optim.Adagrad(encoder.parameters(), lr=0.0)

@@ -116,11 +116,11 @@ def test_a_shortlist_below_k_is_an_error() -> None:
 
 def test_auto_is_exact_below_its_bound_and_has_shortlists_above() -> None:
     source, target = noisy_copies(50, 200)
-    assert usual(AutoSearch, 10_000)(source, target) is None
+    assert AutoSearch(10_000)(source, target) is None
     exact = top_candidates(usual(CSLS, search=ExactSearch())(source, target), 5)
-    below = top_candidates(usual(CSLS, search=usual(AutoSearch, 10_000))(source, target), 5)
+    below = top_candidates(usual(CSLS, search=AutoSearch(10_000))(source, target), 5)
     assert torch.equal(exact.targets, below.targets) and torch.equal(exact.scores, below.scores)
-    assert usual(AutoSearch, 9_999)(source, target) is not None
+    assert AutoSearch(9_999)(source, target) is not None
 
 
 def test_a_low_recall_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -44,7 +44,7 @@ METHODS = [
     ("em=paper",),
     ("em=dual", "model=lightea", "model.encoder.dim=64", "decoding=hungarian"),
     ("em=none", "rule=none", "em.iterations=0"),
-    ("method=prase", "method.reasoner.rounds=1"),
+    ("method=prase",),
 ]
 OTHER_METHODS = [
     ("em=dual",),

@@ -1,6 +1,6 @@
 """The config groups: what each is for, and the schemas that its options inherit."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -122,7 +122,6 @@ GROUPS = {
     "search": Group(
         "auto or exact; approximate, for large graphs: one_pass or kmeans",
         {
-            "auto": method.AutoSearchSettings,
             "kmeans": method.KMeansSearchSettings,
             "one_pass": method.OnePassSearchSettings,
         },
@@ -164,8 +163,15 @@ def declared(group: str, option: str | None) -> tuple[tuple[Setting, ...], ...]:
     return tuple(map(tuple, found.values()))
 
 
-REMOVED = {"data": ("guarded",)}
-"""Settings of earlier versions that no class accepts any more, by group."""
+REMOVED = {
+    "data": ("guarded",),
+    "model": ("epsilon", "refresh_every", "relation_window", "bootstrap_every"),
+    "method": (
+        *("initial_inclusion", "initial_iterations", "smoothing", "retention"),
+        *("least_evidence", "rounds"),
+    ),
+}
+"""Settings of earlier versions that our classes do not accept any more, by group."""
 
 
 def completed(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,12 +194,19 @@ def completed(settings: Mapping[str, Any]) -> dict[str, Any]:
 def _completed_option(group: str, node: Any) -> Any:
     if not isinstance(node, dict):
         return node
-    kept = {key: value for key, value in node.items() if key not in REMOVED.get(group, ())}
     schemas, name = GROUPS[group].schemas, str(node.get("name"))
     if group == "data":  # options are named after the data set, readers after the schema
         reader = str(node.get("_target_"))
         name = next((one for one in schemas if one in reader), "")
-    return _filled(kept, defaults_of(schemas[name])) if name in schemas else kept
+    if name not in schemas:  # an option of the user
+        return node
+    return _filled(_without(node, REMOVED.get(group, ())), defaults_of(schemas[name]))
+
+
+def _without(node: Any, names: Sequence[str]) -> Any:
+    if not isinstance(node, dict):
+        return node
+    return {key: _without(value, names) for key, value in node.items() if key not in names}
 
 
 def _filled(node: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from typing import Any
 
 from emea.config.settings.conditions import RELEASED, REPLACED
 from emea.config.settings.setting import (
-    NOT_NEGATIVE,
     POSITIVE,
     SEED,
     SHARE,
@@ -91,33 +90,6 @@ class ParisSettings:
         SHARE_ABOVE_ZERO,
         source="released PARIS and PRASE",
     )
-    initial_inclusion: float = setting(
-        0.1,
-        "inclusion of relation pairs about which nothing is known",
-        SHARE,
-        source="PARIS paper (theta)",
-    )
-    initial_iterations: int = setting(
-        1,
-        "iterations that use the initial inclusion",
-        up_to(10_000, least=0),
-        source="PARIS paper; released PRASE: 2; released PARIS: only for literal relations",
-    )
-    smoothing: float = setting(
-        0, "added to the counts of an inclusion", NOT_NEGATIVE, "PARIS Eq. 12; released PRASE: 10"
-    )
-    retention: float = setting(
-        0.9,
-        "share of the earlier probability that an iteration keeps",
-        SHARE,
-        source="ours: without it matchings alternate and do not converge",
-    )
-    least_evidence: float = setting(
-        0.01,
-        "evidence below this is ignored",
-        SHARE,
-        source="released PRASE; released PARIS drops relations of functionality < 0.1",
-    )
     max_iterations: int = setting(
         50, "iterations at most", up_to(10_000), source="ours, seldom reached; released PRASE: 10"
     )
@@ -139,9 +111,6 @@ class ParisMethodSettings:
 class PraseSettings:
     """The PRASE baseline; its PARIS has the settings under ``method.paris.reasoner``."""
 
-    rounds: int = setting(
-        1, "rounds of embedding and reasoning", up_to(10_000, least=0), "released PRASE"
-    )
     weight: float = setting(
         0.2,
         "weight of the cosine in the probability of a pair",
@@ -200,24 +169,6 @@ class HungarianSettings:
         "probability of staying unmatched; a lower one matches more entities and is slower",
         SHARE_ABOVE_ZERO,
         source="ours, chosen over 0.01 by F1 on test links",
-    )
-
-
-@dataclass(frozen=True)
-class AutoSearchSettings:
-    """Exact search up to a size, an approximate one above it."""
-
-    max_exact_pairs: int = setting(
-        2_000_000_000,
-        "pairs of entities up to which a CPU searches exactly: about 45,000 entities per side",
-        up_to(10**15),
-        source="ours",
-    )
-    max_exact_pairs_gpu: int = setting(
-        200_000_000_000,
-        "pairs of entities up to which a GPU searches exactly: about 450,000 entities per side",
-        up_to(10**15),
-        source="ours",
     )
 
 

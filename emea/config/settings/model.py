@@ -194,20 +194,7 @@ class AliNetObjectiveSettings:
     balance: float = setting(0.1, "weight of the negative links", NOT_NEGATIVE, source=OPENEA)
     batch_size: int = setting(3000, "links of a batch", BATCH, source=OPENEA)
     num_negatives: int = setting(10, "negatives of each link", up_to(100_000), source=OPENEA)
-    epsilon: float = setting(
-        0.98,
-        "negatives are drawn from the nearest 1 - epsilon of the other graph",
-        SHARE_BELOW_ONE,
-        source=OPENEA,
-    )
-    refresh_every: int = setting(10, "epochs between new negatives", EPOCHS, source=OPENEA)
     relation_weight: float = setting(0.01, "weight of the relation loss", NOT_NEGATIVE, OPENEA)
-    relation_window: int = setting(
-        50,
-        "triples of a relation in a step, if batch_size < 2 * relations",
-        up_to(1_000_000),
-        source=f"{OPENEA} (min_rel_win)",
-    )
 
 
 @dataclass(frozen=True)
@@ -258,9 +245,6 @@ class IPTransEObjectiveSettings:
     margin: float = setting(1.5, "margin of the loss", NOT_NEGATIVE, source=OPENEA)
     path_weight: float = setting(0.1, "weight of the path loss", NOT_NEGATIVE, source=OPENEA)
     batch_size: int = setting(5000, "triples of a batch", BATCH, source=OPENEA)
-    bootstrap_every: int | None = setting(
-        100, "epochs between additions of predicted links; null: never", EPOCHS, source=OPENEA
-    )
     threshold: float = setting(
         0.7, "lowest similarity of a predicted link", Range(-1, 1), source=OPENEA
     )

@@ -206,7 +206,7 @@ def test_a_wrong_value_is_named_with_what_is_allowed(options: list[DictConfig]) 
 def test_settings_of_an_earlier_version_are_completed() -> None:
     usual = OmegaConf.to_container(composed(["em=dual", "ensemble=models", "data=files"]))
     earlier: Any = copy.deepcopy(usual)
-    del earlier["em"]["keep"], earlier["em"]["two_way"]["one_to_one"], earlier["data"]["limits"]
+    del earlier["em"]["ridge"], earlier["em"]["two_way"]["one_to_one"], earlier["data"]["limits"]
     del earlier["literals"]
     del earlier["ensemble"]["models"]["lightea"]["objective"]["weighted"]
     earlier["data"]["guarded"] = False
