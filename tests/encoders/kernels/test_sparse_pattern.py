@@ -247,3 +247,14 @@ def test_without_pairs_everyone_is_alone() -> None:
     adjacency = NormalisedAdjacency(np.zeros((0, 2), dtype=np.int64), 3)
     assert adjacency.rows.tolist() == adjacency.cols.tolist() == [0, 1, 2]
     assert adjacency.weights.tolist() == [1, 1, 1]
+
+
+def test_more_values_than_the_matrix_has_elements() -> None:
+    rows = np.repeat(np.arange(3), [0, 40, 7])
+    cols = np.random.default_rng(0).integers(0, 2, len(rows))
+    pattern, values = SparsePattern(rows, cols, (3, 2)), torch.randn(len(rows)).double()
+    dense = torch.randn(2, 5).double()
+    expected = torch.zeros(3, 5).double()
+    for row, col, value in zip(rows, cols, values, strict=True):
+        expected[row] += value * dense[col]
+    torch.testing.assert_close(matmul(pattern, values, dense), expected)
