@@ -163,7 +163,7 @@ def test_a_thousand_isolated_entities(tmp_path: Path) -> None:
 
 
 def test_files_that_are_not_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"data\.source and data\.target and data\.links must name"):
+    with pytest.raises(UserError, match=r"data\.source must name a file"):
         run_job(composed(["data=files"]), tmp_path)
 
 
