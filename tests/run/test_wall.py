@@ -13,6 +13,7 @@ from omegaconf import DictConfig
 from safetensors.torch import load_file
 
 from emea.config.composition import option_names
+from emea.config.settings.model import MarginSettings
 from emea.data.graph_pair import GraphPair, relabel_links
 from emea.data.split import Split, Supervision
 from emea.em.propagation import Propagation
@@ -205,7 +206,7 @@ class RelabelledObjective(MarginObjective):
     """Draws the same links and entities as the original graph's objective, by their new names."""
 
     def __init__(self, names: torch.Tensor, num_train: int) -> None:
-        super().__init__()
+        super().__init__(**vars(MarginSettings()))
         self.names = names
         self.num_train = num_train
 

@@ -213,5 +213,7 @@ def _filled(node: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     found = {**defaults, **node}
     for key, value in defaults.items():
         if isinstance(value, dict) and isinstance(found[key], dict):
-            found[key] = _filled(found[key], value)
+            # a class of the user has its own settings
+            is_ours = str(found[key].get("_target_", "emea.")).startswith("emea.")
+            found[key] = _filled(found[key], value) if is_ours else found[key]
     return found

@@ -80,9 +80,8 @@ def read_openea_format(
             num_absent,
             len(links),
         )
-    official = None
-    if (parts := _read_fold(path, folds, fold, register)) is not None:
-        official = _official(parts, source, target)
+    parts = _read_fold(path, folds, fold, register)
+    official = None if parts is None else _official(parts, source, target)
     pair = GraphPair(name or path.name, source, target, known, official, num_absent=num_absent)
     return pair.shuffled()
 
