@@ -19,8 +19,8 @@ MAX_MODULES = 245
 MAX_FILES_PER_FOLDER = 25
 MAX_LINES_PER_FUNCTION = 60
 MAX_ARGUMENTS = 8
-MAX_LOADED_LINES = 26_000
-MAX_LOADED_MODULES = 190
+MAX_LOADED_LINES = 25_000
+MAX_LOADED_MODULES = 165
 """What the default run imports of this package."""
 
 KERNELS = ("triton_", "numba_", "compiled_loops")
