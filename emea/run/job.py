@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from omegaconf import DictConfig
 
-from emea.answer.decision import check_founded, decide
+from emea.answer.decision import Answering, check_founded, decide
 from emea.config.checks import check_config
 from emea.config.instantiate import factory
 from emea.config.run_config import RunConfig
@@ -78,6 +78,7 @@ class Job:
         visible: The links that the run may use.
         device: The device to compute on.
         tracker: Records the metrics.
+        answering: Selects the matches from the beliefs.
         warnings: Warnings about the data.
     """
 
@@ -88,6 +89,7 @@ class Job:
     visible: Visible
     device: torch.device
     tracker: Tracker
+    answering: Answering
     warnings: list[str]
 
 
@@ -125,7 +127,6 @@ def run_job(
         BackgroundWriter() as writer,
     ):
         run = make_run(job, writer, start_from)
-        build_answering(config)  # reports wrong settings before training
         built = time.perf_counter()
         run.train(folder, start.checkpoint)
         trained = time.perf_counter()
@@ -133,7 +134,7 @@ def run_job(
         # waits for the last checkpoint: without it, the run writes no results
         writer.write(partial(write_ranks_and_beliefs, folder, job.split, found))
         times = Times(started, built, trained)
-        result = _answered(job, found, folder, start.header, times)
+        result = _answered(job, found, folder, shown, start.header, times)
         result.write_answer(folder, writer)
     return result
 
@@ -152,9 +153,10 @@ def prepare(config: DictConfig, folder: Path, pair: GraphPair | None, resumes: b
     graphs = replace(pair, links=pair.links[:0], official=None, reading=None)
     graphs = with_literals(config, graphs)
     warnings = log_data(config, pair, split)
-    check_memory(settings, graphs, device)
+    check_memory(settings, graphs, device, len(split.supervision.train))
     tracker: Tracker = factory(config.tracking)()
-    return Job(settings, pair, graphs, split, visible, device, tracker, warnings)
+    answering = build_answering(config)
+    return Job(settings, pair, graphs, split, visible, device, tracker, answering, warnings)
 
 
 def make_run(job: Job, writer: BackgroundWriter, start: WarmStart | None) -> EMRun | ReasoningRun:
@@ -193,11 +195,13 @@ def _thread_limit(pair: GraphPair, device: torch.device) -> AbstractContextManag
     return one_thread(num_entities <= SMALL_GRAPHS or device.type == "cuda")
 
 
-def _answered(job: Job, found: Outcome, folder: Path, header: RunHeader, times: Times) -> RunResult:
+def _answered(
+    job: Job, found: Outcome, folder: Path, shown: DictConfig, header: RunHeader, times: Times
+) -> RunResult:
     """Decode the answer, measure and judge it, and log all numbers."""
     config, export = job.settings.nodes, job.settings.own.export
-    answering, validation = build_answering(config), job.split.supervision.validation
-    decision = decide(answering, found.beliefs, found.labels, export, validation)
+    validation = job.split.supervision.validation
+    decision = decide(job.answering, found.beliefs, found.labels, export, validation)
     schema = schema_mapping(job.graphs, decision, export.least_inclusion)
     measured = {
         "seconds": _seconds(times, found.scores["history"]),
@@ -209,7 +213,7 @@ def _answered(job: Job, found: Outcome, folder: Path, header: RunHeader, times: 
     return RunResult(
         folder,
         header,
-        without_secrets(config),
+        shown,
         finite(metrics),
         job.pair,
         job.split,

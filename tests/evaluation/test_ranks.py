@@ -135,10 +135,10 @@ def test_no_ranks_give_no_numbers() -> None:
 def test_metrics_cover_the_pool_and_all_targets() -> None:
     ranks = Ranks(in_pool=np.array([1.0, 2.0]), in_all=np.array([4.0, 8.0]))
     metrics = both_pools(ranks)
-    beside = metrics.pop("all_targets")
+    among_all = metrics.pop("all_targets")
     assert metrics == ranking_metrics(ranks.in_pool)
-    assert beside == ranking_metrics(ranks.in_all)
-    assert beside["mr"] == 6
+    assert among_all == ranking_metrics(ranks.in_all)
+    assert among_all["mr"] == 6
 
 
 def test_links_that_no_method_can_find_have_the_worst_rank_and_no_hit() -> None:
