@@ -17,8 +17,20 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from emea.config.checks import check_config, unused_settings
-from emea.config.command_line import SWEEP_FLAGS, check_flags, check_overrides, sweep_flag_first
-from emea.config.composition import CONF, error_text, quote_numeric_choices, register_schema
+from emea.config.command_line import (
+    SWEEP_FLAGS,
+    check_flags,
+    check_overrides,
+    sweep_flag_first,
+    without_config_dirs,
+)
+from emea.config.composition import (
+    CONF,
+    error_text,
+    quote_numeric_choices,
+    register_schema,
+    search_path,
+)
 from emea.config.paths import check_modules, check_writable
 from emea.config.reference import help_text
 from emea.errors import ConfigError, DataError, UserError
@@ -70,6 +82,7 @@ def _start(typed: Sequence[str]) -> None:
         for key, _, folder in (argument.lstrip("+").partition("=") for argument in sys.argv[1:]):
             if key in FOLDERS and "${" not in folder:
                 check_writable(Path(folder.strip("'\"")))
+        sys.argv[1:] = [*without_config_dirs(sys.argv[1:])[0], *search_path()]
     _run_hydra()
 
 

@@ -39,11 +39,18 @@ def composed(overrides: Sequence[str]) -> DictConfig:
 
 def compose_config(overrides: Sequence[str], with_hydra: bool = False) -> DictConfig:
     """Compose a config from all folders that are searched."""
-    paths = ",".join(f"'file://{folder}'" for folder in _further)
-    further = [f"hydra.searchpath=[{paths}]"] if _further else []
     register_schema()
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        return compose("config", [*overrides, *further], return_hydra_config=with_hydra)
+        return compose("config", [*overrides, *search_path()], return_hydra_config=with_hydra)
+
+
+def search_path() -> list[str]:
+    """Return the override that lets Hydra search the user's folders; empty without any.
+
+    Hydra's own flag ``--config-dir`` takes a single folder.
+    """
+    paths = ",".join(f"'file://{folder}'" for folder in _further)
+    return [f"hydra.searchpath=[{paths}]"] if _further else []
 
 
 def register_schema() -> None:

@@ -50,6 +50,19 @@ def test_a_folder_that_is_none_is_refused() -> None:
         check_overrides(["--config-dir", "nowhere"])
 
 
+def test_a_run_searches_several_folders(tmp_path: Path) -> None:
+    for group, option, name in (("em", "none", "mine"), ("model", "lightea", "own")):
+        (tmp_path / group / group).mkdir(parents=True)
+        text = (ROOT / "conf" / group / f"{option}.yaml").read_text(encoding="utf-8")
+        (tmp_path / group / group / f"{name}.yaml").write_text(text, encoding="utf-8")
+    folders = [f"--config-dir={tmp_path / group}" for group in ("em", "model")]
+    small = ["data.num_entities=150", "split.num_validation=10", "ratio=0.2", "tracking=none"]
+    chosen = ["em=mine", "rule=none", "model=own", "trainer=cpu", *small]
+    done = called_here(ROOT, *folders, *chosen, f"hydra.run.dir={tmp_path / 'run'}")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run" / "metrics.json").is_file()
+
+
 @pytest.mark.parametrize("guide", GUIDES)
 def test_a_guides_first_command_runs(
     guide: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
